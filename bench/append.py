@@ -18,8 +18,8 @@ import nats
 from nats.js import JetStreamContext
 
 from actors.runtime.committer import Committer, Group
-from bench.server import SYNCS, nats_server
-from bench.table import Measure, Row, measure_in_turns, rows_of, show
+from bench.harness.server import SYNCS, nats_server
+from bench.harness.table import Measure, Row, measure_in_turns, rows_of, show
 from events.decision import NewEvent
 from events.jetstream import JetStreamLog
 from events.log import Append, Fence, Record

@@ -18,7 +18,7 @@ from actors.intuition import ACTOR as INTUITION
 from actors.reflex import ACTOR as REFLEX
 from schemas.actor import Actor, Message
 from schemas.event import Event
-from schemas.limits import InputLimits
+from schemas.intake.limits import InputLimits
 from schemas.unread import Unread
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.gateway import InputReceived, Layer

@@ -21,7 +21,7 @@ from actors.appraisal.risks import intent_of
 from actors.appraisal.trust import trust_of
 from actors.intuition.scorer import score
 from actors.reflex import ACTOR as REFLEX
-from bench.table import percentiles
+from bench.harness.table import percentiles
 from deploy.training.corpus import APART, INDIRECT, Row, is_direct, load_rows
 from deploy.training.fitting import FOLDS, held_out_scores, prepare
 from deploy.training.report import fired_by_fold

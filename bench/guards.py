@@ -19,10 +19,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from nats.aio.client import Client
 
 from actors.gateway.inputs import new_input
-from bench.guards_inputs import text_of
-from bench.hops_faststream import SUBJECTS
-from bench.side import FASTSTREAM, Side, measure_and_show, number_in, open_faststream
-from bench.table import Row, percentile_rows, rows_of
+from bench.harness.guards_inputs import text_of
+from bench.harness.hops_faststream import SUBJECTS
+from bench.harness.side import FASTSTREAM, Side, measure_and_show, number_in, open_faststream
+from bench.harness.table import Row, percentile_rows, rows_of
 from events.jetstream import Access, Connection
 from events.jetstream.reading import Reading
 from events.jetstream.stream import DEFAULT_STREAM
@@ -79,7 +79,7 @@ async def _ask_neuraxis(client: Client, number: int) -> None:
 async def _warmed_up(stack: contextlib.AsyncExitStack, url: str, sync: str) -> dict[str, Side]:
     neuraxis = Side.open(
         url,
-        ["-m", "bench.worker", url, sync],
+        ["-m", "bench.harness.worker", url, sync],
         DEFAULT_STREAM,
         topic_filter(topic_of(ResponseEmitted)),
         _ask_neuraxis,

@@ -13,9 +13,9 @@ from functools import partial
 
 from nats.aio.client import Client
 
-from bench.hops_neuraxis import Asked, FourthPassed
-from bench.side import FASTSTREAM, Side, measure_and_show, number_in, open_faststream
-from bench.table import Measure, Row, measure_in_turns, percentile_rows, rows_of
+from bench.harness.hops_neuraxis import Asked, FourthPassed
+from bench.harness.side import FASTSTREAM, Side, measure_and_show, number_in, open_faststream
+from bench.harness.table import Measure, Row, measure_in_turns, percentile_rows, rows_of
 from events.jetstream.stream import DEFAULT_STREAM
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
@@ -54,7 +54,7 @@ async def _ask_neuraxis(client: Client, number: int) -> None:
 async def _warmed_up(stack: contextlib.AsyncExitStack, url: str, sync: str) -> dict[str, Side]:
     neuraxis = Side.open(
         url,
-        ["-m", "bench.hops_neuraxis", url, sync],
+        ["-m", "bench.harness.hops_neuraxis", url, sync],
         DEFAULT_STREAM,
         topic_filter(topic_of(FourthPassed)),
         _ask_neuraxis,

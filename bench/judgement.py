@@ -29,7 +29,7 @@ from actors.llm.opening import open_llm
 from actors.llm.settings import LlmSettings
 from actors.reflex import ACTOR as REFLEX
 from actors.runtime.clock import SystemClock
-from actors.runtime.effector_spec import EffectorContext
+from actors.runtime.effectors.spec import EffectorContext
 from deploy.training.corpus import INDIRECT, Row, is_direct, load_rows
 from schemas.actor import Message
 from schemas.effector import Effector

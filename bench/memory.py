@@ -16,12 +16,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from actors.memory.episodes import Episode, Episodes, weight_of
+from actors.memory.layers.episodes import Episode, Episodes, weight_of
+from actors.memory.layers.session import Gist, Session, turn_of
 from actors.memory.mind import Mind, remembering
 from actors.memory.recalling import Cue, recall
-from actors.memory.session import Gist, Session, turn_of
 from actors.memory.settings import MemorySettings
-from bench.table import percentiles
+from bench.harness.table import percentiles
 from schemas.persistent import decode_state, encode_state
 from schemas.vocabulary.memory import Fact
 

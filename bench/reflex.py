@@ -18,7 +18,7 @@ from actors.reflex.decider import judge
 from actors.reflex.library import Library, library_of, make_library
 from actors.reflex.matcher import compile_library
 from actors.reflex.settings import ReflexSettings
-from bench.table import percentiles
+from bench.harness.table import percentiles
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.patterns import PatternSet
 

@@ -26,8 +26,8 @@ from pathlib import Path
 import msgspec
 
 from actors.registry import ACTORS
-from bench import replay_ledger
-from bench.table import Row, measure_in_turns, rows_of, show
+from bench.harness import replay_ledger
+from bench.harness.table import Row, measure_in_turns, rows_of, show
 from deploy.replaying.jobs import Work, replay_in_jobs
 from events.codec import decode
 from events.errors import LedgerDamaged

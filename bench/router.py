@@ -11,7 +11,7 @@ import msgspec
 
 from actors.router import ACTOR
 from actors.router.signals import INSPECTED_CHARACTERS, read_text
-from bench.table import percentiles
+from bench.harness.table import percentiles
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived

@@ -16,7 +16,7 @@ from actors.self_review.decider import State, mind_of
 from actors.self_review.gate import events_of
 from actors.self_review.mind import Observed, observe, ticked
 from actors.self_review.tick import tick_of
-from bench.table import percentiles
+from bench.harness.table import percentiles
 from schemas.actor import Message
 from schemas.vocabulary.loops import Part, TickObserved
 

@@ -21,8 +21,8 @@ from actors.appraisal.turns import turn_model, turn_reading_of
 from actors.memory.familiarity import warmth
 from actors.router.selection import Context, observe, select_mode
 from actors.router.settings import RouterSettings
-from bench.table import percentiles
-from schemas.reading.turn_model import TurnModel
+from actors.text.turn.model import TurnModel
+from bench.harness.table import percentiles
 from schemas.vocabulary.appraisal import TurnReading
 from schemas.vocabulary.memory import COLD, Familiarity
 from schemas.vocabulary.router import Mode

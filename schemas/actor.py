@@ -14,8 +14,8 @@ import msgspec
 
 from schemas.attendance import Attendance
 from schemas.event import Configured, Event, Failed
-from schemas.known_part import known_part
-from schemas.settings_fault import settings_fault
+from schemas.settings.fault import settings_fault
+from schemas.settings.known_part import known_part
 
 NEWEST = 2**31 - 1
 """The behaviour of a message outside a view: that of whoever decides it."""

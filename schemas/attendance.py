@@ -1,6 +1,7 @@
 """What is measured of a running set: which stages nobody serves, and which decide too slowly.
 
-Data only. A shell measures it (``actors.runtime.attendance``); it enters decisions as events (``swarm.stage_lost``).
+Data only. A shell measures it (``actors.runtime.membership.attendance``); it enters decisions as events
+(``swarm.stage_lost``).
 """
 
 from collections.abc import Mapping

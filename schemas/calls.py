@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
 from schemas.event import Milliseconds, Personal
-from schemas.reading.shortening import Shortened
 
 Purpose = Literal["act", "respond", "clarify", "acknowledge", "tiebreak", "reflect", "appraise"]
 """What a model is asked for; each may have a model of its own."""
@@ -37,6 +36,14 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     part: str
     characters: Annotated[int, msgspec.Meta(ge=0)]
     kept: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Shortened(NamedTuple):
+    """A text as it is shown: ``kept`` of its ``characters`` are left; all of them where it is whole."""
+
+    text: str
+    characters: int
+    kept: int
 
 
 def cuts_of(shown: Mapping[str, Shortened]) -> tuple[Cut, ...]:

@@ -17,8 +17,8 @@ LAYERS = ("schemas", "events", "actors", "deploy")
 """Imports point from later ones to earlier ones."""
 
 PACKAGES = (*LAYERS, "bench")
-SHARED_BY_ACTORS = {"runtime"}
-"""Packages below ``actors`` that are no actors."""
+SHARED_BY_ACTORS = {"runtime", "text"}
+"""Packages below ``actors`` that are no actors: what runs them, and how they read texts."""
 
 IMPURE = {
     "aiosqlite", "asyncio", "concurrent", "datetime", "getpass", "http", "httpx", "io", "locale", "logging",
@@ -158,12 +158,13 @@ def test_no_actor_imports_another() -> None:
     assert wrong == []
 
 
-def test_the_runtime_knows_no_actor() -> None:
+def test_what_actors_share_knows_no_actor() -> None:
     wrong = [
         f"{named(file)}: {name}"
-        for file in sources("actors/runtime")
+        for shared in SHARED_BY_ACTORS
+        for file in sources(f"actors/{shared}")
         for name in imports_of(file)
-        if name.startswith("actors.") and name.split(".")[1] != "runtime"
+        if name.startswith("actors.") and name.split(".")[1] != shared
     ]
     assert wrong == []
 
@@ -172,7 +173,10 @@ def test_the_runtime_knows_no_actor() -> None:
 def test_a_decider_imports_only_what_is_pure(decider: Path) -> None:
     allowed = {"schemas", *PURE_LIBRARIES, *(sys.stdlib_module_names - IMPURE)}
     own = f"actors.{actor_of(decider)}."
-    wrong = [name for name in imports_of(decider) if name.split(".")[0] not in allowed and not name.startswith(own)]
+    own_or_text = (own, "actors.text.")
+    wrong = [
+        name for name in imports_of(decider) if name.split(".")[0] not in allowed and not name.startswith(own_or_text)
+    ]
     assert wrong == []
 
 

@@ -9,8 +9,8 @@ import msgspec
 
 from actors.act.loop import Loop, Outcome, Step
 from actors.act.settings import ActSettings
-from schemas.calls import ModelCall, Said, cuts_of, unfenced
-from schemas.reading.shortening import Shortened, shorten
+from actors.text.shortening import shorten
+from schemas.calls import ModelCall, Said, Shortened, cuts_of, unfenced
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import Skill
 

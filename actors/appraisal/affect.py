@@ -21,7 +21,7 @@ from vaderSentiment.vaderSentiment import (
     normalize,
 )
 
-from schemas.reading.folding import fold
+from actors.text.folding import fold
 
 VERSION = "affect-1"
 

@@ -42,9 +42,9 @@ from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.trust import model as trust_model
 from actors.appraisal.turns import turn_model
 from actors.appraisal.vectors import similarity
+from actors.text.judge.weights import supplied
+from actors.text.terms import terms_of
 from schemas.event import Event
-from schemas.reading.terms import terms_of
-from schemas.reading.weights import supplied
 from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted, JudgementRequested
 from schemas.vocabulary.guardrails import AppraisalRequested
 from schemas.vocabulary.llm import LlmCompleted

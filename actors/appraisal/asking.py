@@ -13,11 +13,11 @@ import msgspec
 
 from actors.appraisal.memory import DECIMALS
 from actors.appraisal.settings import TrustSettings
+from actors.text.excerpt import excerpt
+from actors.text.shortening import shares, shorten
 from schemas.calls import ModelCall, Said, cuts_of, unfenced
-from schemas.fencing import fenced
-from schemas.reading.excerpt import excerpt
-from schemas.reading.shortening import shares, shorten
 from schemas.vocabulary.appraisal import AttackKind, JudgementRequested, LayerTrust, PartJudged
+from schemas.wording.fencing import fenced
 
 LONGEST_ANSWER = 4_000
 """Characters; far more than is asked for, and too short to nest deeper than can be read."""

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 from actors.delegate.asking import Delegating, enrich_failure
 from actors.delegate.settings import DelegateSettings
-from actors.runtime.effector_spec import EffectorContext, EffectorSpec
+from actors.runtime.effectors.spec import EffectorContext, EffectorSpec
 from schemas.effector import Effector
 from schemas.vocabulary.act import ActDelegationRequested
 from schemas.vocabulary.delegate import DelegateFailed

@@ -8,7 +8,7 @@ import msgspec
 from actors.delegate.discovery import find
 from actors.delegate.settings import DelegateSettings
 from actors.runtime.clock import Clock
-from actors.runtime.requests import EFFECT_TIMED_OUT
+from actors.runtime.effectors.requests import EFFECT_TIMED_OUT
 from events.errors import Unavailable, UnknownOutcome
 from events.jetstream import Connection
 from events.jetstream.connection import Answer

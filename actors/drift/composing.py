@@ -11,8 +11,7 @@ from typing import Annotated, get_args
 import msgspec
 
 from actors.drift.settings import DriftSettings
-from schemas.calls import ModelCall, Said, cuts_of
-from schemas.reading.shortening import Shortened
+from schemas.calls import ModelCall, Said, Shortened, cuts_of
 from schemas.vocabulary.drift import Kind
 from schemas.vocabulary.memory import MemoryWandered
 

@@ -8,10 +8,10 @@ import msgspec
 from actors.gateway.inputs import MAX_NAME, Addressed, InvalidInput
 from actors.runtime.records import rfc3339
 from events.log import Record
-from schemas.choices import blame
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of
 from schemas.identity import event_id
+from schemas.intake.choices import blame
 from schemas.subjects import NO_PARTITION, Partitions, stored_subject
 
 

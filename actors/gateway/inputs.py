@@ -8,11 +8,11 @@ import msgspec
 from actors.gateway.sizes import wrong_with_size
 from actors.runtime.records import rfc3339
 from events.log import Record
-from schemas.choices import blame
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
 from schemas.identity import event_id, new_exchange_id
-from schemas.limits import InputLimits
+from schemas.intake.choices import blame
+from schemas.intake.limits import InputLimits
 from schemas.names import wrong_with_name
 from schemas.subjects import Partitions, stored_subject
 from schemas.vocabulary.gateway import InputReceived, Layer

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from schemas.limits import InputLimits
+from schemas.intake.limits import InputLimits
 from schemas.vocabulary.gateway import Layer
 
 SETTINGS = "gateway.limits"

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import msgspec
 
 from actors.guardrails.settings import GuardrailsSettings
+from actors.text.shortening import shorten
 from schemas.calls import ModelCall, Said, cuts_of, unfenced
 from schemas.event import Unit
-from schemas.fencing import fenced
-from schemas.reading.shortening import shorten
 from schemas.vocabulary.guardrails import CritiqueRequested
+from schemas.wording.fencing import fenced
 
 MOST_TAGS = 16
 LONGEST_ANSWER = 4_000

@@ -19,8 +19,8 @@ from actors.intuition.judging import TEXT, Input, Part, input_of, judge
 from actors.intuition.library import Library, Precedent
 from actors.intuition.settings import IntuitionSettings
 from actors.intuition.signature import text_signature, to_bytes
+from actors.text.allowances import Allowances
 from schemas.actor import Message, readable_settings
-from schemas.allowances import Allowances
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn

@@ -10,14 +10,14 @@ from actors.intuition.index import Found
 from actors.intuition.library import Library
 from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score, scorer_of
 from actors.intuition.settings import IntuitionSettings
-from schemas.decoding import decoded_of
+from actors.text.decoding import decoded_of
+from actors.text.excerpt import DECODED, excerpt_of
+from actors.text.judge.evidence import read_text, unread_share
+from actors.text.judge.model import Model
+from actors.text.judge.weights import supplied
+from actors.text.sheets import sheets_of
+from actors.text.views import read_views
 from schemas.event import Event
-from schemas.reading.evidence import read_text, unread_share
-from schemas.reading.excerpt import DECODED, excerpt_of
-from schemas.reading.model import Model
-from schemas.reading.sheets import sheets_of
-from schemas.reading.views import read_views
-from schemas.reading.weights import supplied
 from schemas.unread import DECIMALS, Unread, layers_left_out, weighed
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Similar

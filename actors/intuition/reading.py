@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from actors.intuition.index import Hashes
-from schemas.reading.lookalikes import CONFUSABLES
+from actors.text.lookalikes import CONFUSABLES
 
 MOST_CHARACTERS = 256 * 1024
 """Characters that are read of a text at most."""

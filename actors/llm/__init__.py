@@ -3,14 +3,14 @@
 It answers the events that carry a ``ModelCall`` (``actors.llm.answering.REQUESTS``) with ``llm.completed`` or, whatever
 goes wrong, ``llm.failed``; who asked goes on without. It decides nothing: which model, how often and how long are
 settings, what to ask is in the request. What an endpoint does not take of it is learned from its refusals
-(``actors.llm.dialect``), and told with the answer. While a model speaks, pieces of its text go to the request's inbox
-(``actors.llm.answering.Partial``); the answer is the event alone.
+(``actors.llm.wire.dialect``), and told with the answer. While a model speaks, pieces of its text go to the request's
+inbox (``actors.llm.answering.Partial``); the answer is the event alone.
 """
 
 from contextlib import AbstractAsyncContextManager
 
 from actors.llm.settings import LlmSettings
-from actors.runtime.effector_spec import EffectorContext, EffectorSpec
+from actors.runtime.effectors.spec import EffectorContext, EffectorSpec
 from schemas.effector import Effector
 
 

@@ -10,9 +10,9 @@ from tenacity.wait import wait_random_exponential
 from actors.llm.answers import AnswerInvalid, answer_of, is_over
 from actors.llm.circuit import Circuit, CircuitOpen
 from actors.llm.client import Answer, CallFailed, ChatClient
-from actors.llm.reading import ended_by
 from actors.llm.settings import LlmSettings
-from actors.llm.thinking import Spoken, without_thoughts
+from actors.llm.wire.reading import ended_by
+from actors.llm.wire.thinking import Spoken, without_thoughts
 from actors.runtime.clock import Clock
 from events.loggers import get_logger
 from schemas.actor import Message

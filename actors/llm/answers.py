@@ -9,7 +9,7 @@ from jsonschema.exceptions import SchemaError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from actors.llm.thinking import without_thoughts
+from actors.llm.wire.thinking import without_thoughts
 
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL | re.IGNORECASE)
 _REGISTRY: Registry[Any] = Registry()  # an empty one: a reference to elsewhere is an error, never a download

@@ -11,13 +11,13 @@ from hashlib import sha256
 import httpx
 import msgspec
 
-from actors.llm.dialect import Dialect, Dialects, learned
 from actors.llm.endpoint import Endpoint
 from actors.llm.fitting import fitted
-from actors.llm.protocol import request_body
-from actors.llm.reading import Completion, ListedModel, NotTheProtocol, Refused, read_models
-from actors.llm.receiving import MOST_BYTES, CutShort, Speak, answer_in, whole
-from actors.llm.refusing import HIDDEN, reason_of, without_secrets
+from actors.llm.wire.dialect import Dialect, Dialects, learned
+from actors.llm.wire.protocol import request_body
+from actors.llm.wire.reading import Completion, ListedModel, NotTheProtocol, Refused, read_models
+from actors.llm.wire.receiving import MOST_BYTES, CutShort, Speak, answer_in, whole
+from actors.llm.wire.refusing import HIDDEN, reason_of, without_secrets
 from events.loggers import get_logger
 from schemas.calls import Cut, ModelCall
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from schemas.calls import Cut, ModelCall, Said
-from schemas.reading.shortening import Shortened, estimate, shares, shorten
+from actors.text.shortening import estimate, shares, shorten
+from schemas.calls import Cut, ModelCall, Said, Shortened
 
 _PER_MESSAGE = 8
 _LEAST = 64

@@ -10,7 +10,7 @@ from actors.llm.client import ChatClient
 from actors.llm.endpoint import API_KEY, BadEndpoint, Endpoint, api_key, base_url
 from actors.llm.local import local_server, model_file
 from actors.llm.settings import LlmSettings, Models
-from actors.runtime.effector_spec import EffectorContext
+from actors.runtime.effectors.spec import EffectorContext
 from events.loggers import get_logger
 from schemas.effector import Effector
 from schemas.vocabulary.llm import LlmFailed

@@ -20,8 +20,6 @@ memory.configured       the settings from here on
 
 import msgspec
 
-from actors.memory.episodes import Episode
-from actors.memory.facts import Origin, asked_by, asks_for_all
 from actors.memory.familiarity import familiarity_of
 from actors.memory.forgetting import (
     Dropped,
@@ -32,23 +30,25 @@ from actors.memory.forgetting import (
     without_fact,
     without_session,
 )
-from actors.memory.gist import gist_of
-from actors.memory.keys import key_of
+from actors.memory.layers.episodes import Episode
+from actors.memory.layers.facts import Origin, asked_by, asks_for_all
+from actors.memory.layers.gist import gist_of
+from actors.memory.layers.session import Gist, Session, replaced, sessions_of, turn_of
 from actors.memory.mind import Mind, memorizing, performing, recalling, remembering, thinking
 from actors.memory.pending import Pending, appraised, emptied, noting, pending_of, recalled
 from actors.memory.recalling import Cue, recall
 from actors.memory.retiring import known_of, retired_by, retired_of, retiring
-from actors.memory.session import Gist, Session, replaced, sessions_of, turn_of
 from actors.memory.settings import MemorySettings
 from actors.memory.skills import Ground, memorized, perform
 from actors.memory.terms import concepts_in
-from actors.memory.told import told_in
+from actors.memory.told.keys import key_of
+from actors.memory.told.reading import told_in
 from actors.memory.wandering import Wish, wander
 from actors.memory.weights import living, weighted
+from actors.text.terms import terms_of
 from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map, without_oldest
-from schemas.reading.terms import terms_of
 from schemas.vocabulary.act import ActActionsRequested
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterEscalated

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from actors.memory.facts import Current, on_topic
+from actors.memory.layers.facts import Current, on_topic
+from actors.memory.layers.session import Session
 from actors.memory.mind import Mind
 from actors.memory.pending import Pending
-from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
 from schemas.vocabulary.memory import Familiarity, Layer, Recollection
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from actors.memory.concepts import Concept, met, pruned
-from actors.memory.episodes import Episode, Episodes
-from actors.memory.facts import Origin, Telling, told
+from actors.memory.layers.concepts import Concept, met, pruned
+from actors.memory.layers.episodes import Episode, Episodes
+from actors.memory.layers.facts import Origin, Telling, told
+from actors.memory.layers.thoughts import Thought, grounded, thought_of
 from actors.memory.settings import MemorySettings
-from actors.memory.thoughts import Thought, grounded, thought_of
 from schemas.persistent import Map
 from schemas.vocabulary.drift import DriftThought
 from schemas.vocabulary.memory import ActionResult, Fact

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from actors.memory.corrections import Ended
-from actors.memory.told import Reading
-from actors.memory.vectors import from_text
+from actors.memory.layers.vectors import from_text
+from actors.memory.told.corrections import Ended
+from actors.memory.told.reading import Reading
+from actors.text.terms import READ
 from schemas.actor import Message
-from schemas.reading.terms import READ
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import Fact, MemoryRecalled

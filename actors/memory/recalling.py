@@ -27,21 +27,21 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.memory.concepts import neighbours
-from actors.memory.episodes import Episode, weight_of
-from actors.memory.facts import ASKED_FOR_ALL, Telling, current, energy_of, stale_exchanges, text_of
-from actors.memory.gist import only_asks, saying, tokens_of
-from actors.memory.index import Near
-from actors.memory.keys import ASKED_AS, NAME
+from actors.memory.layers.concepts import neighbours
+from actors.memory.layers.episodes import Episode, weight_of
+from actors.memory.layers.facts import ASKED_FOR_ALL, Telling, current, energy_of, stale_exchanges, text_of
+from actors.memory.layers.gist import only_asks, saying, tokens_of
+from actors.memory.layers.index import Near
+from actors.memory.layers.session import Session
+from actors.memory.layers.thoughts import DRIFT, fresh
+from actors.memory.layers.vectors import cosines_of
 from actors.memory.mind import Mind
-from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS, overlap
-from actors.memory.thoughts import DRIFT, fresh
-from actors.memory.vectors import cosines_of
+from actors.memory.told.keys import ASKED_AS, NAME
 from actors.memory.wandering import strength_in
 from actors.memory.weights import sooner
-from schemas.reading.terms import terms_of
+from actors.text.terms import terms_of
 from schemas.vocabulary.memory import NO_LONGER_SO, Layer, Recollection
 
 _LAYERS: tuple[Layer, ...] = ("turn", "gist", "fact", "episode", "concept")

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from actors.memory.corrections import Ended, Known, is_same
-from actors.memory.facts import Current, Origin, outdating, taken_back
+from actors.memory.layers.facts import Current, Origin, outdating, taken_back
+from actors.memory.layers.session import Session
 from actors.memory.mind import Mind
-from actors.memory.session import Session
+from actors.memory.told.corrections import Ended, Known, is_same
 from schemas.vocabulary.memory import Fact, FactsRetired, Retired, RetiredWhy
 
 

@@ -4,16 +4,16 @@ from collections.abc import Iterable
 
 import msgspec
 
-from actors.memory.concepts import spread
-from actors.memory.facts import Current, asked_by, asks_for_all
 from actors.memory.familiarity import familiarity_of
+from actors.memory.layers.concepts import spread
+from actors.memory.layers.facts import Current, asked_by, asks_for_all
+from actors.memory.layers.session import Session
 from actors.memory.mind import Mind, failure_rate
 from actors.memory.pending import Pending
 from actors.memory.recalling import Cue, Memory, recall, strongest
-from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
-from actors.memory.told import fact_of
-from schemas.reading.terms import terms_of
+from actors.memory.told.reading import fact_of
+from actors.text.terms import terms_of
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import ActionResult, Fact, Introspection
 

@@ -7,7 +7,7 @@ from math import sqrt
 
 import msgspec
 
-from schemas.reading.terms import terms_of
+from actors.text.terms import terms_of
 
 DECIMALS = 6
 

@@ -20,12 +20,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from actors.memory.concepts import Concept, lately_linked, spread, strength_of
-from actors.memory.episodes import Episode
+from actors.memory.layers.concepts import Concept, lately_linked, spread, strength_of
+from actors.memory.layers.episodes import Episode
+from actors.memory.layers.thoughts import strengthening
 from actors.memory.mind import Mind
 from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS
-from actors.memory.thoughts import strengthening
 from schemas.vocabulary.drift import Strategy
 from schemas.vocabulary.memory import Activation, MemoryWandered
 

@@ -16,10 +16,10 @@ from collections.abc import Iterable
 
 import msgspec
 
+from actors.memory.layers.thoughts import DRIFT
 from actors.memory.mind import Mind, Weight
 from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS
-from actors.memory.thoughts import DRIFT
 
 _MOST = 1.0
 _NEWEST = 0.5

@@ -20,11 +20,11 @@ from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compi
 from actors.reflex.settings import ReflexSettings
 from actors.reflex.sheets import TEXT, Sheet, sheets_of
 from actors.reflex.views import View, Views, views_of
+from actors.text.allowances import Allowances
+from actors.text.decoding import undone_of
+from actors.text.sheets import shares
 from schemas.actor import Message, readable_settings
-from schemas.allowances import Allowances
-from schemas.decoding import undone_of
 from schemas.event import Event
-from schemas.reading.sheets import shares
 from schemas.unread import Bound, Unread, What, layers_left_out, weighed
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived

@@ -27,7 +27,7 @@ import numpy as np
 
 from actors.reflex.base64words import MIXTURES, kinds_of, runs_of_words
 from actors.reflex.plaintext import texts_in
-from schemas.reading.sheets import shares
+from actors.text.sheets import shares
 
 Encoding = Literal["base64", "hex", "percent"]
 

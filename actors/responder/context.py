@@ -7,7 +7,7 @@ import msgspec
 
 from actors.responder.pending import Case, Turn
 from actors.responder.quoting import quote
-from schemas.reading.shortening import estimate
+from actors.text.shortening import estimate
 from schemas.vocabulary.memory import NO_LONGER_SO, Fact, Layer, Recollection, Retired
 from schemas.vocabulary.responder import Entity
 

@@ -10,10 +10,10 @@ from actors.responder.prompting import request_again, request_for
 from actors.responder.settings import ResponderSettings
 from actors.responder.unserved import AT_ONCE, Stages, heard, unserved
 from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
+from actors.text.shortening import shorten
 from schemas.actor import Emission, Message, readable_settings, session_key
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map
-from schemas.reading.shortening import shorten
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalFailed
 from schemas.vocabulary.arbiter import ArbiterEscalated

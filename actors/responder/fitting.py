@@ -12,8 +12,8 @@ import msgspec
 from actors.responder.context import FENCE_TOKENS, Memory, told_first
 from actors.responder.pending import Case, Turn
 from actors.responder.settings import ResponderSettings
-from schemas.calls import Cut
-from schemas.reading.shortening import Shortened, estimate, shares, shorten
+from actors.text.shortening import estimate, shares, shorten
+from schemas.calls import Cut, Shortened
 from schemas.vocabulary.gateway import Layer
 
 LEAST_BLOCK = 16

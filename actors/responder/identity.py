@@ -3,7 +3,7 @@
 import re
 from hashlib import sha256
 
-from schemas.reading.terms import terms_of
+from actors.text.terms import terms_of
 from schemas.vocabulary.responder import IdentityUse
 
 _DIGITS = 6

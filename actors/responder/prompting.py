@@ -22,12 +22,12 @@ from actors.responder.fitting import (
     words_and_layers,
 )
 from actors.responder.pending import Case, Turn
-from schemas.calls import ModelCall, Purpose, Said, cuts_of
-from schemas.fencing import Block, fenced
-from schemas.reading.shortening import Shortened, estimate, shorten
+from actors.text.shortening import estimate, shorten
+from schemas.calls import ModelCall, Purpose, Said, Shortened, cuts_of
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, Trigger
 from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import Mode
+from schemas.wording.fencing import Block, fenced
 
 PURPOSES: Mapping[Mode, Purpose] = {"RESPOND": "respond", "CLARIFY": "clarify", "ACKNOWLEDGE": "acknowledge"}
 """The modes that a model answers in, and what it is asked for."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from actors.text.shortening import shorten
 from schemas.calls import ModelCall, Said, cuts_of, unfenced
-from schemas.reading.shortening import shorten
 from schemas.vocabulary.router import Mode, ModeSelected, TiebreakRequested
 
 QUOTED_CHARACTERS = 600

@@ -8,9 +8,9 @@ import msgspec
 
 from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer, Group
+from actors.runtime.partition.wholeness import Wholeness
 from actors.runtime.shared_reading import SharedReading
 from actors.runtime.turns import Turns
-from actors.runtime.wholeness import Wholeness
 from events.intervals import Intervals
 from events.log import Log, Snapshots
 from events.losses import Losses

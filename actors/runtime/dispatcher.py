@@ -6,7 +6,7 @@ from typing import Any
 
 from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer
-from actors.runtime.shard import Shard
+from actors.runtime.partition.shard import Shard
 from actors.runtime.turns import SLICE_NS, Turns
 from events.codec import decode
 from events.log import Log, Stored

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from actors.runtime.wholeness import Wholeness
+from actors.runtime.partition.wholeness import Wholeness
 from events.log import Log, Stored, Tail
 from events.losses import LOSS_FILTER, Losses
 

@@ -6,7 +6,7 @@ from events.decision import NewEvent
 from events.log import Record
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import BUDGET, LATENCY, MESSAGE_ID, Envelope, encode_headers
-from schemas.moments import rfc3339 as rfc3339
+from schemas.intake.moments import rfc3339 as rfc3339
 
 _HEX = frozenset("0123456789abcdef")
 

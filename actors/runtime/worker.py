@@ -6,18 +6,18 @@ from typing import Any
 
 import msgspec
 
-from actors.runtime.advance import Advance, by_actor
-from actors.runtime.assignment import assign
-from actors.runtime.attendance import Watch, added
 from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.committer import BATCH_FROM, Committer, Group
 from actors.runtime.context import Context, Counters, Role
 from actors.runtime.dispatcher import Dispatcher, Key
-from actors.runtime.heartbeat import BEAT, Heartbeat, beat, heartbeat_of, leave
-from actors.runtime.shard import Shard
+from actors.runtime.membership.advance import Advance, by_actor
+from actors.runtime.membership.assignment import assign
+from actors.runtime.membership.attendance import Watch, added
+from actors.runtime.membership.heartbeat import BEAT, Heartbeat, beat, heartbeat_of, leave
+from actors.runtime.partition.shard import Shard
+from actors.runtime.partition.wholeness import Wholeness
 from actors.runtime.shared_reading import SharedReading
 from actors.runtime.turns import Turns
-from actors.runtime.wholeness import Wholeness
 from events.errors import LogError
 from events.intervals import Intervals
 from events.log import Log, Membership, Snapshots

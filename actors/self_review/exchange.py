@@ -26,8 +26,8 @@ import msgspec
 from actors.self_review.modes import ARCHITECT, EXPLORER, GUARDIAN, TRANSLATOR, VALIDATOR, named
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import MOST_TOKENS, Entity, Tick
-from schemas.reading.features import stem
-from schemas.reading.terms import READ, terms_of
+from actors.text.judge.features import stem
+from actors.text.terms import READ, terms_of
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.breaker import Stance
 from schemas.vocabulary.memory import Recollection

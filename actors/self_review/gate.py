@@ -16,7 +16,7 @@ from actors.self_review.score import Grade
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import Tick
 from schemas.event import Event
-from schemas.moments import to_milliseconds
+from schemas.intake.moments import to_milliseconds
 from schemas.vocabulary.self_review import (
     Counterfactual,
     Dimensions,

@@ -11,7 +11,7 @@ nor a log line shows one. Alerts about webhook itself go to no receiver, only to
 
 from contextlib import AbstractAsyncContextManager
 
-from actors.runtime.effector_spec import EffectorContext, EffectorSpec
+from actors.runtime.effectors.spec import EffectorContext, EffectorSpec
 from actors.webhook.settings import WebhookSettings
 from schemas.effector import Effector
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from actors.runtime.effector_spec import EffectorContext
+from actors.runtime.effectors.spec import EffectorContext
 from actors.webhook.calling import connections
 from actors.webhook.delivering import Delivering, enrich_failure, wanted
 from actors.webhook.receivers import LINES, addresses

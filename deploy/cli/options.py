@@ -215,9 +215,9 @@ def check_own_weights() -> None:
     """Refuse weights of one's own that cannot be read before anything is started that would rest on them."""
     if not os.environ.get("NEURAXIS_MODELS"):
         return
+    from actors.text.judge.model import InvalidModel
+    from actors.text.judge.weights import check_own
     from deploy.cli.failures import WrongUse
-    from schemas.reading.model import InvalidModel
-    from schemas.reading.weights import check_own
 
     try:
         check_own()
@@ -232,9 +232,9 @@ def judging_by(folder: str | None) -> Iterator[None]:
     Raises:
         WrongUse: the folder holds none that can be judged by.
     """
+    from actors.text.judge import weights
+    from actors.text.judge.model import InvalidModel
     from deploy.cli.failures import WrongUse
-    from schemas.reading import weights
-    from schemas.reading.model import InvalidModel
 
     with ExitStack() as judging:
         if folder:
@@ -246,8 +246,8 @@ def judging_by(folder: str | None) -> Iterator[None]:
 
 
 def _supply(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
-    from schemas.reading.model import InvalidModel
-    from schemas.reading.weights import supply
+    from actors.text.judge.model import InvalidModel
+    from actors.text.judge.weights import supply
 
     if folder:
         try:

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import inspect
 
-from schemas.choices import explained
+from schemas.intake.choices import explained
 
 
 def blame(section: inspect.Type, name: str, message: str) -> str:

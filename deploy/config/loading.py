@@ -18,8 +18,8 @@ import actors
 from deploy.config.faults import blame, with_key
 from deploy.config.settings import BrokerSettings, GatewaySettings, LogSettings, RuntimeSettings
 from deploy.config.text_files import with_texts
-from schemas.choices import members
-from schemas.strict import hint
+from schemas.intake.choices import members
+from schemas.intake.strict import hint
 
 DEFAULT_FILE = Path("neuraxis.toml")
 ENVIRONMENT = "NEURAXIS_"

@@ -13,8 +13,8 @@ import msgspec
 
 from actors.llm.endpoint import Endpoint, api_key, base_url
 from actors.llm.local import model_file
-from actors.llm.reading import ListedModel
 from actors.llm.settings import LlmSettings, Models
+from actors.llm.wire.reading import ListedModel
 from actors.responder.settings import LEAST_CONTEXT, MOST_CONTEXT
 from deploy.config.loading import BadConfiguration, Config
 from deploy.processes.running_set import ModelInUse

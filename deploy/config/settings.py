@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.limits import InputLimits
+from schemas.intake.limits import InputLimits
 
 Partition = Annotated[int, msgspec.Meta(ge=1, le=99)]
 """A number of partitions: tokens have two digits."""

@@ -13,7 +13,7 @@ from deploy.feeding.outcomes import Failure, Outcome
 from deploy.feeding.reading import MAX_LINE_BYTES, Line
 from events.errors import LogError, UnknownOutcome
 from schemas.identity import new_exchange_id
-from schemas.limits import InputLimits
+from schemas.intake.limits import InputLimits
 from schemas.subjects import Partitions
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from actors.gateway.written import Name, WrittenParts, layers_of, situation_of
-from schemas.strict import BadInput, convert, plain, read
+from schemas.intake.strict import BadInput, convert, plain, read
 from schemas.vocabulary.gateway import Layer, Role
 
 Id = str | int | float | None

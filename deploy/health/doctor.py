@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from actors.gateway.http.keys import is_loopback
-from actors.runtime.attendance import readable
+from actors.runtime.membership.attendance import readable
 from actors.webhook.settings import Receiver
 from deploy.cli.rendering.counting import counted
 from deploy.health.finding import Finding, Verdict

@@ -13,7 +13,7 @@ from events.jetstream.keyvalue import SNAPSHOTS_BUCKET
 from events.loss_recording import record_loss, tell
 from events.routes import partition_names
 from events.snapshot import partition_key
-from schemas.moments import rfc3339
+from schemas.intake.moments import rfc3339
 from schemas.vocabulary.ledger import LossRecorded
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from actors.runtime.attendance import Place, Watch, by_stage
+from actors.runtime.membership.attendance import Place, Watch, by_stage
 from actors.swarm.settings import SwarmSettings
 from deploy.config.loading import Config
 from events.errors import LogError

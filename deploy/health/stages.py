@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from actors.runtime.attendance import added, by_stage, lacks
-from actors.runtime.heartbeat import Heartbeat
+from actors.runtime.membership.attendance import added, by_stage, lacks
+from actors.runtime.membership.heartbeat import Heartbeat
 from deploy.cli.rendering.counting import counted
 from deploy.health.finding import Finding, Verdict
 from deploy.health.serving import NEEDED, told

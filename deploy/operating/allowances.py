@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from actors.text.allowances import MOST, MOST_CHARACTERS
 from deploy.operating.operator_edge import InvalidOrder, Order
 from deploy.operating.recorded import recorded_about
 from deploy.operating.withdrawing import orders_for
@@ -12,7 +13,6 @@ from events.codec import Recorded, decode
 from events.log import Seal
 from events.replay.looking import NothingThere
 from events.replay.sources import Source
-from schemas.allowances import MOST, MOST_CHARACTERS
 from schemas.event import topic_of
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn

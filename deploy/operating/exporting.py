@@ -9,7 +9,7 @@ import msgspec
 from events.bundles import Manifest, Redaction, redacted, to_line, write_bundle
 from events.bundles.archive import FORMAT
 from events.errors import LedgerDamaged, Misconfigured
-from events.ledger.chain import GENESIS
+from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import Stored
 from events.replay.looking import NothingThere, span_of

@@ -15,10 +15,10 @@ from events.errors import Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Log, Record
 from schemas.actor import Scope
 from schemas.catalogue import entry_of
-from schemas.choices import blame
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of
 from schemas.identity import event_id, new_exchange_id
+from schemas.intake.choices import blame
 from schemas.subjects import NO_PARTITION, Partitions, stored_subject
 
 OWNER = "operator"

@@ -12,8 +12,8 @@ from deploy.operating.item_files import YAML, BadFile, Item, items_of
 from deploy.operating.recorded import recorded_about
 from events.replay.sources import Source
 from schemas.event import topic_of
+from schemas.intake.strict import fault, hint, shown
 from schemas.names import wrong_with_name
-from schemas.strict import fault, hint, shown
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn, Signature
 

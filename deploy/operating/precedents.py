@@ -11,8 +11,8 @@ from deploy.operating.recorded import recorded_about
 from deploy.operating.withdrawing import orders_for
 from events.replay.sources import Source
 from schemas.event import topic_of
+from schemas.intake.strict import BadInput, convert
 from schemas.names import wrong_with_name
-from schemas.strict import BadInput, convert
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.precedents import Name, PrecedentRecorded, PrecedentWithdrawn, ProposedAction
 

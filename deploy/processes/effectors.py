@@ -6,7 +6,7 @@ from types import ModuleType
 
 import actors
 from actors.llm.settings import LlmSettings
-from actors.runtime.effector_spec import EffectorSpec
+from actors.runtime.effectors.spec import EffectorSpec
 from actors.webhook.settings import WebhookSettings
 from deploy.config.loading import Config
 

@@ -13,11 +13,11 @@ from actors.gateway.agents import SHARED_AGENT
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import application
 from actors.gateway.http.entrance import Entrance
-from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys, is_loopback
-from actors.gateway.http.loop_service import LoopService
+from actors.gateway.http.loops.judgements import Judgements
+from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.serving import serve
-from actors.runtime.heartbeat import heartbeat_of
+from actors.runtime.membership.heartbeat import heartbeat_of
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerLook, said_of

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from actors.gateway.agent_events import InvalidField
-from actors.gateway.http.loop_service import NotAccepted
+from actors.gateway.http.loops.service import NotAccepted
 from actors.gateway.http.operating import AllowanceShown, NotFound, Verdict, VerdictRecorded
 from deploy.operating.allowances import allowance_orders, listed, verdict_orders, withdrawal_orders
 from deploy.operating.operator_edge import InvalidOrder, Order, append

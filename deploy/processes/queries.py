@@ -27,7 +27,7 @@ from events.ledger import exchange_result
 from events.loggers import get_logger
 from events.sealing.sealing import Sealing
 from schemas.event import ROOT
-from schemas.strict import BadInput, read
+from schemas.intake.strict import BadInput, read
 
 EXCHANGE_QUERY = f"{ROOT}.query.ledger.exchange"
 

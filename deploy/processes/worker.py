@@ -19,9 +19,9 @@ from actors.ledger import LedgerProjector, LedgerSettings
 from actors.registry import ACTORS
 from actors.runtime.clock import SystemClock
 from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED, Group
-from actors.runtime.effector import EffectorWorker
-from actors.runtime.effector_spec import EffectorContext
-from actors.runtime.reporting import report
+from actors.runtime.effectors.shell import EffectorWorker
+from actors.runtime.effectors.spec import EffectorContext
+from actors.runtime.membership.reporting import report
 from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config

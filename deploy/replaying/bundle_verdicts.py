@@ -18,12 +18,12 @@ from deploy.replaying.what_if import run as run_what_if
 from deploy.replaying.what_if_verdicts import complaint, nothing_compared
 from events.bundles import read_manifest
 from events.codec import Recorded
-from events.replay.effects import EffectReport
-from events.replay.pending import Pending
 from events.replay.replay import Difference, Replay
 from events.replay.replay import Report as ReplayReport
 from events.replay.replaying import run as run_replay
 from events.replay.sources import LedgerSource, time_of_end
+from events.replay.verifying.effects import EffectReport
+from events.replay.verifying.pending import Pending
 from events.replay.whatif import Example, Fate
 from events.replay.whatif import Report as WhatIfReport
 from events.view import Delivery

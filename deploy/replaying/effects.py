@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 
 from actors.llm.answering import REQUESTS
 from events.log import Stored
-from events.replay.effects import CausesReader, EffectReport, Effects
 from events.replay.replaying import END, Point
 from events.replay.sources import Source
+from events.replay.verifying.effects import CausesReader, EffectReport, Effects
 from schemas.catalogue import ALERTS, CATALOGUE
 from schemas.event import Event, topic_of
 from schemas.subjects import topic_filter

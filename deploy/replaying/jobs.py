@@ -23,14 +23,14 @@ from typing import Any
 import msgspec
 
 from actors.registry import ACTORS
+from actors.text.judge.weights import supply
 from events.ledger import Extent
-from events.replay.outcome import merged
 from events.replay.replay import Replay, Report, Unit
 from events.replay.replaying import Point, last_of_whole, run
 from events.replay.sources import LedgerSource, Source
+from events.replay.verifying.outcome import merged
 from events.routes import partition_filters, routes, without_overlap
 from schemas.actor import Actor, Scope
-from schemas.reading.weights import supply
 from schemas.subjects import Partitions
 
 MOST_JOBS = 4
@@ -58,7 +58,7 @@ class JobEnded(Exception):
 class Work(msgspec.Struct, frozen=True):
     """What is replayed: these actors, of them only certain partitions (see ``Replay``), up to a point.
 
-    ``models`` is a folder of older weights (``schemas.reading.weights.supply``), or empty.
+    ``models`` is a folder of older weights (``actors.text.judge.weights.supply``), or empty.
     """
 
     actors: tuple[str, ...]

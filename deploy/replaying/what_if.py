@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from actors.registry import ACTORS
+from actors.text.judge.weights import supplied
 from deploy.config.loading import BadConfiguration, Layer, all_sections, flag_layer, overrides
 from deploy.operating.operator_edge import Order, records_of
 from deploy.replaying.effects import SERVED
@@ -139,7 +140,7 @@ async def run(
             f"the {source.name} begins at sequence {info.first_seq}, not 1: nothing can be decided anew from its middle"
         )
     actors = tuple(ACTORS.values())
-    reader = PastReader(actors, source.partitions)
+    reader = PastReader(actors, source.partitions, supplied)
     async for batch in _read(source, min(upto.seq, info.last_seq), upto):
         for stored in batch:
             reader.feed(stored)

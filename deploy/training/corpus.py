@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
+from actors.text.excerpt import excerpt
+from actors.text.folding import fold
+from actors.text.tokens import split_tokens
+from actors.text.views import views_of
 from deploy.training.labelled import Label, labelled_rows
-from schemas.reading.excerpt import excerpt
-from schemas.reading.folding import fold
-from schemas.reading.tokens import split_tokens
-from schemas.reading.views import views_of
 
 DIRECT = frozenset({"jailbreak", "prompt_injection", "multi_injection", "system_prompt_extraction"})
 """Categories of attacks that a user sends, besides those named ``encoded_`` something."""

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from schemas.choices import blame
+from schemas.intake.choices import blame
 
 S = TypeVar("S", bound=msgspec.Struct)
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import minimize, minimize_scalar
 
+from actors.text.turn.features import Keys, Turn, features_of, turn_of, word_keys
+from actors.text.turn.model import KINDS, WEIGHT_UNIT, TurnKind, TurnModel, evidence_of
 from deploy.training.turn_rows import WRITTEN, TurnRow
-from schemas.reading.turn_model import KINDS, WEIGHT_UNIT, TurnKind, TurnModel, evidence_of
-from schemas.reading.turns import Keys, Turn, features_of, turn_of, word_keys
 
 Numbers = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]

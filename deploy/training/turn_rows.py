@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
+from actors.text.turn.model import TurnKind
 from deploy.training.labelled import Label, labelled_rows
-from schemas.reading.turn_model import TurnKind
 from schemas.vocabulary.router import Mode
 
 WRITTEN = "written:"

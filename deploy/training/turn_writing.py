@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from actors.text.turn.model import KIND, dump_turn_model
 from deploy.training.turn_fitting import calibrated, fit_turns, folds_of, prepare
 from deploy.training.turn_rows import WRITTEN, load_turns, thinned, written_turns
-from schemas.reading.turn_model import KIND, dump_turn_model
 
 LEAST_SOURCES = 5
 """Sources that a training needs: what each is worth is judged on those that it left out."""

@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from actors.text.judge.model import dump_model
 from deploy.training.corpus import APART, Row, family_of, load_rows
 from deploy.training.fitting import held_out_scores, prepare, trained
 from deploy.training.recipes import SCORER, TRUST
 from deploy.training.report import around_report, fired_by_fold, report_of, tally
-from schemas.reading.model import dump_model
 
 RECIPES = {"scorer": SCORER, "trust": TRUST}
 """Judge -> how it is trained."""

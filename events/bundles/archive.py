@@ -17,11 +17,11 @@ import msgspec
 from events.bundles.cloudevents import BadLine, from_line, to_line
 from events.bundles.placement import Placement
 from events.errors import LedgerDamaged, Misconfigured
-from events.ledger.chain import GENESIS
+from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import MAX_RECORD_BYTES, Stored
 from events.private_files import open_private
-from schemas.strict import read
+from schemas.intake.strict import read
 from schemas.subjects import Partitions
 
 FORMAT = 1

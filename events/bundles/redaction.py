@@ -14,15 +14,15 @@ import msgspec
 
 from events.codec import Recorded, decode
 from events.errors import Refused
-from events.ledger.chain import GENESIS
+from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row, topic_of_subject
 from events.log import Record, Seal, Stored
 from events.sealing.bodies import CLOSED_TEXT, GONE, HEADER, sealed_record
 from events.sealing.cipher import SessionKey
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, encode_event, topic_of
-from schemas.personal import change_personal, personal_part, unsealed_part
 from schemas.vocabulary.ledger import LedgerAnchored
+from schemas.wording.personal import change_personal, personal_part, unsealed_part
 
 MIN_KEY_BYTES = 32
 

@@ -6,16 +6,16 @@ finds accidents and bit rot, not a clever forger. The ledger therefore notes its
 (``ledger.anchored``), which exposes a tail that was cut off.
 """
 
-from events.ledger.aside import is_of_another, place_aside, put_aside
 from events.ledger.backup import back_up
-from events.ledger.chain import Head
-from events.ledger.compare import compare
+from events.ledger.checking.aside import is_of_another, place_aside, put_aside
+from events.ledger.checking.chain import Head
+from events.ledger.checking.compare import compare
+from events.ledger.checking.report import Check, Comparison, Finding, Verification
+from events.ledger.checking.verify import verify
 from events.ledger.reader import Extent, Folded, LedgerInfo, LedgerReader
 from events.ledger.rebuild import rebuild
-from events.ledger.report import Check, Comparison, Finding, Verification
 from events.ledger.results import ExchangeResult, exchange_result
 from events.ledger.rows import LedgerRow
-from events.ledger.verify import verify
 from events.ledger.writer import LedgerWriter, Written
 
 __all__ = [

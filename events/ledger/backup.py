@@ -7,11 +7,11 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
+from events.ledger.checking.journal import journal_damage
+from events.ledger.checking.report import Verification
+from events.ledger.checking.verify import verify
 from events.ledger.failures import explained
-from events.ledger.journal import journal_damage
-from events.ledger.report import Verification
 from events.ledger.schema import AT_REST, connect_read_only, lacks_journal, read_meta
-from events.ledger.verify import verify
 
 _PAGES = 2048
 """Pages (32 MB) that are copied at once; between two such steps a writer's log can be folded in."""

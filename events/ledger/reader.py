@@ -10,9 +10,9 @@ from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 
-from events.ledger.chain import GENESIS, Head
+from events.ledger.checking.chain import GENESIS, Head
+from events.ledger.checking.recorded_losses import losses_in
 from events.ledger.failures import DamagedRow, explained
-from events.ledger.recorded_losses import losses_in
 from events.ledger.rows import (
     EXCHANGE,
     MESSAGE_COLUMNS,

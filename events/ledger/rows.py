@@ -14,7 +14,7 @@ import msgspec
 import orjson
 
 from events.codec import MOST_COMMON
-from events.ledger.chain import link
+from events.ledger.checking.chain import link
 from events.ledger.failures import DamagedRow
 from events.log import Stored
 from schemas.actor import Message

@@ -12,8 +12,8 @@ import msgspec
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.ledger import read_models
 from events.ledger.failures import RECOVERY, explained
-from schemas.choices import blame
 from schemas.identity import content_hash
+from schemas.intake.choices import blame
 from schemas.subjects import Partitions
 
 FORMAT = 1

@@ -11,7 +11,7 @@ import aiosqlite
 import msgspec
 
 from events.ledger.bulk import MOST_ROWS, Insert, split, sql
-from events.ledger.chain import GENESIS, Head
+from events.ledger.checking.chain import GENESIS, Head
 from events.ledger.failures import explained
 from events.ledger.read_models import FOLDS, change
 from events.ledger.rows import COLUMNS, MESSAGE_COLUMNS, TOPIC, link_row, to_row, to_stored

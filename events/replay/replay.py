@@ -21,9 +21,9 @@ import msgspec
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
 from events.losses import LOSS_FILTER, is_loss
-from events.replay.outcome import Coverage, Difference, Report, in_order
-from events.replay.pending import Activity, Pending, oldest_of, undecided, unfired
-from events.replay.verification import BEYOND_BACKLOG, Unit, Verification
+from events.replay.verifying.outcome import Coverage, Difference, Report, in_order
+from events.replay.verifying.pending import Activity, Pending, oldest_of, undecided, unfired
+from events.replay.verifying.verification import BEYOND_BACKLOG, Unit, Verification
 from events.routes import consumed_filters, own_filters, routes, without_overlap
 from events.view import Processed, View
 from schemas.actor import Actor

@@ -15,7 +15,7 @@ from events.errors import Refused
 from events.log import Record, Seal, Stored
 from events.sealing.cipher import SealBroken, SessionKey
 from schemas.catalogue import CATALOGUE
-from schemas.personal import Part, below, change_personal, personal_part
+from schemas.wording.personal import Part, below, change_personal, personal_part
 
 HEADER = "nx-sealed"
 """Header of a message with sealed texts: the id of their key, or :data:`GONE`."""

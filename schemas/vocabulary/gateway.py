@@ -8,7 +8,7 @@ import msgspec
 from schemas.actor import Scope
 from schemas.entry import Entry
 from schemas.event import Event, Milliseconds, Personal
-from schemas.limits import MOST_LAYERS
+from schemas.intake.limits import MOST_LAYERS
 
 Role = Literal["system", "user", "tool", "document"]
 
@@ -31,8 +31,8 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
     ``documents`` and ``tool_results`` are for publishers of their own, who may write them by these names. Whoever reads
     the event finds them among ``layers``, behind those, and nowhere else: no guard can leave them out.
 
-    ``left_out`` counts layers beyond ``schemas.limits.MOST_LAYERS``, which no reader of the event gets to see: every
-    guard counts them against the input (``layers``, in its ``unread``), and it is refused. No edge takes so many.
+    ``left_out`` counts layers beyond ``schemas.intake.limits.MOST_LAYERS``, which no reader of the event gets to see:
+    every guard counts them against the input (``layers``, in its ``unread``), and it is refused. No edge takes so many.
     """
 
     text: Personal

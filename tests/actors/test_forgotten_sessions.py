@@ -9,9 +9,9 @@ from actors.registry import ACTORS
 from events.sealing.bodies import CLOSED_TEXT
 from schemas.actor import Message
 from schemas.persistent import encode_state
-from schemas.personal import change_personal, personal_part
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.operator import ForgetOrdered
+from schemas.wording.personal import change_personal, personal_part
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import Address, Partition
 

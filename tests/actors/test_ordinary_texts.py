@@ -14,7 +14,7 @@ from actors.appraisal.trust import SATURATION, trust_of
 from actors.reflex import ACTOR as REFLEX
 from actors.reflex.decider import State
 from schemas.actor import Message
-from schemas.limits import InputLimits
+from schemas.intake.limits import InputLimits
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.reflex import ReflexPassed
 

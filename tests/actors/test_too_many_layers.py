@@ -10,7 +10,7 @@ from actors.reflex import ACTOR as REFLEX
 from schemas.actor import Message
 from schemas.catalogue import decode_event
 from schemas.event import Event
-from schemas.limits import MOST_LAYERS
+from schemas.intake.limits import MOST_LAYERS
 from schemas.unread import Unread
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.coherence import CoherenceRejected

@@ -14,12 +14,12 @@ from actors.reflex import ACTOR as REFLEX
 from actors.reflex.encodings import DECODERS, MAX_WORK
 from actors.reflex.matcher import Matcher
 from actors.reflex.views import views_of
+from actors.text.excerpt import WHOLE, excerpt_of
+from actors.text.judge import evidence, features
+from actors.text.judge.evidence import read_text
+from actors.text.judge.telling import LEET, TELLING
+from actors.text.views import MAX_VIEWED, read_views
 from schemas.actor import Message
-from schemas.reading import evidence, features
-from schemas.reading.evidence import read_text
-from schemas.reading.excerpt import WHOLE, excerpt_of
-from schemas.reading.telling import LEET, TELLING
-from schemas.reading.views import MAX_VIEWED, read_views
 from schemas.unread import Unread, heaviest, weighed
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.gateway import InputReceived, Layer

@@ -8,7 +8,7 @@ from typing import cast
 from actors.gateway import Client
 from deploy.feeding import Failure, Feeder, LineFormat, Outcome
 from deploy.feeding.reading import Line
-from schemas.limits import InputLimits
+from schemas.intake.limits import InputLimits
 from schemas.subjects import Partitions
 
 

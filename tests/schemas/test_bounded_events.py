@@ -13,7 +13,7 @@ from schemas.permissions import BEGINNING
 from schemas.vocabulary.loops import MOST_NUMBERS, MOST_TERMS
 
 BOUNDED_OTHERWISE = {
-    ("forged_id.input.received", "layers"): "schemas.limits.MOST_LAYERS: what is beyond is left out, and said",
+    ("forged_id.input.received", "layers"): "schemas.intake.limits.MOST_LAYERS: what is beyond is left out, and said",
     ("forged_id.input.received", "documents"): "as layers",
     ("forged_id.input.received", "tool_results"): "as layers",
     ("forged_id.operator.patterns_imported", "sets"): "reflex holds 20,000 signatures, and takes no import beyond",

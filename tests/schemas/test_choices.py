@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 import pytest
 
-from schemas.choices import blame
+from schemas.intake.choices import blame
 
 
 class Inner(msgspec.Struct):

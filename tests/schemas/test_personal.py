@@ -8,9 +8,9 @@ from hypothesis import given
 
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, Personal, encode_event
-from schemas.personal import Part, change_personal, personal_part
 from schemas.vocabulary.act import ActIterated
 from schemas.vocabulary.gateway import InputReceived, Layer
+from schemas.wording.personal import Part, change_personal, personal_part
 from tests.actors.strategies import events_for
 
 EVERY_EVENT = events_for(tuple(entry.event for entry in CATALOGUE.values()))

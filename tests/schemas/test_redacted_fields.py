@@ -8,7 +8,7 @@ from msgspec import inspect
 
 from schemas.catalogue import CATALOGUE
 from schemas.entry import Entry
-from schemas.personal import CHOSEN
+from schemas.wording.personal import CHOSEN
 from tests.each import each
 
 HARMLESS = {
@@ -80,7 +80,7 @@ def texts(kind: inspect.Type, path: str, name: str) -> Iterator[tuple[str, str]]
 @each("entry", CATALOGUE.values(), named=lambda entry: entry.topic)
 def test_every_text_is_redacted_or_known_to_be_harmless(entry: Entry) -> None:
     unknown = [path for path, name in texts(inspect.type_info(entry.event), "", "") if name not in NAMES | CHOSEN]
-    assert unknown == [], "declare them Personal or Echo, name them in schemas.personal.CHOSEN, or in HARMLESS here"
+    assert unknown == [], "declare them Personal or Echo, or name them in personal.CHOSEN, or in HARMLESS here"
 
 
 def test_no_field_is_both() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.strict import BadInput, convert, hint, plain, read, shown
+from schemas.intake.strict import BadInput, convert, hint, plain, read, shown
 
 
 class Inner(msgspec.Struct, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 import structlog
 
-from actors.runtime.shard import Shard
+from actors.runtime.partition.shard import Shard
 from events.view import Checkpoint, Delivery, View
 from tests.simulation.world import Outcome, run_world
 
@@ -69,7 +69,7 @@ def _lose_the_state_of_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
             return None
         return msgspec.structs.replace(found, state=actor.initial())  # type: ignore[attr-defined]
 
-    import actors.runtime.reading_back as module
+    import actors.runtime.partition.reading_back as module
 
     real = module.unpack
     monkeypatch.setattr(module, "unpack", without_state)

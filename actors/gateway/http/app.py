@@ -10,10 +10,12 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 
 from actors.gateway.agents import AgentPer
-from actors.gateway.http import failures, front, health, loops, operating, ticks
+from actors.gateway.http import failures, front, health, operating
 from actors.gateway.http.access import AccessMiddleware, Limits
 from actors.gateway.http.keys import ApiKeys
-from actors.gateway.http.loop_service import LoopService
+from actors.gateway.http.loops import endpoints as loops
+from actors.gateway.http.loops import ticks
+from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.operating import Operations, Operators
 from actors.gateway.http.reading import strict_address
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from actors.gateway.agent_events import InvalidField, check_name
-from actors.gateway.http.tick_limits import check_tick
-from schemas import strict
+from actors.gateway.http.loops.tick_limits import check_tick
 from schemas.event import Unit
+from schemas.intake import strict
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, Reruns, Tag, TickObserved, Who
 
 DONE = "done"
@@ -194,7 +194,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(raw: bytes, kind: type[Body]) -> Body:
-    """Read a JSON body strictly; raises InvalidField, which names the field, as ``schemas.strict.read`` says."""
+    """Read a JSON body strictly; raises InvalidField, which names the field, as ``schemas.intake.strict.read`` says."""
     try:
         body = strict.read(raw, kind, open_to=(BiasTag,))
     except strict.BadInput as wrong:

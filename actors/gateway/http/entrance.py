@@ -10,7 +10,7 @@ import msgspec
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from actors.gateway.http.bodies import Failure
-from actors.gateway.http.loop_service import Readiness
+from actors.gateway.http.loops.service import Readiness
 
 NOT_YET = "this gateway has not reached its broker yet: try again, /readyz tells"
 

@@ -9,7 +9,7 @@ from litestar.exceptions import HTTPException
 from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.checks import without_places
-from actors.gateway.http.loop_service import NotAccepted, NotReady, Unanswered, Undecided, Unjudged, UnknownLoop
+from actors.gateway.http.loops.service import NotAccepted, NotReady, Unanswered, Undecided, Unjudged, UnknownLoop
 from actors.gateway.http.operating import Forbidden, NotFound
 from actors.gateway.http.reading import LOOP
 from actors.gateway.inputs import InvalidInput

@@ -6,7 +6,7 @@ from litestar import Request, Response, get
 from litestar.datastructures import State
 
 from actors.gateway.http.checks import passes
-from actors.gateway.http.loop_service import LoopService, Readiness
+from actors.gateway.http.loops.service import LoopService, Readiness
 
 
 @get("/healthz")

@@ -20,7 +20,7 @@ from actors.gateway.agent_events import InvalidField, check_name
 from actors.gateway.http.bodies import Failure, Name, Reason
 from actors.gateway.http.keys import OPERATOR_VARIABLE, ApiKeys
 from actors.gateway.http.reading import QUERY, User, agent_of, strictly
-from schemas.allowances import MOST_CHARACTERS
+from actors.text.allowances import MOST_CHARACTERS
 from schemas.names import wrong_with_name
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.loops import Who

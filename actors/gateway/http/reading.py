@@ -15,7 +15,7 @@ from actors.gateway.agent_events import InvalidField, check_name
 from actors.gateway.agents import AgentPer, agent_for, unheard_user
 from actors.gateway.http.bodies import loop_named_in, read
 from actors.gateway.inputs import InvalidInput
-from schemas.strict import hint, shown
+from schemas.intake.strict import hint, shown
 
 USER = "X-Neuraxis-User"
 """Header that says for whom a request is made: whoever may call the gateway is believed."""

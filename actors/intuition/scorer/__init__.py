@@ -1,7 +1,7 @@
 """The learned scorer: how far a text is an attack on the model that reads it.
 
 A linear judgement of hashed n-grams of words, of word classes and of letters, of the worst passage of the text and of
-its decoded views (``schemas.reading``). ``scorer.npz`` holds the weights; ``neuraxis train detection`` writes it. Equal
+its decoded views (``actors.text``). ``scorer.npz`` holds the weights; ``neuraxis train detection`` writes it. Equal
 texts give equal scores in every process and on every machine.
 """
 

@@ -71,10 +71,10 @@ def add(
     import msgspec
 
     from actors.gateway import check_name
+    from actors.text.allowances import MOST_CHARACTERS
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
     from deploy.operating.operator_edge import who
-    from schemas.allowances import MOST_CHARACTERS
     from schemas.names import wrong_with_name
     from schemas.vocabulary.allowances import AllowanceRecorded
 

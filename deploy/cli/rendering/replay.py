@@ -11,9 +11,9 @@ from rich.text import Text
 from deploy.cli.rendering.counts import Counts
 from deploy.cli.rendering.quoting import quoted
 from deploy.replaying.what_if_verdicts import reason_text
-from events.replay.effects import EffectFinding, EffectReport
-from events.replay.pending import Pending
 from events.replay.replay import Coverage, Difference, Report
+from events.replay.verifying.effects import EffectFinding, EffectReport
+from events.replay.verifying.pending import Pending
 
 _LONGEST_VALUE = 2_000
 _SHORT_HASH = 16

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from schemas.event import Event, encode_event
-from schemas.personal import change_personal, personal_part
+from schemas.wording.personal import change_personal, personal_part
 
 HIDDEN = "[hidden]"
 

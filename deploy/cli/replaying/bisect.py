@@ -13,9 +13,9 @@ from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, opened, say
 
 if TYPE_CHECKING:
-    from events.replay.bisecting import Found
-    from events.replay.conditions import Condition
     from events.replay.replaying import Point
+    from events.replay.states.bisecting import Found
+    from events.replay.states.conditions import Condition
 
 
 @command(
@@ -45,8 +45,8 @@ def bisect(
     from actors.registry import actor_named
     from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.cli.rendering.printable import printable
-    from events.replay.conditions import BadCondition, condition_of
     from events.replay.replaying import END, point_of
+    from events.replay.states.conditions import BadCondition, condition_of
 
     try:
         wanted = condition_of(condition)
@@ -78,9 +78,9 @@ async def _bisect(
 ) -> "Found | None":
     from actors.registry import ACTORS
     from deploy.cli.rendering.terminal import progress
-    from events.replay.bisecting import first_holding
     from events.replay.looking import look_for, look_upto
-    from events.replay.states import partition_named
+    from events.replay.states.bisecting import first_holding
+    from events.replay.states.reading import partition_named
 
     async with opened(target, log_file) as source:
         say(await look_upto(source, upto))

@@ -13,8 +13,8 @@ from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, opened, say
 
 if TYPE_CHECKING:
-    from events.replay.diffing import Changed
     from events.replay.replaying import Point
+    from events.replay.states.diffing import Changed
 
 
 @command(
@@ -52,8 +52,8 @@ def diff(
     from actors.registry import ACTORS, actor_named
     from deploy.cli.failures import WrongUse
     from deploy.cli.rendering.printable import printable
-    from events.replay.diffing import path_text
     from events.replay.replaying import point_of
+    from events.replay.states.diffing import path_text
 
     if at and (len(at) != 2 or actor or key):
         raise WrongUse("--at is given twice, with an actor and a key: neuraxis diff ACTOR KEY --at FROM --at TO")
@@ -98,9 +98,9 @@ async def _diff(
 ) -> "tuple[Changed, ...]":
     from actors.registry import ACTORS
     from deploy.cli.rendering.terminal import progress
-    from events.replay.diffing import changed_between
     from events.replay.looking import look_between, look_for
-    from events.replay.states import partition_named
+    from events.replay.states.diffing import changed_between
+    from events.replay.states.reading import partition_named
 
     actors = [ACTORS[name] for name in names]
     async with opened(target, log_file) as source:

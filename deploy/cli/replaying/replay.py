@@ -15,9 +15,9 @@ from deploy.cli.rendering.counting import counted
 from deploy.cli.replaying.source import log_option, opened, say
 
 if TYPE_CHECKING:
-    from events.replay.effects import EffectReport
     from events.replay.replay import Report
     from events.replay.replaying import Point
+    from events.replay.verifying.effects import EffectReport
 
 
 @command(
@@ -130,12 +130,12 @@ async def _replay(
     from deploy.cli.rendering.terminal import progress
     from deploy.replaying.effects import check_effects
     from deploy.replaying.jobs import Work, jobs_for, replay_in_jobs
-    from events.replay.effects import EffectReport
     from events.replay.looking import look_for, look_upto
     from events.replay.replay import Replay
     from events.replay.replaying import run
     from events.replay.sources import LedgerSource, time_of_end
-    from events.replay.states import partition_named
+    from events.replay.states.reading import partition_named
+    from events.replay.verifying.effects import EffectReport
 
     async with opened(target, log_file) as source:
         say(await look_upto(source, upto))

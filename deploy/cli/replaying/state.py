@@ -12,7 +12,7 @@ from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, opened, say
 
 if TYPE_CHECKING:
-    from events.replay.states import PartState
+    from events.replay.states.reading import PartState
 
 
 @command(
@@ -43,9 +43,9 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
     from actors.registry import actor_named
     from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.cli.rendering.printable import printable
-    from events.replay.conditions import BadCondition, path_of
     from events.replay.replaying import END, point_of
-    from events.replay.states import found_at, nowhere
+    from events.replay.states.conditions import BadCondition, path_of
+    from events.replay.states.reading import found_at, nowhere
 
     try:
         steps = path_of(path) if path else ()
@@ -78,7 +78,7 @@ async def _state(target: Target, log_file: Path | None, actor: str, key: str, up
     from actors.registry import ACTORS
     from deploy.cli.rendering.terminal import progress
     from events.replay.looking import NothingThere, look_at, look_for, span_of
-    from events.replay.states import partition_named, state_at
+    from events.replay.states.reading import partition_named, state_at
 
     async with opened(target, log_file) as source:
         say(await look_at(source, upto))

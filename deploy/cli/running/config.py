@@ -30,7 +30,7 @@ def show(sections: tuple[str, ...], config_file: Path | None, sets: Sequence[str
     from deploy.cli.failures import WrongUse
     from deploy.cli.output import emit
     from deploy.config.loading import all_sections, assignment_layer, load
-    from schemas.strict import hint
+    from schemas.intake.strict import hint
 
     known = all_sections()
     if unknown := [name for name in sections if name not in known]:

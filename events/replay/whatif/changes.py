@@ -8,11 +8,11 @@ import msgspec
 from events.codec import Recorded
 from events.errors import Misconfigured
 from schemas.actor import Actor, readable_settings
-from schemas.choices import blame
 from schemas.event import Configured
-from schemas.known_part import known_part
-from schemas.measuring import Reading, leaves, measured
-from schemas.settings_fault import settings_fault
+from schemas.intake.choices import blame
+from schemas.settings.fault import settings_fault
+from schemas.settings.known_part import known_part
+from schemas.settings.measuring import Reading, leaves, measured
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):

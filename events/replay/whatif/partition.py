@@ -9,7 +9,7 @@ import msgspec
 from events.codec import Recorded
 from events.decision import NewEvent, fold, under
 from events.log import Stored
-from events.replay.forgotten import Forgotten
+from events.replay.verifying.forgotten import Forgotten
 from events.replay.whatif.changes import Changes
 from events.replay.whatif.past import Key, Past
 from events.routes import routes

@@ -3,7 +3,7 @@
 Memory: 18 bytes an event, and the events that no message led to (settings, timers).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -13,12 +13,11 @@ import numpy.typing as npt
 from events.codec import Recorded, decode, is_spontaneous
 from events.decision import APPEND_REFUSED
 from events.log import Seal, Stored
-from events.replay.forgotten import SEALED
+from events.replay.verifying.forgotten import SEALED
 from events.routes import routes
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
 from schemas.event import Failed
-from schemas.reading.weights import supplied
 from schemas.subjects import Partitions, split_stored
 
 Key = tuple[str, str]
@@ -72,8 +71,12 @@ class Past(msgspec.Struct, frozen=True, eq=False):
 class PastReader:
     """Reads a record once; feed it every message, in order."""
 
-    def __init__(self, actors: Iterable[Actor[Any]], partitions: Partitions) -> None:
+    def __init__(
+        self, actors: Iterable[Actor[Any]], partitions: Partitions, supplied: Callable[[str], object] = lambda _: None
+    ) -> None:
+        """``supplied`` returns something for the name of a model of another release that judges here, else None."""
         self._actors = {actor.name: actor for actor in actors}
+        self._supplied = supplied
         self._partitions = partitions
         self._ids: list[int] = []
         self._places: list[int] = []
@@ -166,7 +169,7 @@ class PastReader:
             reason = f"model_{model}"
         if reason:
             self._held[actor.name, recorded.envelope.cause] = reason
-        elif actor.models is not None and any(map(supplied, names := actor.models(event))):
+        elif actor.models is not None and any(map(self._supplied, names := actor.models(event))):
             self._models[actor.name, recorded.envelope.cause] = names
 
 

@@ -11,7 +11,7 @@ from events.decision import Cause, NewEvent, address, decide, fold_decided, rest
 from events.errors import Misconfigured
 from events.log import Stored
 from events.meaning import Said
-from events.replay.forgotten import SEALED
+from events.replay.verifying.forgotten import SEALED
 from events.replay.whatif.alignment import aligned
 from events.replay.whatif.changes import Changes, laid_over
 from events.replay.whatif.comparison import Comparison, change_of

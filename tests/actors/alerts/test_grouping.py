@@ -10,7 +10,7 @@ from schemas.entry import Entry, Severity
 from schemas.errors import UNREADABLE
 from schemas.event import Failed, Personal, topic_of
 from schemas.vocabulary.alerts import Alert, alert_entries
-from schemas.wording import alert_summary
+from schemas.wording.meaning import alert_summary
 from tests.actors.alerts.builders import (
     BLOCKED,
     RESET,

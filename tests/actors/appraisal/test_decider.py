@@ -7,11 +7,11 @@ from actors.appraisal import ACTOR, judging
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.trust import ROLE_CONFUSION, trust_of
 from actors.appraisal.vectors import DIMENSIONS
+from actors.text.judge.model import Model
+from actors.text.sheets import PER_TEXT
 from schemas.actor import Emission, Message
 from schemas.event import encode_event
 from schemas.persistent import decode_state, encode_state
-from schemas.reading.model import Model
-from schemas.reading.sheets import PER_TEXT
 from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalConfigured, LayerTrust
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.responder import ResponseEmitted

@@ -15,8 +15,8 @@ from actors.delegate import EFFECTOR, DelegateSettings
 from actors.delegate.asking import Refused, judged
 from actors.delegate.discovery import find, subject_of
 from actors.runtime.clock import Clock, SystemClock
-from actors.runtime.effector import EffectorWorker
-from actors.runtime.effector_spec import EffectorContext
+from actors.runtime.effectors.shell import EffectorWorker
+from actors.runtime.effectors.spec import EffectorContext
 from actors.runtime.records import to_record
 from events.codec import Recorded, decode
 from events.decision import Cause, address

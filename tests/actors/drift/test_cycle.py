@@ -8,11 +8,11 @@ from schemas.catalogue import entry_of, owned_by
 from schemas.entry import Entry
 from schemas.event import Event, topic_of
 from schemas.persistent import ExpiringMap, encode_state
-from schemas.personal import personal_part
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted, DriftThought
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryWandered
+from schemas.wording.personal import personal_part
 from tests.actors.drift.builders import AGENT, MINUTE_MS, TALKED, partition, started, talk, thought, upon, wake
 from tests.actors.memory.builders import response
 from tests.actors.scenario import MS, Address

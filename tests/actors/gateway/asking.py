@@ -9,7 +9,7 @@ from actors.gateway.inputs import Addressed
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from events.log import Stored
-from schemas.limits import MOST_BYTES, MOST_LAYERS, InputLimits
+from schemas.intake.limits import MOST_BYTES, MOST_LAYERS, InputLimits
 from schemas.subjects import Partitions
 from tests.simulated import (
     SimulatedConnection,

@@ -9,7 +9,7 @@ from actors.gateway import Answered, Client
 from actors.gateway.client import BATCH_FROM
 from actors.gateway.inputs import Addressed
 from events.errors import Refused, Unavailable
-from schemas.limits import MOST_BYTES
+from schemas.intake.limits import MOST_BYTES
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.gateway.asking import asking, clock, exchange_of, one_exchange, several, stored, submit_all, working
 from tests.events.simulated_world import in_world, log_of

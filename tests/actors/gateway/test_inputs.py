@@ -13,7 +13,7 @@ from actors.gateway.inputs import MAX_NAME, Addressed
 from events.codec import Recorded, decode
 from events.log import Stored
 from schemas.identity import event_id
-from schemas.limits import InputLimits
+from schemas.intake.limits import InputLimits
 from schemas.names import MAX_NAME_BYTES, MAX_NAME_CHARACTERS, wrong_with_name
 from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived, Layer

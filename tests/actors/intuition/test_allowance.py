@@ -15,8 +15,8 @@ from actors.intuition.index import Index, Nearest
 from actors.intuition.judging import MOST_ANSWERS
 from actors.intuition.scorer import score
 from actors.intuition.settings import COMPARISON, IntuitionSettings
+from actors.text.sheets import PER_TEXT
 from schemas.event import Event
-from schemas.reading.sheets import PER_TEXT
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from tests.actors.intuition.builders import GATE, benign, document, harmful, intuition, judged, motif_of
 from tests.actors.scenario import Partition

@@ -153,7 +153,7 @@ def test_what_is_no_answer_fails_at_once_as_invalid(reply: Reply, schema: dict[s
 
 
 def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actors.llm.receiving.MOST_BYTES", 100_000)
+    monkeypatch.setattr("actors.llm.wire.receiving.MOST_BYTES", 100_000)
 
     @over(Reply((b"x" * 60_000, b"x" * 60_000), then="hang"))
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:

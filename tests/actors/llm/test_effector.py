@@ -14,8 +14,8 @@ from actors.llm import EFFECTOR, LlmSettings
 from actors.llm.endpoint import BadEndpoint
 from actors.llm.local import missing
 from actors.runtime.clock import SystemClock
-from actors.runtime.effector import EffectorWorker
-from actors.runtime.effector_spec import EffectorContext
+from actors.runtime.effectors.shell import EffectorWorker
+from actors.runtime.effectors.spec import EffectorContext
 from actors.runtime.records import to_record
 from events.codec import Recorded, decode
 from events.decision import Cause, address

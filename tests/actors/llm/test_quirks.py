@@ -288,7 +288,7 @@ def test_an_answer_that_did_not_come_is_asked_for_again(reply: Reply, attempts: 
 
 
 def test_a_packed_answer_of_any_size_is_not_unpacked_past_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actors.llm.receiving.MOST_BYTES", 100_000)
+    monkeypatch.setattr("actors.llm.wire.receiving.MOST_BYTES", 100_000)
 
     @over(packed(gzip.compress(b" " * 50_000_000), "gzip"), settings=ONCE)
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from actors.llm.answers import AnswerInvalid, answer_of
 from actors.llm.client import retry_after
-from actors.llm.reading import (
+from actors.llm.wire.reading import (
     MOST_TOKENS,
     MOST_WORD,
     Mending,
@@ -24,9 +24,9 @@ from actors.llm.reading import (
     read_answer,
     read_models,
 )
-from actors.llm.refusing import overflow_in, reason_of, without_secrets
-from actors.llm.sse import Events
-from actors.llm.thinking import Spoken, without_thoughts
+from actors.llm.wire.refusing import overflow_in, reason_of, without_secrets
+from actors.llm.wire.sse import Events
+from actors.llm.wire.thinking import Spoken, without_thoughts
 
 ANALYSIS = "<|channel|>analysis<|message|>"
 NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)

@@ -10,12 +10,12 @@ import pytest
 import structlog
 
 from actors.llm.client import ChatClient
-from actors.llm.dialect import PLAIN, learned
 from actors.llm.endpoint import Endpoint
 from actors.llm.fitting import fitted
-from actors.llm.refusing import overflow_in
+from actors.llm.wire.dialect import PLAIN, learned
+from actors.llm.wire.refusing import overflow_in
+from actors.text.shortening import estimate
 from schemas.calls import Cut, Said
-from schemas.reading.shortening import estimate
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import KEY, PLAN, QUESTION, QUICK, Asking, call_of
 from tests.actors.llm.scripted import ANSWER, Asked, Reply, fails, says, serving, streams

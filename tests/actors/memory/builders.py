@@ -8,7 +8,7 @@ import msgspec
 
 from actors.memory import ACTOR
 from actors.memory.decider import mind_of
-from actors.memory.facts import Current
+from actors.memory.layers.facts import Current
 from actors.memory.mind import Mind
 from actors.memory.settings import MemorySettings
 from schemas.event import Event

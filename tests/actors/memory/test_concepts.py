@@ -5,8 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.memory.concepts import Graph, lately_linked, links_of, met, neighbours, pruned, rebuilt, spread, strength_of
-from actors.memory.episodes import Episode
+from actors.memory.layers.concepts import (
+    Graph,
+    lately_linked,
+    links_of,
+    met,
+    neighbours,
+    pruned,
+    rebuilt,
+    spread,
+    strength_of,
+)
+from actors.memory.layers.episodes import Episode
 from actors.memory.settings import MemorySettings
 from schemas.persistent import Map
 

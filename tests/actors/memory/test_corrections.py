@@ -2,8 +2,8 @@
 
 import pytest
 
-from actors.memory.corrections import Known
-from actors.memory.told import told_in
+from actors.memory.told.corrections import Known
+from actors.memory.told.reading import told_in
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import FactsRetired, Retired
 from tests.actors.memory.builders import act, ask, begin, forget, known, partition, response, retired_by, talk, texts

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.memory.decay import decayed
+from actors.memory.layers.decay import decayed
 
 strengths = st.integers(0, 10_000_000)
 spans = st.integers(0, 2**63)

@@ -4,17 +4,17 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.memory.concepts import links_of
 from actors.memory.forgetting import quoting
+from actors.memory.layers.concepts import links_of
 from actors.memory.settings import MemorySettings
 from events.sealing.bodies import CLOSED_TEXT
 from schemas.actor import Message
 from schemas.persistent import encode_state
-from schemas.personal import change_personal, personal_part
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import SESSIONS_AT_ONCE, TurnsForgotten
 from schemas.vocabulary.operator import ForgetOrdered
+from schemas.wording.personal import change_personal, personal_part
 from tests.actors.memory.builders import (
     ESCALATED,
     EVERYTHING,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.memory import index as index_module
-from actors.memory.index import Index, Near, Row
-from actors.memory.vectors import WIDEST, cosines_of, dots, from_text
+from actors.memory.layers import index as index_module
+from actors.memory.layers.index import Index, Near, Row
+from actors.memory.layers.vectors import WIDEST, cosines_of, dots, from_text
 from tests.actors.memory.builders import encoded
 
 WIDTH = 3

@@ -2,8 +2,8 @@
 
 import pytest
 
-from actors.memory.corrections import Known
-from actors.memory.told import facts_in, told_in
+from actors.memory.told.corrections import Known
+from actors.memory.told.reading import facts_in, told_in
 from tests.actors.memory.builders import known, partition, talk
 
 CHANGES = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.memory.episodes import weight_of
+from actors.memory.layers.episodes import weight_of
 from actors.memory.settings import MemorySettings
 from schemas.persistent import decode_state, encode_state
 from schemas.vocabulary.act import Action

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.memory.concepts import Concept, Graph, met, pruned
+from actors.memory.layers.concepts import Concept, Graph, met, pruned
+from actors.memory.layers.staleness import Order
 from actors.memory.settings import MemorySettings
-from actors.memory.staleness import Order
 from schemas.persistent import Map
 
 TERMS = [f"t{number}" for number in range(12)]

@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.memory.concepts import links_of
+from actors.memory.layers.concepts import links_of
 from actors.memory.settings import MemorySettings
 from actors.memory.wandering import strength_in
 from schemas.persistent import encode_state

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from actors.reflex.library import library_of
 from actors.reflex.normalise import squeeze
 from actors.reflex.spellings import MIN_DISGUISED
-from schemas.reading.lookalikes import CONFUSABLES
+from actors.text.lookalikes import CONFUSABLES
 
 SEED = [signature.text for _, signature in library_of("seed").signatures()]
 STANDARD = [

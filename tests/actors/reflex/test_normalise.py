@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from actors.reflex import normalise
 from actors.reflex.characters import EXPANDED, MAX_EXPANSION, fold_character, fold_table, values_of
 from actors.reflex.normalise import codes_of, lay_out, squeeze
-from schemas.reading.lookalikes import CONFUSABLES
+from actors.text.lookalikes import CONFUSABLES
 
 CHARACTERS = st.characters()
 

@@ -11,9 +11,9 @@ from actors.responder.pending import Turn
 from actors.responder.prompting import request_for
 from actors.responder.settings import ResponderSettings
 from actors.router.tiebreak import ask as ask_tiebreaker
+from actors.text.shortening import estimate
 from schemas.calls import Cut
 from schemas.catalogue import entry_of
-from schemas.reading.shortening import estimate
 from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.router import ModeSelected

@@ -13,12 +13,12 @@ from actors.responder.fitting import latest, layer_blocks
 from actors.responder.pending import Case, Pending, Turn
 from actors.responder.prompting import request_for, with_data
 from actors.responder.settings import Prompts, ResponderSettings
+from actors.text.shortening import estimate
 from schemas.calls import Said
-from schemas.fencing import absent
-from schemas.reading.shortening import estimate
 from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.memory import Recollection
 from schemas.vocabulary.responder import ResponseRequested
+from schemas.wording.fencing import absent
 from tests.actors.responder.builders import Requested, asked, memory, recalled, with_model
 from tests.actors.scenario import START_NS, Address, Partition
 

@@ -11,9 +11,9 @@ import pytest
 from actors.appraisal.turns import turn_model, turn_reading_of
 from actors.registry import ACTORS
 from actors.router.settings import RouterSettings
+from actors.text.folding import fold
 from bench.turns import GROUNDS, Case, group_of, own_cases, routed, shares, underspecified
 from deploy.training.turn_rows import MODES_OF, TurnRow, load_turns, written_turns
-from schemas.reading.folding import fold
 from schemas.vocabulary.memory import COLD
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import Mode, ModeSelected

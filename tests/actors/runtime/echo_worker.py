@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from actors.runtime.effector import EffectorWorker
+from actors.runtime.effectors.shell import EffectorWorker
 from events.jetstream import JetStreamLog
 from events.jetstream.durable import Delivery
 from schemas.actor import Emission, Message

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.runtime.assignment import assign
+from actors.runtime.membership.assignment import assign
 
 names = st.text("abcdefghij0123456789-", min_size=1, max_size=12)
 members = st.lists(names, min_size=1, max_size=9, unique=True)

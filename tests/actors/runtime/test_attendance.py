@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from actors.runtime.attendance import BLIND_AFTER_S, WINDOW_S, Watch, by_stage, lacks
-from actors.runtime.heartbeat import Heartbeat, heartbeat_of
+from actors.runtime.membership.attendance import BLIND_AFTER_S, WINDOW_S, Watch, by_stage, lacks
+from actors.runtime.membership.heartbeat import Heartbeat, heartbeat_of
 from schemas.attendance import Absence, Overrun
 from schemas.stages import names_of, scopes
 from schemas.subjects import Partitions

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actors.runtime import effector as shell
+from actors.runtime.effectors import shell
 from events.jetstream import JetStreamLog, durable, pulling
 from events.log import Append, Record
 from schemas.actor import Emission, Message, Scope

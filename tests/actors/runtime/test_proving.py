@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from actors.registry import ACTORS
-from actors.runtime.proving import Proof
-from actors.runtime.wholeness import Wholeness
+from actors.runtime.partition.proving import Proof
+from actors.runtime.partition.wholeness import Wholeness
 from events.view import View
 from schemas.subjects import Partitions
 

@@ -18,8 +18,8 @@ from tests.actors.runtime.living import PARTITIONS, all_partitions, at_rest, con
 from tests.actors.runtime.test_rotten_messages import ends_of, twice
 from tests.actors.runtime.test_worker import on_broker
 from tests.broker import Broker
+from tests.events.log.test_unreadable_messages import PASSED
 from tests.events.setting import Setting, back, collect, plain, record
-from tests.events.test_unreadable_messages import PASSED
 from tests.faults.cuts import flip_bit_of
 from tests.simulated.log import SimulatedLog
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from actors.gateway import Answered, Client, new_input
 from actors.registry import ACTORS
-from actors.runtime.shard import Shard
+from actors.runtime.partition.shard import Shard
 from actors.runtime.worker import Worker
 from deploy.cli.rendering.why import render
 from events.codec import Recorded, decode

@@ -12,13 +12,13 @@ from nats.aio.msg import Msg
 from actors.gateway import Client, new_input
 from actors.registry import ACTORS
 from actors.runtime.context import Role
-from actors.runtime.shard import Shard
+from actors.runtime.partition.shard import Shard
 from events.codec import Recorded, decode
 from events.errors import Misconfigured
 from events.jetstream import JetStreamLog
 from events.log import Append, Record
 from schemas.event import Failed
-from schemas.limits import InputLimits
+from schemas.intake.limits import InputLimits
 from schemas.persistent import state_hash
 from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.responder import ResponseEmitted

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 
 from actors.runtime.clock import SystemClock
-from actors.runtime.effector import EffectorWorker
-from actors.runtime.effector_spec import EffectorContext
+from actors.runtime.effectors.shell import EffectorWorker
+from actors.runtime.effectors.spec import EffectorContext
 from actors.webhook import EFFECTOR
 from events.jetstream import JetStreamLog
 from tests.actors.webhook.alerts import receivers

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from actors.runtime.clock import SystemClock
-from actors.runtime.effector import EffectorWorker
-from actors.runtime.effector_spec import EffectorContext
+from actors.runtime.effectors.shell import EffectorWorker
+from actors.runtime.effectors.spec import EffectorContext
 from actors.webhook import EFFECTOR
 from actors.webhook.receivers import BadReceiver
 from actors.webhook.settings import Receiver, WebhookSettings

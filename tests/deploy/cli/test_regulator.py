@@ -9,8 +9,8 @@ from deploy.processes.lifeline import READY
 from events.jetstream import JetStreamLog
 from schemas.vocabulary.regulator import Adjusted
 from tests.broker import Broker
-from tests.deploy.test_live_weights import HOSTED, QUICK, SESSIONS, found, say
-from tests.deploy.test_worker import worker
+from tests.deploy.processes.test_live_weights import HOSTED, QUICK, SESSIONS, found, say
+from tests.deploy.processes.test_worker import worker
 from tests.e2e.live import run
 
 

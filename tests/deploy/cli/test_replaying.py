@@ -16,7 +16,7 @@ from deploy.cli import main
 from events.bundles import read_events, read_manifest
 from events.replay.replaying import BadPoint, Point, point_of
 from events.replay.sources import LedgerSource
-from events.replay.states import entries_under, partition_named
+from events.replay.states.reading import entries_under, partition_named
 from schemas.persistent import ExpiringMap, Map
 from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived

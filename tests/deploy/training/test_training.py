@@ -14,6 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from actors.intuition.scorer import MODEL_VERSION
+from actors.text.judge.evidence import read_text
+from actors.text.judge.model import InvalidModel, Model, dump_model, load_model, log_odds
+from actors.text.judge.weights import weights_of
 from deploy.cli import main as neuraxis
 from deploy.training import augment
 from deploy.training.augment import augmented, authored
@@ -21,9 +24,6 @@ from deploy.training.corpus import Row, folds_of, load_rows, quoting, training_p
 from deploy.training.fitting import Prepared, Recipe, fit, held_out_scores, prepare, scores_of, threshold_of
 from deploy.training.report import BEGIN, END, fired_by_fold, report_of, tally
 from deploy.training.writing import train_into
-from schemas.reading.evidence import read_text
-from schemas.reading.model import InvalidModel, Model, dump_model, load_model, log_odds
-from schemas.reading.weights import weights_of
 
 RECIPE = Recipe(kind="test", without=frozenset(), penalty=0.1, rounds=1, benign=0.05, hard=0.1)
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from actors.text.judge.model import InvalidModel
+from actors.text.judge.weights import turn_weights_of, weights_of
+from actors.text.turn.model import TurnKind, TurnModel, dump_turn_model, load_turn_model, probabilities
 from deploy.cli import main
 from deploy.training import turn_writing
 from deploy.training.turn_fitting import fit_turns, prepare
 from deploy.training.turn_rows import TurnRow, load_turns, written_turns
-from schemas.reading.model import InvalidModel
-from schemas.reading.turn_model import TurnKind, TurnModel, dump_turn_model, load_turn_model, probabilities
-from schemas.reading.weights import turn_weights_of, weights_of
 
 TOPICS = ("Peru", "rivers", "bread", "the moon", "chess", "jazz", "Rome", "bees", "steel", "tea", "ships", "frogs")
 SAID: dict[TurnKind, tuple[str, ...]] = {

@@ -11,7 +11,7 @@ from events.jetstream import Connection, JetStreamLog, KeyValueSnapshots
 from events.jetstream.connection import Access
 from events.jetstream.durable import DurablePull
 from events.jetstream.importing import Recording, Standing, append, begin, check, finish, standing_of
-from events.ledger.chain import GENESIS
+from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import Append, Fence, Record, Stored
 from schemas.subjects import Partitions

@@ -14,13 +14,13 @@ from events.sealing.sealing import closed_sealing
 from schemas.catalogue import CATALOGUE
 from schemas.entry import Entry
 from schemas.event import Event
-from schemas.personal import change_personal, unsealed_part
 from schemas.unread import Unread
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, TickObserved
 from schemas.vocabulary.operator import BreakerResetOrdered
 from schemas.vocabulary.precedents import PrecedentRecorded
 from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexPassed
+from schemas.wording.personal import change_personal, unsealed_part
 from tests.actors.scenario import Address
 from tests.each import each
 from tests.events.ledger.messages import stored

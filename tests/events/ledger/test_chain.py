@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.ledger import Check, Verification, verify
-from events.ledger.chain import GENESIS, link
+from events.ledger.checking.chain import GENESIS, link
 from events.ledger.rows import COLUMNS
 from tests.events.ledger.messages import anchor, exchanges, flip, query, read, write
 

@@ -14,8 +14,8 @@ from events.sealing.bodies import CLOSED_TEXT, GONE, HEADER, opened, part_to_sea
 from events.sealing.cipher import SealBroken, SessionKey
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, encode_event
-from schemas.personal import change_personal, personal_part
 from schemas.vocabulary.gateway import InputReceived
+from schemas.wording.personal import change_personal, personal_part
 from tests.actors.strategies import events_for, texts
 from tests.events.sealing.records import KEY, OTHER_KEY, recorded, said, stored
 

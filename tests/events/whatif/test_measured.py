@@ -13,7 +13,7 @@ import actors
 from actors.registry import ACTORS
 from deploy.replaying.what_if_verdicts import complaint, measured_texts
 from events.log import Stored
-from schemas.measuring import measured
+from schemas.settings.measuring import measured
 from tests.events.whatif.asking import live, whatif
 
 MEASURES = "attending.py"

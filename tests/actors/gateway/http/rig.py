@@ -12,9 +12,9 @@ from actors.gateway import Client
 from actors.gateway.agents import AgentPer
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import application
-from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys
-from actors.gateway.http.loop_service import LoopService
+from actors.gateway.http.loops.judgements import Judgements
+from actors.gateway.http.loops.service import LoopService
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.health.serving import Stages

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from actors.gateway.http import judgements
-from actors.gateway.http.judgements import Judgements
+from actors.gateway.http.loops import judgements
+from actors.gateway.http.loops.judgements import Judgements
 from tests.actors.gateway.http.rig import complete, gateway, guarding
 from tests.events.simulated_world import in_world, log_of
 from tests.simulated import Faults, SimulatedStream

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score
-from schemas.reading.model import InvalidModel, load_model
+from actors.text.judge.model import InvalidModel, load_model
 
 PARAGRAPH = "The harbour was rebuilt after the storm, and the ferries run every hour until late in the evening. "
 

@@ -1,0 +1,1 @@
+"""The endpoints of source G, reflection guardrails, and of ticks."""

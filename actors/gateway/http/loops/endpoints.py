@@ -1,0 +1,84 @@
+"""The endpoints of source G, reflection guardrails: a loop is done, how does it stand, and let it run on."""
+
+from typing import Annotated, Any
+
+from litestar import Request, get, post
+from litestar.datastructures import State
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
+
+from actors.gateway.agent_events import check_name
+from actors.gateway.http.bodies import (
+    Failure,
+    GuardrailsOverridden,
+    GuardrailsOverride,
+    GuardrailsShown,
+    LoopCompletion,
+    LoopDecision,
+    check_loop,
+    completed,
+    overridden,
+)
+from actors.gateway.http.loops.answers import decision_of, status_of
+from actors.gateway.http.loops.service import LoopService
+from actors.gateway.http.reading import QUERY, User, agent_of, key_of, strictly
+
+IdempotencyKey = Annotated[str, HeaderParameter(name="Idempotency-Key", description="Makes repeats one event.")]
+Agent = Annotated[str, QueryParameter(name="agent", description="The agent whose loop it is.")]
+
+_BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
+_UNKNOWN = ResponseSpec(Failure, description="No such loop is known.")
+_LATE = ResponseSpec(Failure, description="It is in the log, and was not answered in time.")
+_NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: send it again.")
+_WRITING = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
+
+
+@post("/orchestrator/loop-complete", status_code=200, before_request=strictly(LoopCompletion), responses=_WRITING)
+async def complete_loop(
+    data: JSONBody[LoopCompletion],
+    request: Request[Any, Any, State],
+    idempotency_key: IdempotencyKey = "",
+    user: User = "",
+) -> LoopDecision:
+    """Have guardrails decide on a loop that is done: does it run again, and why."""
+    desk: LoopService = request.app.state.desk
+    agent = agent_of(request, data.agent, user)
+    return decision_of(await desk.complete(agent, completed(data), key_of(idempotency_key)))
+
+
+@get("/orchestrator/guardrails-status/{loop_id:str}", responses={400: _BAD, 404: _UNKNOWN}, opt={QUERY: ("agent",)})
+async def show_guardrails(
+    loop_id: FromPath[str], request: Request[Any, Any, State], agent: Agent = "", user: User = ""
+) -> GuardrailsShown:
+    """Say how a loop's family stands with every guardrail now, and how the loop was judged."""
+    check_loop(loop_id)
+    whose = agent_of(request, agent, user)
+    check_name("agent", whose)
+    desk: LoopService = request.app.state.desk
+    return status_of(*await desk.status(whose, loop_id))
+
+
+@post(
+    "/orchestrator/override-guardrails/{loop_id:str}",
+    status_code=200,
+    before_request=strictly(GuardrailsOverride),
+    responses={**_WRITING, 404: _UNKNOWN},
+)
+async def override_guardrails(
+    loop_id: FromPath[str],
+    data: JSONBody[GuardrailsOverride],
+    request: Request[Any, Any, State],
+    idempotency_key: IdempotencyKey = "",
+    user: User = "",
+) -> GuardrailsOverridden:
+    """Let a loop's family run on past its fatigue or its rerun limit, for a time; who and why are recorded."""
+    desk: LoopService = request.app.state.desk
+    told = overridden(loop_id, data)
+    done = await desk.override(agent_of(request, data.agent, user), told, key_of(idempotency_key))
+    return GuardrailsOverridden(
+        loop_id=done.loop_id,
+        override_fatigue=done.override_fatigue,
+        override_max_reruns=done.override_max_reruns,
+        overridden_by=done.overridden_by,
+        override_reason=done.override_reason,
+    )

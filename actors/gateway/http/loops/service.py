@@ -1,0 +1,339 @@
+"""Where a request becomes an event in the log, and waits for what guardrails answer."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from actors.gateway.agent_events import build_event, id_of
+from actors.gateway.client import Client
+from actors.gateway.http.bodies import Accepted
+from actors.gateway.http.checks import OK, passes, without_places
+from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
+from actors.gateway.inputs import Addressed
+from actors.gateway.patience import Unserved, answered
+from events.codec import Recorded, decode
+from events.errors import LogError, Unavailable
+from events.log import Log
+from events.loggers import get_logger
+from schemas.event import Event, topic_of
+from schemas.vocabulary.guardrails import (
+    GuardrailsFailed,
+    GuardrailsFinalized,
+    GuardrailsForceFinalized,
+    GuardrailsOverridden,
+    GuardrailsRefused,
+    GuardrailsRepeated,
+    GuardrailsRerunOrdered,
+)
+from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, TickObserved
+
+_logger = get_logger("neuraxis.gateway")
+
+LOG_PATIENCE_S = 2.0
+"""Seconds in which a log that is asked whether it is there must say so."""
+
+
+class UnknownLoop(LookupError):
+    """No loop of that name is known for that agent."""
+
+
+class NotAccepted(Exception):
+    """An event could not be stored in time; it may be later. The message says what to do."""
+
+
+class NotReady(Exception):
+    """This gateway has started, and has not read yet what was judged before; the message says what to do."""
+
+
+class Unanswered(Exception):
+    """An event is stored, and nothing has answered it in time; the message says where it is and what to do."""
+
+
+class Unjudged(Exception):
+    """An event is stored, and nobody runs who would answer it; the message says where it is and what to do."""
+
+
+class Undecided(Exception):
+    """Guardrails raised on an event; the message says where to look."""
+
+
+class _Term(NamedTuple):
+    """When a request began, and when it must be answered, by the loop's time."""
+
+    begun: float
+    until: float
+
+    @property
+    def waited(self) -> float:
+        """Seconds since it began."""
+        return asyncio.get_running_loop().time() - self.begun
+
+
+class LoopService:
+    """Appends what requests tell and waits for the answers.
+
+    Args:
+        log: The log.
+        edge: What appends to it, through restarts of the broker.
+        judgements: What guardrails have said; somebody must follow the log with it.
+        wait_s: Seconds a request waits for its answer.
+        hosted: Returns the names of the actors that some living worker runs.
+        unserved: (agent) -> why nobody judges its loops, empty while somebody may: see ``patience.answered``.
+        looks: Further checks of readiness by name; each returns ``ok``, ``n/a``, or what is wrong.
+        now_ns: This process's clock, Unix nanoseconds, for envelopes.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        edge: Client,
+        judgements: Judgements,
+        *,
+        wait_s: float,
+        hosted: Callable[[], Awaitable[frozenset[str]]],
+        unserved: Callable[[str], str] = lambda agent: "",
+        looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.judgements = judgements
+        self._log = log
+        self._edge = edge
+        self._wait_s = wait_s
+        self._hosted = hosted
+        self._unserved = unserved
+        self._looks = dict(looks or {})
+        self._checking: asyncio.Task[dict[str, str]] | None = None
+        self._failing: Mapping[str, str] = {}
+        self._now_ns = now_ns
+        self._deadlines: set[asyncio.Timeout] = set()
+
+    def hurry(self, seconds: float) -> None:
+        """Let those who wait do so for ``seconds`` more at most: this process is to stop."""
+        latest = asyncio.get_running_loop().time() + seconds
+        self._wait_s = min(self._wait_s, seconds)
+        for deadline in self._deadlines:
+            when = deadline.when()
+            deadline.reschedule(latest if when is None else min(when, latest))
+
+    async def complete(self, agent: str, completed: LoopCompleted, key: str) -> Judged:
+        """Have a loop judged; one that was judged before keeps its judgement. ``key`` makes repeats one event.
+
+        Raises:
+            NotReady, NotAccepted, Unanswered, Unjudged, Undecided: see there.
+            InvalidInput: it cannot be recorded.
+            LogError: the broker refuses it for good.
+        """
+        term = self._term()
+        answer = await self._ask(agent, self._told(agent, completed, key and f"{completed.loop_id}\n{key}"), term)
+        match answer.event:
+            case GuardrailsFinalized() | GuardrailsForceFinalized() | GuardrailsRerunOrdered():
+                return Judged(answer.event, answer.id, answer.time_ns)
+            case GuardrailsRepeated(loop_id=loop_id, decided=decided):
+                known = self.judgements.of(agent, loop_id)
+                return known if known is not None and known.id == decided else await self._found(answer, decided, term)
+        raise _undecided(answer)
+
+    async def override(self, agent: str, ordered: LoopOverridden, key: str) -> GuardrailsOverridden:
+        """Have an override put in force.
+
+        Raises:
+            UnknownLoop: guardrails know no such loop.
+            NotReady, NotAccepted, Unanswered, Unjudged, Undecided, InvalidInput, LogError: as :meth:`complete` does.
+        """
+        answer = await self._ask(agent, self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._term())
+        match answer.event:
+            case GuardrailsOverridden() as overridden:
+                return overridden
+            case GuardrailsRefused(reason="unknown_loop"):
+                raise UnknownLoop(_unknown(agent, ordered.loop_id))
+        raise _undecided(answer)
+
+    async def status(self, agent: str, loop_id: str) -> tuple[Judged, FamilyStanding, int]:
+        """Return the latest judgement of a loop, where its family stands, and the time now (Unix nanoseconds).
+
+        Raises:
+            UnknownLoop: it is not among those kept.
+            NotReady: the log is still being read.
+        """
+        await self._ready(self._term())
+        judged = self.judgements.of(agent, loop_id)
+        if judged is None:
+            raise UnknownLoop(_unknown(agent, loop_id))
+        trace = judged.event.trace
+        family = self.judgements.family_of(agent, trace.family)
+        if family is None:  # pushed out by others', which a loop of it is not yet
+            family = FamilyStanding(trace, trace.fatigue_lifted_ns, trace.reruns_lifted_ns)
+        return judged, family, self._now_ns()
+
+    async def observe(self, agent: str, tick: TickObserved, key: str) -> Accepted:
+        """Record a tick; nothing answers it.
+
+        Raises:
+            NotAccepted, InvalidInput, LogError: as :meth:`complete` does.
+        """
+        addressed, term = self._told(agent, tick, key), self._term()
+        try:
+            async with self._deadline(term):
+                seq = await self._edge.submit(addressed)
+        except TimeoutError:
+            raise _not_accepted(term) from None
+        return Accepted(id=id_of(addressed), seq=seq)
+
+    async def checks(self) -> dict[str, str]:
+        """Return what this gateway needs, each with ``ok`` or what is wrong with it; looked at now.
+
+        Those who ask while a look is under way share it: probes must not load the broker by their number.
+        """
+        if self._checking is None or self._checking.done():
+            self._checking = asyncio.create_task(self._check(), name="checks")
+        return await asyncio.shield(self._checking)
+
+    async def _check(self) -> dict[str, str]:
+        log, guardrails, *further = await asyncio.gather(
+            _said(self._log.info()), self._guardrails(), *(_looked(look) for look in self._looks.values())
+        )
+        caught_up = self.judgements.caught_up.is_set()
+        checks = {
+            "log": log,
+            "judgements": OK if caught_up else "still being read from the log",
+            "guardrails": guardrails,
+            **dict(zip(self._looks, further, strict=True)),
+        }
+        if (trouble := self._edge.trouble) and all(map(passes, checks.values())):
+            checks["log"] = f"an append of late was not confirmed: {trouble}"
+        self._tell(checks)
+        return {name: without_places(said) for name, said in checks.items()}
+
+    def _tell(self, checks: Mapping[str, str]) -> None:
+        """Tell the process's log of checks that have failed, or pass again, since the last look: with all they say."""
+        failing = {name: said for name, said in checks.items() if not passes(said)}
+        for name, said in failing.items():
+            if said != self._failing.get(name):
+                _logger.warning("not_ready", check=name, detail=said)
+        for name in self._failing.keys() - failing:
+            _logger.info("ready_again", check=name)
+        self._failing = failing
+
+    async def _guardrails(self) -> str:
+        try:
+            async with asyncio.timeout(LOG_PATIENCE_S):
+                return OK if "guardrails" in await self._hosted() else "no living worker is ready to run them"
+        except (LogError, TimeoutError) as wrong:
+            return _why(wrong)
+
+    def _told(self, agent: str, event: Event, key: str) -> Addressed:
+        return build_event(event, agent, key=key, partitions=self._log.partitions, now_ns=self._now_ns())
+
+    def _term(self) -> _Term:
+        """Return the time of a request that begins now, for all its steps together."""
+        now = asyncio.get_running_loop().time()
+        return _Term(now, now + self._wait_s)
+
+    async def _ready(self, term: _Term) -> None:
+        try:
+            async with self._deadline(term):
+                await self.judgements.caught_up.wait()
+        except TimeoutError:
+            raise NotReady("this gateway is still reading the log: try again, /readyz tells") from None
+
+    async def _ask(self, agent: str, addressed: Addressed, term: _Term) -> Answer:
+        await self._ready(term)
+        cause, seq = id_of(addressed), 0
+        known = self.judgements.answer_to(cause)
+        if known is not None:  # a repeat, perhaps later than the stream recognises one
+            return known
+        with self.judgements.awaited(cause) as answer:
+            try:
+                async with self._deadline(term):
+                    seq = await self._edge.submit(addressed)
+                    return await answered(answer, partial(self._unserved, agent))
+            except Unserved as lacking:
+                raise Unjudged(
+                    f"this is in the log (event {cause}, sequence {seq}), and nobody serves {lacking}: it is judged "
+                    "when a worker does, ask for the loop's status then"
+                ) from None
+            except TimeoutError:
+                if not seq:
+                    raise _not_accepted(term) from None
+                raise Unanswered(
+                    f"this is in the log (event {cause}, sequence {seq}), and guardrails have not answered it within "
+                    f"{term.waited:.1f} s: they will when their worker runs, ask for the loop's status then"
+                ) from None
+
+    @contextlib.asynccontextmanager
+    async def _deadline(self, term: _Term) -> AsyncIterator[None]:
+        # A process that is to stop has given everybody less by now, perhaps.
+        async with asyncio.timeout_at(min(term.until, self._term().until)) as deadline:
+            self._deadlines.add(deadline)
+            try:
+                yield
+            finally:
+                self._deadlines.discard(deadline)
+
+    async def _found(self, repeated: Answer, decided: str, term: _Term) -> Judged:
+        """Look a judgement up in the log: it was made so long ago that it is not kept here."""
+        # Of a live loop the judgement lies with its session.
+        subject = f"log.{self._log.partitions.agent_token(repeated.agent)}.*.guardrails"
+        kinds = (GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered)
+        filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for kind in kinds]
+        try:
+            async with self._deadline(term):
+                async for batch in self._log.history(filters, 0, repeated.seq):
+                    for recorded in map(decode, (stored for stored in batch if stored.headers.get("ce-id") == decided)):
+                        if isinstance(recorded, Recorded) and isinstance(recorded.message.event, Judgement):
+                            return Judged(recorded.message.event, recorded.message.id, recorded.message.time_ns)
+        except TimeoutError:
+            raise Unanswered(f"the judgement that stands (event {decided}) is far back in the log: ask again") from None
+        raise Undecided(f"the judgement that stands (event {decided}) cannot be found in the log")
+
+
+class Readiness(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether requests are served in full, and what each thing that this takes says."""
+
+    status: str
+    checks: dict[str, str]
+
+
+async def _said(asking: Awaitable[object]) -> str:
+    try:
+        async with asyncio.timeout(LOG_PATIENCE_S):
+            await asking
+    except (LogError, TimeoutError) as wrong:
+        return _why(wrong)
+    return OK
+
+
+async def _looked(look: Callable[[], Awaitable[str]]) -> str:
+    try:
+        async with asyncio.timeout(LOG_PATIENCE_S):
+            return await look()
+    except (LogError, TimeoutError) as wrong:
+        return _why(wrong)
+
+
+def _why(wrong: Exception) -> str:
+    if isinstance(wrong, Unavailable):
+        return "the broker is away"
+    return wrong.code if isinstance(wrong, LogError) else f"no answer within {LOG_PATIENCE_S:g} s"
+
+
+def _not_accepted(term: _Term) -> NotAccepted:
+    return NotAccepted(
+        f"the broker has not confirmed this within {term.waited:.1f} s, and it may still be stored: "
+        "send it again, with the same Idempotency-Key"
+    )
+
+
+def _unknown(agent: str, loop_id: str) -> str:
+    return f"no loop {loop_id!r} of agent {agent!r} is known: check its name, or name its agent"
+
+
+def _undecided(answer: Answer) -> Undecided:
+    if isinstance(answer.event, GuardrailsFailed):
+        return Undecided(f"guardrails could not decide this: see sequence {answer.seq} of the log")
+    return Undecided(f"guardrails answered with {topic_of(answer.event)}: see sequence {answer.seq} of the log")

@@ -1,0 +1,29 @@
+"""The endpoint for engines outside: the state of an agent's mind at a tick, for self-review."""
+
+from typing import Any
+
+from litestar import Request, post
+from litestar.datastructures import State
+from litestar.openapi import ResponseSpec
+from litestar.params import JSONBody
+
+from actors.gateway.http.bodies import Accepted, Failure, Tick, observed
+from actors.gateway.http.loops.endpoints import IdempotencyKey
+from actors.gateway.http.loops.service import LoopService
+from actors.gateway.http.reading import User, agent_of, key_of, strictly
+
+_BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
+_NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: send it again.")
+
+
+@post("/v1/ticks", status_code=202, before_request=strictly(Tick), responses={400: _BAD, 503: _NOT_TAKEN})
+async def observe_tick(
+    data: JSONBody[Tick],
+    request: Request[Any, Any, State],
+    idempotency_key: IdempotencyKey = "",
+    user: User = "",
+) -> Accepted:
+    """Take in the state of an agent's mind at one tick; self-review looks at it once it is in the log."""
+    desk: LoopService = request.app.state.desk
+    agent, tick = observed(data)
+    return await desk.observe(agent_of(request, agent, user), tick, key_of(idempotency_key))

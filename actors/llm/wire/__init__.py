@@ -1,0 +1,1 @@
+"""OpenAI's protocol on the wire: what is sent, and what endpoints really answer."""

@@ -1,0 +1,56 @@
+"""OpenAI's Chat Completions: what is sent, in the dialect that an endpoint understands. Pure."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from actors.llm.wire.dialect import PLAIN, Dialect
+from schemas.calls import ModelCall, Said
+
+
+def request_body(call: ModelCall, model: str, dialect: Dialect = PLAIN) -> bytes:
+    """Return the body that asks ``model`` for a call's answer."""
+    messages = list(call.messages)
+    body: dict[str, Any] = {"model": model}
+    if dialect.length:
+        body[dialect.length] = min(call.most_tokens, dialect.longest or call.most_tokens)
+    if call.answer_schema is not None:
+        if dialect.form == "json_schema":
+            schema = {"name": "answer", "schema": call.answer_schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        else:
+            messages = _with_schema(messages, call.answer_schema)
+        if dialect.form == "json_object":
+            body["response_format"] = {"type": "json_object"}
+    if call.stream_to and dialect.stream:
+        body["stream"] = True
+        if dialect.stream_options:
+            body["stream_options"] = {"include_usage": True}
+    return msgspec.json.encode(body | {"messages": messages if dialect.system else _without_system(messages)})
+
+
+def _with_schema(messages: Sequence[Said], schema: dict[str, Any]) -> list[Said]:
+    """Return messages whose instructions say what an answer must look like, for an endpoint that enforces no schema."""
+    told = f"Answer with JSON alone, which satisfies this JSON Schema: {json.dumps(schema, ensure_ascii=False)}"
+    place = next((place for place, said in enumerate(messages) if said.role == "system"), None)
+    if place is None:
+        return [Said(role="system", content=told), *messages]
+    joined = Said(role="system", content=f"{messages[place].content}\n\n{told}")
+    return [*messages[:place], joined, *messages[place + 1 :]]
+
+
+def _without_system(messages: Sequence[Said]) -> list[Said]:
+    """Return messages whose instructions stand before the first words of the person; the roles take turns then."""
+    told = "\n\n".join(said.content for said in messages if said.role == "system")
+    kept: list[Said] = []
+    for said in messages:
+        if said.role == "system":
+            continue
+        content = f"{told}\n\n{said.content}" if told and said.role == "user" else said.content
+        told = "" if said.role == "user" else told
+        if kept and kept[-1].role == said.role:
+            content = f"{kept.pop().content}\n\n{content}"
+        kept.append(Said(role=said.role, content=content))
+    return [*kept, Said(role="user", content=told)] if told else kept

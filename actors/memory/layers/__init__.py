@@ -1,0 +1,1 @@
+"""The layers of memory: facts, episodes, concepts, sessions, gists and thoughts."""

@@ -1,0 +1,85 @@
+"""Episodes: what an agent remembers of single exchanges, for as long as there is room. The oldest go."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from actors.memory.layers.index import Index, Near, Row
+from schemas.persistent import Map
+
+_PLAIN = 0.85
+"""What is left of the similarity of an episode without any salience; salience makes up for the rest."""
+
+
+class Episode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """An exchange as it is remembered.
+
+    ``embedding`` is that of its question, empty for none, and ``model`` what made it; ``concepts`` are what it was
+    about.
+    """
+
+    session: str
+    topic: str
+    text: str
+    salience: float
+    at_ns: int
+    model: str
+    embedding: bytes
+    concepts: tuple[str, ...]
+
+
+class Episodes(msgspec.Struct, frozen=True):
+    """Episodes by their exchange's number. ``first`` is not above the lowest number."""
+
+    kept: Map[int, Episode] = Map()
+    first: int = 1
+    index: Index = msgspec.field(default_factory=Index)
+
+    def adding(self, number: int, episode: Episode) -> "Episodes":
+        """Return the episodes and one more, whose number is higher than all before."""
+        row = row_of(number, episode)
+        index = self.index if row is None else self.index.adding(row)
+        return Episodes(self.kept.set(number, episode), self.first, index)
+
+    def without(self, numbers: Iterable[int]) -> "Episodes":
+        """Return the episodes without those of these numbers."""
+        kept, index = self.kept, self.index
+        for number in numbers:
+            episode = kept.get(number)
+            if episode is not None:
+                row = row_of(number, episode)
+                kept, index = kept.delete(number), index if row is None else index.without(row)
+        return Episodes(kept, self.first, index)
+
+    def oldest(self) -> int:
+        """Return the lowest number; there must be one."""
+        number = self.first
+        while number not in self.kept:
+            number += 1
+        return number
+
+    def beginning_at(self, first: int) -> "Episodes":
+        """Return the same episodes, the lowest number known to be no lower than ``first``."""
+        return Episodes(self.kept, first, self.index)
+
+    def nearest(self, model: str, embedding: bytes, most: int, without: frozenset[int]) -> list[Near]:
+        """Return the episodes that an embedding brings to mind, strongest first; see ``Index.nearest``."""
+        return self.index.nearest(self._rows, model, embedding, most, without) if embedding else []
+
+    def _rows(self) -> Iterator[Row]:
+        for number in sorted(self.kept):
+            row = row_of(number, self.kept[number])
+            if row is not None:
+                yield row
+
+
+def weight_of(episode: Episode) -> float:
+    """Return what an episode's similarity counts for: the more salient, the more."""
+    return round(_PLAIN + (1.0 - _PLAIN) * episode.salience, 6)
+
+
+def row_of(number: int, episode: Episode) -> Row | None:
+    """Return what is indexed of an episode; None for one without an embedding."""
+    if not episode.embedding:
+        return None
+    return Row(number, episode.model, episode.embedding, weight_of(episode))

@@ -1,0 +1,246 @@
+"""Facts: what an agent was told, by key. A later value of a key replaces the earlier one; the oldest go.
+
+Sessions tell the agent facts, and the value told last is what is known. What an earlier session told of the same key is
+kept behind it: when the later session is forgotten, it is what is known again. So is a fact that was taken back: what
+took it back is the last telling, one without a value. A fact belongs to the session and topic
+in which it was told. Topics are a session's own: another session's topic of the same name is another topic.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from actors.memory.settings import MemorySettings
+from actors.memory.terms import DECIMALS, word_lists
+from actors.memory.told.keys import ALLERGY, ASKED_AS, DRINKING, EATING, NAME, NOTE, OPINION
+from actors.text.terms import terms_of
+from schemas.persistent import Map
+from schemas.vocabulary.memory import Fact, RetiredWhy
+
+_EXCHANGES_KEPT = 16
+_ASKS = tuple(
+    (re.compile(pattern, re.I), term)
+    for pattern, term in (
+        (r"\bwho (?:am i|i am)\b|\b(?:do you )?(?:know|remember) (?:who i am|me)\b", "name"),
+        (r"\bhow old (?:am i|i am)\b", "age"),
+        (r"\bwhere (?:am i|i am|i'm|do i come) from\b", "origin"),
+        (r"\bwhat (?:do|should|can|may) i (?:not )?(?:eat|drink)\b", "food"),
+    )
+)
+"""What is asked for in words of grammar alone."""
+
+_OF_ONESELF = re.compile(
+    r"\b(?:know|remember|recall|learn(?:ed|t)?|saved|stored|noted|told you|tell you|tell me)\b[^.?!\n]{0,40}"
+    r"\babout (?:me|myself)\b"
+    r"|\bwhat (?:have i told|did i tell) you\W*$|\bwhat (?:do|can) you (?:remember|recall)\W*$",
+    re.I,
+)
+ASKED_FOR_ALL = 0.5
+"""Energy of each fact where a person asks for whatever is known of them."""
+
+_RELATED = word_lists().related
+_NONE: frozenset[str] = frozenset()
+
+
+class Telling(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session told under a key, last.
+
+    ``exchanges`` are the numbers of its remembered exchanges in which the key was told, earlier values included.
+    ``asked`` are the terms that ask for the key, ``terms`` all of the fact's. Where the key's value was taken back,
+    ``retired`` says why, and there is no ``value``. ``stale`` are the exchanges that told what this telling retired.
+    """
+
+    number: int
+    value: str
+    session: str
+    topic: str
+    exchanges: tuple[int, ...]
+    asked: tuple[str, ...]
+    terms: tuple[str, ...]
+    retired: RetiredWhy | Literal[""] = ""
+    stale: tuple[int, ...] = ()
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where facts come from; ``exchange`` is 0 where the exchange is not remembered (yet)."""
+
+    session: str
+    topic: str
+    exchange: int = 0
+
+
+Facts = Map[str, tuple[Telling, ...]]
+"""Key -> what sessions told under it, in the order of telling: the last is what is known."""
+
+
+class Current(Mapping[str, str]):
+    """The values that are known, by key."""
+
+    def __init__(self, known: Facts) -> None:
+        self._known = known
+
+    def __getitem__(self, key: str) -> str:
+        """Return a key's value; raises KeyError where none is known."""
+        (*_, telling) = self._known[key]
+        if telling.retired:
+            raise KeyError(key)
+        return telling.value
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys."""
+        return (key for key, _ in current(self._known))
+
+    def __len__(self) -> int:
+        """Return the number of keys."""
+        return sum(1 for _ in self)
+
+
+def current(known: Facts) -> Iterator[tuple[str, Telling]]:
+    """Yield what is known: each key that has a value, and what told it."""
+    return ((key, tellings[-1]) for key, tellings in known.items() if not tellings[-1].retired)
+
+
+def told(known: Facts, facts: Sequence[Fact], origin: Origin, count: int, settings: MemorySettings) -> Facts:
+    """Return the facts after some were told, given how many were told before: each gets the next number."""
+    for number, fact in enumerate(facts, count + 1):
+        asked, terms = _terms(fact)
+        telling = Telling(
+            number=number,
+            value=fact.value,
+            session=origin.session,
+            topic=origin.topic,
+            exchanges=_exchanges(known, fact.key, origin),
+            asked=asked,
+            terms=terms,
+        )
+        known = _with(known, fact.key, telling)
+    if not facts:
+        return known
+    # By number and not by how many there are: which facts go does not depend on the words of others.
+    oldest = count + len(facts) - settings.facts
+    known = without(known, lambda each: each.number <= oldest)
+    here = [each.number for each in _all(known) if (each.session, each.topic) == (origin.session, origin.topic)]
+    excess = {*sorted(here)[: max(0, len(here) - settings.facts_per_topic)]}
+    return without(known, lambda each: each.number in excess) if excess else known
+
+
+def taken_back(known: Facts, ended: Iterable[tuple[str, RetiredWhy]], origin: Origin, count: int) -> Facts:
+    """Return the facts after keys lost their values; each counts as something told."""
+    for number, (key, why) in enumerate(ended, count + 1):
+        telling = Telling(
+            number=number,
+            value="",
+            session=origin.session,
+            topic=origin.topic,
+            exchanges=_exchanges(known, key, origin),
+            asked=(),
+            terms=(),
+            retired=why,
+        )
+        known = _with(known, key, telling)
+    return known
+
+
+def outdating(known: Facts, key: str, exchanges: Iterable[int]) -> Facts:
+    """Return the facts after the last telling of a key made these exchanges stale."""
+    tellings = known.get(key, ())
+    if not tellings:
+        return known
+    stale = tuple(dict.fromkeys((*tellings[-1].stale, *exchanges)))[-_EXCHANGES_KEPT:]
+    return known.set(key, (*tellings[:-1], msgspec.structs.replace(tellings[-1], stale=stale)))
+
+
+def stale_exchanges(known: Facts) -> frozenset[int]:
+    """Return the exchanges in which something was told that is retired since."""
+    return frozenset(number for each in _all(known) for number in each.stale)
+
+
+def without(known: Facts, is_gone: Callable[[Telling], bool]) -> Facts:
+    """Return the facts without what was told so."""
+    for key, tellings in list(known.items()):
+        left = tuple(each for each in tellings if not is_gone(each))
+        if len(left) < len(tellings):
+            known = known.set(key, left) if left else known.delete(key)
+    return known
+
+
+def size_of(known: Facts) -> int:
+    """Return how many things were told, those kept behind later ones included."""
+    return sum(1 for _ in _all(known))
+
+
+def on_topic(known: Facts, session: str, topic: str) -> tuple[str, ...]:
+    """Return the keys of the known facts that belong to a topic of a session, the latest first."""
+    found = [(each.number, key) for key, each in current(known) if (each.session, each.topic) == (session, topic)]
+    return tuple(key for _, key in sorted(found, reverse=True))
+
+
+def energy_of(key: str, fact: Telling, sought: frozenset[str]) -> float:
+    """Return how strongly terms bring a fact to mind, in [0, 1].
+
+    Half of it is the share of the terms that the fact has or that its kind bears on (an allergy on food), half the
+    share of its key that they ask for.
+    """
+    related = _RELATED.get(kind_of(key), _NONE)
+    shared = sum(term in fact.terms or term in related for term in sought)
+    return round(0.5 * shared / len(sought) + 0.5 * _asked_for(fact, sought), DECIMALS) if shared else 0.0
+
+
+def kind_of(key: str) -> str:
+    """Return what a key is of: ``allergy``, ``opinion``, ``kin`` (people and animals), or the key itself."""
+    for kind, begins in ((ALLERGY, "allergy"), (EATING, "diet"), (DRINKING, "diet"), (OPINION, "opinion")):
+        if key.startswith(f"{kind} "):
+            return begins
+    whose = key.removesuffix(f"'s {NAME}").rpartition(" ")[2]
+    return "kin" if whose in word_lists().kin else key
+
+
+def asked_by(text: str) -> tuple[str, ...]:
+    """Return the terms that a question asks for without naming them ("Who am I?")."""
+    return tuple(term for pattern, term in _ASKS if pattern.search(text))
+
+
+def asks_for_all(text: str) -> bool:
+    """Whether a text asks for whatever is known of its speaker ("What do you know about me?")."""
+    return _OF_ONESELF.search(text) is not None
+
+
+def text_of(key: str, fact: Telling) -> str:
+    """Return a fact in a line."""
+    return f"{key}: {fact.value}"
+
+
+def _exchanges(known: Facts, key: str, origin: Origin) -> tuple[int, ...]:
+    before = next((each.exchanges for each in known.get(key, ()) if each.session == origin.session), ())
+    exchanges = (*before, origin.exchange) if origin.exchange and origin.exchange not in before else before
+    return exchanges[-_EXCHANGES_KEPT:]
+
+
+def _with(known: Facts, key: str, telling: Telling) -> Facts:
+    """Return the facts with a telling as the last of its key, in the place of its session's own."""
+    others = (each for each in known.get(key, ()) if each.session != telling.session)
+    return known.set(key, (*others, telling))
+
+
+def _all(known: Facts) -> list[Telling]:
+    return [each for tellings in known.values() for each in tellings]
+
+
+def _asked_for(fact: Telling, sought: frozenset[str]) -> float:
+    found = len(sought.intersection(fact.asked))
+    if fact.asked in ASKED_AS.values():
+        return float(found > 0)
+    return found / len(fact.asked) if found else 0.0
+
+
+def _terms(fact: Fact) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    about = (
+        fact.key.removeprefix(f"{OPINION} ")
+        .removeprefix(f"{NOTE} ")
+        .removeprefix(f"{ALLERGY} ")
+        .removesuffix(f"'s {NAME}")
+    )
+    asked = ASKED_AS.get(fact.key) or terms_of(about)
+    return asked, tuple(dict.fromkeys((*asked, *terms_of(fact.value))))

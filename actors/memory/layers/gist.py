@@ -1,0 +1,80 @@
+"""What an exchange comes to in a line: the sentence of a text that says most, what was noted, and what was answered."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from actors.text.folding import fold
+from actors.text.terms import READ, terms_of
+
+SENTENCE_CHARACTERS = 160
+ANSWER_CHARACTERS = 120
+TURN_CHARACTERS = 400
+"""What is kept of either side's words in a turn."""
+
+_CHARACTERS_PER_TOKEN = 4
+_ASKED, _SAID, _NOTED, _ANSWERED = "Asked: ", "Said: ", " Noted: ", " Answered: "
+_TURNS_ANSWER = " \u2192 "
+_WORD = re.compile(r"\w+")
+_REQUEST = re.compile(
+    r"(?:(?:please|hi|hello|hey|ok|okay|now|and|so|then|also)\W+)*(?:who|whom|whose|what|what's|when|where|where's|why|how|which|"
+    r"is|are|am|do|does|did|can|could|would|will|should|tell|show|give|explain|describe|list|write|find|recommend|suggest|"
+    r"make|help|say|define|compare|summari[sz]e|translate|fix|create|generate|plan|draft)\b",
+    re.I,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?\u2026])\s+|\n+")
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text on one line of at most ``most`` characters; a longer one is cut between words."""
+    line = " ".join(text[: 2 * READ].split())
+    if len(line) <= most:
+        return line
+    kept = line[: most - 1]
+    return f"{kept.rpartition(' ')[0] or kept}\u2026"
+
+
+def gist_of(text: str, answer: str, noted: Sequence[str] = ()) -> str:
+    """Return the gist of an exchange; "" of a blank.
+
+    It has what was asked or said, what was ``noted`` on request meanwhile, and what was answered, if that is told.
+    """
+    main = _main_sentence(text)
+    if not main:
+        return ""
+    gist = f"{_ASKED if main.endswith('?') else _SAID}{shortened(main, SENTENCE_CHARACTERS)}"
+    if noted:
+        gist = f"{gist}{_NOTED}{shortened('; '.join(noted), SENTENCE_CHARACTERS)}."
+    first = shortened(next(iter(_sentences(answer)), ""), ANSWER_CHARACTERS)
+    return f"{gist}{_ANSWERED}{first}" if first else gist
+
+
+@lru_cache(maxsize=4096)
+def saying(text: str) -> str:
+    """Return what a person said or asked in a turn, a gist or an episode, for comparing: words without the answer."""
+    said = text.partition(_ANSWERED)[0].partition(_TURNS_ANSWER)[0]
+    return " ".join(_WORD.findall(fold(said.removeprefix(_ASKED).removeprefix(_SAID))))
+
+
+@lru_cache(maxsize=4096)
+def only_asks(text: str) -> bool:
+    """Whether a person told nothing in a turn, a gist or an episode: what else is in it is the agent's own answer."""
+    said = text.partition(_ANSWERED)[0].partition(_TURNS_ANSWER)[0]
+    if _NOTED in said:
+        return False
+    main = _main_sentence(said.removeprefix(_ASKED).removeprefix(_SAID))
+    return main.endswith("?") or _REQUEST.match(main) is not None
+
+
+def tokens_of(text: str) -> int:
+    """Return an estimate of a text's length in a model's tokens."""
+    return 1 + len(text) // _CHARACTERS_PER_TOKEN
+
+
+def _main_sentence(text: str) -> str:
+    # The one with most terms; of equals a question rather than a statement, and the first.
+    return max(_sentences(text), key=lambda sentence: (len(terms_of(sentence)), sentence.endswith("?")), default="")
+
+
+def _sentences(text: str) -> list[str]:
+    return [sentence for part in _SENTENCE_END.split(text[:READ]) if (sentence := part.strip())]

@@ -1,0 +1,87 @@
+"""What a session has of its own: its last turns and its gists. Other sessions of the agent do not see them."""
+
+import msgspec
+
+from actors.memory.layers.gist import TURN_CHARACTERS, shortened
+from actors.memory.settings import MemorySettings
+from schemas.actor import session_key
+from schemas.persistent import ExpiringMap
+
+_NS_PER_MS = 1_000_000
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """What was said and answered, shortened; ``number`` is its exchange's."""
+
+    number: int
+    said: str
+    answered: str
+
+    @property
+    def text(self) -> str:
+        """Both sides in a line."""
+        return f"{self.said} \u2192 {self.answered}" if self.answered else self.said
+
+
+class Gist(msgspec.Struct, frozen=True):
+    """What an exchange came to, on its topic, and when it was remembered; ``number`` is its exchange's."""
+
+    number: int
+    topic: str
+    text: str
+    at_ns: int
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """Turns and gists in their order. ``exchanges`` counts the inputs, ``seen_ns`` is the time of the last event."""
+
+    exchanges: int = 0
+    turns: tuple[Turn, ...] = ()
+    gists: tuple[Gist, ...] = ()
+    seen_ns: int = 0
+
+    def remembering(self, turn: Turn, gist: Gist, settings: MemorySettings) -> "Session":
+        """Return the session after an exchange; what is over capacity or has expired is dropped."""
+        return msgspec.structs.replace(
+            self,
+            turns=(*self.turns, turn)[-settings.turns :],
+            gists=(*self.fresh_gists(gist.at_ns, settings), gist)[-settings.gists :],
+        )
+
+    def fresh_gists(self, now_ns: int, settings: MemorySettings) -> tuple[Gist, ...]:
+        """Return the gists that have not expired."""
+        lifetime_ns = settings.gist_lifetime_ms * _NS_PER_MS
+        return tuple(gist for gist in self.gists if now_ns - gist.at_ns <= lifetime_ns)
+
+    def without(self, numbers: frozenset[int]) -> "Session":
+        """Return the session without what it has of these exchanges."""
+        return msgspec.structs.replace(
+            self,
+            turns=tuple(turn for turn in self.turns if turn.number not in numbers),
+            gists=tuple(gist for gist in self.gists if gist.number not in numbers),
+        )
+
+
+def turn_of(number: int, said: str, answered: str) -> Turn:
+    """Return a turn, both sides shortened."""
+    return Turn(number, shortened(said, TURN_CHARACTERS), shortened(answered, TURN_CHARACTERS))
+
+
+def sessions_of(sessions: ExpiringMap[Session], agent: str) -> dict[str, Session]:
+    """Return what an agent's sessions have of their own, by session; those included that no longer come to mind."""
+    beginning = f"{agent}\n"
+    younger_last = (*sessions.old.items(), *sessions.young.items())
+    return {key.removeprefix(beginning): session for key, session in younger_last if key.startswith(beginning)}
+
+
+def replaced(sessions: ExpiringMap[Session], agent: str, name: str, session: Session) -> ExpiringMap[Session]:
+    """Return the sessions with one replaced where it is, and dropped where it is blank.
+
+    What the older generation holds of it besides, an earlier state, is dropped: it has words too.
+    """
+    key = session_key(agent, name)
+    is_young = key in sessions.young
+    young, old = (each.delete(key) if key in each else each for each in (sessions.young, sessions.old))
+    if session != Session():
+        young, old = (young.set(key, session), old) if is_young else (young, old.set(key, session))
+    return ExpiringMap(young, old, sessions.since_ns)

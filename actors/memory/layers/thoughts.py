@@ -1,0 +1,76 @@
+"""Thoughts that came to the agent when nobody talked to it: gists of a kind of their own. Pure.
+
+A thought rests on an episode and has words of no other, so it goes when that goes: with its session, with a fact that
+the episode quotes, or as the oldest. Nothing that follows from it is left either: one that began with a fading concept
+strengthens that for as long as the thought is kept, fading like a meeting.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from actors.memory.layers.decay import decayed
+from actors.memory.settings import MemorySettings
+from actors.text.terms import terms_of
+from schemas.vocabulary.drift import DriftThought
+
+DRIFT = "drift"
+"""What ids of thoughts begin with."""
+
+_NS_PER_MS = 1_000_000
+_MICRO = 1_000_000
+
+
+class Thought(msgspec.Struct, frozen=True, kw_only=True):
+    """A thought with its terms, and the episode and the concept that it is about.
+
+    ``strengthens``: the concept was fading when the thought began with it.
+    """
+
+    number: int
+    episode: int
+    concept: str
+    text: str
+    terms: tuple[str, ...]
+    strengthens: bool
+    at_ns: int
+
+
+def thought_of(number: int, event: DriftThought, at_ns: int) -> Thought | None:
+    """Return what is kept of a thought, None for one that rests on no episode."""
+    layer, _, episode = event.episode.partition(":")
+    if layer != "episode" or not (episode.isascii() and episode.isdecimal()):
+        return None
+    return Thought(
+        number=number,
+        episode=int(episode),
+        concept=event.concept,
+        text=event.text,
+        terms=terms_of(event.text),
+        strengthens=event.strategy == "decaying",
+        at_ns=at_ns,
+    )
+
+
+def grounded(thoughts: tuple[Thought, ...], episodes: Mapping[int, object]) -> tuple[Thought, ...]:
+    """Return the thoughts whose episodes are kept; the same tuple where all are."""
+    kept = tuple(each for each in thoughts if each.episode in episodes)
+    return kept if len(kept) < len(thoughts) else thoughts
+
+
+def fresh(thoughts: tuple[Thought, ...], now_ns: int, settings: MemorySettings) -> tuple[Thought, ...]:
+    """Return the thoughts that still come to mind."""
+    lifetime_ns = settings.thought_lifetime_ms * _NS_PER_MS
+    return tuple(each for each in thoughts if now_ns - each.at_ns <= lifetime_ns)
+
+
+def strengthening(thoughts: tuple[Thought, ...], concept: str, now_ns: int, settings: MemorySettings) -> float:
+    """Return what thoughts add to a concept's strength."""
+    half_life_ns = settings.half_life_ms * _NS_PER_MS
+    added = round(settings.strengthened_by * _MICRO)
+    left = (
+        decayed(added, now_ns - each.at_ns, half_life_ns)
+        for each in thoughts
+        if each.strengthens and each.concept == concept
+    )
+    return sum(left) / _MICRO

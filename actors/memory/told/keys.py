@@ -1,0 +1,44 @@
+"""Keys of facts: what those that are told of a person go by, and how any key is spelled. Pure."""
+
+import re
+from collections.abc import Mapping
+
+from actors.memory.terms import word_lists
+from actors.text.folding import fold
+from actors.text.terms import READ
+
+KEY_CHARACTERS = 60
+
+NAME, HOME, JOB, EMPLOYER, ORIGIN, AGE, DIET = "name", "home", "job", "employer", "origin", "age", "diet"
+LANGUAGES, SPOUSE, BIRTHDAY, SCHOOL, CAR = "languages", "spouse", "birthday", "school", "car"
+
+OPINION, ALLERGY, EATING, DRINKING, NOTE = "opinion of", "allergy to", "eating", "drinking", "note about"
+"""What keys of opinions, allergies, what is not eaten or drunk, and notes begin with."""
+
+ASKED_AS: Mapping[str, tuple[str, ...]] = {
+    NAME: ("name", "called", "call"),
+    HOME: ("home", "live", "living", "city", "town", "address"),
+    JOB: ("job", "work", "profession", "occupation"),
+    EMPLOYER: ("employer", "work", "company", "office"),
+    AGE: ("age",),
+    ORIGIN: ("origin", "hometown"),
+}
+"""The terms by which each of these keys is asked for: any of them is as good as the key itself."""
+
+
+def key_of(text: str) -> str:
+    """Return a fact's key as it is kept: lower case, single spaces, without articles before it; "" for none."""
+    words = re.findall(r"[\w'-]+", fold(text[:READ]))
+    while words and words[0] in word_lists().article:
+        words = words[1:]
+    return " ".join(words)[:KEY_CHARACTERS].strip()
+
+
+def head_of(key: str) -> str:
+    """Return the word that a key is about: its last."""
+    return key.rpartition(" ")[2]
+
+
+def list_key(begins: str, what: str) -> str:
+    """Return the key of one of many facts of a kind ("opinion of jazz")."""
+    return f"{begins} {what}"[:KEY_CHARACTERS].strip()

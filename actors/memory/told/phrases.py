@@ -1,0 +1,207 @@
+"""Phrases that a fact's value begins with: names, places, organisations, jobs. Pure.
+
+A phrase is read as far as it goes; "" says that the words are none of its kind. Capitals tell most: whoever types
+without any is given less credit, not none.
+"""
+
+import re
+
+from actors.memory.terms import word_lists
+from actors.text.folding import fold
+
+VALUE_CHARACTERS = 160
+
+_LISTS = word_lists()
+_EDGES = " \t\r\n\"'`,;:.!?()[]{}<>*_-\u2013\u2014\u2026"
+_CLOSING = re.compile(
+    r"(?:\s*,)?\s+(?:by the way|please|though|too|as well|thanks|thank you|right now|actually|now|and|but|btw|"
+    r"at the moment|these days|nowadays|currently|also|:\)|lol)$",
+    re.I,
+)
+_PLACEHOLDER = re.compile(
+    r"(?:[x*_?.#\-]\s*){2,}|(?:your|my|insert|enter|some|full|first|last)?\s*names?(?:\s+here)?|(?:john|jane) doe|"
+    r"redacted|unknown|undefined|unspecified|n/?a|null|nil|tb[acd]|to be (?:determined|decided|confirmed|announced)|"
+    r"withheld|omitted|removed|deleted|hidden|censored|confidential|private|secret|classified|anonymous|anonymi[sz]ed|"
+    r"placeholder|foo(?:bar)?|asdf\w*|lorem(?: ipsum)?",
+    re.I,
+)
+"""What stands where somebody tells no value."""
+
+_LOCATED = re.compile(r"\b(?:in|near|at|on|by|of|outside|from)\s+(?:the\s+)?[A-Z]")
+_MOST_NAMES, _MOST_PLACES, _MOST_JOBS = 4, 5, 5
+_AFTER_NAME = re.compile(
+    r"(?:,|from\b|and\b|but\b|by the way\b|btw\b|here\b|now\b|not\b|if\b|or\b|because\b|since\b|so\b|these days\b|"
+    r"to\b|at\b|for short\b|in\b|the\b|$)",
+    re.I,
+)
+_AFTER_PLACE = re.compile(
+    r"(?:,|with|since|for|now|right|at|these|nowadays|near|close|by|where|which|because|but|and|last|this|again|in|"
+    r"as|these|today|while|"
+    r"yesterday|on|already|earlier|before|two|three|four|five|\d+|a|some|recently|permanently|years|months|weeks)\b|,|$",
+    re.I,
+)
+_NOT_NOW = re.compile(r"\b(?:next|soon|tomorrow|one day|someday|eventually|again if)\b", re.I)
+_NO_PLACE_TAIL = re.compile(
+    r"(?:support|sales|team|department|dept|company|office|helpdesk|hr|it|marketing|bank|inc|corp|ltd|security|"
+    r"version|mode)\b",
+    re.I,
+)
+
+
+def value_of(text: str) -> str:
+    """Return a value as it is kept: one line without closing words, and of whole words where it is too long.
+
+    "" for what only stands in the place of one ("XXXX", "redacted").
+    """
+    value = " ".join(text[: 4 * VALUE_CHARACTERS].split()).strip(_EDGES)
+    while (closing := _CLOSING.search(value)) is not None:
+        value = value[: closing.start()].strip(_EDGES)
+    if len(value) > VALUE_CHARACTERS:
+        # Whole words only: of a word that is cut nobody could tell later that it is to be forgotten.
+        value = value[:VALUE_CHARACTERS].rpartition(" ")[0].strip(_EDGES)
+    return "" if _PLACEHOLDER.fullmatch(value) is not None else value
+
+
+def is_typed_small(clause: str) -> bool:
+    """Whether somebody types without capitals."""
+    return clause == clause.lower()
+
+
+def name_in(text: str, *, small: bool, after: re.Pattern[str] = _AFTER_NAME) -> str:
+    """Return the name that a text begins with; ``small``: one or two words without capitals may be one, alone."""
+    text = value_of(text)
+    words = text.split()
+    found = _capitals(words, _LISTS.particle, _MOST_NAMES)
+    if found:
+        rest = text[len(found) :].strip()
+        is_one = (found.endswith(",") or after.match(rest) is not None) and fold(words[0]).strip(
+            ","
+        ) not in _LISTS.no_name
+        return found.rstrip(",") if is_one and "'s" not in found else ""
+    alone = re.split(r"\s*,|\s+(?:and|but|by the way|from|not)\b", text)[0]
+    words = fold(alone).split()
+    is_one = (
+        small and 1 <= len(words) <= 2 and all(re.fullmatch(r"[^\W\d_]+(?:['-][^\W\d_]+)*", word) for word in words)
+    )
+    return alone if is_one and not any(_is_no_name(word) for word in words) else ""
+
+
+def capitals_in(text: str) -> str:
+    """Return the words with capitals that a text begins with: "German, Czech and Polish"."""
+    return _capitals(value_of(text).split(), _LISTS.particle | _LISTS.joining, _MOST_PLACES).rstrip(",")
+
+
+def place_in(text: str, clause: str, *, generic: bool = True) -> str:
+    """Return the place that a text begins with, "Lima, Peru" or, where ``generic``, "a village near Brno".
+
+    "A house" says how somebody lives and not where.
+    """
+    text = value_of(text)
+    words = text.split()
+    if not words or _NOT_NOW.search(text):
+        return ""
+    if fold(words[0]) in (
+        "a",
+        "an",
+        "the",
+        "north",
+        "south",
+        "east",
+        "west",
+        "northern",
+        "southern",
+        "eastern",
+        "western",
+    ):
+        named = _capitals(words[1:], _LISTS.joining, _MOST_PLACES)
+        if named and fold(words[0]) not in ("a", "an"):
+            return f"{words[0]} {named}".rstrip(",") if not _is_no_place(named) and _ends_well(words[1:], named) else ""
+        phrase = re.split(r"\s+(?:with|where|which|that|and|but|for|since|because)\b|,", text)[0]
+        place = any(fold(word).strip(".") in _LISTS.place for word in phrase.split()[1:4])
+        is_somewhere = fold(words[0]) not in ("a", "an") or _LOCATED.search(phrase) is not None
+        return phrase if generic and place and is_somewhere and len(phrase.split()) <= 6 else ""
+    found = _capitals(words, _LISTS.joining, _MOST_PLACES)
+    if found:
+        return found.rstrip(",") if not _is_no_place(found) and _ends_well(words, found) else ""
+    if words[0][0].isdigit() and len(words) > 1 and words[1][0].isupper():
+        return text if len(words) <= 6 else ""
+    alone = re.split(r"\s+(?:with|since|for|now|and|but|at the moment)\b|,", text)[0]
+    small = fold(alone).split()
+    is_one = is_typed_small(clause) and 1 <= len(small) <= 2 and all(word.isalpha() for word in small)
+    return alone if is_one and _LISTS.no_place.isdisjoint(small) else ""
+
+
+def organisation_in(text: str, clause: str) -> str:
+    """Return the organisation that a text begins with: "Acme Corp", "the harbour", "a bank"."""
+    text = value_of(text)
+    words = text.split()
+    if not words:
+        return ""
+    first = fold(words[0])
+    if first in ("a", "an", "the", "my", "our", "one"):
+        phrase = re.split(
+            r"\s+(?:as|in|with|where|which|that|who|and|but|for|since|because|near|of my|from|now|on|at)\b|,", text
+        )[0]
+        inner = [fold(word) for word in phrase.split()[1:]]
+        is_one = 1 <= len(inner) <= 5 and inner[-1] not in _LISTS.no_employer and "same" not in inner and first != "one"
+        # "A bank" employs people, "a problem" does not: what nobody has named must be of a kind that does.
+        is_one = is_one and (first not in ("a", "an") or not _LISTS.workplace.isdisjoint(inner[-2:]))
+        return phrase if is_one and not (set(inner) & {"greater", "moment", "longest", "better"}) else ""
+    found = _capitals(words, _LISTS.joining | {"and"}, 6)
+    if found:
+        return found.rstrip(",") if fold(words[0]).strip(",") not in _LISTS.no_employer else ""
+    alone = re.split(r"\s+(?:as|since|for|now|and|but|in)\b|,", text)[0]
+    small = fold(alone).split()
+    is_one = is_typed_small(clause) and 1 <= len(small) <= 2 and small[-1].isalpha()
+    return alone if is_one and _LISTS.no_employer.isdisjoint(small) else ""
+
+
+def job_in(text: str, *, known: bool) -> tuple[str, str]:
+    """Return the job that a text begins with, without its article, and the rest; ``known``: only one of the list."""
+    text = value_of(text)
+    job = re.split(
+        r"\s+(?:at|for|in|with|who|which|that|and|but|since|from|by|on|near|now|of)\b|,|\s+(?=because\b)", text
+    )[0]
+    rest = text[len(job) :]
+    words = job.split()
+    has_article = bool(words) and fold(words[0]) in ("a", "an", "the")
+    if has_article:
+        words = words[1:]
+    if not words or len(words) > _MOST_JOBS:
+        return "", ""
+    head = fold(words[-1]).rstrip(".")
+    if not _LISTS.no_job.isdisjoint(map(fold, words)):
+        return "", ""
+    is_known = head in _LISTS.occupation or " ".join(map(fold, words[-2:])) in _LISTS.occupation
+    is_one = is_known or (not known and has_article)
+    return (" ".join(words), rest) if is_one else ("", "")
+
+
+def _capitals(words: list[str], joining: frozenset[str], most: int) -> str:
+    """Return the words with a capital that a text begins with, and the small ones that join them; "" for none."""
+    count = 0
+    for place, word in enumerate(words[: most + 2]):
+        bare = word.lstrip("\"'")
+        if bare[:1].isupper():
+            count = place + 1
+            if word.endswith((".", ";")) and len(bare) > 3:
+                break
+        elif bare.casefold() not in joining or place == 0:
+            break
+    return " ".join(words[:count]) if 0 < count <= most else ""
+
+
+def _ends_well(words: list[str], found: str) -> bool:
+    rest = " ".join(words[len(found.split()) :])
+    return _NO_PLACE_TAIL.match(rest) is None and _AFTER_PLACE.match(rest) is not None
+
+
+def _is_no_place(found: str) -> bool:
+    words = fold(found).replace(",", "").split()
+    return (
+        words[0] in _LISTS.no_place or "'s" in found or (_NO_PLACE_TAIL.match(words[-1]) is not None and len(words) > 0)
+    )
+
+
+def _is_no_name(word: str) -> bool:
+    return word in _LISTS.no_name or (len(word) > 4 and word.endswith(("ing", "ly", "able", "ful", "ous", "less")))

@@ -1,0 +1,1 @@
+"""The shell of effectors: performing requests, and storing each answer exactly once."""

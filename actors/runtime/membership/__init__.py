@@ -1,0 +1,1 @@
+"""Who lives, and who leads what: heartbeats, attendance, assignment."""

@@ -1,0 +1,42 @@
+"""Which partitions a worker leads without advancing: what waits there stays where it is."""
+
+from collections.abc import Iterable, Mapping
+
+from actors.runtime.context import Role
+from actors.runtime.partition.shard import Shard
+
+STALL_S = 5.0
+"""Seconds in which a leading partition where something waits must get on."""
+
+Key = tuple[str, str]
+"""An actor's name and a partition of it."""
+
+
+class Advance:
+    """Remembers how far each partition was, and since when."""
+
+    def __init__(self) -> None:
+        self._marks: dict[Key, tuple[object, float]] = {}
+
+    def stalled(self, shards: Mapping[Key, Shard], now: float) -> set[Key]:
+        """Return the partitions that are led here and do not advance, at a monotonic time in seconds."""
+        marks: dict[Key, tuple[object, float]] = {}
+        found = set()
+        for key, shard in shards.items():
+            if shard.role is not Role.LEADING:
+                continue
+            mark = (shard.epoch, shard.view.position, shard.view.own_last, bool(shard.view.waiting or shard.outbox))
+            known, since = self._marks.get(key, (None, now))
+            marks[key] = mark, since if mark == known else now
+            if mark[-1] and now - marks[key][1] >= STALL_S:
+                found.add(key)
+        self._marks = marks
+        return found | {key for key, shard in shards.items() if shard.struggling}
+
+
+def by_actor(keys: Iterable[Key]) -> dict[str, tuple[str, ...]]:
+    """Group partitions by their actors, all sorted."""
+    grouped: dict[str, list[str]] = {}
+    for name, partition in sorted(keys):
+        grouped.setdefault(name, []).append(partition)
+    return {name: tuple(partitions) for name, partitions in grouped.items()}

@@ -1,0 +1,42 @@
+"""Heartbeats of what is no actor: effectors and the ledger say that they work, or that they do not."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from actors.runtime.membership.heartbeat import BEAT, Heartbeat, beat, leave
+from events.log import Membership
+from schemas.stages import WHOLE
+
+_LOOK = BEAT / 10
+"""Seconds between looks whether a stage has begun to work, or has stopped: whoever waits for it is told at once."""
+
+
+async def report(
+    membership: Membership, member: str, works: Mapping[str, Callable[[], bool]], told: asyncio.Event
+) -> None:
+    """Tell once a second and at each change, until cancelled, which of these stages work; then say goodbye.
+
+    Args:
+        membership: Where to tell.
+        member: Under which name; a worker of actors in the same process has another.
+        works: Stage -> whether it does its work now.
+        told: Set once all of them were told to work: a process that is ready before is taken for one that stalls.
+    """
+    try:
+        while True:
+            well = {stage: is_well() for stage, is_well in works.items()}
+            presence = Heartbeat(
+                (),
+                serves={stage: (WHOLE,) for stage, fine in well.items() if fine},
+                stalled={stage: (WHOLE,) for stage, fine in well.items() if not fine},
+            )
+            await beat(membership, member, presence)
+            if all(well.values()):
+                told.set()
+            deadline = asyncio.get_running_loop().time() + BEAT
+            while asyncio.get_running_loop().time() < deadline:
+                await asyncio.sleep(_LOOK)
+                if {stage: is_well() for stage, is_well in works.items()} != well:
+                    break
+    finally:
+        await leave(membership, member)

@@ -1,0 +1,1 @@
+"""One partition of an actor: recovering, deciding, appending under a fence, snapshots, timers."""

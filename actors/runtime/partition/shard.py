@@ -1,0 +1,260 @@
+"""One partition of an actor in this process: recovering, standing by, or leading.
+
+Passive and synchronous: messages are handed to it, and it decides about them (``deciding``). Only recovery waits for
+anything, in a task of its own.
+"""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from actors.runtime.context import Context, Role
+from actors.runtime.partition.damage import has_folded, is_own_gone, lost_fence
+from actors.runtime.partition.deciding import Deciding
+from actors.runtime.partition.reading_back import read_back
+from events.codec import Unreadable
+from events.errors import LogError, Misconfigured
+from events.loggers import get_logger
+from events.view import Delivery
+from schemas.actor import Actor, Message
+
+_RETRY_FIRST, _RETRY_MOST = 0.02, 1.0
+_CALM_AFTER = 5.0
+"""Seconds without a loss after which the next one is recovered from at once again."""
+
+_OWN_DEADLINE = 5.0
+_OUTBOX = 1_000
+_logger = get_logger("neuraxis.shard")
+
+
+class Shard(Deciding):
+    """One partition of an actor in this process; a ``Writer`` to the committer.
+
+    Attributes:
+        leads: What it is to do once recovered: lead, or stand by.
+    """
+
+    def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, context: Context) -> None:
+        super().__init__(actor, partition, settings, context)
+        self.leads = False
+        self._inbox: list[tuple[Delivery, bool]] = []
+        self._recovery: asyncio.Task[None] | None = None
+        self._reads_back = False
+        self._stated: int | None = None
+        self._hold = 0.0
+        self._lost_at = float("-inf")
+
+    def __repr__(self) -> str:
+        return f"Shard({self.actor.name}/{self.partition} {self.role})"
+
+    @property
+    def wanted(self) -> Role:
+        """What it is to do once recovered."""
+        return Role.LEADING if self.leads else Role.STANDBY
+
+    @property
+    def struggling(self) -> bool:
+        """Whether it loses its state again and again, lately: it recovers, and does not get on."""
+        calm = asyncio.get_running_loop().time() - self._lost_at > _CALM_AFTER
+        return self._hold >= _RETRY_MOST and not calm
+
+    # --- life in the process
+
+    def start(self, lead: bool) -> None:
+        """Recover, then lead or stand by."""
+        self.leads = lead
+        self._recover()
+
+    def set_leading(self, lead: bool) -> None:
+        """Take over, or step back; recovery under way ends in the new role."""
+        if lead == self.leads:
+            return
+        self.leads = lead
+        if self.role is Role.RECOVERING:
+            return
+        if lead:
+            self._context.counters.takeovers += 1
+            self._recovery = self._spawn(self._take_over())
+        elif self.outbox:
+            self._forget()
+            self._recover()
+        else:
+            self._step_back()
+
+    async def drain(self) -> None:
+        """Decide no more, let the outbox drain, snapshot, and stop."""
+        self._stopping = True
+        self._timekeeper.stop()
+        if self._recovery is not None:
+            self._recovery.cancel()
+            await asyncio.gather(self._recovery, return_exceptions=True)
+        while self.role is Role.LEADING and self.outbox:
+            self._own_arrived.clear()
+            await self._own_arrived.wait()
+        await self._snapshots.close(self.view if self.role is Role.LEADING else None)
+        self._forget()
+
+    # --- messages
+
+    def on_message(self, delivery: Delivery, own: bool) -> None:
+        """Take the partition's next message; ``own`` says whether this actor wrote it."""
+        if self.role is Role.RECOVERING:
+            self._inbox.append((delivery, own))
+        elif not own:
+            self.view.receive(delivery)
+            if self.role is Role.LEADING:
+                self.work()
+        elif self.role is Role.STANDBY:
+            self.view.apply_own(delivery)
+            self._own_arrived.set()
+        elif delivery.stored.seq > self.view.own_last and not self._is_ours(delivery):
+            self.reset("foreign_event")
+
+    def _is_ours(self, delivery: Delivery) -> bool:
+        return not isinstance(delivery, Unreadable) and delivery.envelope.id in self._unheard
+
+    def reset(self, reason: str, last: int | None = None) -> None:
+        """Drop the state and recover: another writer was here, or the outcome is unknown; see ``Writer``."""
+        self._stated = last
+        if self.role is Role.RECOVERING and not self._reads_back:
+            return  # it has read nothing yet that could be lost
+        self._context.counters.conflicts += 1
+        _logger.info("fence_lost", actor=self.actor.name, partition=self.partition, reason=reason)
+        now = asyncio.get_running_loop().time()
+        if now - self._lost_at > _CALM_AFTER:
+            self._hold = 0.0
+        self._lost_at = now
+        self._forget()
+        self._recover()
+
+    # --- recovery
+
+    def _forget(self) -> None:
+        self.epoch += 1
+        self.role = Role.RECOVERING
+        self.outbox.clear()
+        self._unheard.clear()
+        self._inbox.clear()
+        self._snapshots.draining = False
+        self._warming = None
+        self._proof.is_given()
+        if self._proving is not None and self._proving is not asyncio.current_task():
+            self._proving.cancel()
+        self._proving = None
+        self._fence_last = None
+        self._timekeeper.stop()
+        self._own_arrived.set()
+
+    def _recover(self) -> None:
+        if self._stopping:
+            return
+        if self._recovery is not None and self._recovery is not asyncio.current_task():
+            self._recovery.cancel()
+        self._reads_back = False
+        self._recovery = self._spawn(self._run_recovery())
+
+    async def _run_recovery(self) -> None:
+        """Fold the recorded view up to what the process has handed out, then lead or stand by."""
+        while True:
+            if self._hold:
+                await asyncio.sleep(self._hold)
+            self._hold = min(_RETRY_MOST, 2 * self._hold) or _RETRY_FIRST
+            self._reads_back = True
+            try:
+                await self._read_history()
+                break
+            except Misconfigured:
+                raise
+            except LogError as error:
+                # Two hundred partitions wait for one broker: a line for each attempt of each would bury all others.
+                log = _logger.warning if self._context.held_up.is_due() else _logger.debug
+                log(
+                    "recovery_waits",
+                    actor=self.actor.name,
+                    partition=self.partition,
+                    error=error.code,
+                    detail=str(error),
+                )
+        self._context.held_up.ended()
+        self._context.counters.recoveries += 1
+        await self._take_over()
+
+    async def _take_over(self) -> None:
+        """Build what the first decision would have to build, then lead where that is wanted."""
+        await self._warm_up()
+        if self.leads:
+            await self._promote()
+
+    async def _warm_up(self) -> None:
+        """Have the state warmed beside the loop; what comes meanwhile waits, so that nobody changes it."""
+        if self.actor.warm is None or self.role is not Role.STANDBY:
+            return
+        epoch, self.role = self.epoch, Role.RECOVERING
+        await self._warm(self.view.state, self._configured_state())
+        if self.epoch != epoch or self._stopping:
+            return
+        self._step_back()
+        inbox, self._inbox = self._inbox, []
+        for delivery, own in inbox:
+            self.on_message(delivery, own)
+
+    def _configured_state(self) -> Any:
+        """Return the state as it will be once this shard has recorded its settings."""
+        configured = self._author.configured()
+        return self.actor.evolve(self.view.state, Message(configured, self.view.position, "", self.view.time_ns))
+
+    async def _read_history(self) -> None:
+        self._inbox.clear()
+        upto = self._context.position()  # what comes later is handed to the inbox
+        found = await read_back(self.actor, self.partition, self._context, upto)
+        self.view = found.view
+        self._proof.read_back(found.after, upto)
+        self._snapshots.begin(found.losses)
+        self._step_back()
+        for delivery, own in self._inbox:
+            self.on_message(delivery, own)
+        self._inbox.clear()
+
+    def _step_back(self) -> None:
+        self.role = Role.STANDBY
+        self._timekeeper.stop()
+
+    async def _promote(self) -> None:
+        """Lead, once every event that this partition's owners have written is folded."""
+        epoch = self.epoch
+        try:
+            last = await self._context.log.last(self._fence_filter)
+            async with asyncio.timeout(_OWN_DEADLINE):
+                while self.epoch == epoch and not await has_folded(self._context.log, self.view, last):
+                    self._own_arrived.clear()
+                    await self._own_arrived.wait()
+            stated, self._stated = self._stated, None
+            fence_last = await lost_fence(self._context.log, self.view, stated)
+        except (LogError, TimeoutError) as error:
+            if self.epoch == epoch and self.leads and not self._stopping:
+                _logger.info("promotion_waits", actor=self.actor.name, partition=self.partition, error=str(error))
+                self._forget()
+                self._recover()
+            return
+        if self.epoch != epoch or not self.leads or self._stopping or self.role is not Role.STANDBY:
+            return
+        self.role = Role.LEADING
+        self._proof.begin(self.view, self._context.position())
+        if fence_last is not None:
+            _logger.error("own_event_lost", actor=self.actor.name, partition=self.partition, seq=self.view.fenced)
+            self._fence_last = fence_last
+        self._complete_decision()
+        self._record_settings()
+        if self.actor.timer is not None:
+            self._timekeeper.start(self._spawn)
+        self.work()
+
+    async def check_own(self) -> None:
+        """Recover if the log no longer holds what this partition wrote last: to be asked when the broker is back."""
+        epoch, fenced = self.epoch, self.view.fenced
+        if self.role is not Role.LEADING or self._fence_last is not None:
+            return
+        if await is_own_gone(self._context.log, self._fence_filter, fenced) and self.epoch == epoch:
+            _logger.error("own_event_gone", actor=self.actor.name, partition=self.partition, seq=fenced)
+            self.reset("own_event_gone")

@@ -1,0 +1,143 @@
+"""Texts that must be shortened: how many tokens they come to, and which parts of them are kept. Pure.
+
+Both ends of a text are kept, and the questions between them: a question stands at the end of what was pasted, at its
+beginning, or between two of its parts, and without it the rest is worth nothing. What is left out is said where it
+stood, with its length, so that a reader knows that a text goes on.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+
+from schemas.calls import Shortened
+
+CHARACTERS_PER_TOKEN = 4
+"""Of ASCII text; no text has more characters than this for each of its tokens."""
+
+CUT = " […]"
+"""What stands at the end of a text that goes on, where there is no room to say for how long."""
+
+Size = Callable[[str], int]
+"""How long a text is, in tokens or characters; of two texts joined at most the sum."""
+
+Span = tuple[int, int]
+
+_LEAST_BOTH_ENDS = 48
+"""Room below which a text keeps its beginning alone: both ends would be a few words each."""
+
+_ASKED_MOST, _ASKED_CHARACTERS, _LOOKED_AT = 3, 400, 200
+_NEAR = 24
+_QUESTION = re.compile(r"[?？؟](?=[\s\"'”’»)\]*_]|$)")
+_ALONE = re.compile(r"^[^\n]{3,400}[?？؟][\"'”’»)]*[ \t]*$", re.M)
+_LABELLED = re.compile(
+    r"^[ \t]*(?:my )?(?:question|task|request|instruction|frage|pregunta|pergunta|aufgabe)\b[^\n:]{0,20}[:：].*",
+    re.I | re.M,
+)
+_SENTENCE_END = re.compile(r"[.!?。！？؟]\s+|\n")
+
+
+def estimate(text: str) -> int:
+    """Return about how many tokens a text is, where no tokenizer is at hand.
+
+    An estimate on the high side: four ASCII characters are a token, as in English text, and every other character is
+    one of its own, as in the scripts that tokenizers split finest. Of two texts joined it is at most the sum.
+    """
+    plain = len(text.encode("ascii", "ignore"))
+    return -(-plain // CHARACTERS_PER_TOKEN) + len(text) - plain
+
+
+def shorten(text: str, most: int, size: Size = estimate) -> Shortened:
+    """Return a text of at most ``most`` tokens (or what ``size`` counts), and how much of it that is.
+
+    The whole where it fits; else both ends and the questions between them, with a mark for each part that is left
+    out; the beginning alone where there is little room, and nothing where there is next to none.
+    """
+    if len(text) <= CHARACTERS_PER_TOKEN * most and size(text) <= most:
+        return Shortened(text, len(text), len(text))
+    mark = size(_mark(len(text)))
+    if most < max(_LEAST_BOTH_ENDS, 4 * mark):
+        return _beginning(text, most, size)
+    spans = _ends(text, most - mark, size)
+    asked = _asked(text, spans[0][1], spans[1][0], (most - mark) // 4, mark, size)
+    if asked:
+        spent = sum(size(text[start:end]) + mark for start, end in asked)
+        head, tail = _ends(text, most - mark - spent, size)
+        # The ends are shorter now, but never reach into what is asked: that lay between the longer ones.
+        spans = [head, *asked, tail]
+    return _joined(text, spans)
+
+
+def shares(needs: Sequence[int], room: int) -> list[int]:
+    """Return how much of a room each need gets: the small ones all they need, the others the same."""
+    given, left = [0] * len(needs), max(0, room)
+    for taken, place in enumerate(sorted(range(len(needs)), key=lambda each: needs[each])):
+        given[place] = min(needs[place], left // (len(needs) - taken))
+        left -= given[place]
+    return given
+
+
+def _joined(text: str, spans: Sequence[Span]) -> Shortened:
+    parts, last = [], 0
+    for start, end in spans:
+        if start > last:
+            parts.append(_mark(start - last))
+        parts.append(text[start:end])
+        last = end
+    return Shortened("".join(parts), len(text), sum(end - start for start, end in spans))
+
+
+def _mark(left_out: int) -> str:
+    return f"\n[… {left_out:,} characters left out …]\n"
+
+
+def _beginning(text: str, most: int, size: Size) -> Shortened:
+    room = most - size(CUT)
+    if room <= 0:
+        return Shortened("", len(text), 0)
+    shown = text[: _fitting(text, room, size)].rstrip()
+    return Shortened(shown + CUT, len(text), len(shown))
+
+
+def _ends(text: str, room: int, size: Size) -> list[Span]:
+    half = room // 2
+    head = _fitting(text, half, size)
+    tail = len(text) - _fitting(text[-CHARACTERS_PER_TOKEN * half - 1 :][::-1], half, size)
+    # Whole words, where one ends nearby.
+    blank = max(text.rfind(" ", max(0, head - _NEAR), head), text.rfind("\n", max(0, head - _NEAR), head))
+    head = blank if blank > 0 else head
+    ahead = next((place + 1 for place in range(tail, min(tail + _NEAR, len(text))) if text[place].isspace()), tail)
+    return [(0, head), (ahead, len(text))]
+
+
+def _fitting(text: str, room: int, size: Size) -> int:
+    """Return how many characters of a text's beginning fit; looks at no more of it than could."""
+    window = text[: CHARACTERS_PER_TOKEN * room + 1]
+    return bisect_right(range(len(window) + 1), room, key=lambda length: size(window[:length])) - 1
+
+
+def _asked(text: str, begin: int, end: int, room: int, mark: int, size: Size) -> list[Span]:
+    """Return where the middle of a text asks something, in order: lines of their own first, then the latest."""
+    ranked = sorted(_questions(text, begin, end), key=lambda span: (_stands_alone(text, span), span[0]), reverse=True)
+    kept: list[Span] = []
+    for start, stop in ranked:
+        cost = size(text[start:stop]) + mark
+        if cost <= room and len(kept) < _ASKED_MOST and all(stop <= first or start >= last for first, last in kept):
+            room -= cost
+            kept.append((start, stop))
+    return sorted(kept)
+
+
+def _questions(text: str, begin: int, end: int) -> Iterator[Span]:
+    found = [match.end() for match in _QUESTION.finditer(text, begin, end)][-_LOOKED_AT:]
+    for stop in found:
+        start = max(begin, stop - _ASKED_CHARACTERS)
+        for before in _SENTENCE_END.finditer(text, start, stop - 1):
+            start = before.end()
+        yield start, stop
+    for pattern in (_ALONE, _LABELLED):
+        of_its_own = [match.span() for match in pattern.finditer(text, begin, end)][-_LOOKED_AT:]
+        yield from ((start, min(stop, start + _ASKED_CHARACTERS)) for start, stop in of_its_own)
+
+
+def _stands_alone(text: str, span: Span) -> bool:
+    return text[max(0, span[0] - 1) : span[0]] in ("", "\n") and text[span[1] : span[1] + 1] in ("", "\n")

@@ -1,0 +1,1 @@
+"""What benchmarks share: servers, processes under measurement, loads and tables."""

@@ -1,0 +1,50 @@
+"""The same four hops in FastStream with JetStream: the peer's process.
+
+Run by ``bench.hops`` as ``python -m bench.harness.hops_faststream URL pull|push``; prints ``ready`` and works until its
+standard input ends. Each subscriber has a consumer of its own, publishes the next event with the server's
+acknowledgement, and then acknowledges what it consumed.
+"""
+
+import asyncio
+import sys
+from itertools import pairwise
+from typing import Any
+
+from faststream.nats import JStream, NatsBroker, PullSub
+
+from bench.harness.child import answer_until_input_ends
+
+STREAM = "PEER"
+SUBJECTS = ("asked", "first", "second", "third", "fourth")
+"""Each below a token of its own for either kind of subscriber."""
+
+AT_ONCE = 100
+"""Messages that a subscriber handles at once."""
+
+
+def _hop(broker: NatsBroker, stream: JStream, consumed: str, published: str, how: str) -> None:
+    @broker.publisher(published, stream=stream.name)
+    async def handle(event: dict[str, Any]) -> dict[str, Any]:
+        return {"topic": published, "number": event["number"], "text": event["text"]}
+
+    name = published.replace(".", "-")
+    if how == "pull":
+        broker.subscriber(consumed, stream=stream, durable=name, pull_sub=PullSub(batch_size=AT_ONCE))(handle)
+    else:
+        broker.subscriber(consumed, name, stream=stream, max_workers=AT_ONCE)(handle)
+
+
+async def _work(url: str, how: str) -> None:
+    # Without pydantic, access log and types: FastStream at its fastest.
+    broker = NatsBroker(url, apply_types=False, logger=None)
+    stream = JStream(f"{STREAM}-{how}", subjects=[f"{how}.>"], declare=True)
+    subjects = [f"{how}.{subject}" for subject in SUBJECTS]
+    for consumed, published in pairwise(subjects):
+        _hop(broker, stream, consumed, published, how)
+    async with broker:
+        await broker.start()
+        await answer_until_input_ends()
+
+
+if __name__ == "__main__":
+    asyncio.run(_work(sys.argv[1], sys.argv[2]))

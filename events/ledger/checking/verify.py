@@ -1,0 +1,201 @@
+"""Verifying a ledger file by itself: its chain, its columns, its read models, and the anchors recorded in it.
+
+The chain is unkeyed: this finds accidents and bit rot, not a clever forger, and a tail cut off a file cleanly
+leaves nothing to find but the noted row count. ``events.ledger.checking.compare`` holds the file against its stream.
+"""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from events.codec import Recorded, decode
+from events.ledger.checking.chain import GENESIS
+from events.ledger.checking.journal import journal_damage
+from events.ledger.checking.recorded_losses import losses_in
+from events.ledger.checking.refolding import Refolding
+from events.ledger.checking.report import Check, Findings, Verification
+from events.ledger.failures import DamagedRow, explained
+from events.ledger.read_models import FINGERPRINT
+from events.ledger.rows import (
+    COLUMNS,
+    DATA,
+    HASH,
+    HEADERS,
+    SEQ,
+    SUBJECT,
+    TIME,
+    link_row,
+    to_row,
+    to_stored,
+    topic_of_subject,
+)
+from events.ledger.schema import Meta, connect_read_only, read_meta, seal_of, statements
+from events.ledger.tables import make
+from schemas.event import topic_of
+from schemas.vocabulary.ledger import LedgerAnchored
+
+_ANCHOR = topic_of(LedgerAnchored)
+
+
+def verify(path: Path) -> Verification:
+    """Recompute a ledger's chain and report every row that is not what was written.
+
+    After a bad row the chain goes on from the hash recorded there, so that one bad row is one finding and later
+    ones are still found.
+
+    Raises:
+        LedgerDamaged: the file is no ledger, or SQLite cannot read all of it (cut, overwritten).
+        Misconfigured, Unavailable: see ``events.ledger.failures``.
+    """
+    connection = connect_read_only(path)
+    connection.text_factory = _text
+    try:
+        with explained(path, "verify the ledger"):
+            # One transaction: a live writer's later rows, and its row count, stay out of sight throughout.
+            connection.execute("BEGIN")
+            return _verify(connection, path)
+    finally:
+        connection.close()
+
+
+def _text(written: bytes) -> str | bytes:
+    """Return a text column; its bytes where they are no text, so that a damaged one is found in its row."""
+    try:
+        return written.decode()
+    except UnicodeDecodeError:
+        return written
+
+
+def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
+    findings = Findings()
+    for (problem,) in connection.execute("PRAGMA integrity_check"):
+        if problem != "ok":
+            findings.add(0, Check.STRUCTURE, f"{problem}: copy the rows that are sound with `sqlite3 FILE .recover`")
+    meta = read_meta(connection, path)
+    models_are_ours = meta.models == FINGERPRINT
+    _check_around(connection, path, meta, models_are_ours, findings)
+    with Refolding() as models:
+        verification = _check_rows(connection, path, meta, models, findings)
+        # Of damaged events nobody knows what their read models should say.
+        if models_are_ours and not findings.count:
+            models.compare(connection, findings)
+    return msgspec.structs.replace(verification, findings=tuple(findings.listed), finding_count=findings.count)
+
+
+def _check_around(
+    connection: sqlite3.Connection, path: Path, meta: Meta, models_are_ours: bool, findings: Findings
+) -> None:
+    """Check what the chain does not cover: the log beside the file, its definitions, what it says of itself."""
+    wal = path.with_name(f"{path.name}-wal")
+    if damage := journal_damage(wal.read_bytes() if wal.exists() else b""):
+        findings.add(0, Check.JOURNAL, f"{wal.name}: {damage}; the projector takes it from the stream again")
+    defined = {name: " ".join(str(sql).split()) for name, sql in connection.execute(_DEFINITIONS)}
+    for name, sql in _definitions(models_are_ours).items():
+        if defined.get(name) != sql:
+            findings.add(0, Check.SCHEMA, f"{name} is not defined as it was made")
+    if connection.execute("PRAGMA user_version").fetchone() != (0,):
+        findings.add(0, Check.SCHEMA, "the file's user version is not 0, as it was made")
+    noted = {key for (key,) in connection.execute("SELECT key FROM meta")}
+    if unknown := sorted(noted.difference(Meta.__struct_fields__), key=str):
+        findings.add(0, Check.META, f"the file notes {unknown[0]!r} of itself, which nobody wrote")
+    if meta.seal and meta.seal != seal_of(meta):
+        findings.add(
+            0, Check.META, f"stream {meta.stream}, {meta.agents} and {meta.sessions} partitions: one is changed"
+        )
+
+
+_DEFINITIONS = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+
+
+def _definitions(with_models: bool) -> dict[str, str]:
+    """Return the definitions of a new ledger, by name; spaces are not told apart."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        for statement in statements():
+            connection.execute(statement)
+        if with_models:
+            make(connection)
+        return {name: " ".join(sql.split()) for name, sql in connection.execute(_DEFINITIONS)}
+    finally:
+        connection.close()
+
+
+def _check_rows(
+    connection: sqlite3.Connection, path: Path, meta: Meta, models: Refolding, findings: Findings
+) -> Verification:
+    rows = first = last = anchors = 0
+    gaps = False
+    digest = GENESIS
+    # What is missing for a reason that the log has recorded is no finding.
+    losses = losses_in(connection)
+    for row in connection.execute(f"SELECT {', '.join(COLUMNS)} FROM events ORDER BY seq"):
+        seq = row[SEQ]
+        rows += 1
+        if rows == 1:
+            first = seq
+        elif seq != last + 1:
+            gaps = True
+            if not losses.has_gap(last + 1, seq - 1):
+                findings.add(seq, Check.GAP, f"rows {last + 1} to {seq - 1} are missing")
+        anchor = _check_row(row, digest, models, findings)
+        if anchor is not None and not losses.unsettle(anchor.through_seq, seq):
+            anchors += 1
+            _check_anchor(connection, seq, anchor, None if gaps else first, findings)
+        last, digest = seq, row[HASH] if type(row[HASH]) is bytes else GENESIS
+    if meta.rows != rows:
+        findings.add(last, Check.META, f"the file notes {meta.rows} rows and holds {rows}")
+    return Verification(
+        path=str(path),
+        rows=rows,
+        first_seq=first,
+        last_seq=last,
+        head=digest.hex(),
+        anchors=anchors,
+        findings=(),
+        finding_count=0,
+        losses=tuple(losses.found),
+    )
+
+
+def _check_row(row: tuple[Any, ...], previous: bytes, models: Refolding, findings: Findings) -> LedgerAnchored | None:
+    """Check a row by itself and against the hash before it; return the anchor that it holds, if any."""
+    seq = row[SEQ]
+    try:
+        stored = to_stored(seq, row[TIME], row[SUBJECT], row[HEADERS], row[DATA])
+    except DamagedRow as damage:
+        findings.add(seq, Check.HASH, str(damage))
+        return None
+    written = to_row(stored)
+    models.take(written, stored.headers)
+    # The columns as recorded, not as derived anew: what was hashed is what must be hashed.
+    recorded = row[:HASH]
+    types_hold = type(row[SUBJECT]) is type(written[SUBJECT]) and type(row[HEADERS]) is type(written[HEADERS])
+    if not types_hold or link_row(previous, recorded) != row[HASH]:
+        findings.add(seq, Check.HASH, f"hash mismatch: {_short(row[HASH])} is recorded; the row or its place differs")
+    elif recorded != written:
+        names = [name for name, a, b in zip(COLUMNS, recorded, written, strict=False) if a != b]
+        findings.add(seq, Check.COLUMNS, f"{', '.join(names)} do not say what the message says")
+    if topic_of_subject(stored.subject) != _ANCHOR:
+        return None
+    decoded = decode(stored)
+    event = decoded.message.event if isinstance(decoded, Recorded) else None
+    return event if isinstance(event, LedgerAnchored) else None
+
+
+def _short(digest: object) -> str:
+    return digest.hex()[:12] if isinstance(digest, bytes) else repr(digest)
+
+
+def _check_anchor(
+    connection: sqlite3.Connection, seq: int, anchor: LedgerAnchored, first: int | None, findings: Findings
+) -> None:
+    """Hold the chain against a head noted in the stream. ``first`` numbers the rows; None when some are missing."""
+    found = connection.execute("SELECT hash FROM events WHERE seq = ?", (anchor.through_seq,)).fetchone()
+    if found is None:
+        findings.add(seq, Check.ANCHOR, f"it vouches for row {anchor.through_seq}, which is missing")
+    elif found[0] != bytes.fromhex(anchor.head):
+        findings.add(seq, Check.ANCHOR, f"row {anchor.through_seq} has hash {_short(found[0])}, not {anchor.head[:12]}")
+    elif first is not None and anchor.rows != (rows := anchor.through_seq - first + 1):
+        findings.add(seq, Check.ANCHOR, f"it counts {anchor.rows} rows up to {anchor.through_seq}, not {rows}")

@@ -1,0 +1,1 @@
+"""States of actors at points of a log: read, compared, bisected."""

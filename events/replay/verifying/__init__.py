@@ -1,0 +1,1 @@
+"""Whether recorded decisions and effects come out again as they were recorded."""

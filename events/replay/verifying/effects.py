@@ -1,0 +1,212 @@
+"""Whether recorded effects answer recorded requests: no effect is ever run again, and no answer can be made again.
+
+What an effector records names the request that it answers as its cause. That request must stand before it in the log,
+be one that this effector serves, and have one answer: the events of one performance. Headers tell all of that; what a
+body says of its request must fit it, too.
+
+A log is read twice: first its effects, for which requests they name, then requests and effects, in order. So memory
+holds 9 bytes for each request that was answered, and those whose answer is on its way: what nobody ever answered, such
+as alerts where no receiver wants them, is counted and forgotten.
+"""
+
+from array import array
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from hashlib import blake2b
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from events.log import Stored
+from events.replay.verifying.bodies import Said, contradicted, owed
+from schemas.catalogue import CATALOGUE, lifted
+from schemas.envelope import Envelope, decode_headers
+from schemas.errors import UndecodableEvent, VocabularyError
+from schemas.identity import event_id
+
+_MOST_KEPT = 20
+
+
+class EffectFinding(msgspec.Struct, frozen=True):
+    """A recorded effect that no effector would have recorded where it stands.
+
+    ``problem`` is ``no_request`` (none of its cause's id stands before it), ``other_request`` (its cause is none that
+    this effector serves), ``answered_twice`` (its request has that answer already), or what differs from the answer
+    that the request is owed: ``id``, ``place`` (it names another sequence, or comes before its turn), ``exchange``,
+    ``body`` (of which ``field`` says something else than the request), or ``unreadable`` headers.
+    """
+
+    effector: str
+    seq: int
+    topic: str
+    exchange: str
+    cause: str
+    problem: str
+    field: str = ""
+
+
+class EffectCounts(msgspec.Struct):
+    """What became of an effector's ``requests``: ``answered`` ones have their whole answer.
+
+    ``wrong`` counts its recorded events that are not the next of an answer to a request; see ``EffectFinding``.
+    """
+
+    requests: int = 0
+    answered: int = 0
+    wrong: int = 0
+
+    @property
+    def open(self) -> int:
+        """Requests without an answer where the log ends."""
+        return self.requests - self.answered
+
+
+class EffectReport(msgspec.Struct, frozen=True):
+    """What was found, by effector, of those that recorded anything; and the first findings."""
+
+    counts: dict[str, EffectCounts]
+    findings: tuple[EffectFinding, ...]
+
+    @property
+    def wrong(self) -> int:
+        """How many recorded events are no answer as an effector would have recorded it."""
+        return sum(counts.wrong for counts in self.counts.values())
+
+
+Causes = npt.NDArray[np.uint64]
+"""64 bits of the ids of the requests that effects name, sorted."""
+
+
+class CausesReader:
+    """Reads which requests the effects of a log name; feed it every message of these effectors."""
+
+    def __init__(self, effectors: AbstractSet[str]) -> None:
+        self._effectors = effectors
+        self._ids = array("Q")
+
+    def feed(self, stored: Stored) -> None:
+        """Take the next message."""
+        if _effector_of(stored, self._effectors):
+            self._ids.append(_short(stored.headers.get("ce-cause", "")))
+
+    def finish(self) -> Causes:
+        """Return what was named."""
+        return np.unique(np.array(self._ids, np.uint64))
+
+
+class _Request(msgspec.Struct):
+    topic: str
+    seq: int
+    exchange: str
+    owed: Said
+    answers: int = 0
+
+
+class Effects:
+    """Follows requests and answers through a log; feed it the messages of both, in order.
+
+    Args:
+        served: Effector -> the public subjects of the requests that it serves.
+        causes: What all its effects name, see :class:`CausesReader`.
+        of: The exchanges of which findings are kept; default: of all.
+    """
+
+    def __init__(
+        self, served: Mapping[str, AbstractSet[str]], causes: Causes, of: AbstractSet[str] = frozenset()
+    ) -> None:
+        self._served = served
+        self._of = of
+        self._asked = frozenset[str]().union(*served.values())
+        self._causes = causes
+        self._closed = np.zeros(len(causes), np.bool_)
+        self._open: dict[str, _Request] = {}
+        self._counts = {effector: EffectCounts() for effector in served}
+        self._findings: list[EffectFinding] = []
+        self._spoke: set[str] = set()
+
+    def feed(self, stored: Stored) -> None:
+        """Take the next message."""
+        topic = stored.headers.get("ce-type", "")
+        effector = _effector_of(stored, self._served)
+        if not effector and topic not in self._asked:
+            return
+        try:
+            envelope = decode_headers(stored.headers)
+        except UndecodableEvent:
+            if effector:
+                self._note(effector, stored, "", "", "unreadable")
+            return
+        if effector:
+            self._spoke.add(effector)
+            problem, field = self._problem(effector, envelope, stored.data)
+            if problem:
+                self._note(effector, stored, envelope.exchange, envelope.cause, problem, field)
+        if topic in self._asked:
+            if self._place_of(envelope.id) is not None:
+                said = owed(topic, envelope.id, _today(envelope, stored.data))
+                self._open[envelope.id] = _Request(topic, stored.seq, envelope.exchange, said)
+            for name, subjects in self._served.items():
+                self._counts[name].requests += topic in subjects
+
+    def finish(self) -> EffectReport:
+        """Return what was found."""
+        return EffectReport({name: self._counts[name] for name in sorted(self._spoke)}, tuple(self._findings))
+
+    def _problem(self, effector: str, envelope: Envelope, data: bytes) -> tuple[str, str]:
+        request = self._open.get(envelope.cause)
+        if request is None:
+            place = self._place_of(envelope.cause)
+            return ("answered_twice" if place is not None and self._closed[place] else "no_request"), ""
+        if request.topic not in self._served[effector]:
+            return "other_request", ""
+        if envelope.cause_seq == request.seq and envelope.index < request.answers:
+            return "answered_twice", ""
+        if (envelope.cause_seq, envelope.index) != (request.seq, request.answers):
+            return "place", ""
+        if envelope.id != event_id(envelope.cause, effector, envelope.index):
+            return "id", ""
+        if envelope.exchange != request.exchange:
+            return "exchange", ""
+        if field := contradicted(request.owed, envelope.topic, _today(envelope, data)):
+            return "body", field
+        self._take(effector, request, envelope)
+        return "", ""
+
+    def _take(self, effector: str, request: _Request, answer: Envelope) -> None:
+        request.answers += 1
+        if request.answers == answer.count:
+            self._counts[effector].answered += 1
+            place = self._place_of(answer.cause)
+            if place is not None:
+                self._closed[place] = True
+            del self._open[answer.cause]
+
+    def _place_of(self, id: str) -> int | None:
+        short = _short(id)
+        place = int(np.searchsorted(self._causes, np.uint64(short)))
+        return place if place < len(self._causes) and int(self._causes[place]) == short else None
+
+    def _note(self, effector: str, stored: Stored, exchange: str, cause: str, problem: str, field: str = "") -> None:
+        self._spoke.add(effector)
+        self._counts[effector].wrong += 1
+        if len(self._findings) < _MOST_KEPT and (not self._of or exchange in self._of):
+            topic = stored.headers.get("ce-type", "")
+            self._findings.append(EffectFinding(effector, stored.seq, topic, exchange, cause, problem, field))
+
+
+def _effector_of(stored: Stored, effectors: Iterable[str]) -> str:
+    entry = CATALOGUE.get(stored.headers.get("ce-type", ""))
+    return entry.owner if entry is not None and entry.owner in effectors else ""
+
+
+def _short(id: str) -> int:
+    return int.from_bytes(blake2b(id.encode(), digest_size=8).digest())
+
+
+def _today(envelope: Envelope, data: bytes) -> bytes:
+    """Return a body as today's version would hold it; as it is, where that is not known."""
+    try:
+        return lifted(envelope.topic, data, envelope.version)
+    except VocabularyError:
+        return data

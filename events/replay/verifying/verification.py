@@ -1,0 +1,278 @@
+"""Whether decisions come out as they were recorded: each is made again from the state before it, and compared.
+
+What was decided under an older behaviour is made again under that one. What cannot be made again is counted with the
+reason: a behaviour that this release does not have, settings that it does not take, sealed words, a model that is not
+at hand, what the broker refused, a backlog too long.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from events.codec import Recorded, Unreadable
+from events.decision import APPEND_REFUSED, Cause, NewEvent, address, decide, decide_only, fold_decided, resting_on
+from events.log import Seal
+from events.losses import Losses
+from events.meaning import Bodies
+from events.replay.verifying.forgotten import SEALED, Forgotten
+from events.replay.verifying.outcome import Compared, Coverage, Difference, Differences, body_text, compare, topics_text
+from events.view import Delivery, Processed, View
+from schemas.actor import Actor
+from schemas.event import Configured, Failed, topic_of
+from schemas.identity import content_hash
+from schemas.settings.fault import UNREADABLE_SETTINGS
+from schemas.subjects import Partitions, split_stored
+
+BEYOND_BACKLOG = "beyond_backlog"
+"""The reason for which settings and timers are counted as unverified that were recorded far behind the log's end."""
+
+LOG_LOSS = "log_loss"
+"""The reason where a decision comes out otherwise, and rests on messages that the log has recorded as lost."""
+
+Unit = tuple[str, str]
+"""What is folded by itself: an actor's name and a partition of it."""
+
+
+class Verification:
+    """Compares what views fold with what their actors decide, and counts how it comes out.
+
+    Attributes:
+        coverage: The counts so far, by actor.
+        differences: The differences found, as far as they are kept.
+        losses: What the log has recorded as lost.
+        on_verdict: Called for each message that led to something and was compared, with whether it came out the same,
+            and 1; or -1, where that is taken back.
+    """
+
+    def __init__(
+        self,
+        actors: Sequence[Actor[Any]],
+        partitions: Partitions,
+        *,
+        keep: int,
+        of: AbstractSet[str],
+        reached: Callable[[], int],
+    ) -> None:
+        """Begin with nothing compared.
+
+        Args:
+            actors: Whose decisions are made again.
+            partitions: The partition counts of the log.
+            keep: How many differences are kept; all are counted.
+            of: The exchanges of which differences are kept; none: of all.
+            reached: Returns the sequence that the log is read up to.
+        """
+        self.coverage = {actor.name: Coverage(unverified={}, new_fields={}) for actor in actors}
+        self.differences = Differences(keep)
+        self.losses = Losses()
+        self._found: list[tuple[str, int, int]] = []
+        self.on_verdict: Callable[[Delivery, bool, int], None] | None = None
+        self._partitions = partitions
+        self._of = of
+        self._reached = reached
+        self._silent: dict[Unit, int] = {}
+        self._bodies: dict[Unit, Bodies] = {}
+        self._matched: tuple[tuple[NewEvent, ...], Compared] | None = None
+        self._forgotten: dict[Unit, Forgotten] = {}
+        self._misfolded: dict[Unit, str] = {}
+
+    def watch(self, view: View) -> None:
+        """Have everything compared that a view folds from here on because an event of its own settles it."""
+        view.on_processed = lambda settled: self._check(view, settled)
+        view.on_system_event = lambda own, state: self._check_spontaneous(view, own, state)
+        view.on_unfolded = lambda settled: self._check_unfolded(view, settled)
+        view.on_orphan = lambda group: self._check_stray(view, group)
+
+    def silent(self, view: View, settled: Processed) -> None:
+        """Count a message that was decided and led to nothing, with no event of its own to settle it."""
+        reason = self.why_not(view, settled)
+        if reason:
+            self._leave_unverified(view, reason)
+        else:
+            self._count_identical(view, settled, 1)
+
+    def folded_early(self, view: View) -> None:
+        """Take note that a view has folded silent messages up to its place, though events may be owed for them."""
+        self._silent[view.actor.name, view.partition] = view.position
+
+    def unreadable(self, view: View, own: Unreadable) -> None:
+        """Count an event of a view's own that cannot be read."""
+        self._differ(view, own, ("body", body_text(own.stored.data), f"it cannot be read: {own.detail}"))
+
+    def why_not(self, view: View, settled: Processed) -> str:
+        """Return why a decision cannot be made again, or nothing; called once for each, in order."""
+        forgotten, sealed = self._forgotten_of(view), False
+        if forgotten.concerns(settled):
+            sealed = forgotten.needed_for(settled)
+            forgotten.fold(settled)
+        return (
+            self._undecidable(view)
+            or (APPEND_REFUSED if settled.recorded and any(map(_is_refusal, settled.recorded)) else "")
+            or (SEALED if sealed else "")
+            or _missing_model(view, settled)
+        )
+
+    def excuse_losses(self) -> None:
+        """Count as unverified what differs since the log has lost what it rests on; to be called once, at the end."""
+        excused = Counter(name for name, seq, shown_at in self._found if self.losses.excuse(seq, shown_at))
+        for name, count in excused.items():
+            counts = self.coverage[name]
+            counts.different -= count
+            counts.unverified[LOG_LOSS] = counts.unverified.get(LOG_LOSS, 0) + count
+        self.differences.drop(lambda found: self.losses.excuse(found.seq, found.shown_at))
+
+    def _check_stray(self, view: View, group: Sequence[Recorded]) -> None:
+        """Notice events of a message that was settled before: it led to other events, or was folded as silent."""
+        if group[0].envelope.cause_seq <= self._silent.get((view.actor.name, view.partition), 0):
+            self.coverage[view.actor.name].identical -= 1
+            self.coverage[view.actor.name].silent -= 1
+        self._differ(view, group[0], ("count", topics_text([own.envelope.topic for own in group]), topics_text([])))
+
+    def _check(self, view: View, settled: Processed) -> None:
+        self._matched = None
+        reason = self.why_not(view, settled)
+        if reason:
+            self._leave_unverified(view, reason)
+            return
+        settled = _with_models(view, settled)
+        where = self._partitions, view.partition
+        try:
+            decided = decide_only(view.actor, settled.before, settled.delivery, *where)
+        except Exception:
+            decided, _ = decide(view.actor, settled.before, settled.delivery, *where)
+        compared = compare(settled.recorded, decided, self._bodies_of(view))
+        if compared.difference is None:
+            # The view folds it, once, from the record: a decision that could not be folded was recorded as a failure.
+            self._matched = decided, compared
+            self._count_identical(view, settled, 1)
+            self._count_new(view, compared, 1)
+        else:
+            self._check_folded(view, settled, decided)
+
+    def _check_unfolded(self, view: View, settled: Processed) -> None:
+        """Take back that a decision came out as recorded: what cannot be folded is decided as a failure."""
+        if self._matched is not None:
+            decided, compared = self._matched
+            self._count_identical(view, settled, -1)
+            self._count_new(view, compared, -1)
+            self._check_folded(view, settled, decided)
+
+    def _check_folded(self, view: View, settled: Processed, decided: tuple[NewEvent, ...]) -> None:
+        """Compare what is left of a decision once it was folded, as a living actor does before it records anything."""
+        delivery = settled.delivery
+        folded, _ = fold_decided(view.actor, settled.before, delivery, decided, self._partitions, view.partition)
+        compared = compare(settled.recorded, folded, self._bodies_of(view))
+        if compared.difference is None:
+            self._count_identical(view, settled, 1)
+        elif isinstance(delivery, Recorded) and self._forgotten_of(view).may_have_changed(delivery.message):
+            self._leave_unverified(view, SEALED)
+            return
+        elif reason := self._misfolded.get((view.actor.name, view.partition), ""):
+            self._leave_unverified(view, reason)
+            return
+        else:
+            self._differ(view, delivery, compared.difference)
+        self._count_new(view, compared, 1)
+
+    def _undecidable(self, view: View) -> str:
+        """Return why nothing can be decided where a view stands, and note what its state is no more to be trusted for.
+
+        What was consumed under settings that cannot be read is folded under those before. A decision on that state may
+        come out otherwise for this alone, whichever settings it was made under itself.
+        """
+        reason = view.undecidable
+        if reason.startswith(UNREADABLE_SETTINGS):
+            self._misfolded.setdefault((view.actor.name, view.partition), reason)
+        return reason
+
+    def _count_identical(self, view: View, settled: Processed, count: int) -> None:
+        coverage = self.coverage[view.actor.name]
+        coverage.identical += count
+        if not settled.recorded:
+            coverage.silent += count
+        elif self.on_verdict is not None:
+            self.on_verdict(settled.delivery, True, count)
+
+    def _count_new(self, view: View, compared: Compared, count: int) -> None:
+        counts = self.coverage[view.actor.name].new_fields
+        for place in compared.new:
+            counts[place] = counts.get(place, 0) + count
+
+    def _bodies_of(self, view: View) -> Bodies:
+        # Of each partition its own, so that what is told hangs on no other that is folded here or elsewhere.
+        return self._bodies.setdefault((view.actor.name, view.partition), Bodies())
+
+    def _forgotten_of(self, view: View) -> Forgotten:
+        key = view.actor.name, view.partition
+        if key not in self._forgotten:
+            self._forgotten[key] = Forgotten(view.actor)
+        return self._forgotten[key]
+
+    def _check_spontaneous(self, view: View, own: Recorded, state: Any) -> None:
+        coverage = self.coverage[view.actor.name]
+        is_fact = own.envelope.topic == topic_of(view.actor.configured) or view.actor.timer is None
+        event = own.message.event
+        if isinstance(event, Configured) and (fitting := content_hash(event.settings)) != event.settings_hash:
+            self._differ(view, own, ("settings_hash", event.settings_hash, fitting))
+        elif own.envelope.cause_seq < self._silent.get((view.actor.name, view.partition), 0):
+            self._leave_unverified(view, BEYOND_BACKLOG)
+        elif is_fact:
+            coverage.facts += 1
+        elif own.stored.seal is Seal.CLOSED:
+            self._leave_unverified(view, SEALED)
+        elif reason := self._undecidable(view):
+            self._leave_unverified(view, reason)
+        else:
+            compared = compare((own,), self._due(view, own, state), self._bodies_of(view))
+            self._count_new(view, compared, 1)
+            if compared.difference is None:
+                coverage.timers += 1
+            elif reason := self._misfolded.get((view.actor.name, view.partition), ""):
+                self._leave_unverified(view, reason)
+            else:
+                self._differ(view, own, compared.difference)
+
+    def _due(self, view: View, own: Recorded, state: Any) -> tuple[NewEvent, ...]:
+        """Return the event that time yields next, addressed as a shell would have."""
+        timer = view.actor.timer(state) if view.actor.timer is not None else None
+        if timer is None:
+            return ()
+        _, agent_token, session_token = split_stored(own.stored.subject)
+        cause = Cause(timer.cause, view.position, view.time_ns, "", "", "", agent_token, session_token)
+        return address(view.actor.name, cause, (timer.emission,), self._partitions)
+
+    def _leave_unverified(self, view: View, reason: str) -> None:
+        unverified = self.coverage[view.actor.name].unverified
+        unverified[reason] = unverified.get(reason, 0) + 1
+
+    def _differ(self, view: View, delivery: Recorded | Unreadable, found: tuple[str, str, str]) -> None:
+        self.coverage[view.actor.name].different += 1
+        self._found.append((view.actor.name, delivery.stored.seq, self._reached()))
+        exchange = delivery.message.exchange if isinstance(delivery, Recorded) else ""
+        topic = split_stored(delivery.stored.subject)[0]
+        where = view.actor.name, view.partition, delivery.stored.seq, topic, exchange
+        if not self._of or exchange in self._of:
+            self.differences.add(Difference(*where, *found, shown_at=self._reached()))
+        if self.on_verdict is not None:
+            self.on_verdict(delivery, False, 1)
+
+
+def _is_refusal(recorded: Recorded) -> bool:
+    event = recorded.message.event
+    return isinstance(event, Failed) and event.reason == APPEND_REFUSED
+
+
+def _with_models(view: View, settled: Processed) -> Processed:
+    """Return a settled message as its decision saw it: with the models that the record of that names."""
+    if view.actor.models is None or not settled.recorded:
+        return settled
+    names = tuple(name for own in settled.recorded for name in view.actor.models(own.message.event))
+    return Processed(resting_on(settled.delivery, names), settled.before, settled.recorded)
+
+
+def _missing_model(view: View, settled: Processed) -> str:
+    if view.actor.missing_model is None:
+        return ""
+    names = (view.actor.missing_model(own.message.event) for own in settled.recorded)
+    return next((f"model_{name}" for name in names if name), "")

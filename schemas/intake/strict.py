@@ -1,0 +1,207 @@
+"""Reading what comes from outside strictly: bodies, lines, files and questions. Pure.
+
+A field that is not known is refused with the nearest one that is: ignored, a misspelt field would leave what it says
+out of a decision without a word. So are a missing field, a key that stands twice (readers disagree on which one
+counts), a value of another type and a number out of range. The log's own events are read tolerantly instead
+(``schemas.event``): an older reader must survive a newer writer.
+
+Structs of the vocabulary are taken as strictly here as those with ``forbid_unknown_fields``, at every depth: the walk
+over the plain values finds what msgspec passed over. msgspec's word for a fault becomes a message that says where it is
+and what to do.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from schemas.intake.choices import explained, inspected, members, places
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
+_MOST = 16
+"""Names that a message lists."""
+
+_LONGEST = 60
+"""Characters of a name from outside that a message repeats."""
+
+
+class BadInput(ValueError):
+    """What came from outside cannot be taken; the message says what, where, and what to do.
+
+    ``code`` is stable; ``field`` is the path of the field in question, empty where it is about the whole.
+    """
+
+    def __init__(self, code: str, field: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.field = field
+
+
+def read(raw: bytes, kind: type[S], what: str = "the body", *, open_to: Collection[type] = ()) -> S:
+    """Read one JSON value as ``kind``; ``what`` names the whole in messages, ``open_to`` structs that take any field.
+
+    Raises:
+        BadInput: ``not_utf8``, ``lone_surrogate``, ``too_deep``, ``not_json``, ``key_twice``, or as :func:`fault` says.
+    """
+    found, value = _decoded(raw, kind, what)
+    _refuse_unknown(value, (inspected(kind),), "", open_to)
+    typed: S = found
+    return typed
+
+
+def plain(raw: bytes, what: str = "the body") -> Any:
+    """Read one JSON value as plain dicts, lists and scalars; raises BadInput as :func:`read` does."""
+    found, _ = _decoded(raw, Any, what)
+    return found
+
+
+def convert(value: Any, kind: type[S], what: str = "the body", *, open_to: Collection[type] = ()) -> S:
+    """Return plain values as ``kind``; raises BadInput as :func:`fault` says."""
+    try:
+        found = msgspec.convert(value, kind)
+    except msgspec.ValidationError as wrong:
+        raise fault(kind, wrong, what) from wrong
+    _refuse_unknown(value, (inspected(kind),), "", open_to)
+    return found
+
+
+def _decoded(raw: bytes, kind: Any, what: str) -> tuple[Any, Any]:
+    try:
+        # As text first: msgspec looks at no byte that it skips.
+        text = raw.decode()
+        found = msgspec.json.decode(text, type=kind)
+        value = json.loads(text, object_pairs_hook=_mapping)
+    except msgspec.ValidationError as wrong:
+        raise fault(kind, wrong, what) from wrong
+    except UnicodeDecodeError as wrong:
+        detail = f"{what} is not JSON: byte {wrong.start + 1} is not UTF-8: convert it"
+        raise BadInput("not_utf8", "", detail) from wrong
+    except RecursionError as wrong:
+        raise BadInput("too_deep", "", f"{what} is nested too deeply: send what the fields take") from wrong
+    except msgspec.DecodeError as wrong:
+        raise _why_not_json(raw, wrong, what) from wrong
+    return found, value
+
+
+def _refuse_unknown(value: Any, kinds: tuple[inspect.Type, ...], path: str, open_to: Collection[type]) -> None:
+    """Raise BadInput for the first field that is not known, of values that are of one of these types."""
+    found = [member for kind in kinds for member in members(kind)]
+    if isinstance(value, list):
+        items = tuple(each.item_type for each in found if isinstance(each, inspect.VarTupleType | inspect.ListType))
+        if any(map(_holds_fields, items)):
+            for place, item in enumerate(value):
+                _refuse_unknown(item, items, f"{path}[{place}]", open_to)
+        return
+    if not isinstance(value, dict):
+        return
+    structs = [each for each in found if isinstance(each, inspect.StructType)]
+    values = tuple(each.value_type for each in found if isinstance(each, inspect.DictType))
+    fields: dict[str, list[inspect.Type]] = {}
+    for field in (field for struct in structs for field in struct.fields):
+        fields.setdefault(field.encode_name, []).append(field.type)
+    tags = {struct.tag_field for struct in structs}
+    lenient = bool(values) or any(struct.cls in open_to for struct in structs)
+    for key, inner in value.items():
+        if structs and key not in fields and key not in tags and not lenient:
+            raise _unknown(key, path, fields)
+        _refuse_unknown(inner, (*fields.get(key, ()), *values), f"{path}.{key}" if path else key, open_to)
+
+
+def _holds_fields(kind: inspect.Type) -> bool:
+    """Whether values of a type can have fields at all: a hundred thousand numbers need no look each."""
+    return any(
+        isinstance(each, inspect.StructType | inspect.DictType | inspect.VarTupleType | inspect.ListType)
+        for each in members(kind)
+    )
+
+
+def _unknown(name: str, path: str, known: Iterable[str]) -> BadInput:
+    prefix, field = (f"{path}: ", f"{path}.{name}") if path else ("", name)
+    return BadInput("unknown_field", field, f"{prefix}there is no field {shown(name)}: {hint(name, known)}")
+
+
+def fault(kind: Any, wrong: msgspec.ValidationError, what: str = "the body") -> BadInput:
+    """Return the error of a value that is not of ``kind``: ``unknown_field``, ``missing_field`` or ``bad_value``."""
+    said, path = explained(kind, str(wrong))
+    if unknown := _UNKNOWN.fullmatch(said):
+        # Only the struct that has no such field is meant: others may stand at the same place of a union.
+        return _unknown(unknown[1], path, _fields_at(kind, path, without=unknown[1]))
+    if missing := _MISSING.fullmatch(said):
+        name = missing[1]
+        field = f"{path}.{name}" if path else name
+        needed = _needed_at(kind, path, name)
+        where = path or what
+        return BadInput("missing_field", field, f"{field} is missing: {where} needs {' and '.join(needed)}")
+    return BadInput("bad_value", path, f"{path}: {said}" if path else said)
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """Return which of the known names was meant by one that is not; all of them where none is near."""
+    names = list(known)
+    by_letters = {_letters(each): each for each in names}
+    near = get_close_matches(_letters(name), by_letters, n=1, cutoff=0.7)
+    if near:
+        return f"did you mean {by_letters[near[0]]!r}?"
+    more = ", ..." if len(names) > _MOST else ""
+    return f"there are {', '.join(names[:_MOST])}{more}" if names else "there are none"
+
+
+def shown(name: str) -> str:
+    """Return a name from outside as a message may repeat it: quoted, printable, and cut."""
+    return ascii(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...")
+
+
+def _letters(name: str) -> str:
+    """Return what names are compared by: writers differ in case and in what joins words."""
+    return re.sub(r"[^0-9a-z]", "", name.casefold()) or name
+
+
+def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise BadInput("key_twice", twice, f"the key {shown(twice)} stands twice in one mapping: keep one of them")
+    return found
+
+
+def _why_not_json(raw: bytes, wrong: msgspec.DecodeError, what: str) -> BadInput:
+    if b"\\ud" in raw.lower():
+        try:
+            # msgspec calls half of a surrogate pair a truncated input; the standard library reads it.
+            json.dumps(json.loads(raw), ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            detail = "a lone surrogate (\\ud800 to \\udfff) is no Unicode text: repair or drop it"
+            return BadInput("lone_surrogate", "", detail)
+        except (ValueError, RecursionError):
+            pass
+    return BadInput("not_json", "", f"{what} is not JSON: {wrong}")
+
+
+def _fields_at(kind: Any, path: str, without: str) -> list[str]:
+    names: dict[str, None] = {}
+    for struct in _structs_at(kind, path):
+        fields = [field.encode_name for field in struct.fields]
+        if without not in fields:
+            names.update(dict.fromkeys(fields))
+    return list(names)
+
+
+def _needed_at(kind: Any, path: str, missing: str) -> list[str]:
+    for struct in _structs_at(kind, path):
+        needed = [field.encode_name for field in struct.fields if field.required]
+        if missing in needed:
+            return needed
+    return [missing]
+
+
+def _structs_at(kind: Any, path: str) -> list[inspect.StructType]:
+    found = places(inspected(kind), path, None)
+    return [member for one in found for member in members(one) if isinstance(member, inspect.StructType)]

@@ -1,0 +1,55 @@
+"""Why recorded settings are none of this release's: which of them it does not take, with what value. Pure."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from schemas.intake.choices import explained
+from schemas.settings.known_part import known_part
+
+UNREADABLE_SETTINGS = "unreadable_settings"
+"""What the reason begins with for which nothing is decided anew that was decided under such settings."""
+
+_LONGEST_VALUE, _LONGEST_WORD = 60, 100
+
+
+def settings_fault(owner: str, settings: Mapping[str, Any], kind: type[Any]) -> str:
+    """Return which of its owner's recorded settings a type does not take, its value and why; or nothing.
+
+    Those that the type no longer has are no fault. What is wrong of several together, and of none alone, has no name.
+    """
+    known = known_part(settings, kind)
+    fault = _fault(known, kind)
+    if fault is None:
+        return ""
+    what, path = fault
+    if not path:
+        path = next((name for name in known if _fault({name: known[name]}, kind) is not None), "")
+    named = f"{owner}.{path} = {_value_at(known, path)}" if path else owner
+    return f"{UNREADABLE_SETTINGS}: {named}: {_cut(what, _LONGEST_WORD)}"
+
+
+def _fault(values: Any, kind: type[Any]) -> tuple[str, str] | None:
+    try:
+        msgspec.convert(values, kind)
+    except msgspec.ValidationError as wrong:
+        return explained(kind, str(wrong))
+    return None
+
+
+def _value_at(value: Any, path: str) -> str:
+    """Return the value at a path, or the whole of what a part of the path names that stands for any entry."""
+    for step in re.findall(r"\w+|\.{3}", path):
+        if isinstance(value, Mapping) and step in value:
+            value = value[step]
+        elif isinstance(value, list | tuple) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            break
+    return _cut(msgspec.json.encode(value).decode(), _LONGEST_VALUE)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

@@ -1,0 +1,1 @@
+"""People's words in events, and words for what events mean."""

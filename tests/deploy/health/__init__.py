@@ -1,0 +1,1 @@
+"""Tests of what the doctor and readiness say."""

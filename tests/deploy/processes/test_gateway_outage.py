@@ -1,0 +1,122 @@
+"""A gateway and its broker: before it is reached, when it goes, and when it stands still. Nothing hangs."""
+
+import contextlib
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.broker import Broker
+from tests.deploy.health.test_readiness import projecting
+from tests.deploy.waiting import until
+from tests.e2e.live import command, environment
+
+WAIT_S, READY_S = 2.0, 2.0
+SLACK_S = 3.0
+"""A machine that is busy stands still for a second now and then; what waited without end took a minute."""
+LOOP = {
+    "loop_id": "l1",
+    "reflection_status": "done",
+    "orchestrator_persona": "SAGE",
+    "override_fatigue": False,
+    "override_max_reruns": False,
+    "override_by": None,
+}
+
+
+@contextlib.contextmanager
+def gateway(folder: Path, nats: str) -> Iterator[httpx.Client]:
+    """A gateway's process beside a broker, and a client to it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with (folder / "gateway.log").open("wb") as said:
+        process = subprocess.Popen(
+            command("gateway", "--nats", nats, "--http", f"127.0.0.1:{port}", "--set", f"gateway.wait_s={WAIT_S:g}"),
+            stderr=said,
+            cwd=folder,
+            env=environment(),
+        )
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10, trust_env=False) as client:
+
+            def lives() -> bool:
+                with contextlib.suppress(httpx.HTTPError):
+                    return client.get("/healthz").status_code == 200
+                return False
+
+            until(lives, "the gateway lives")
+            yield client
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def timed(call: Any) -> tuple[httpx.Response, float]:
+    begun = time.monotonic()
+    return call(), time.monotonic() - begun
+
+
+def refused_in_time(client: httpx.Client) -> dict[str, str]:
+    """Have readiness and requests refused, each within its time; return what readiness says."""
+    ready, seconds = timed(lambda: client.get("/readyz"))
+    assert (ready.status_code, seconds < READY_S + SLACK_S) == (503, True), ready.text
+    for path, body in (("/orchestrator/loop-complete", LOOP), ("/v1/ticks", {"citizen": "ann", "arousal": 0.5})):
+        answer, seconds = timed(lambda path=path, body=body: client.post(path, json=body))
+        assert answer.status_code in (503, 504), answer.text
+        assert seconds < WAIT_S + SLACK_S
+    status, seconds = timed(lambda: client.get("/orchestrator/guardrails-status/l1"))
+    assert (status.status_code in (404, 503), seconds < WAIT_S + SLACK_S) == (True, True), status.text
+    checks: dict[str, str] = ready.json()["checks"]
+    return checks
+
+
+def test_before_its_broker_is_there_a_gateway_lives_and_says_that_it_is_not_ready(tmp_path: Path) -> None:
+    with Broker(tmp_path / "broker") as broker:
+        broker.kill()
+        with gateway(tmp_path, broker.url) as client:
+            assert refused_in_time(client) == {"log": "the broker has not been reached yet"}
+            broker.start()
+            until(lambda: "storing" in client.get("/readyz").json()["checks"], "the gateway has reached it")
+            checks = client.get("/readyz").json()["checks"]
+    assert (checks["log"], checks["storing"]) == ("ok", "ok")
+    assert checks["guardrails"] != "ok"
+    assert checks["ledger"] == "n/a"
+
+
+def test_without_its_broker_or_beside_one_that_stands_still_a_gateway_refuses_in_time(
+    broker: Broker, tmp_path: Path
+) -> None:
+    with gateway(tmp_path, broker.url) as client:
+        until(lambda: client.get("/readyz").json()["checks"].get("judgements") == "ok", "the log is read")
+        broker.pause()
+        try:
+            assert "no answer within 2 s" in refused_in_time(client)["log"]
+        finally:
+            broker.resume()
+        broker.kill()
+        until(
+            lambda: "away" in client.get("/readyz").json()["checks"]["storing"], "it is known that the broker has gone"
+        )
+        assert "away" in refused_in_time(client)["storing"]
+
+
+def test_a_ledger_is_missed_where_there_was_one_and_only_there(broker: Broker, tmp_path: Path) -> None:
+    with gateway(tmp_path, broker.url) as client:
+
+        def said() -> str:
+            checks: dict[str, str] = client.get("/readyz").json()["checks"]
+            return checks.get("ledger", "")
+
+        until(lambda: said() == "n/a", "none is expected")
+        with projecting(broker, tmp_path / "ledger.db", tmp_path) as process:
+            until(lambda: said() == "ok", "there is one")
+            process.kill()
+            until(lambda: "no process writes the ledger" in said(), "it is missed")

@@ -1,0 +1,1 @@
+"""Tests of commands that decide a log again, and compare."""

@@ -1,0 +1,1 @@
+"""Tests of replay, verification and explanation."""
