@@ -16,16 +16,48 @@ def _as_it_is(failed: Failed, request: Message) -> Failed:
     return failed
 
 
-def _never(request: Message) -> bool:
-    return False
+class TryLater(Exception):
+    """A performance came to nothing yet: the request is to be performed again, by whichever worker gets it then.
+
+    Attributes:
+        after_s: Seconds until then.
+    """
+
+    def __init__(self, after_s: float) -> None:
+        self.after_s = after_s
+        super().__init__(after_s)
 
 
-async def _at_once(request: Message) -> None:
-    return None
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """How a request has come to its turn in a line.
+
+    Attributes:
+        attempt: How many times it was delivered, this time included.
+        behind: How many requests behind it the broker has not delivered yet, also such as the line passes over.
+    """
+
+    attempt: int = 1
+    behind: int = 0
 
 
-def _nothing(of: Message | float) -> None:
-    pass
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Requests that are performed one after another in the log's order, whichever worker performs each.
+
+    One request of a line is out at a time, over all workers; one that is tried later holds up those behind it.
+
+    Attributes:
+        name: Of letters and digits; tells an effector's lines apart, for good: a line's place in the log is kept by it.
+        consumes: The event types that ask for an effect.
+        takes: Whether a request is the line's: what is not is passed over.
+        handle: (request, its turn) -> as an effector's own ``handle``.
+    """
+
+    name: str
+    consumes: tuple[type[Event], ...]
+    takes: Callable[[Message], bool]
+    handle: Callable[[Message, Turn], Awaitable[Sequence[Event | Emission]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +69,17 @@ class Effector:
         consumes: The event types that ask for an effect.
         handle: Has the effect, and returns the events it came to, one at least; they inherit the request's address,
             and may not leave its agent. It may run twice for a request: pass the request's ``id`` on as an idempotency
-            key where the outside knows such a thing. To raise or to overrun ``timeout_s`` is an answer too: ``failed``.
+            key where the outside knows such a thing. To raise or to overrun ``timeout_s`` is an answer too: ``failed``;
+            only :class:`TryLater` is none.
         failed: Its own ``Failed`` event type.
-        naming: (a failure that the shell made, the request it is of) -> the failure with what whoever asked knows the
-            request by, such as its id.
+        enrich_failure: (a failure that the shell made, the request it is of) -> the failure with what whoever asked
+            knows the request by, such as its id.
         timeout_s: Seconds that one performance may take.
         concurrency: Performances at once in one process.
+        in_order: Whether requests are performed one after another, as a :class:`Line`'s are.
+        lines: What asks for effects in other orders than the events of ``consumes`` do.
         most_attempts: Deliveries of a request, each ended without an answer, after which it is failed unperformed: it
             may be what kills. None where a performance is mostly waiting, so that ends in between say nothing of it.
-        admit: Called with each request as soon as it is delivered, in the order of deliveries. Returns None once it is
-            to be performed, which happens then unless the log holds its answer; or what answers it without any effect.
-            Here an effector for which order matters has a request wait.
-        waits: (request) -> whether its performance, under way, does nothing at the moment that would be had twice: a
-            worker that stops hands such a request back at once, as it does with one that waits for its turn.
-        ended: (request) -> called when a request that was given to ``admit`` has its answer in the log, or is handed
-            back: what it has kept others from is theirs.
-        exclusive: Whether one worker at a time gets requests, while others stand by: for an effector for which order
-            matters.
-        begins: (seconds) -> called when a worker begins: requests older than those that come first may come within so
-            many seconds, since they are out with other workers, which may be dead; 0 where none is. Called again, with
-            fewer, once all have come.
     """
 
     name: str
@@ -67,8 +90,5 @@ class Effector:
     timeout_s: float = 60.0
     concurrency: int = 8
     most_attempts: int | None = 10
-    admit: Callable[[Message], Awaitable[Sequence[Event | Emission] | None]] = _at_once
-    waits: Callable[[Message], bool] = _never
-    ended: Callable[[Message], None] = _nothing
-    exclusive: bool = False
-    on_start: Callable[[float], None] = _nothing
+    in_order: bool = False
+    lines: tuple[Line, ...] = ()

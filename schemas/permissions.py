@@ -19,7 +19,7 @@ Three things the broker's permissions cannot say, and what holds instead:
   hostile reader can have alerts, which are facts that anybody hears, delivered to a subject of its choice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -58,6 +58,9 @@ BEGINNING = frozenset({"gateway", "operator"})
 
 FORGETTING = frozenset({"operator"})
 """Owners who may destroy such keys."""
+
+LINES: Mapping[str, tuple[str, ...]] = {"webhook": tuple(map(str, range(1, 9)))}
+"""Owner of an effector -> the names of its lines, each of which is a durable consumer of its own."""
 
 ALERT_CONSUMERS = ("alerts",)
 """Names of the durable consumers that the reader may have, unless told otherwise."""
@@ -103,9 +106,14 @@ def keys_bucket(stream: str) -> str:
     return f"{stream}_keys"
 
 
-def durable_name(owner: str) -> str:
-    """Return the name of the durable consumer that an effector's workers share."""
-    return f"nx-{owner}"
+def durable_name(owner: str, line: str = "") -> str:
+    """Return the name of a durable consumer that an effector's workers share: its own, or that of one of its lines."""
+    return f"nx-{owner}-{line}" if line else f"nx-{owner}"
+
+
+def durable_names(owner: str) -> tuple[str, ...]:
+    """Return the names of all durable consumers that an owner's workers may share."""
+    return tuple(durable_name(owner, line) for line in ("", *LINES.get(owner, ())))
 
 
 def owners() -> tuple[str, ...]:
@@ -138,10 +146,10 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> 
     publish += _reading(stream)
     publish += _buckets(appending)
     publish += _keys(owner_names, stream)
-    publish += [f"{root}.{stream}.{durable_name(owner)}.>" for owner in owner_names for root in _ACK_ROOTS]
+    own = [name for owner in owner_names for name in durable_names(owner)]
+    publish += [f"{root}.{stream}.{name}.>" for name in own for root in _ACK_ROOTS]
     if not BEGINNING.issuperset(owner_names):
         publish.append(LOSS_SUBJECT)
-    publish += [f"$JS.API.CONSUMER.UNPIN.{stream}.{durable_name(owner)}" for owner in owner_names]
     if asking:
         publish += [f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"]
     if any(owner in DELEGATING for owner in owner_names):
@@ -284,10 +292,11 @@ def _foreign_durables(others: Sequence[str], stream: str) -> tuple[str, ...]:
     return tuple(
         subject
         for other in others
+        for name in durable_names(other)
         for subject in (
-            f"$JS.API.CONSUMER.*.{stream}.{durable_name(other)}",
-            f"$JS.API.CONSUMER.*.{stream}.{durable_name(other)}.>",
-            f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{durable_name(other)}",
+            f"$JS.API.CONSUMER.*.{stream}.{name}",
+            f"$JS.API.CONSUMER.*.{stream}.{name}.>",
+            f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{name}",
         )
     )
 

@@ -2,29 +2,26 @@
 
 A new alert is shared out at once: a ``webhook.queued`` for each receiver that wants it. Each of these is a request of
 its own, called for and recorded by itself, so that no receiver, whatever it does, keeps another waiting or has it told
-twice. There is one line to a receiver: the oldest alert in it is tried until it has become too old, and the others
-wait, which keeps alerts in order and a receiver that recovers from being overrun. The turn is over when what it came to
-is in the log, so that a worker that dies has told a receiver one alert at most that will be told again. What waits is
-bounded, see ``line``.
+twice. A receiver has a line of its own (:class:`~schemas.effector.Line`): the broker gives out its oldest alert, and
+the next one when what that came to is in the log. So alerts are told in order, whichever worker tells them, and a
+worker that dies has told a receiver one alert at most that will be told again.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import random
+from collections.abc import Mapping, Sequence
 
 import httpx
 import msgspec
-from tenacity import AsyncRetrying, retry_if_exception
-from tenacity.wait import wait_random_exponential
 
 from actors.runtime.clock import Clock
 from actors.webhook.calling import OVERDUE, CallFailed, call
 from actors.webhook.payloads import payload
-from actors.webhook.queue import Age, Capacity, Overrun, Queue
-from actors.webhook.receivers import Address, is_wanted
+from actors.webhook.receivers import Address, is_wanted, lines
 from actors.webhook.settings import WebhookSettings
 from events.loggers import get_logger
 from schemas.actor import Message
 from schemas.catalogue import ALERTS
+from schemas.effector import TryLater, Turn
 from schemas.entry import Severity
 from schemas.event import Event, Failed, topic_of
 from schemas.vocabulary.alerts import Alert
@@ -33,13 +30,17 @@ from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQ
 MOST_PAUSE_S = 3_600.0
 """Seconds a receiver may ask to be left alone for: no receiver is shut out for long by a word of its own."""
 
+PATIENCE_S = 15.0
+"""Seconds in line after which an alert gives way where too many wait behind it."""
+
 _TYPES: Mapping[str, type[Alert]] = {topic_of(kind): kind for kind in ALERTS.values()}
 _logger = get_logger("neuraxis.webhook")
 
 
 class Calls(msgspec.Struct):
-    """The calls made to a receiver for an alert, and what the last one came to."""
+    """The calls made to a receiver for a queued alert, by its sequence, and what the last one came to."""
 
+    seq: int
     made: int = 0
     error: str = ""
 
@@ -52,96 +53,91 @@ class Delivering:
         settings: Who gets what, and how patiently.
         addresses: The receivers' addresses.
         clock: Tells how old an alert is.
-        sleep: Waits between two calls.
     """
 
     def __init__(
-        self,
-        http: httpx.AsyncClient,
-        settings: WebhookSettings,
-        addresses: Mapping[str, Address],
-        *,
-        clock: Clock,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        self, http: httpx.AsyncClient, settings: WebhookSettings, addresses: Mapping[str, Address], *, clock: Clock
     ) -> None:
         self._http = http
         self._settings = settings
         self._addresses = addresses
         self._clock = clock
-        self._sleep = sleep
-        room = Capacity(settings.backlog)
-        self._lines = {name: room.line() for name in addresses}
-        self._backoff = wait_random_exponential(
-            multiplier=settings.backoff_first_ms / 1000, max=settings.backoff_most_ms / 1000
-        )
+        self._lines = lines(addresses)
         self._answer_s, self._patience_s = settings.answer_ms / 1000, settings.patience_ms / 1000
-        self._turns: dict[int, Queue] = {}
-        self._calling: set[int] = set()
+        self._calls: dict[str, Calls] = {}
 
-    def on_start(self, seconds: float) -> None:
-        """Call no receiver for so long, see :class:`~schemas.effector.Effector`: what comes late may be older."""
-        for line in self._lines.values():
-            line.hold(seconds)
-
-    def waits(self, message: Message) -> bool:
-        """Whether a delivery is between two calls."""
-        return message.seq not in self._calling
-
-    def ended(self, message: Message) -> None:
-        """Let the next delivery have the turn of one that is recorded, or handed back."""
-        self._calling.discard(message.seq)
-        if (line := self._turns.pop(message.seq, None)) is not None:
-            line.leave()
-
-    async def admit(self, message: Message) -> Sequence[Event] | None:
-        """Share an alert out, or have one wait for its turn at its receiver; None once it is to be called for."""
-        event = message.event
-        if isinstance(event, WebhookQueued):
-            failure = await self._wait_for_turn(message, event)
-            return None if failure is None else (failure,)
-        assert isinstance(event, Alert)
-        body = msgspec.to_builtins(event)
+    async def share(self, message: Message) -> Sequence[Event]:
+        """Share an alert out among those who want it."""
+        alert = message.event
+        assert isinstance(alert, Alert)
+        body = msgspec.to_builtins(alert)
         return tuple(
-            WebhookQueued(body=body, request=message.id, stored_ns=message.time_ns, receiver=name)
+            WebhookQueued(
+                body=body, request=message.id, stored_ns=message.time_ns, receiver=name, line=self._lines[name]
+            )
             for name, receiver in self._settings.receivers.items()
-            if is_wanted(receiver, Severity(event.severity), event.source)
+            if is_wanted(receiver, Severity(alert.severity), alert.source)
         )
 
-    async def _wait_for_turn(self, message: Message, queued: WebhookQueued) -> WebhookFailed | None:
-        alert, none = alert_of(queued), Calls()
-        line = self._lines.get(queued.receiver)
-        if line is None:
-            return _failure(message, queued, alert, none, "receiver_unknown")
-        age = _age(message, queued)
-        try:
-            async with asyncio.timeout(self._left_s(queued)) as limit:
-                await line.admit(age)
-        except Overrun:
-            return self._given_up(message, queued, alert, none, "receiver_overrun")
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            return self._given_up(message, queued, alert, none, "receiver_overdue")
-        self._turns[message.seq] = line
-        if self._left_s(queued) <= 0:
-            return self._given_up(message, queued, alert, none, "receiver_overdue")
-        if alert.status == "firing" and line.is_over(alert.alert, age):
-            return _failure(message, queued, alert, none, "alert_superseded")
-        return None
+    async def deliver(self, message: Message, turn: Turn) -> Sequence[Event]:
+        """Call a receiver for an alert whose turn it is.
 
-    async def handle(self, message: Message) -> Sequence[Event]:
-        """Call a receiver for an alert whose turn it is; whatever goes wrong is an answer too."""
+        Raises:
+            TryLater: the receiver does not take it for the moment.
+        """
         queued = message.event
         assert isinstance(queued, WebhookQueued)
-        alert, calls, line = alert_of(queued), Calls(), self._turns[message.seq]
+        alert, name = alert_of(queued), queued.receiver
+        if name not in self._addresses:
+            return (_failure(message, queued, alert, Calls(message.seq), "receiver_unknown"),)
+        calls = self._calls.get(name)
+        if calls is None or calls.seq != message.seq:
+            calls = self._calls[name] = Calls(message.seq)
+        if (left_s := self._left_s(queued)) <= 0:
+            reason = "receiver_unreachable" if turn.attempt > 1 else "receiver_overdue"
+            return (self._given_up(message, queued, alert, calls, reason),)
+        in_line_s = (self._clock.now_ns() - message.time_ns) / 1e9
+        if turn.behind >= self._settings.backlog and in_line_s >= PATIENCE_S:
+            return (self._given_up(message, queued, alert, calls, "receiver_overrun"),)
+        calls.made += 1
         try:
-            async with asyncio.timeout(self._left_s(queued)) as limit:
-                return (await self._try(message, queued, alert, calls, line),)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-        reason = "receiver_unreachable" if calls.made else "receiver_overdue"
-        return (self._given_up(message, queued, alert, calls, reason),)
+            code = await self._call(queued, alert, min(left_s, self._answer_s))
+        except CallFailed as failed:
+            # An alert's own time may be over before a call's: then the last call that came to an end says more.
+            cut_short = failed.error == OVERDUE and left_s < self._answer_s
+            calls.error = (cut_short and calls.error) or failed.error
+            _logger.warning(
+                "call_failed", receiver=name, error=failed.error, attempt=calls.made, request=queued.request
+            )
+            if not failed.passing:
+                return (_failure(message, queued, alert, calls, "receiver_refused"),)
+            raise TryLater(self._pause_s(failed, turn.attempt, queued)) from failed
+        return (
+            WebhookDelivered(
+                alert=alert.alert,
+                status=alert.status,
+                count=alert.count,
+                request=queued.request,
+                receiver=name,
+                code=code,
+                attempts=calls.made,
+            ),
+        )
+
+    async def _call(self, queued: WebhookQueued, alert: Alert, within_s: float) -> int:
+        receiver = self._settings.receivers[queued.receiver]
+        body = payload(alert, receiver, queued.stored_ns, self._settings.lasts_ms)
+        return await call(self._http, self._addresses[queued.receiver], body, queued.request, within_s, receiver.style)
+
+    def _pause_s(self, failed: CallFailed, attempt: int, queued: WebhookQueued) -> float:
+        """Return the seconds until the next call: as the receiver asks, or growing, and over when the alert's time is.
+
+        What a receiver asks for holds for those behind the alert too, so that the alert waits in any case.
+        """
+        settings = self._settings
+        bound_s = min(settings.backoff_first_ms * 2.0 ** min(attempt - 1, 32), settings.backoff_most_ms) / 1000
+        pause_s = min(random.uniform(0, bound_s), max(0.0, self._left_s(queued)))
+        return max(pause_s, min(failed.retry_after_s, MOST_PAUSE_S, self._patience_s))
 
     def _left_s(self, queued: WebhookQueued) -> float:
         """Return the seconds for which an alert is of use still."""
@@ -154,53 +150,6 @@ class Delivering:
             "alert_given_up", receiver=queued.receiver, reason=reason, error=calls.error, request=queued.request
         )
         return _failure(message, queued, alert, calls, reason)
-
-    async def _try(self, message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, line: Queue) -> Event:
-        """Call until the receiver answers for good."""
-        retrying = AsyncRetrying(retry=retry_if_exception(_passes), wait=self._backoff, sleep=self._sleep, reraise=True)
-        try:
-            code: int = await retrying(self._call, message.seq, queued, alert, calls, line)
-        except CallFailed:
-            return _failure(message, queued, alert, calls, "receiver_refused")
-        if alert.status == "resolved":
-            line.took_end(alert.alert, _age(message, queued))
-        return WebhookDelivered(
-            alert=alert.alert,
-            status=alert.status,
-            count=alert.count,
-            request=queued.request,
-            receiver=queued.receiver,
-            code=code,
-            attempts=calls.made,
-        )
-
-    async def _call(self, seq: int, queued: WebhookQueued, alert: Alert, calls: Calls, line: Queue) -> int:
-        name, settings = queued.receiver, self._settings
-        now = asyncio.get_running_loop().time
-        if (rest_s := line.open_at - now()) > 0:
-            await self._sleep(rest_s)
-        receiver = settings.receivers[name]
-        body = payload(alert, receiver, queued.stored_ns, settings.lasts_ms)
-        calls.made += 1
-        # An alert's own time may be over before a call's: then the last call that came to an end says more.
-        calls.error = calls.error or OVERDUE
-        self._calling.add(seq)
-        try:
-            code = await call(self._http, self._addresses[name], body, queued.request, self._answer_s, receiver.style)
-        except CallFailed as failed:
-            calls.error = failed.error
-            if failed.passing:
-                self._calling.discard(seq)
-                line.open_at = now() + min(failed.retry_after_s, MOST_PAUSE_S, self._patience_s)
-                line.failed()
-            else:
-                line.answered()
-            _logger.warning(
-                "call_failed", receiver=name, error=failed.error, attempt=calls.made, request=queued.request
-            )
-            raise
-        line.answered()
-        return code
 
 
 def wanted(settings: WebhookSettings) -> tuple[type[Alert], ...]:
@@ -233,10 +182,6 @@ def enrich_failure(failed: Failed, message: Message) -> Failed:
     return msgspec.structs.replace(named, alert=alert.alert, status=alert.status, count=alert.count)
 
 
-def _age(message: Message, queued: WebhookQueued) -> Age:
-    return queued.stored_ns, message.seq
-
-
 def _failure(message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, reason: str) -> WebhookFailed:
     return WebhookFailed(
         reason=reason,
@@ -250,7 +195,3 @@ def _failure(message: Message, queued: WebhookQueued, alert: Alert, calls: Calls
         receiver=queued.receiver,
         attempts=calls.made,
     )
-
-
-def _passes(error: BaseException) -> bool:
-    return isinstance(error, CallFailed) and error.passing

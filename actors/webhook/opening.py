@@ -6,17 +6,15 @@ from contextlib import asynccontextmanager
 from actors.runtime.effectors.spec import EffectorContext
 from actors.webhook.calling import connections
 from actors.webhook.delivering import Delivering, enrich_failure, wanted
-from actors.webhook.receivers import addresses
+from actors.webhook.receivers import LINES, addresses
 from actors.webhook.settings import WebhookSettings
 from events.loggers import get_logger
-from schemas.effector import Effector
+from schemas.actor import Message
+from schemas.effector import Effector, Line
 from schemas.vocabulary.webhook import WebhookFailed, WebhookQueued
 
 _GRACE_S = 30.0
-"""Seconds by which the shell waits longer than an alert's own time: that one says more of what went wrong."""
-
-_SHARED_OUT = 8
-"""Alerts that are shared out at once."""
+"""Seconds by which the shell waits longer than for a call: that one says more of what went wrong."""
 
 _logger = get_logger("neuraxis.webhook")
 
@@ -35,18 +33,20 @@ async def open_webhook(settings: WebhookSettings, context: EffectorContext) -> A
         _logger.info("webhook_serves", receivers=sorted(found), alerts=len(alerts))
         yield Effector(
             name="webhook",
-            consumes=(*alerts, WebhookQueued),
-            handle=delivering.handle,
+            consumes=alerts,
+            handle=delivering.share,
             failed=WebhookFailed,
             enrich_failure=enrich_failure,
-            admit=delivering.admit,
-            waits=delivering.waits,
-            ended=delivering.ended,
-            exclusive=True,
-            on_start=delivering.on_start,
-            timeout_s=settings.patience_ms / 1000 + _GRACE_S,
-            # Most of a performance is waiting in line: a worker that ends meanwhile says nothing of the alert.
+            timeout_s=settings.answer_ms / 1000 + _GRACE_S,
+            # A receiver that is down is called for hours.
             most_attempts=None,
-            # All that can wait for receivers that are down, and one at a call to each, leave room to share out alerts.
-            concurrency=max(settings.backlog, len(found)) + len(found) + _SHARED_OUT,
+            in_order=True,
+            lines=tuple(_line(name, delivering) for name in LINES),
         )
+
+
+def _line(name: str, delivering: Delivering) -> Line:
+    def takes(message: Message) -> bool:
+        return isinstance(message.event, WebhookQueued) and str(message.event.line) == name
+
+    return Line(name, (WebhookQueued,), takes, delivering.deliver)

@@ -1,7 +1,7 @@
 """Where receivers are: their addresses and tokens, from the environment or files, shown to nobody."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -9,9 +9,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from actors.webhook.settings import Receiver
+from schemas import permissions
 from schemas.catalogue import ALERTS
 from schemas.entry import Severity
+from schemas.subjects import fnv1a_32
 
+LINES = permissions.LINES["webhook"]
 _LOUDNESS = (Severity.INFO, Severity.WARNING, Severity.CRITICAL)
 _SOURCES = sorted({source for _, source in ALERTS} - {"webhook"})
 
@@ -48,6 +51,20 @@ def addresses(receivers: Mapping[str, Receiver], environment: Mapping[str, str])
     for name, receiver in receivers.items():
         _check_wish(name, receiver)
     return {name: _address(name, receiver, environment) for name, receiver in receivers.items()}
+
+
+def lines(receivers: Iterable[str]) -> dict[str, int]:
+    """Return the line of each receiver: its own, as long as there are no more receivers than lines.
+
+    It depends on a receiver's name, and on others' only where two would have the same: so a line is mostly kept where
+    receivers come and go.
+    """
+    found: dict[str, int] = {}
+    for name in sorted(receivers):
+        first = fnv1a_32(name)
+        tries = [(first + step) % len(LINES) + 1 for step in range(len(LINES))]
+        found[name] = next((line for line in tries if line not in found.values()), tries[0])
+    return found
 
 
 def is_wanted(receiver: Receiver, severity: Severity, source: str) -> bool:

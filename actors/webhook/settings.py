@@ -49,8 +49,8 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         connect_ms: Time to reach a receiver.
         answer_ms: Time for one call, all in all.
         lasts_ms: How long an Alertmanager is to hold an alert that is never resolved: longer than alerts' own lapse.
-        backlog: Alerts that may wait at once, over all receivers. Where one more comes, the oldest that waits for a
-            receiver that is down or slow and has more than an equal share becomes a dead letter.
+        backlog: Deliveries, of all receivers, that may wait behind one that has waited for fifteen seconds itself:
+            where there are more, it becomes a dead letter.
     """
 
     receivers: dict[Name, Receiver] = {}

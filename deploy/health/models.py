@@ -10,7 +10,7 @@ from deploy.health.finding import Finding, Verdict
 from deploy.processes.running_set import ModelInUse
 from events.errors import LogError
 from events.jetstream import Connection
-from schemas.permissions import durable_name
+from schemas.permissions import durable_names
 
 
 class Serving(msgspec.Struct, frozen=True):
@@ -68,15 +68,17 @@ def judge_model(use: ModelInUse | None, listed: Sequence[str] | str, asking: Seq
 
 
 async def examine_effectors(connection: Connection, stream: str, names: Sequence[str]) -> Finding:
-    """Look at the consumers of effectors that should run."""
+    """Look at the consumers of effectors that should run, those of their lines included."""
     found: dict[str, Serving | None] = {}
     for name in names:
         try:
-            info = await connection.api(f"CONSUMER.INFO.{stream}.{durable_name(name)}")
+            infos = [await connection.api(f"CONSUMER.INFO.{stream}.{each}") for each in durable_names(name)]
         except LogError:
             found[name] = None
         else:
-            found[name] = Serving(int(info["num_waiting"]), int(info["num_ack_pending"]), int(info["num_pending"]))
+            # A line passes over what is another's: the one that is furthest behind tells how many wait.
+            pending = max(int(info["num_pending"]) for info in infos)
+            found[name] = Serving(int(infos[0]["num_waiting"]), int(infos[0]["num_ack_pending"]), pending)
     return judge_effectors(found)
 
 

@@ -15,15 +15,13 @@ class Delivery:
     Attributes:
         stored: The message.
         attempt: How many times it was delivered, this time included.
-        was_out: Whether it was out when this worker began, with another or on its way here.
+        behind: How many messages the consumer has not delivered yet.
     """
 
-    def __init__(
-        self, connection: Connection, stored: Stored, attempt: int, reply: str, *, was_out: bool = False
-    ) -> None:
+    def __init__(self, connection: Connection, stored: Stored, attempt: int, reply: str, *, behind: int = 0) -> None:
         self.stored = stored
         self.attempt = attempt
-        self.was_out = was_out
+        self.behind = behind
         self._connection = connection
         self._reply = reply
 

@@ -4,8 +4,8 @@ Raw pull requests with idle heartbeats, as in ``reading``: nats-py's own pull su
 of the broker. On silence, on a status out of the ordinary and on every reconnection the consumer is looked for again
 (and made, should the broker have lost it) and pulled from anew.
 
-Where order matters one consumer works alone and the others stand by (the server's priority policy ``pinned_client``):
-whoever is served first is, for as long as it goes on asking. It knows itself by the id that its messages carry.
+Where order matters one message at a time is out, with whichever worker asked first: until it is acknowledged the next
+one is not delivered, and a message that is handed back with a delay holds up those behind it for as long.
 
 A message that cannot be read any more holds back readable ones, or all (see ``reading``). So a consumer of several
 filters is made anew behind each gap that is known, once all that it has delivered of what is before it is done with:
@@ -13,8 +13,7 @@ what stands behind the gap comes again, and whoever has done it already only loo
 """
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nats.aio.msg import Msg
@@ -34,9 +33,6 @@ ACK_WAIT = 10.0
 MAX_PENDING = 10_000
 """Messages delivered and not acknowledged, over all workers, from which on no more are delivered."""
 
-ALONE_SHARE = 0.5
-"""How long whoever works alone may not ask before another does, as a share of the wait for acknowledgements."""
-
 _ASKED_AT_LEAST = 4
 """What part of the room is not asked for before more is: requests one by one, a server drops beyond 512, unsaid."""
 
@@ -44,22 +40,10 @@ LOST_AT = "neuraxis.lost-at"
 """In a consumer's metadata: where the log last recorded a loss when it was made, if it has."""
 
 _NO_CONSUMER = 10014
-_GROUP = "alone"
-_PIN = "Nats-Pin-Id"
-_ANOTHER = "423"
-"""Status of a request of one who was alone: another is by now."""
-
 _SECOND = 1_000_000_000
 _RETRY_WAIT = 0.1
+_DRAIN_WITHIN = 2.0
 _logger = get_logger("neuraxis.durable")
-
-
-def _ignore(out: int) -> None:
-    pass
-
-
-def _nothing() -> None:
-    pass
 
 
 class DurablePull:
@@ -71,12 +55,11 @@ class DurablePull:
         name: Name of the consumer, the same for all who share it.
         filters: The subjects it delivers, one filter at least; no two may overlap.
         ack_wait: See :data:`ACK_WAIT`; the latest to start decides.
-        began: Set when messages can arrive for the first time.
-        begins: Called before any can arrive, with how many are out: delivered, and not acknowledged.
-        alone: Whether one consumer at a time works. ``begins`` is then called whenever this one becomes that one, with
-            how many are out besides the first that it gets.
-        lost: Called when this one is that one no longer, or may not be: what it has not done is another's.
+        in_order: Whether one message at a time is out, over all workers.
         imported_through: Messages up to this sequence were imported; see ``JetStreamLog``.
+
+    Attributes:
+        began: Set when messages can arrive for the first time.
     """
 
     def __init__(
@@ -87,10 +70,7 @@ class DurablePull:
         filters: Sequence[str],
         *,
         ack_wait: float = ACK_WAIT,
-        began: asyncio.Event | None = None,
-        begins: Callable[[int], None] = _ignore,
-        alone: bool = False,
-        lost: Callable[[], None] = _nothing,
+        in_order: bool = False,
         imported_through: int = 0,
     ) -> None:
         self._connection = connection
@@ -98,12 +78,8 @@ class DurablePull:
         self._name = name
         self._filters = tuple(filters)
         self._ack_wait = ack_wait
-        self._began = began or asyncio.Event()
-        self._begins = begins
-        self._alone = alone
-        self._let_go = lost
-        self._pin = ""
-        self._first = self._known_to = 0
+        self.began = asyncio.Event()
+        self._most_out = 1 if in_order else MAX_PENDING
         self._imported_through = imported_through
         self._lost_at = 0
         self._gap_ends: tuple[int, ...] = ()
@@ -118,7 +94,6 @@ class DurablePull:
         self._arrived: asyncio.Queue[Delivery] = asyncio.Queue()
         self._lost = asyncio.Event()
         self._clock = asyncio.get_running_loop().time
-        self._look = min(HEARTBEAT, ALONE_SHARE * ack_wait / 4) if alone else HEARTBEAT
 
     async def run(self) -> None:
         """Pull until cancelled; what was delivered and not taken is then handed back."""
@@ -127,10 +102,9 @@ class DurablePull:
         try:
             while True:
                 try:
-                    async with asyncio.timeout(self._look):
+                    async with asyncio.timeout(HEARTBEAT):
                         await self._lost.wait()
                 except TimeoutError:
-                    await self._stay_alone()
                     if await self._is_through_to_gap():
                         self._lost.set()
                     elif await self._is_silent():
@@ -143,8 +117,20 @@ class DurablePull:
                     await asyncio.sleep(_RETRY_WAIT)
         finally:
             off()
+            await self._drain()
             await self._end()
             await self._hand_back_arrived()
+
+    async def _drain(self) -> None:
+        """Take in what the server has sent already: it would count as delivered until the wait for it is over."""
+        subscription, self._subscription = self._subscription, None
+        if subscription is None or not self._connection.connected:
+            return
+        try:
+            async with asyncio.timeout(_DRAIN_WITHIN):
+                await subscription.drain()  # type: ignore[no-untyped-call]  # nats-py annotates no return
+        except (NatsError, OSError, TimeoutError) as wrong:
+            _logger.debug("drain", error=type(wrong).__name__)
 
     async def _is_silent(self) -> bool:
         for _ in range(2):
@@ -199,30 +185,20 @@ class DurablePull:
         self._behind = gap_end
         return True
 
-    async def unpin(self) -> None:
-        """Let another work at once; to be called when :meth:`run` has ended, and all that it brought is done with."""
-        if self._pin and self._connection.connected:
-            subject = f"CONSUMER.UNPIN.{self._stream}.{self._name}"
-            with contextlib.suppress(LogError):
-                await self._connection.api(subject, {"group": _GROUP})
-
     async def _begin(self) -> None:
         try:
             await self._end()
-            await self._give_up_pin()
-            info = await self._ensure()
-            if not self._alone and not self._began.is_set():
-                self._begins(int(info.get("num_ack_pending", 0)))
+            await self._ensure()
             await self._listen()
         except (LogError, NatsError, OSError) as wrong:
             _logger.info("consumer_retries", consumer=self._name, error=type(wrong).__name__, detail=str(wrong))
             self._lost.set()
             return
-        self._began.set()
+        self.began.set()
         await self._ask()
 
-    async def _ensure(self) -> Mapping[str, Any]:
-        """Make the consumer, or find it; return what the broker tells of it."""
+    async def _ensure(self) -> None:
+        """Make the consumer, or find it."""
         config: dict[str, Any] = {
             "name": self._name,
             "durable_name": self._name,
@@ -231,22 +207,16 @@ class DurablePull:
             "ack_policy": "explicit",
             "ack_wait": int(self._ack_wait * _SECOND),
             "max_deliver": -1,
-            "max_ack_pending": MAX_PENDING,
+            "max_ack_pending": self._most_out,
             "replay_policy": "instant",
             "filter_subjects": self._filters,
         }
-        if self._alone:
-            config |= {
-                "priority_groups": [_GROUP],
-                "priority_policy": "pinned_client",
-                "priority_timeout": int(ALONE_SHARE * self._ack_wait * _SECOND),
-            }
         if self._lost_at:
             config["metadata"] = {LOST_AT: str(self._lost_at)}
             await self._drop_from_before_loss()
             if self._behind:
                 config |= {"deliver_policy": "by_start_sequence", "opt_start_seq": self._behind + 1}
-        return await self._connection.api(
+        await self._connection.api(
             f"CONSUMER.CREATE.{self._stream}.{self._name}", {"stream_name": self._stream, "config": config}
         )
 
@@ -305,35 +275,10 @@ class DurablePull:
     async def _ask_for(self, messages: int) -> None:
         self._asked += messages
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}"
-        more = ({"group": _GROUP} if self._alone else {}) | ({"id": self._pin} if self._pin else {})
         try:
-            await self._connection.publish(subject, pull_request(messages, **more), reply=self._inbox)
+            await self._connection.publish(subject, pull_request(messages), reply=self._inbox)
         except LogError:
             self._lost.set()
-
-    async def _stay_alone(self) -> None:
-        """Ask, for want of anything else that keeps the server from letting another work."""
-        if self._pin and self._subscription is not None:
-            await self._ask_for(1)
-
-    async def _work_alone(self, pin: str, place: int) -> None:
-        """Note that all messages come here, from one at a place among the consumer's deliveries on.
-
-        What is not acknowledged comes in any order: the server turns its queue while nobody may be served.
-        """
-        self._pin, self._first, self._known_to = pin, place, place
-        out = 1  # perhaps
-        with contextlib.suppress(LogError):
-            info = await self._ensure()
-            self._known_to = info["delivered"]["consumer_seq"]
-            out = max(0, info["num_ack_pending"] - 1)
-        self._begins(out)
-
-    async def _give_up_pin(self) -> None:
-        if self._pin:
-            self._pin = ""
-            self._let_go()
-            await self._hand_back_arrived()
 
     async def _hand_back_arrived(self) -> None:
         while not self._arrived.empty():
@@ -345,26 +290,13 @@ class DurablePull:
         if found is None:
             await self._status(msg.headers or {})
             return
-        attempt, sequence, place, time_ns = found
+        attempt, sequence, _, time_ns, behind = found
         self._asked = max(0, self._asked - 1)
-        if (pin := (msg.headers or {}).get(_PIN, "")) != self._pin:
-            await self._work_alone(pin, place)
         stored = as_recorded(sequence, time_ns, msg.subject, msg.headers or {}, msg.data, self._imported_through)
-        was_out = place != self._first and (attempt > 1 or place <= self._known_to)
-        arrived = Delivery(self._connection, stored, attempt, msg.reply, was_out=was_out)
-        if self._alone and self._arrived.qsize() >= self._room:
-            await arrived.nak()  # it was asked for to stay alone: it comes first when there is room
-        else:
-            self._arrived.put_nowait(arrived)
+        self._arrived.put_nowait(Delivery(self._connection, stored, attempt, msg.reply, behind=behind))
 
     async def _status(self, headers: dict[str, str]) -> None:
         if headers.get("Status") == "100":
-            return
-        if self._alone and headers.get("Status") == _ANOTHER:
-            if self._pin:
-                self._asked = 0
-                await self._give_up_pin()
-                await self._ask()
             return
         left = unserved(headers, self._asked)
         if left is None:

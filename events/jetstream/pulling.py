@@ -19,10 +19,10 @@ _EXPIRES = 10.0
 _SECOND = 1_000_000_000
 
 
-def pull_request(batch: int, **more: str) -> bytes:
+def pull_request(batch: int) -> bytes:
     """Return the body of a request for ``batch`` messages, of :data:`MOST_BYTES` together."""
     heartbeat, expires = int(HEARTBEAT * _SECOND), int(_EXPIRES * _SECOND)
-    request = {"batch": batch, "max_bytes": MOST_BYTES, "expires": expires, "idle_heartbeat": heartbeat, **more}
+    request = {"batch": batch, "max_bytes": MOST_BYTES, "expires": expires, "idle_heartbeat": heartbeat}
     return json.dumps(request).encode()
 
 
@@ -36,16 +36,16 @@ def unserved(headers: Mapping[str, str], asked: int) -> int | None:
     return int(headers.get("Nats-Pending-Messages", asked)) if over else None
 
 
-def delivery(reply: str) -> tuple[int, int, int, int] | None:
+def delivery(reply: str) -> tuple[int, int, int, int, int] | None:
     """Read a message's acknowledgement subject; None for a status.
 
     Returns:
-        How many times it was delivered, its stream sequence, its consumer sequence, and the server's timestamp (Unix
-        nanoseconds).
+        How many times it was delivered, its stream sequence, its consumer sequence, the server's timestamp (Unix
+        nanoseconds), and how many messages the consumer has not delivered yet.
     """
     if not reply.startswith("$JS.ACK."):
         return None
     tokens = reply.split(".")
     if len(tokens) > 9:  # the form with domain and account hash
         tokens = tokens[2:]
-    return int(tokens[4]), int(tokens[5]), int(tokens[6]), int(tokens[7])
+    return int(tokens[4]), int(tokens[5]), int(tokens[6]), int(tokens[7]), int(tokens[8])

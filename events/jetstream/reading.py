@@ -249,7 +249,7 @@ class Reading:
         if found is None:
             self._status(msg.headers or {})
             return
-        _, sequence, place, time_ns = found
+        _, sequence, place, time_ns, _ = found
         if place != self._expected:
             self._lost.set()
             return

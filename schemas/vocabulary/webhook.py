@@ -31,13 +31,14 @@ class WebhookQueued(Event, frozen=True, kw_only=True, tag="forged_id.webhook.que
     """An alert is to be delivered to a receiver, after all that wait for it already.
 
     ``body`` is the alert as it was published, ``request`` the id of its event and ``stored_ns`` when that was stored
-    (Unix nanoseconds).
+    (Unix nanoseconds). ``line`` is the way by which it goes: the deliveries of one line are made one after another.
     """
 
     body: dict[str, Any]
     request: str
     stored_ns: int
     receiver: str
+    line: Annotated[int, msgspec.Meta(ge=1)] = 1
 
 
 class WebhookFailed(Failed, frozen=True, kw_only=True, tag="forged_id.webhook.failed"):
@@ -47,8 +48,7 @@ class WebhookFailed(Failed, frozen=True, kw_only=True, tag="forged_id.webhook.fa
     attempt does not mend),
     ``receiver_unreachable`` and ``receiver_overdue`` (nothing came of it within the patience of the settings),
     ``receiver_overrun`` (it is down or slow, and more alerts waited for it than may), ``receiver_unknown`` (no longer
-    configured), ``alert_superseded`` (the receiver was told already that the alert is over). ``request`` is the id of
-    the alert's event, empty where it is unknown.
+    configured). ``request`` is the id of the alert's event, empty where it is unknown.
     """
 
     alert: str = ""

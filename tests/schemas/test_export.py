@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ from schemas.export.headers import headers_schema, sample_headers
 from tests.each import each
 
 OFFICIAL = Path(__file__).parent / "official" / "asyncapi-3.0.0.json"
+schema_of = cache(jsonschema_document)
+"""The schema of a subject, or of any event: several tests look at each, and none changes it."""
+
 every_entry = each("entry", CATALOGUE.values(), named=lambda entry: entry.topic)
 
 
@@ -35,7 +39,7 @@ def asyncapi() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def any_event() -> Draft202012Validator:
     """Holds a body against the schema of all events."""
-    return Draft202012Validator(jsonschema_document())
+    return Draft202012Validator(schema_of(None))
 
 
 def sample_body(entry: Entry) -> Any:
@@ -62,14 +66,14 @@ def references(document: Any) -> set[str]:
 
 @each("topic", [None, *CATALOGUE])
 def test_a_schema_is_a_valid_one_of_draft_2020_12(topic: str | None) -> None:
-    document = jsonschema_document(topic)
+    document = schema_of(topic)
     assert validator_for(document) is Draft202012Validator
     Draft202012Validator.check_schema(document)
 
 
 @every_entry
 def test_a_sample_satisfies_its_schema_and_that_of_any_event(entry: Entry, any_event: Draft202012Validator) -> None:
-    Draft202012Validator(jsonschema_document(entry.topic)).validate(sample_body(entry))
+    Draft202012Validator(schema_of(entry.topic)).validate(sample_body(entry))
     any_event.validate(sample_body(entry))
 
 
@@ -77,7 +81,7 @@ def test_a_sample_satisfies_its_schema_and_that_of_any_event(entry: Entry, any_e
 def test_a_body_under_another_subject_fails_its_schema(entry: Entry) -> None:
     body = sample_body(entry) | {"topic": "forged_id.another"}
     with pytest.raises(ValidationError):
-        Draft202012Validator(jsonschema_document(entry.topic)).validate(body)
+        Draft202012Validator(schema_of(entry.topic)).validate(body)
 
 
 @every_entry
@@ -86,12 +90,12 @@ def test_a_body_without_a_required_field_fails_its_schema(entry: Entry) -> None:
     for name in ("topic", *required):
         body = {key: value for key, value in sample_body(entry).items() if key != name}
         with pytest.raises(ValidationError, match=name):
-            Draft202012Validator(jsonschema_document(entry.topic)).validate(body)
+            Draft202012Validator(schema_of(entry.topic)).validate(body)
 
 
 @each("topic", [None, *CATALOGUE])
 def test_a_schema_refers_to_nothing_outside_itself(topic: str | None) -> None:
-    document = jsonschema_document(topic)
+    document = schema_of(topic)
     for reference in references(document):
         assert at(document, reference)["type"]
 

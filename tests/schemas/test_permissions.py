@@ -27,6 +27,7 @@ from schemas.permissions import (
     Permissions,
     deployment_users,
     durable_name,
+    durable_names,
     owners,
     stored_filters,
     worker_user,
@@ -283,28 +284,29 @@ def test_nobody_listens_to_another_s_inbox(url: str, user: BrokerUser) -> None:
 
 @pytest.mark.parametrize("user", [*owners(), "auditor"])
 def test_a_worker_cannot_touch_another_s_durable_consumer(url: str, user: str) -> None:
+    others = [name for other in owners() if other != user for name in durable_names(other)]
     calls = [
         f"$JS.API.CONSUMER.{call}"
-        for other in owners()
-        if other != user
+        for name in others
         for call in (
-            f"CREATE.{STREAM}.{durable_name(other)}",
-            f"CREATE.{STREAM}.{durable_name(other)}.log.*.*.input.received",
-            f"INFO.{STREAM}.{durable_name(other)}",
-            f"MSG.NEXT.{STREAM}.{durable_name(other)}",
-            f"DELETE.{STREAM}.{durable_name(other)}",
+            f"CREATE.{STREAM}.{name}",
+            f"CREATE.{STREAM}.{name}.log.*.*.input.received",
+            f"INFO.{STREAM}.{name}",
+            f"MSG.NEXT.{STREAM}.{name}",
+            f"DELETE.{STREAM}.{name}",
         )
-    ] + [f"$JS.ACK.{STREAM}.{durable_name(other)}.1.1.1.1.0" for other in owners() if other != user]
+    ] + [f"$JS.ACK.{STREAM}.{name}.1.1.1.1.0" for name in others]
     assert asyncio.run(denied(url, user, calls)) == set(calls)
 
 
-def test_an_effector_acknowledges_on_its_durable_consumer(url: str) -> None:
-    name = durable_name("responder")
+@pytest.mark.parametrize(("owner", "line"), [("responder", ""), ("webhook", "8")])
+def test_an_effector_acknowledges_on_its_durable_consumers(url: str, owner: str, line: str) -> None:
+    name = durable_name(owner, line)
 
     async def run() -> None:
         async with log_of(url, "gateway") as gateway:
             await gateway.append([Append([record_of("forged_id.input.received")])])
-        async with client_of(url, "responder") as (client, errors):
+        async with client_of(url, owner) as (client, errors):
             config = {"durable_name": name, "name": name, "ack_policy": "explicit", "filter_subject": "log.*.*.input.>"}
             subject = f"$JS.API.CONSUMER.CREATE.{STREAM}.{name}.log.*.*.input.>"
             await client.request(subject, json.dumps({"stream_name": STREAM, "config": config}).encode(), timeout=10)

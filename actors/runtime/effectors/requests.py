@@ -1,16 +1,15 @@
 """What an effector's shell knows of a request: who handles it, where its answer is, and what may be one."""
 
-import asyncio
-from typing import Any
+from itertools import chain
 
 import msgspec
 
 from events.codec import Recorded, Unreadable
 from events.decision import Cause, NewEvent, address
 from events.jetstream.delivery import Delivery
-from schemas.actor import Message, Scope
+from schemas.actor import Scope
 from schemas.catalogue import CATALOGUE, entry_of
-from schemas.effector import Effector
+from schemas.effector import Effector, Line
 from schemas.event import topic_of
 from schemas.subjects import Partitions, split_stored
 
@@ -37,17 +36,10 @@ class EffectorCounters(msgspec.Struct):
 
 
 class UnderWay(msgspec.Struct):
-    """A delivery that is being handled, and by whom.
-
-    ``request`` is what it asks, once it may have its turn, ``acts`` whether its performance has begun, ``lost`` whether
-    it is another worker's by now, to which it is handed back unless it ends first.
-    """
+    """A delivery that is being handled, and which of the effector's lines it came by."""
 
     delivery: Delivery
-    task: asyncio.Task[Any]
-    request: Message | None = None
-    acts: bool = False
-    lost: bool = False
+    line: Line
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -88,17 +80,18 @@ def failure_of(
 
 def check(effector: Effector) -> None:
     """Raise ValueError, saying why, for an effector that the catalogue contradicts."""
-    if not effector.consumes:
+    consumed = effector.consumes, *(line.consumes for line in effector.lines)
+    if not all(consumed):
         raise ValueError(f"effector {effector.name}: it consumes nothing: name the events that ask for its effect")
-    for event in (*effector.consumes, effector.failed):
+    for event in (*chain.from_iterable(consumed), effector.failed):
         if topic_of(event) not in CATALOGUE:
             raise ValueError(f"effector {effector.name}: the catalogue does not list {event.__name__}: add its entry")
     failed = entry_of(effector.failed)
     if failed.owner != effector.name:
         raise ValueError(f"effector {effector.name}: {failed.topic} belongs to {failed.owner}: give it one of its own")
-    if len(set(effector.consumes)) != len(effector.consumes):
+    if any(len(set(events)) != len(events) for events in consumed):
         raise ValueError(f"effector {effector.name}: it consumes an event twice: list each once")
-    requests = [entry_of(event) for event in effector.consumes]
+    requests = [entry_of(event) for event in chain.from_iterable(consumed)]
     if failed.scope is Scope.GLOBAL and any(request.scope is not Scope.GLOBAL for request in requests):
         raise ValueError(
             f"effector {effector.name}: {failed.topic} is GLOBAL: a failure must carry its request's agent"

@@ -1,14 +1,14 @@
 """The shell of an effector: performs requests, and stores each answer exactly once.
 
-Workers compete for requests on one durable consumer. Whoever gets one waits for its turn, looks in the log whether it
-is answered, performs it if not, and appends the answer behind a fence over all that the effector has written for the
+Workers compete for requests on a durable consumer, and on one for each line. Whoever gets one looks in the log whether
+it is answered, performs it if not, and appends the answer behind a fence over all that the effector has written for the
 request's agent. Where the fence does not hold, the log is looked into again, from where the last look ended
 (``answers``): so however often a request is delivered, to however many workers, and however long after the broker has
 forgotten message ids, one answer is stored.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -30,7 +30,7 @@ from actors.runtime.effectors.requests import (
 from actors.runtime.known_losses import KnownLosses
 from actors.runtime.partition.wholeness import Wholeness
 from actors.runtime.records import to_record
-from events.codec import Unreadable, decode
+from events.codec import Recorded, Unreadable, decode
 from events.decision import APPEND_REFUSED, NewEvent, address, cause_of
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
@@ -41,7 +41,7 @@ from events.loggers import get_logger
 from events.losses import LOSS_FILTER, Losses
 from schemas.actor import Emission, Message
 from schemas.catalogue import entry_of
-from schemas.effector import Effector
+from schemas.effector import Effector, Line, TryLater, Turn
 from schemas.event import Event, topic_of
 from schemas.identity import event_id
 from schemas.permissions import durable_name
@@ -49,17 +49,8 @@ from schemas.subjects import STORED_ROOT, topic_filter
 
 T = TypeVar("T")
 
-_LATE = 1.0
-"""Seconds by which the broker may be late to take a request from a silent worker."""
-
-_SETTLING = 0.2
-"""Seconds that requests which are here may take to their turns."""
-
 STOP_DEADLINE = 10.0
 """Seconds that performances under way get to end when the worker is told to stop."""
-
-_STOP_LOOK = 0.1
-"""Seconds between two looks for performances that have come to merely wait, in a worker that stops."""
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
 _REFUSED_WAIT = 30.0
@@ -106,14 +97,14 @@ class EffectorWorker:
         self._ack_wait = ack_wait
         self._stop_deadline = stop_deadline
         self._prefix = entry_of(effector.failed).prefix
-        self._under_way: dict[tuple[int, int], UnderWay] = {}
+        own = Line("", effector.consumes, _any, _whatever_turn(effector.handle))
+        self._lines = {own: effector.in_order} | dict.fromkeys(effector.lines, True)
+        self._under_way: dict[tuple[str, int, int], UnderWay] = {}
         self._idle: set[asyncio.Task[Any]] = set()
         self._answers = Answers(log, log.as_stored())
         self._losses = Losses()
         self._known: KnownLosses | None = None
         self._begun_at = 0
-        self._out = 0
-        self._lost = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set; then take no more, and hand back what is not done within the stop deadline.
@@ -121,146 +112,100 @@ class EffectorWorker:
         Raises:
             LogCut: the log no longer holds what was read from it; a new worker may begin on what is left.
         """
-        pull = DurablePull(
-            self._log.connection,
-            self._log.stream,
-            durable_name(self.effector.name),
-            [topic_filter(topic_of(event)) for event in self.effector.consumes],
-            ack_wait=self._ack_wait,
-            began=self.ready,
-            begins=self._begins,
-            alone=self.effector.exclusive,
-            lost=self._lose,
-            imported_through=self._log.imported_through,
-        )
+        pulls = {line: self._pull(line, in_order) for line, in_order in self._lines.items()}
         last = self._begun_at = (await self._insist(self._log.info)).last_seq
         losses = self._losses = await self._insist(lambda: Losses.of(self._log, last))
         source, now_ns = self._source, self._clock.now_ns
         wholeness = Wholeness(self._log, losses, source=source, build=self._build, now_ns=now_ns)
-        self._known = KnownLosses(self._log, losses, wholeness, partial(self._begin_anew, pull))
-        pull.lost_at(losses.last_seq, losses.gap_ends)
+        self._known = KnownLosses(self._log, losses, wholeness, partial(self._begin_anew, pulls.values()))
+        for pull in pulls.values():
+            pull.lost_at(losses.last_seq, losses.gap_ends)
         off = self._log.connection.on_reconnect(self._answers.doubt)
         try:
-            await self._work(pull, self._known, last, stop)
+            await self._work(pulls, self._known, last, stop)
         finally:
             off()
-        await pull.unpin()
 
-    async def _work(self, pull: DurablePull, known: KnownLosses, last: int, stop: asyncio.Event) -> None:
+    def _pull(self, line: Line, in_order: bool) -> DurablePull:
+        return DurablePull(
+            self._log.connection,
+            self._log.stream,
+            durable_name(self.effector.name, line.name),
+            [topic_filter(topic_of(event)) for event in line.consumes],
+            ack_wait=self._ack_wait,
+            in_order=in_order,
+            imported_through=self._log.imported_through,
+        )
+
+    async def _work(
+        self, pulls: Mapping[Line, DurablePull], known: KnownLosses, last: int, stop: asyncio.Event
+    ) -> None:
         async with asyncio.TaskGroup() as tasks:
-            pulling = tasks.create_task(pull.run())
-            yielding = tasks.create_task(self._yield())
-            following = tasks.create_task(self._follow_losses(known, last))
-            slots = [tasks.create_task(self._serve(pull, stop)) for _ in range(self.effector.concurrency)]
+            around = [tasks.create_task(pull.run()) for pull in pulls.values()]
+            around.append(tasks.create_task(self._follow_losses(known, last)))
+            around.append(tasks.create_task(self._tell_ready(pulls.values())))
+            slots = [
+                tasks.create_task(self._serve(line, pull, stop))
+                for line, pull in pulls.items()
+                for _ in range(1 if self._lines[line] else self.effector.concurrency)
+            ]
             await stop.wait()
-            for task in (pulling, yielding, following, *self._idle):
+            for task in (*around, *self._idle):
                 task.cancel()
-            await self._finish(slots)
+            await asyncio.wait(slots, timeout=self._stop_deadline)
             for slot in slots:
                 slot.cancel()
+
+    async def _tell_ready(self, pulls: Iterable[DurablePull]) -> None:
+        for pull in pulls:
+            await pull.began.wait()
+        self.ready.set()
 
     async def _follow_losses(self, known: KnownLosses, last: int) -> None:
         await known.follow(await self._insist(lambda: self._log.tail([LOSS_FILTER], last)))
 
-    def _begin_anew(self, pull: DurablePull) -> None:
+    def _begin_anew(self, pulls: Iterable[DurablePull]) -> None:
         """Have all requests delivered again: answers may be among what is lost. One that has one is only looked up."""
         _logger.error("requests_delivered_again", effector=self.effector.name, reason="log_loss")
         self._answers.doubt()
-        pull.lost_at(self._losses.last_seq, self._losses.gap_ends)
+        for pull in pulls:
+            pull.lost_at(self._losses.last_seq, self._losses.gap_ends)
 
-    async def _finish(self, slots: Sequence[asyncio.Task[None]]) -> None:
-        """Let performances end within the stop deadline, and those that merely wait at once."""
-        over = asyncio.get_running_loop().time() + self._stop_deadline
-        left: Sequence[asyncio.Task[None]] = slots
-        while left and asyncio.get_running_loop().time() < over:
-            for each in self._waiting():
-                each.task.cancel()
-            await asyncio.wait(left, timeout=min(_STOP_LOOK, self._stop_deadline))
-            left = [slot for slot in left if not slot.done()]
-
-    def _lose(self) -> None:
-        for each in self._under_way.values():
-            each.lost = True
-        self._lost.set()
-
-    async def _yield(self) -> None:
-        """Whenever another worker is the one to work, hand back to it what merely waits, and what comes to."""
-        while True:
-            await self._lost.wait()
-            self._lost.clear()
-            while any(each.lost for each in self._under_way.values()):
-                for each in self._waiting():
-                    if each.lost:
-                        each.task.cancel()
-                await asyncio.sleep(_STOP_LOOK)
-
-    def _waiting(self) -> list[UnderWay]:
-        """Return what merely waits, and was not told to be handed back."""
-        return [
-            each
-            for each in self._under_way.values()
-            if each.request is not None
-            and (not each.acts or self.effector.waits(each.request))
-            and not each.task.cancelling()
-        ]
-
-    def _begins(self, out: int) -> None:
-        self._out = out
-        self.effector.on_start(self._ack_wait + _LATE if out else 0.0)
-
-    def _one_less_out(self) -> None:
-        """Note that one of those that were out when the worker began is here, or done; tell of the last."""
-        if self._out:
-            self._out -= 1
-            if not self._out:
-                self.effector.on_start(_SETTLING)
-
-    async def _serve(self, pull: DurablePull, stop: asyncio.Event) -> None:
+    async def _serve(self, line: Line, pull: DurablePull, stop: asyncio.Event) -> None:
         me = asyncio.current_task()
         assert me is not None
         while not stop.is_set():
             self._idle.add(me)
             delivery = await pull.next()
             self._idle.discard(me)
-            await self._handle(delivery)
+            await self._handle(line, delivery)
 
-    async def _handle(self, delivery: Delivery) -> None:
+    async def _handle(self, line: Line, delivery: Delivery) -> None:
         self.counters.delivered += 1
-        if delivery.was_out:
-            self._one_less_out()
-        seq = delivery.stored.seq
         # By its time, too: a log that was cut gives the sequence to another request.
-        key = (seq, delivery.stored.time_ns)
+        key = (line.name, delivery.stored.seq, delivery.stored.time_ns)
         held = self._under_way.get(key)
         if held is not None:
             # Our signs of life did not reach the broker in time; the performance goes on, and answers for this one too.
             held.delivery.renew(delivery)
             return
-        me = asyncio.current_task()
-        assert me is not None
-        under_way = self._under_way[key] = UnderWay(delivery, me)
+        under_way = self._under_way[key] = UnderWay(delivery, line)
         keeping = asyncio.create_task(self._keep(delivery))
         try:
             await self._answer(under_way)
         except Refused as refused:
-            _logger.error("failure_refused", effector=self.effector.name, seq=seq, detail=str(refused))
+            _logger.error("failure_refused", effector=self.effector.name, seq=delivery.stored.seq, detail=str(refused))
             await delivery.nak(_REFUSED_WAIT)
-        except asyncio.CancelledError:
-            await delivery.nak()
-            if not under_way.lost or me.uncancel():
-                raise
+        except TryLater as later:
+            await delivery.nak(later.after_s)
         except BaseException:
             await delivery.nak()
             raise
         else:
             await delivery.acknowledge()
-            if under_way.lost:
-                self._one_less_out()
         finally:
             keeping.cancel()
             del self._under_way[key]
-            if under_way.request is not None:
-                self.effector.ended(under_way.request)
 
     async def _keep(self, delivery: Delivery) -> None:
         while True:
@@ -268,9 +213,16 @@ class EffectorWorker:
             await delivery.in_progress()
 
     async def _answer(self, under_way: UnderWay) -> None:
-        """Perform a request and store its answer, unless it has one; raises Refused if not even a failure is taken."""
+        """Perform a request and store its answer, unless it has one.
+
+        Raises:
+            TryLater: it is to be performed again.
+            Refused: not even a failure is taken.
+        """
         delivery = under_way.delivery
         offered = decode(await self._insist(lambda: self._log.opened(delivery.stored)))
+        if isinstance(offered, Recorded) and not under_way.line.takes(offered.message):
+            return
         cause = cause_of(offered)
         answer = event_id(cause.id, self.effector.name, 0)
         request = Request(offered, cause, f"{STORED_ROOT}.{cause.agent_token}.*.{self._prefix}.>", answer)
@@ -350,25 +302,25 @@ class EffectorWorker:
 
     async def _decide(self, request: Request, under_way: UnderWay) -> tuple[NewEvent, ...] | None:
         """Return what answers a request, None where the log holds an answer."""
-        offered = request.offered
+        offered, delivery = request.offered, under_way.delivery
         if isinstance(offered, Unreadable):
             return self._failure(request, offered.code)
         if offered.stored.seal is Seal.CLOSED:
             return self._failure(request, TEXT_FORGOTTEN)
-        if self.effector.most_attempts is not None and under_way.delivery.attempt > self.effector.most_attempts:
+        if self.effector.most_attempts is not None and delivery.attempt > self.effector.most_attempts:
             return self._failure(request, EFFECT_ABANDONED)
-        under_way.request = offered.message
-        limit = asyncio.timeout(None)
+        if await self._is_answered(request):
+            return None
+        seq = offered.stored.seq
+        if self._known is not None and (delivery.attempt > 1 or seq <= self._begun_at):
+            await self._insist(partial(self._known.settle, seq, self._answers.read_at))
+        self.counters.performed += 1
+        limit = asyncio.timeout(self.effector.timeout_s)
         try:
             async with limit:
-                emissions = await self.effector.admit(offered.message)
-                if emissions is None:
-                    if await self._is_answered(request):
-                        return None
-                    seq = offered.stored.seq
-                    if self._known is not None and (under_way.delivery.attempt > 1 or seq <= self._begun_at):
-                        await self._insist(partial(self._known.settle, seq, self._answers.read_at))
-                    emissions = await self._perform(under_way, offered.message, limit)
+                emissions = await under_way.line.handle(offered.message, Turn(delivery.attempt, delivery.behind))
+        except TryLater:
+            raise
         except asyncio.CancelledError as cancelled:
             me = asyncio.current_task()
             if me is None or me.cancelling():
@@ -385,13 +337,15 @@ class EffectorWorker:
             return self._failure(request, RESULT_INVALID)
         return decided
 
-    async def _perform(
-        self, under_way: UnderWay, request: Message, limit: asyncio.Timeout
-    ) -> Sequence[Event | Emission]:
-        self.counters.performed += 1
-        under_way.acts = True
-        limit.reschedule(asyncio.get_running_loop().time() + self.effector.timeout_s)
-        return await self.effector.handle(request)
-
     def _failure(self, request: Request, reason: str, error: BaseException | None = None) -> tuple[NewEvent, ...]:
         return failure_of(self.effector, request, reason, error, self._log.partitions)
+
+
+def _any(_: Message) -> bool:
+    return True
+
+
+def _whatever_turn(
+    handle: Callable[[Message], Awaitable[Sequence[Event | Emission]]],
+) -> Callable[[Message, Turn], Awaitable[Sequence[Event | Emission]]]:
+    return lambda message, _: handle(message)

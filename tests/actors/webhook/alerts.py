@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from actors.webhook.receivers import Address
 from actors.webhook.settings import Receiver, WebhookSettings
 from schemas.actor import Message
 from schemas.catalogue import CATALOGUE
+from schemas.effector import TryLater, Turn
 from schemas.event import Event
 from schemas.vocabulary.alerts import Alert
 from schemas.vocabulary.webhook import WebhookQueued
@@ -33,6 +35,10 @@ def alert(name: str = "critical.breaker", **changes: Any) -> Alert:
     return msgspec.structs.replace(sample, **changes)
 
 
+async def at_once(_: float) -> None:
+    """Sleep in place of a pause that nobody waits for."""
+
+
 def message(event: Event, *, seq: int = 9, age_ms: int = 0) -> Message:
     """Return an event as it is read from the log, stored ``age_ms`` ago."""
     return Message(event, seq, f"id-{seq}", SystemClock().now_ns() - age_ms * 1_000_000)
@@ -50,22 +56,28 @@ def url_of(endpoint: Endpoint) -> str:
 
 
 class Shell:
-    """Has deliveries performed, and says when they are over, as an effector's shell does."""
+    """Has deliveries performed, again and again where they are to be tried later, as an effector's shell does.
 
-    def __init__(self, over: Delivering) -> None:
+    Attributes:
+        pauses: The seconds between calls, so far.
+    """
+
+    def __init__(self, over: Delivering, sleep: Callable[[float], Awaitable[None]]) -> None:
         self.over = over
+        self.pauses: list[float] = []
+        self._sleep = sleep
 
-    async def perform(self, message: Message) -> Sequence[Event]:
-        """Have a request answered, and the answer recorded at once."""
-        try:
-            return await self.answer(message)
-        finally:
-            self.over.ended(message)
-
-    async def answer(self, message: Message) -> Sequence[Event]:
-        """Have a request answered; the answer is not recorded yet."""
-        answer = await self.over.admit(message)
-        return await self.over.handle(message) if answer is None else answer
+    async def perform(self, message: Message, *, behind: int = 0) -> Sequence[Event]:
+        """Have a request answered."""
+        if not isinstance(message.event, WebhookQueued):
+            return await self.over.share(message)
+        for attempt in count(1):
+            try:
+                return await self.over.deliver(message, Turn(attempt, behind))
+            except TryLater as later:
+                self.pauses.append(later.after_s)
+                await self._sleep(later.after_s)
+        raise AssertionError("unreachable")
 
 
 @contextlib.asynccontextmanager
@@ -73,20 +85,23 @@ async def delivering(
     settings: WebhookSettings,
     urls: Mapping[str, str],
     *,
-    sleep: Callable[[float], Awaitable[None]] | None = None,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[Shell]:
     """Open deliveries to receivers at addresses."""
     async with connections(settings.connect_ms / 1000) as http:
         found = {name: Address(url) for name, url in urls.items()}
-        more = {"sleep": sleep} if sleep is not None else {}
-        yield Shell(Delivering(http, settings, found, clock=SystemClock(), **more))
+        yield Shell(Delivering(http, settings, found, clock=SystemClock()), sleep)
 
 
-def queued(name: str = "ops", *, seq: int = 9, age_ms: int = 0, **changes: Any) -> Message:
+def queued(name: str = "ops", *, seq: int = 9, age_ms: int = 0, waited_ms: int = 0, **changes: Any) -> Message:
     """Return the delivery of the alert ``id-<seq>`` to a receiver, as it is read from the log."""
     told = message(alert(**changes), seq=seq, age_ms=age_ms)
     body = msgspec.to_builtins(told.event)
-    return message(WebhookQueued(body=body, request=told.id, stored_ns=told.time_ns, receiver=name), seq=100 + seq)
+    return message(
+        WebhookQueued(body=body, request=told.id, stored_ns=told.time_ns, receiver=name),
+        seq=100 + seq,
+        age_ms=waited_ms,
+    )
 
 
 @contextlib.asynccontextmanager

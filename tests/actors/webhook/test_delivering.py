@@ -8,24 +8,25 @@ from typing import Any
 import msgspec
 import pytest
 import structlog
+from hypothesis import given
+from hypothesis import strategies as st
 from structlog.testing import LogCapture
 
 from actors.webhook import delivering as delivering_module
-from actors.webhook import queue as line_module
 from actors.webhook.calling import retry_after
 from actors.webhook.delivering import alert_of, enrich_failure
-from actors.webhook.receivers import is_wanted
+from actors.webhook.receivers import LINES, is_wanted, lines
 from actors.webhook.settings import Receiver, WebhookSettings
 from schemas.entry import Severity
 from schemas.event import Event
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
 from tests.actors.llm.scripted import HANGS, Endpoint, Reply, fails, nobody, serving
-from tests.actors.runtime.waiting import until
 from tests.actors.webhook.alerts import (
     QUICK,
     SECRET,
     TAKES,
     alert,
+    at_once,
     delivering,
     dripping,
     message,
@@ -48,11 +49,6 @@ def over(*replies: Reply) -> Callable[[Body], None]:
         asyncio.run(main())
 
     return run
-
-
-async def forever(_: float) -> None:
-    """Sleep in place of a pause, so that time ends the pause and never a call."""
-    await asyncio.Event().wait()
 
 
 async def delivered_by(endpoint: Endpoint, settings: WebhookSettings | None = None, **changes: Any) -> Event:
@@ -144,171 +140,60 @@ def test_nor_is_one_that_never_comes_to_an_end_of_its_answer() -> None:
     asyncio.run(main())
 
 
-def test_a_receiver_s_retry_after_is_heeded_by_all_that_wait_for_it() -> None:
-    waited: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waited.append(seconds)
-        if len(waited) == 2:
-            await asyncio.Event().wait()
-
-    @over(fails(429, Retry_After="70"), TAKES)
+@pytest.mark.parametrize(
+    ("asked", "patience_s", "heeded"),
+    [
+        ("70", 21_600, 70),
+        ("70", 60, 60),
+        ("9" * 400, 60, 60),
+        ("86400", 21_600, 3600),
+    ],
+)
+def test_a_receiver_that_asks_to_be_left_alone_is_for_an_hour_at_most_and_while_an_alert_is_of_use(
+    asked: str, patience_s: int, heeded: float
+) -> None:
+    @over(fails(503, Retry_After=asked), TAKES)
     async def _(endpoint: Endpoint) -> None:
-        settings = msgspec.structs.replace(receivers("ops"), patience_ms=60_000)
-        async with delivering(settings, {"ops": url_of(endpoint)}, sleep=sleep) as one:
-            first = asyncio.create_task(one.perform(queued(seq=1)))
-            await until(lambda: len(waited) == 2, "the pause")
-            first.cancel()
-            await asyncio.wait([first])
-            [recorded] = await one.perform(queued(seq=2))
-        assert isinstance(recorded, WebhookDelivered)
-        _, first_pause, second_pause = waited
-        assert 50 < second_pause <= first_pause <= 60, "no longer than an alert is of use"
-
-
-def test_a_receiver_that_asks_for_years_is_left_alone_for_as_long_as_an_alert_is_of_use() -> None:
-    waited: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waited.append(seconds)
-
-    @over(fails(503, Retry_After="9" * 400), TAKES)
-    async def _(endpoint: Endpoint) -> None:
-        settings = msgspec.structs.replace(receivers("ops"), patience_ms=60_000)
-        async with delivering(settings, {"ops": url_of(endpoint)}, sleep=sleep) as one:
-            await one.perform(queued())
-        assert 50 < max(waited) <= 60
+        settings = msgspec.structs.replace(receivers("ops"), patience_ms=patience_s * 1000)
+        async with delivering(settings, {"ops": url_of(endpoint)}, sleep=at_once) as one:
+            await one.perform(queued(age_ms=30_000))
+            assert one.pauses == [heeded], "however old the alert is: others wait behind it"
 
 
 def test_what_a_receiver_asks_for_with_a_status_that_is_no_reason_to_wait_is_not_heeded() -> None:
-    waited: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waited.append(seconds)
-
-    @over(fails(404, Retry_After="70"), TAKES)
+    @over(fails(404, Retry_After="70"))
     async def _(endpoint: Endpoint) -> None:
-        async with delivering(receivers("ops"), {"ops": url_of(endpoint)}, sleep=sleep) as one:
-            await one.perform(queued(seq=1))
-            await one.perform(queued(seq=2))
-        assert len(endpoint.asked) == 2
-        assert waited == []
+        async with delivering(receivers("ops"), {"ops": url_of(endpoint)}) as one:
+            [failed] = await one.perform(queued())
+            assert isinstance(failed, WebhookFailed)
+            assert one.pauses == []
 
 
-def test_no_receiver_is_left_alone_for_more_than_an_hour() -> None:
-    waited: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waited.append(seconds)
-
-    @over(fails(503, Retry_After="86400"), TAKES)
+def test_pauses_grow_up_to_a_bound_and_no_further_than_an_alert_is_of_use() -> None:
+    @over(*[fails(503)] * 20, TAKES)
     async def _(endpoint: Endpoint) -> None:
-        settings = msgspec.structs.replace(receivers("ops"), patience_ms=WebhookSettings().patience_ms)
-        async with delivering(settings, {"ops": url_of(endpoint)}, sleep=sleep) as one:
+        settings = msgspec.structs.replace(receivers("ops"), backoff_first_ms=1_000, backoff_most_ms=8_000)
+        brief = msgspec.structs.replace(settings, patience_ms=5_000)
+        async with delivering(settings, {"ops": url_of(endpoint)}, sleep=at_once) as one:
             await one.perform(queued())
-        assert 3_590 < max(waited) <= 3_600
+        bounds = [min(2.0**made, 8.0) for made in range(20)]
+        assert all(pause <= bound for pause, bound in zip(one.pauses, bounds, strict=True))
+        assert max(one.pauses) > 1.0
+        endpoint.replies = [*[fails(503)] * 10, TAKES]
+        async with delivering(brief, {"ops": url_of(endpoint)}, sleep=at_once) as one:
+            await one.perform(queued())
+        assert max(one.pauses) <= 5
 
 
-def test_a_turn_lasts_until_its_delivery_is_recorded() -> None:
-    @over(TAKES)
-    async def _(endpoint: Endpoint) -> None:
-        async with delivering(receivers("ops", "chat"), dict.fromkeys(("ops", "chat"), url_of(endpoint))) as one:
-            first = queued(seq=1)
-            await one.answer(first)
-            second = asyncio.create_task(one.perform(queued(seq=2)))
-            [other] = await one.perform(queued("chat", seq=3))
-            assert isinstance(other, WebhookDelivered)
-            assert not second.done()
-            assert [asked.headers["idempotency-key"] for asked in endpoint.asked] == ["id-1", "id-3"]
-            one.over.ended(first)
-            await second
-            assert [asked.headers["idempotency-key"] for asked in endpoint.asked] == ["id-1", "id-3", "id-2"]
-
-
-def test_the_oldest_alert_goes_next_in_whichever_order_they_come() -> None:
-    @over(TAKES)
-    async def _(endpoint: Endpoint) -> None:
-        async with delivering(receivers("ops"), {"ops": url_of(endpoint)}) as one:
-            one.over.on_start(0.1)
-            ages = {1: 0, 2: 9_000, 3: 4_000}
-            await asyncio.gather(*(one.perform(queued(seq=seq, age_ms=age)) for seq, age in ages.items()))
-        assert [asked.headers["idempotency-key"] for asked in endpoint.asked] == ["id-2", "id-3", "id-1"]
-
-
-def test_nobody_is_told_that_an_alert_fires_who_was_told_that_it_is_over() -> None:
-    @over(TAKES)
-    async def _(endpoint: Endpoint) -> None:
-        async with delivering(receivers("ops", "chat"), dict.fromkeys(("ops", "chat"), url_of(endpoint))) as one:
-            await one.perform(queued(seq=2, status="resolved", age_ms=1_000))
-            [late] = await one.perform(queued(seq=1, age_ms=2_000))
-            [elsewhere] = await one.perform(queued("chat", seq=1, age_ms=2_000))
-            [other] = await one.perform(queued(seq=3, age_ms=2_000, alert="another"))
-            [anew] = await one.perform(queued(seq=4))
-        assert isinstance(late, WebhookFailed)
-        assert (late.reason, late.attempts, late.request) == ("alert_superseded", 0, "id-1")
-        assert [type(each) for each in (elsewhere, other, anew)] == [WebhookDelivered] * 3
-
-
-def test_a_delivery_waits_but_for_the_time_from_a_call_to_its_record() -> None:
-    async def sleep(seconds: float) -> None:
-        pausing.set()
-        await asyncio.sleep(0)
-        await go_on.wait()
-
-    pausing, go_on = asyncio.Event(), asyncio.Event()
-
-    @over(fails(503), HANGS)
-    async def _(endpoint: Endpoint) -> None:
-        async with delivering(receivers("ops"), {"ops": url_of(endpoint)}, sleep=sleep) as one:
-            first, second = queued(seq=1), queued(seq=2)
-            trying = [asyncio.create_task(one.answer(each)) for each in (first, second)]
-            await pausing.wait()
-            assert one.over.waits(first), "between two calls"
-            go_on.set()
-            await until(lambda: len(endpoint.asked) == 2, "the second call")
-            assert not one.over.waits(first)
-            endpoint.replies = [TAKES]
-            endpoint.drop_all()
-            [delivered] = await trying[0]
-            assert isinstance(delivered, WebhookDelivered)
-            assert not one.over.waits(first), "it is to be recorded"
-            one.over.ended(first)
-            await trying[1]
-
-
-def test_a_queued_alert_is_tried_until_the_receiver_is_back_and_others_go_after_it() -> None:
-    @over(*[fails(503)] * 4, TAKES)
-    async def _(endpoint: Endpoint) -> None:
-        async with delivering(receivers("ops"), {"ops": url_of(endpoint)}) as one:
-            recorded = await asyncio.gather(*(one.perform(queued(seq=seq)) for seq in (1, 2, 3)))
-        assert [type(event) for [event] in recorded] == [WebhookDelivered] * 3
-        keys = [asked.headers["idempotency-key"] for asked in endpoint.asked]
-        assert keys == [*["id-1"] * 5, "id-2", "id-3"]
-
-
-def test_an_alert_that_has_become_too_old_is_a_dead_letter() -> None:
+def test_an_alert_that_has_become_too_old_is_a_dead_letter_that_tells_what_its_calls_came_to() -> None:
     @over(fails(503))
     async def _(endpoint: Endpoint) -> None:
-        settings = msgspec.structs.replace(receivers("ops"), patience_ms=1_000)
-        async with delivering(settings, {"ops": url_of(endpoint)}, sleep=forever) as one:
+        settings = msgspec.structs.replace(receivers("ops"), patience_ms=300)
+        async with delivering(settings, {"ops": url_of(endpoint)}) as one:
             [recorded] = await one.perform(queued())
         assert isinstance(recorded, WebhookFailed)
         assert (recorded.reason, recorded.receiver, recorded.request) == ("receiver_unreachable", "ops", "id-9")
-        assert (recorded.error, recorded.attempts, len(endpoint.asked)) == ("HTTP 503", 1, 1)
-
-
-def test_an_alert_that_waited_in_vain_for_its_turn_says_so() -> None:
-    @over(HANGS)
-    async def _(endpoint: Endpoint) -> None:
-        settings = msgspec.structs.replace(receivers("ops"), patience_ms=60_000)
-        async with delivering(settings, {"ops": url_of(endpoint)}) as one:
-            holding = asyncio.create_task(one.perform(queued()))
-            await until(lambda: bool(endpoint.asked), "a call that holds the line")
-            [recorded] = await one.perform(queued(age_ms=59_900))
-            holding.cancel()
-            await asyncio.wait([holding])
-        assert isinstance(recorded, WebhookFailed)
-        assert (recorded.reason, recorded.error, recorded.attempts) == ("receiver_overdue", "", 0)
+        assert (recorded.error, recorded.attempts) == ("HTTP 503", len(endpoint.asked))
 
 
 def test_an_alert_that_is_too_old_when_its_turn_comes_is_not_called_for() -> None:
@@ -319,30 +204,25 @@ def test_an_alert_that_is_too_old_when_its_turn_comes_is_not_called_for() -> Non
         assert (recorded.reason, recorded.attempts, endpoint.asked) == ("receiver_overdue", 0, [])
 
 
-def test_where_too_many_wait_for_a_receiver_that_is_down_the_oldest_of_them_are_dead_letters(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(line_module, "DOWN_S", 0.0)
-
-    @over(HANGS, fails(503), HANGS, TAKES)
+def test_an_alert_that_has_waited_for_long_gives_way_where_too_many_wait_behind_it() -> None:
+    @over(TAKES)
     async def _(endpoint: Endpoint) -> None:
         settings = msgspec.structs.replace(receivers("ops"), backlog=2)
         async with delivering(settings, {"ops": url_of(endpoint)}) as one:
-            trying = [asyncio.create_task(one.perform(queued(seq=seq))) for seq in range(4)]
-            await until(lambda: len(endpoint.asked) == 1, "a call that holds the line")
-            assert not any(each.done() for each in trying), "it may be well"
-            endpoint.drop_all()
-            [first] = await trying[1]
-            await until(lambda: len(endpoint.asked) == 3, "another call that holds the line")
-            trying.append(asyncio.create_task(one.perform(queued(seq=4))))
-            [second] = await trying[2]
-            endpoint.drop_all()
-            others = [await trying[place] for place in (0, 3, 4)]
-        for failed, request in ((first, "id-1"), (second, "id-2")):
-            assert isinstance(failed, WebhookFailed)
-            assert (failed.reason, failed.request) == ("receiver_overrun", request)
-        assert [type(event) for [event] in others] == [WebhookDelivered] * 3
-        assert [asked.headers["idempotency-key"] for asked in endpoint.asked[3:]] == ["id-0", "id-3", "id-4"]
+            for waited_ms, behind, gives_way in ((20_000, 2, True), (20_000, 1, False), (0, 2, False)):
+                [recorded] = await one.perform(queued(waited_ms=waited_ms), behind=behind)
+                assert isinstance(recorded, WebhookFailed) is gives_way
+                assert not isinstance(recorded, WebhookFailed) or recorded.reason == "receiver_overrun"
+        assert len(endpoint.asked) == 2
+
+
+@given(st.sets(st.text("abcdef", min_size=1, max_size=4), max_size=20))
+def test_each_receiver_has_a_line_of_its_own_while_there_are_enough(names: set[str]) -> None:
+    found = lines(names)
+    assert found.keys() == names
+    assert len({*found.values()}) == min(len(names), len(LINES))
+    assert {str(line) for line in found.values()} <= {*LINES}
+    assert lines(sorted(names, reverse=True)) == found
 
 
 def test_a_receiver_that_is_no_longer_configured_gets_nothing() -> None:

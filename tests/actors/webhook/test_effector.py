@@ -12,13 +12,12 @@ from actors.runtime.clock import SystemClock
 from actors.runtime.effectors.shell import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
 from actors.webhook import EFFECTOR
-from actors.webhook import queue as line_module
 from actors.webhook.receivers import BadReceiver
 from actors.webhook.settings import Receiver, WebhookSettings
 from events.jetstream import JetStreamLog
 from events.log import Append
 from schemas.entry import Severity
-from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed
+from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
 from tests.actors.llm.scripted import HANGS, fails, serving
 from tests.actors.on_broker import on_broker
 from tests.actors.runtime.waiting import until
@@ -95,7 +94,7 @@ def test_what_no_receiver_asks_for_is_not_read(broker: Broker) -> None:
                 await log.append([Append(quiet)])
                 await log.append([Append([stored(9, alert())])])
                 await ends(log, 1)
-        assert worker.counters.delivered == 2, "the alert, and its delivery to the one receiver"
+        assert worker.counters.stored == 2, "the alert's being shared out, and its delivery to the one receiver"
 
     on_broker(broker, body)
 
@@ -160,26 +159,39 @@ def test_what_a_stopping_worker_was_at_is_delivered_by_the_next(broker: Broker) 
 
 
 def test_a_receiver_that_is_down_keeps_no_alert_from_another_however_many_wait_for_it(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
+    broker: Broker,
 ) -> None:
-    monkeypatch.setattr(line_module, "DOWN_S", 0.0)
-
     async def body(log: JetStreamLog) -> None:
         async with serving(TAKES) as well, serving(fails(503)) as bad:
-            settings = msgspec.structs.replace(
-                receivers("well", "bad"), backlog=8, backoff_first_ms=60_000, backoff_most_ms=60_000
-            )
+            settings = msgspec.structs.replace(receivers("well", "bad"), backoff_first_ms=1_800_000)
             async with running(log, settings, {"URL_well": url_of(well), "URL_bad": url_of(bad)}):
-                for number in range(40):
-                    await log.append([Append([stored(number, alert(count=number + 1))])])
-                await until(lambda: len(well.asked) == 40, "a call for each at the one that is well")
-                found = await ends(log, 40 + 31)
-        took = [each for each in found if isinstance(each, WebhookDelivered)]
+                await log.append([Append([stored(number, alert(count=number + 1)) for number in range(40)])])
+                found = await ends(log, 40)
+        assert [each.count for each in found if isinstance(each, WebhookDelivered)] == list(range(1, 41))
+        assert {each.receiver for each in found} == {"well"}
+
+    on_broker(broker, body)
+
+
+def test_a_receiver_that_is_removed_leaves_dead_letters_and_a_new_one_begins_with_new_alerts(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        async with serving(fails(503)) as bad, serving(TAKES) as well:
+            await log.append([Append([stored(number, alert(count=number + 1)) for number in range(3)])])
+            async with running(log, receivers("ops"), {"URL_ops": url_of(bad)}):
+
+                async def shared_out() -> bool:
+                    return sum(isinstance(each, WebhookQueued) for each in await recorded(log)) == 3
+
+                await until(shared_out, "all to be shared out")
+            async with running(log, receivers("chat"), {"URL_chat": url_of(well)}, "v"):
+                await ends(log, 3)
+                await log.append([Append([stored(3, alert(count=4))])])
+                found = await ends(log, 4)
         failed = [each for each in found if isinstance(each, WebhookFailed)]
-        assert {each.receiver for each in took} == {"well"}
-        assert len({each.count for each in took}) == len(took) >= 39, "the last call's record may be on its way"
-        assert {(each.receiver, each.reason) for each in failed} == {("bad", "receiver_overrun")}
-        assert len(failed) <= 40 - 1 - 4, "its share waits still, behind the one that is tried"
+        assert [(each.receiver, each.count, each.reason) for each in failed] == [
+            ("ops", count, "receiver_unknown") for count in (1, 2, 3)
+        ]
+        assert [(each.receiver, each.count) for each in found if isinstance(each, WebhookDelivered)] == [("chat", 4)]
 
     on_broker(broker, body)
 

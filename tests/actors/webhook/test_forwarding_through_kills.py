@@ -1,5 +1,6 @@
 """kill -9 and stalls of workers that work off a backlog: what receivers are told, and what is recorded."""
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -9,16 +10,17 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from events.errors import LogError
 from events.jetstream import JetStreamLog
 from events.log import Append
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed
-from tests.actors.llm.scripted import HANGS, Endpoint, serving
+from tests.actors.llm.scripted import HANGS, Endpoint, fails, serving
 from tests.actors.on_broker import on_broker
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.actors.webhook.alerts import TAKES, alert
+from tests.actors.webhook.forwarder import ACK_WAIT
 from tests.actors.webhook.on_log import recorded, stored
 from tests.broker import Broker
-from tests.events.setting import collect
 
 ALERTS = 60
 KILLED_AFTER = (1, 20, 40)
@@ -36,8 +38,11 @@ def forwarder(broker: Broker, receivers: Mapping[str, Endpoint]) -> Iterator[sub
         process.wait(DEADLINE_S)
 
 
-async def judge(log: JetStreamLog, endpoints: Mapping[str, Endpoint], *, deaths: int) -> None:
-    """Wait until all is delivered; each was told in order, and twice at most as often as a worker was taken off."""
+async def judge(log: JetStreamLog, endpoints: Mapping[str, Endpoint], *, deaths: int, refused: int = 0) -> None:
+    """Wait until all is delivered; each was told in order, and twice at most as often as a worker was taken off.
+
+    ``refused`` calls at most came to nothing, and were made again.
+    """
 
     async def all_ended() -> bool:
         ended = [each for each in await recorded(log) if isinstance(each, WebhookDelivered | WebhookFailed)]
@@ -51,7 +56,7 @@ async def judge(log: JetStreamLog, endpoints: Mapping[str, Endpoint], *, deaths:
     count = {each.request: each.count for each in delivered}
     for endpoint in endpoints.values():
         told = [count[asked.headers["idempotency-key"]] for asked in endpoint.asked]
-        assert len(told) <= ALERTS + deaths
+        assert len(told) <= ALERTS + deaths + refused
         assert list(dict.fromkeys(told)) == list(range(1, ALERTS + 1)), "in order, each for its first time"
 
 
@@ -78,20 +83,67 @@ def test_where_one_worker_dies_or_stalls_another_goes_on_in_order(broker: Broker
     async def body(log: JetStreamLog) -> None:
         async with serving(HANGS) as endpoint:
             one = {"ops": endpoint}
-            with forwarder(broker, one) as first, forwarder(broker, one) as second:
+            with forwarder(broker, one) as busy:
                 await store_alerts(log)
                 await until(lambda: bool(endpoint.asked), "a call")
-                [busy] = [each for each in (first, second) if await is_the_one(log, each)]
-                os.kill(busy.pid, end)
-                endpoint.replies = [TAKES]
-                await until(lambda: len(endpoint.asked) > 5, "the other to go on")
-                os.kill(busy.pid, signal.SIGCONT)
-                await judge(log, one, deaths=2)
+                with forwarder(broker, one):
+                    os.kill(busy.pid, end)
+                    endpoint.replies = [TAKES]
+                    await until(lambda: len(endpoint.asked) > 5, "the other to go on")
+                    os.kill(busy.pid, signal.SIGCONT)
+                    await judge(log, one, deaths=1)
 
     on_broker(broker, body)
 
 
-async def is_the_one(log: JetStreamLog, worker: subprocess.Popen[bytes]) -> bool:
-    """Whether a worker is the one that shares alerts out."""
-    found = await collect(log, filters=("log.*.*.webhook.queued",))
-    return f"child-{worker.pid}/" in found[0].headers["ce-source"]
+@pytest.mark.faults
+def test_several_workers_keep_the_order_through_kills_stalls_and_a_broker_that_is_away(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        async with (
+            serving(TAKES) as well,
+            serving(*[fails(503)] * 6, TAKES) as bad,
+            serving(fails(429, Retry_After="8"), TAKES) as asks,
+            contextlib.AsyncExitStack() as stack,
+        ):
+            all_of_them = {"well": well, "bad": bad, "asks": asks}
+            workers = [stack.enter_context(forwarder(broker, all_of_them)) for _ in range(4)]
+
+            async def store_more(numbers: range) -> None:
+                await log.append([Append([stored(number, alert(count=number + 1)) for number in numbers])])
+                await until(lambda: len(well.asked) > numbers.start, "a call for what is new")
+
+            await store_more(range(10))
+            workers[0].kill()
+            await store_more(range(10, 20))
+            await stalled(workers[1].pid, 3 * ACK_WAIT)
+            await store_more(range(20, 30))
+            await stalled(broker.pid, 3 * ACK_WAIT)
+            await store_more(range(30, 40))
+            broker.kill()
+            broker.start()
+            await until(lambda: answers(log), "the broker to be back")
+            workers[2].kill()
+            stack.enter_context(forwarder(broker, all_of_them))
+            await store_more(range(40, ALERTS))
+            # Each kill, each stall and each end of the broker may have each receiver told one twice.
+            await judge(log, all_of_them, deaths=5, refused=6)
+            assert len(asks.asked) >= ALERTS + 1
+
+    on_broker(broker, body)
+
+
+async def answers(log: JetStreamLog) -> bool:
+    try:
+        await log.info()
+    except LogError:
+        return False
+    return True
+
+
+async def stalled(pid: int, seconds: float) -> None:
+    """Have a process stand still for so long, and go on."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        os.kill(pid, signal.SIGCONT)

@@ -123,8 +123,8 @@ def test_a_durable_consumer_delivers_all_that_can_be_read_and_goes_on(made_befor
 @asynccontextmanager
 async def _pulled(log: JetStreamLog) -> AsyncIterator[set[int]]:
     """Pull from a durable consumer; give the sequences that it delivers."""
-    began, found = asyncio.Event(), set[int]()
-    pull = DurablePull(log.connection, log.stream, "nx-test", SEVERAL, began=began)
+    found = set[int]()
+    pull = DurablePull(log.connection, log.stream, "nx-test", SEVERAL)
     losses = await log.losses()
     pull.lost_at(losses.last_seq, losses.gap_ends)
 
@@ -136,7 +136,7 @@ async def _pulled(log: JetStreamLog) -> AsyncIterator[set[int]]:
 
     tasks = [asyncio.create_task(pull.run()), asyncio.create_task(take())]
     try:
-        await began.wait()
+        await pull.began.wait()
         yield found
     finally:
         for task in tasks:
