@@ -110,7 +110,8 @@ async def _serve(
     log = await configured_log(connection, job.config.log)
     judgements = Judgements(settings.loops)
     membership = KeyValueMembership(connection)
-    stages = Stages(membership, log.partitions, needed_by(job.config))
+    needed = needed_by(job.config)
+    stages = Stages(membership, log.partitions, needed)
 
     async def hosted() -> frozenset[str]:
         return hosted_by(tuple((await membership.members()).values()))
@@ -147,7 +148,7 @@ async def _serve(
                 local=local,
                 limits=limits,
                 operations=operations,
-                records=BrokerRecords(connection, log, stop),
+                records=BrokerRecords(connection, log, stop, membership, needed),
                 operator_keys=job.operator_keys,
                 agent_per=settings.agent_per,
             )

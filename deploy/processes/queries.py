@@ -1,14 +1,14 @@
 """Questions about what is recorded, as NATS micro services: they read a state and never change it.
 
 ``forged_id.query.ledger.exchange`` tells how an exchange ended, for a caller that missed its copy of the answer,
-``forged_id.query.ledger.exchanges`` lists exchanges, ``forged_id.query.ledger.health`` tells whether the ledger can be
-written.
+``forged_id.query.ledger.exchanges`` lists exchanges, ``forged_id.query.ledger.overview`` tells how the set was at a
+point of the log, ``forged_id.query.ledger.health`` tells whether the ledger can be written.
 ``forged_id.query.<actor>.partitions`` tells what a worker does with each partition of an actor it hosts. Both are found
 by ``$SRV.PING``, ``$SRV.INFO`` and ``$SRV.STATS``, as any NATS micro service.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -19,19 +19,22 @@ from nats.micro.request import Request
 from nats.micro.service import Service
 
 from actors.ledger import LedgerProjector
+from actors.monitor.settings import HEALTHY, Range
 from actors.runtime.worker import Worker
 from deploy.health.readiness import LEDGER_QUERY, LedgerHealth, writing_fault
 from deploy.processes.inbox import is_inbox
 from events.errors import LogError
 from events.jetstream import Connection
-from events.ledger import Wanted, exchange_result, list_exchanges
+from events.ledger import Point, Wanted, exchange_result, list_exchanges, look_over
 from events.loggers import get_logger
 from events.sealing.sealing import Sealing
 from schemas.event import ROOT
 from schemas.intake.strict import BadInput, read
+from schemas.vocabulary.router import Mode
 
 EXCHANGE_QUERY = f"{ROOT}.query.ledger.exchange"
 EXCHANGES_QUERY = f"{ROOT}.query.ledger.exchanges"
+OVERVIEW_QUERY = f"{ROOT}.query.ledger.overview"
 
 
 class ExchangeQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,6 +63,7 @@ async def serving(
     worker: Worker | None,
     sealing: Sealing | None = None,
     projector: LedgerProjector | None = None,
+    healthy: Mapping[Mode, Range] = HEALTHY,
 ) -> AsyncIterator[None]:
     """Serve the queries of a process for the length of the block.
 
@@ -69,6 +73,7 @@ async def serving(
         worker: What runs its actors, if any.
         sealing: Opens people's words in the ledger.
         projector: What writes the ledger.
+        healthy: Mode -> which shares of it the monitor takes for healthy.
     """
     async with AsyncExitStack() as stack:
         if ledger is not None:
@@ -76,6 +81,8 @@ async def serving(
             stack.push_async_callback(service.stop)
             await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=_Exchange(ledger, sealing))
             await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=_Exchanges(ledger))
+            overview = _Overview(ledger, {mode: (each.low, each.high) for mode, each in healthy.items()})
+            await service.add_endpoint(name="overview", subject=OVERVIEW_QUERY, handler=overview)
             if projector is not None:
                 handler = _LedgerHealth(ledger, projector)
                 await service.add_endpoint(name="health", subject=LEDGER_QUERY, handler=handler)
@@ -133,6 +140,25 @@ class _Exchanges:
             await request.respond_error("503", f"the ledger cannot be read now: {wrong}")
         else:
             await request.respond(msgspec.json.encode(page))
+
+
+class _Overview:
+    def __init__(self, ledger: Path, healthy: Mapping[str, tuple[float, float]]) -> None:
+        self._ledger = ledger
+        self._healthy = healthy
+
+    async def __call__(self, request: Request) -> None:
+        if not _answerable(request):
+            return
+        try:
+            point = read(request.data.strip() or b"{}", Point, "the question")
+            seen = await asyncio.to_thread(look_over, self._ledger, point.at, self._healthy)
+        except BadInput as wrong:
+            await request.respond_error("400", f'ask with {{"at": <sequence>}}, 0 for now: {wrong}')
+        except LogError as wrong:
+            await request.respond_error("503", f"the ledger cannot be read now: {wrong}")
+        else:
+            await request.respond(msgspec.json.encode(seen))
 
 
 _logger = get_logger("neuraxis.ledger")

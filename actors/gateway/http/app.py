@@ -12,6 +12,7 @@ from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 from actors.gateway.agents import AgentPer
 from actors.gateway.http import failures, front, health, operating
 from actors.gateway.http.access import AccessMiddleware, Limits
+from actors.gateway.http.dashboard import endpoints as dashboard
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.loops import endpoints as loops
 from actors.gateway.http.loops import ticks
@@ -34,6 +35,7 @@ ENDPOINTS = (
     health.healthz,
     health.readyz,
     front.show_front,
+    *dashboard.ENDPOINTS,
 )
 
 
@@ -82,4 +84,6 @@ def application(
         logging_config=None,
         debug=False,
     )
-    return AccessMiddleware(app, keys, local=local, limits=limits, operators=operators.keys)
+    return AccessMiddleware(
+        app, keys, local=local, limits=limits, operators=operators.keys, public=dashboard.public_paths()
+    )

@@ -1,4 +1,4 @@
-"""What is recorded, over HTTP: lists of exchanges, how one ended and why, and events as they come.
+"""What is recorded, over HTTP: lists of exchanges, how one ended and why, events as they come, and all at a glance.
 
 It holds people's words and everybody's decisions, so it takes an operator's key where there are keys
 (:func:`operators_only`). Whoever makes the application gives the reading itself (:class:`Records`).
@@ -18,6 +18,7 @@ from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.operating import operators_only
 from actors.gateway.http.reading import QUERY
+from actors.gateway.http.records.seen import Seen
 from events.ledger import ExchangeResult, Page, Wanted
 from events.ledger.listing import MOST
 from schemas.event import ROOT
@@ -48,6 +49,10 @@ class Records(Protocol):
 
     async def why(self, exchange: str) -> bytes:
         """Return why an exchange ended so, as ``neuraxis why --json`` does."""
+        ...
+
+    async def overview(self, at: int) -> Seen:
+        """Return how the set was at a sequence of the log; 0: how it is now."""
         ...
 
     async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncIterator[Happened | None]:
@@ -125,6 +130,13 @@ async def show_why(exchange: FromPath[str], request: Request[Any, Any, State]) -
     return Response(await records.why(exchange), media_type=MediaType.JSON)
 
 
+@get("/api/overview", guards=_ONLY, responses=_RESPONSES, opt={QUERY: ("at",)})
+async def show_overview(request: Request[Any, Any, State], at: At = 0) -> Seen:
+    """Return how the set was: what the latest exchanges came to, modes, latencies, alerts, breakers and changes."""
+    records: Records = request.app.state.records
+    return await records.overview(at)
+
+
 @get("/api/events", guards=_ONLY, responses=_RESPONSES, opt={QUERY: ("topic", "after", "words")})
 async def follow_events(
     request: Request[Any, Any, State],
@@ -169,4 +181,4 @@ def _filter_of(topic: str) -> str:
     return topic_filter(subject)
 
 
-ENDPOINTS = (list_exchanges, show_exchange, show_why, follow_events)
+ENDPOINTS = (list_exchanges, show_exchange, show_why, show_overview, follow_events)
