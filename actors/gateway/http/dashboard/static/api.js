@@ -37,7 +37,7 @@ async function opened(path, { headers = {}, signal } = {}) {
     });
   } catch (wrong) {
     if (signal?.aborted && signal.reason?.name !== "TimeoutError") throw wrong;
-    throw new Away("the gateway does not answer");
+    throw new Away("The gateway does not answer");
   }
   if (answer.ok) return answer;
   const told = await answer.json().then((body) => String(body.message), () => answer.statusText);
@@ -54,7 +54,7 @@ export async function ask(path, parameters = {}, signal = undefined) {
     return await answer.json();
   } catch (wrong) {
     if (signal?.aborted) throw wrong;
-    throw new Away("the gateway's answer ended in the middle");
+    throw new Away("The gateway's answer ended in the middle");
   }
 }
 
@@ -115,10 +115,11 @@ export async function follow(topic, { heard, changed, signal }) {
       } finally {
         clearTimeout(quiet.timer);
       }
-      throw new Away("the stream of events ended");
+      throw new Away("The stream of events broke off");
     } catch (wrong) {
       if (signal.aborted) return;
-      changed(false, wrong);
+      // A connection that breaks in the middle of a reading is the browser's own error.
+      changed(false, wrong instanceof Locked || wrong instanceof Refused ? wrong : new Away("The stream of events broke off"));
       if (wrong instanceof Locked) return;
     }
     const wait = WAITS_MS[Math.min(failures, WAITS_MS.length - 1)];

@@ -54,13 +54,14 @@ async function take() {
     ]);
     if (cut.signal.aborted) return;
     requestAnimationFrame(() => show(page, seen, point));
-    connected();
+    loaded = true;
+    works("looks");
     looking = null;
     if (!point) look(page.head < state.rung ? RUNG_MS : LOOK_MS);
   } catch (wrong) {
     if (cut.signal.aborted) return;
     looking = null;
-    failed(wrong);
+    failed("looks", wrong);
     if (!(wrong instanceof Locked)) look(AGAIN_MS);
   }
 }
@@ -166,7 +167,7 @@ async function tell(exchange) {
     state.toldAt = state.point;
   } catch (wrong) {
     if (state.opened !== exchange) return;
-    if (wrong instanceof Away || wrong instanceof Locked) failed(wrong);
+    if (wrong instanceof Away || wrong instanceof Locked) failed("looks", wrong);
     made = element("p", { class: "bad" }, `It cannot be shown: ${wrong.message}`);
   }
   replace(at("decision-told"), made);
@@ -198,30 +199,38 @@ document.addEventListener("keydown", (press) => {
 
 // The connection, and the key.
 
-let link = { there: null, wrong: "" };
+// What is wrong with the looks and with the stream of events, each until it works again.
+const trouble = { looks: null, events: null };
+let loaded = false;
 
-function connected() {
-  link = { there: true, wrong: "" };
+function works(what) {
+  trouble[what] = null;
   say();
 }
 
-function failed(wrong) {
+function failed(what, wrong) {
   if (wrong instanceof Locked) return lock(wrong);
-  link = { there: !(wrong instanceof Away), wrong: wrong.message };
+  trouble[what] = wrong;
   say();
 }
 
 function say() {
-  const away = link.there === false;
-  const [kind, text] = link.there === null ? ["loading", "Loading"] : away ? ["away", "Disconnected"] :
-    link.wrong ? ["wrong", "Trouble"] : state.point ? ["past", "Past"] : ["live", "Live"];
+  const wrong = trouble.looks ?? trouble.events;
+  const [kind, text] = wrong instanceof Away ? ["away", "Disconnected"] : wrong ? ["wrong", "Trouble"] :
+    !loaded ? ["loading", "Loading"] : state.point ? ["past", "Past"] : ["live", "Live"];
   if (at("connection").dataset.state !== kind) {
     at("connection").dataset.state = kind;
     at("connection").textContent = text;
   }
-  const told = away ? `No connection: ${link.wrong}. What is shown may be old; this page tries again by itself.` : link.wrong;
+  const then = trouble.looks ? "What is shown may be old; this page tries again by itself." :
+    `Events do not come; this page looks every ${LOOK_MS / 1000} seconds.`;
+  const told = wrong ? `${sentence(wrong.message)} ${then}` : "";
   at("trouble").hidden = !told;
   if (at("trouble").textContent !== told) at("trouble").textContent = told;
+}
+
+function sentence(text) {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;
 }
 
 function lock(wrong) {
@@ -231,12 +240,14 @@ function lock(wrong) {
   looking = null;
   clearTimeout(waiting);
   due = Infinity;
+  state.opened = "";
+  at("decision").hidden = true;
   at("page").hidden = at("time").hidden = true;
   at("forget-key").hidden = true;
   at("trouble").hidden = true;
   at("connection").dataset.state = "locked";
   at("connection").textContent = "Locked";
-  at("key-reason").textContent = key.get() ? `That key does not open it: ${wrong.message}` : `${wrong.message}.`;
+  at("key-reason").textContent = key.get() ? `That key does not open it: ${sentence(wrong.message)}` : sentence(wrong.message);
   key.forget();
   at("key").hidden = false;
   at("key-field").focus();
@@ -257,7 +268,8 @@ function start() {
   at("key").hidden = true;
   at("page").hidden = at("time").hidden = false;
   at("forget-key").hidden = !key.get();
-  link = { there: null, wrong: "" };
+  loaded = false;
+  trouble.looks = trouble.events = null;
   say();
   following?.abort();
   following = new AbortController();
@@ -267,7 +279,11 @@ function start() {
       state.rung = Math.max(state.rung, Number(event.id) || 0);
       if (!state.point) look(RUNG_MS);
     },
-    changed: (there, wrong) => (there ? look() : failed(wrong)),
+    changed: (there, wrong) => {
+      if (!there) return failed("events", wrong);
+      works("events");
+      look();
+    },
   });
   lookNow();
 }
