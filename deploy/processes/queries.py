@@ -8,10 +8,12 @@ by ``$SRV.PING``, ``$SRV.INFO`` and ``$SRV.STATS``, as any NATS micro service.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 from nats.micro import add_service
@@ -35,6 +37,7 @@ from schemas.vocabulary.router import Mode
 EXCHANGE_QUERY = f"{ROOT}.query.ledger.exchange"
 EXCHANGES_QUERY = f"{ROOT}.query.ledger.exchanges"
 OVERVIEW_QUERY = f"{ROOT}.query.ledger.overview"
+Q = TypeVar("Q", bound=msgspec.Struct)
 
 
 class ExchangeQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,8 +83,10 @@ async def serving(
             service = await _service(connection, "ledger", "How an exchange ended, from the ledger.")
             stack.push_async_callback(service.stop)
             await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=_Exchange(ledger, sealing))
-            await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=_Exchanges(ledger))
-            overview = _Overview(ledger, {mode: (each.low, each.high) for mode, each in healthy.items()})
+            listing = _Look(Wanted, '{"limit": 50} and what they are to be', partial(list_exchanges, ledger))
+            await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=listing)
+            ranges: Mapping[str, tuple[float, float]] = {mode: (each.low, each.high) for mode, each in healthy.items()}
+            overview = _Look(Point, '{"at": <sequence>}, 0 for now', lambda point: look_over(ledger, point.at, ranges))
             await service.add_endpoint(name="overview", subject=OVERVIEW_QUERY, handler=overview)
             if projector is not None:
                 handler = _LedgerHealth(ledger, projector)
@@ -124,41 +129,26 @@ class _Exchange:
                 await request.respond(msgspec.json.encode(found))
 
 
-class _Exchanges:
-    def __init__(self, ledger: Path) -> None:
-        self._ledger = ledger
+class _Look(Generic[Q]):
+    """Answers a question of one kind from the ledger; ``how`` says how it is asked."""
+
+    def __init__(self, kind: type[Q], how: str, look: Callable[[Q], msgspec.Struct]) -> None:
+        self._kind = kind
+        self._how = how
+        self._look = look
 
     async def __call__(self, request: Request) -> None:
         if not _answerable(request):
             return
         try:
-            wanted = read(request.data.strip() or b"{}", Wanted, "the question")
-            page = await asyncio.to_thread(list_exchanges, self._ledger, wanted)
+            question = read(request.data.strip() or b"{}", self._kind, "the question")
+            found = await asyncio.to_thread(self._look, question)
         except BadInput as wrong:
-            await request.respond_error("400", f'ask with {{"limit": 50}} and what they are to be: {wrong}')
+            await request.respond_error("400", f"ask with {self._how}: {wrong}")
         except LogError as wrong:
             await request.respond_error("503", f"the ledger cannot be read now: {wrong}")
         else:
-            await request.respond(msgspec.json.encode(page))
-
-
-class _Overview:
-    def __init__(self, ledger: Path, healthy: Mapping[str, tuple[float, float]]) -> None:
-        self._ledger = ledger
-        self._healthy = healthy
-
-    async def __call__(self, request: Request) -> None:
-        if not _answerable(request):
-            return
-        try:
-            point = read(request.data.strip() or b"{}", Point, "the question")
-            seen = await asyncio.to_thread(look_over, self._ledger, point.at, self._healthy)
-        except BadInput as wrong:
-            await request.respond_error("400", f'ask with {{"at": <sequence>}}, 0 for now: {wrong}')
-        except LogError as wrong:
-            await request.respond_error("503", f"the ledger cannot be read now: {wrong}")
-        else:
-            await request.respond(msgspec.json.encode(seen))
+            await request.respond(msgspec.json.encode(found))
 
 
 _logger = get_logger("neuraxis.ledger")

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from events.ledger.failures import explained
+from events.ledger.listing import Place
 from events.ledger.read_models import timestamp
 from events.ledger.reader import END
 from events.ledger.rows import from_text
@@ -33,7 +34,7 @@ CHANGES = 10
 class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The point that is asked about: ``at`` is a sequence of the log, 0 its end."""
 
-    at: Annotated[int, msgspec.Meta(ge=0)] = 0
+    at: Place = 0
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):

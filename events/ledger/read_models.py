@@ -30,24 +30,14 @@ from events.ledger.rows import (
     to_row,
 )
 from events.ledger.tables import INDEXES, TABLES, VIEWS, make
-from schemas.catalogue import ALERTS, decode_event
+from schemas.catalogue import ALERTS, CATALOGUE, decode_event
 from schemas.envelope import LATENCY
 from schemas.errors import VocabularyError
 from schemas.event import Event, topic_of
 from schemas.identity import content_hash
 from schemas.vocabulary.act import ActFinished, ActIterated
 from schemas.vocabulary.alerts import Alert
-from schemas.vocabulary.breaker import (
-    BreakerAttemptFailed,
-    BreakerCalmed,
-    BreakerRecovered,
-    BreakerRecoveryStarted,
-    BreakerReset,
-    BreakerTerminated,
-    BreakerTripped,
-    BreakerWarned,
-    BreakerWithheld,
-)
+from schemas.vocabulary.breaker import BreakerCleared
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflection import ReflectionConcluded
 from schemas.vocabulary.regulator import Adjusted, Confirmed, Reverted
@@ -187,10 +177,9 @@ def _alert(row: Row, _headers: Mapping[str, str]) -> Parameters:
 
 
 def _breaker_change(row: Row, _headers: Mapping[str, str]) -> Parameters:
-    event = _event(row)
-    assert isinstance(event, _OF_A_BREAKER)
     # Of an operator's order what it came to alone: who gave it, and why, are words.
-    return _change(row, "breaker", event.standing.state, event.standing)
+    standing = msgspec.structs.asdict(_event(row))["standing"]
+    return _change(row, "breaker", standing.state, standing)
 
 
 def _regulator_change(row: Row, _headers: Mapping[str, str]) -> Parameters:
@@ -272,18 +261,14 @@ _ALERTS = Insert(
     """,
 )
 
-_OF_A_BREAKER = (
-    BreakerAttemptFailed,
-    BreakerCalmed,
-    BreakerRecovered,
-    BreakerRecoveryStarted,
-    BreakerReset,
-    BreakerTerminated,
-    BreakerTripped,
-    BreakerWarned,
-    BreakerWithheld,
+_OF_A_BREAKER = tuple(
+    entry.event
+    for entry in CATALOGUE.values()
+    if entry.owner == "breaker"
+    and "standing" in entry.event.__struct_fields__
+    and entry.event is not BreakerCleared  # nothing changed, and every input that is answered has one
 )
-"""The events that say where a session's breaker stands, but those of inputs that may be answered."""
+"""The events that say where a session's breaker stands."""
 
 _CHANGES = Insert("changes", ("seq", "owner", "topic", "agent", "session", "state", "figures", "created_at"))
 

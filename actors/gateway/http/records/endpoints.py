@@ -21,6 +21,7 @@ from actors.gateway.http.reading import QUERY
 from actors.gateway.http.records.seen import Seen
 from events.ledger import ExchangeResult, Page, Wanted
 from events.ledger.listing import MOST
+from events.ledger.reader import END
 from schemas.event import ROOT
 from schemas.subjects import topic_filter
 
@@ -75,13 +76,17 @@ _FILTERS = ("agent", "session", "stage", "action", "reason", "mode", "before", "
 
 Word = Annotated[str, QueryParameter(description="Only those with this; all where it is not given.")]
 Count = Annotated[int, QueryParameter(ge=1, le=MOST, description="How many, at most.")]
-Before = Annotated[int, QueryParameter(ge=0, description="Only those whose input stands before this sequence.")]
+Before = Annotated[int, QueryParameter(ge=0, le=END, description="Only those whose input stands before this sequence.")]
 At = Annotated[
     int,
-    QueryParameter(ge=0, description="As the log was at this sequence: what came behind it has not happened. 0: now."),
+    QueryParameter(
+        ge=0, le=END, description="As the log was at this sequence: what came behind it has not happened. 0: now."
+    ),
 ]
 Topic = Annotated[str, QueryParameter(description="Only this public subject; * and > are wildcards.")]
-After = Annotated[int | None, QueryParameter(ge=0, description="From behind this sequence on; else what is to come.")]
+After = Annotated[
+    int | None, QueryParameter(ge=0, le=END, description="From behind this sequence on; else what is to come.")
+]
 Words = Annotated[bool, QueryParameter(description="With people's words, which are hidden otherwise.")]
 LastEvent = Annotated[str, HeaderParameter(name=LAST_EVENT, description="What a browser sends when it comes back.")]
 

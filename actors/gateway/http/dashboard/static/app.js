@@ -18,7 +18,7 @@ const slider = at("slider");
 const sequence = at("sequence");
 const filters = at("filters");
 
-const state = { point: 0, head: 0, rung: 0, limit: PAGE, opened: "", told: null, toldAt: -1 };
+const state = { point: 0, head: 0, rung: 0, limit: PAGE, opened: "", told: null, toldAt: -1, asked: true };
 const exchanges = new Exchanges((exchange) => open(exchange));
 let following = null;
 let waiting = 0;
@@ -36,6 +36,7 @@ function look(afterMs = 0) {
 }
 
 function lookNow() {
+  state.asked = true;
   looking?.abort();
   looking = null;
   look();
@@ -75,7 +76,8 @@ function show(page, seen, point) {
   const { recorded } = seen;
   state.head = Math.max(recorded.head, state.head);
   const filtered = Object.values(wanted()).some(Boolean);
-  exchanges.show(page.exchanges, { filtered, past: point > 0 });
+  exchanges.show(page.exchanges, { filtered, past: point > 0, asked: state.asked });
+  state.asked = false;
   exchanges.mark(state.opened);
   at("more").hidden = !page.before || state.limit >= MOST;
   showOverview(seen, page.exchanges, narrow);

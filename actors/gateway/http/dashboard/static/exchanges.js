@@ -18,8 +18,8 @@ export class Exchanges {
     });
   }
 
-  /** Show a page of exchanges as it was at a point. */
-  show(exchanges, { filtered, past }) {
+  /** Show a page of exchanges as it was at a point; what a person has `asked` for is told of at once. */
+  show(exchanges, { filtered, past, asked }) {
     const left = new Set(this.#rows.keys());
     let next = this.#body.firstElementChild;
     for (const each of exchanges) {
@@ -34,7 +34,7 @@ export class Exchanges {
     }
     const none = filtered ? "No exchange is like that." : past ? "Nobody had asked anything by then." :
       "Nobody has asked anything yet. Try: neuraxis ask \"What is the capital of Peru?\"";
-    this.#say(exchanges.length ? `${counted(exchanges.length, "exchange")}, the latest first.` : none);
+    this.#say(exchanges.length ? `${counted(exchanges.length, "exchange")}, the latest first.` : none, asked);
   }
 
   /** Mark the row of the exchange whose decision is open; none where it is empty. */
@@ -48,14 +48,14 @@ export class Exchanges {
   }
 
   // A screen reader would read each change: it is told of the latest every few seconds.
-  #say(text) {
+  #say(text, atOnce) {
     clearTimeout(this.#saying);
     const wait = this.#said + 3_000 - performance.now();
     const say = () => {
       this.#said = performance.now();
       if (this.#told.textContent !== text) this.#told.textContent = text;
     };
-    if (wait > 0) this.#saying = setTimeout(say, wait);
+    if (wait > 0 && !atOnce) this.#saying = setTimeout(say, wait);
     else say();
   }
 

@@ -9,6 +9,7 @@ const tag = (kind, text) => element("span", { class: `tag ${kind}` }, text);
 
 /** Show how the set was. `narrow` is called with a session that a person picks. */
 export function showOverview({ recorded, now }, exchanges, narrow) {
+  replace(at("alerts-told"), [firing(recorded)]);
   replace(at("alerts"), alerts(recorded));
   replace(at("ends"), ends(recorded, exchanges));
   replace(at("modes"), modes(recorded));
@@ -26,10 +27,14 @@ function rest(shown, all, what) {
   return all > shown ? quiet(`${counted(all - shown, what)} more.`) : null;
 }
 
-function alerts({ alerts: firing, alerts_firing: all }) {
-  if (!firing.length) return quiet("None fires.");
+function firing({ alerts: shown, alerts_firing: all }) {
+  const critical = shown.filter((each) => each.severity === "critical").length;
+  return all ? `${counted(all, "alert")} ${all === 1 ? "fires" : "fire"}${critical ? `, ${critical} critical` : ""}.` : "None fires.";
+}
+
+function alerts({ alerts: shown, alerts_firing: all }) {
   return [
-    element("ul", { class: "plain" }, firing.map((each) =>
+    element("ul", { class: "plain" }, shown.map((each) =>
       element("li", { "data-severity": each.severity },
         tag(each.severity, each.severity), " ",
         element("strong", {}, each.event.replace(ROOT, "")), " ",
@@ -37,7 +42,7 @@ function alerts({ alerts: firing, alerts_firing: all }) {
           .filter(Boolean).join(", "),
         element("span", { class: "quiet" },
           ` since ${moment(each.since)}${each.count > 1 ? `, ${counted(each.count, "event")}` : ""}`)))),
-    rest(firing.length, all, "alert"),
+    rest(shown.length, all, "alert"),
   ];
 }
 
