@@ -32,7 +32,7 @@ export function replace(place, made) {
   if (key) [...place.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key)?.focus();
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
 /** Return a time of day, with the day where that is not today. */

@@ -3,6 +3,7 @@
 import { counted, drawn, duration, element, moment, percent, replace } from "./dom.js";
 
 const ROOT = "forged_id.";
+const FEW = 8;
 const at = (name) => document.getElementById(name);
 const quiet = (text) => element("p", { class: "quiet" }, text);
 const tag = (kind, text) => element("span", { class: `tag ${kind}` }, text);
@@ -23,8 +24,16 @@ export function showOverview({ recorded, now }, exchanges, narrow) {
   }
 }
 
-function rest(shown, all, what) {
-  return all > shown ? quiet(`${counted(all - shown, what)} more.`) : null;
+// The first ones as a list; the others can be unfolded, as far as the gateway names them.
+function listed(key, lines, all) {
+  const left = lines.length - FEW;
+  return [
+    element("ul", { class: "plain" }, lines.slice(0, FEW)),
+    left > 0 ? element("details", { "data-key": key },
+      element("summary", {}, `${all - FEW} more`),
+      element("ul", { class: "plain" }, lines.slice(FEW)),
+      all > lines.length ? quiet(`And ${all - lines.length} that are not named here.`) : null) : null,
+  ];
 }
 
 function firing({ alerts: shown, alerts_firing: all }) {
@@ -33,17 +42,14 @@ function firing({ alerts: shown, alerts_firing: all }) {
 }
 
 function alerts({ alerts: shown, alerts_firing: all }) {
-  return [
-    element("ul", { class: "plain" }, shown.map((each) =>
-      element("li", { "data-severity": each.severity },
-        tag(each.severity, each.severity), " ",
-        element("strong", {}, each.event.replace(ROOT, "")), " ",
-        [each.detail, each.session && `session ${each.session}`, each.agent && !each.session && `agent ${each.agent}`]
-          .filter(Boolean).join(", "),
-        element("span", { class: "quiet" },
-          ` since ${moment(each.since)}${each.count > 1 ? `, ${counted(each.count, "event")}` : ""}`)))),
-    rest(shown.length, all, "alert"),
-  ];
+  return listed("alerts", shown.map((each) =>
+    element("li", { "data-severity": each.severity },
+      tag(each.severity, each.severity), " ",
+      element("strong", {}, each.event.replace(ROOT, "")), " ",
+      [each.detail, each.session && `session ${each.session}`, each.agent && !each.session && `agent ${each.agent}`]
+        .filter(Boolean).join(", "),
+      element("span", { class: "quiet" },
+        ` since ${moment(each.since)}${each.count > 1 ? `, ${counted(each.count, "event")}` : ""}`))), all);
 }
 
 function ends(recorded, exchanges) {
@@ -100,16 +106,13 @@ function modes({ modes: shares, decisions }) {
 
 function breakers({ breakers: open, breakers_open: all }) {
   if (!open.length) return quiet("Every session's is closed.");
-  return [
-    element("ul", { class: "plain" }, open.map((each) =>
-      element("li", {},
-        tag(each.state === "TERMINATED" ? "critical" : "warning", each.state.toLowerCase()), " ",
-        element("button", { type: "button", class: "plain", "data-key": `session ${each.session}`,
-          "data-session": each.session, title: "Show its exchanges" }, each.session),
-        element("span", { class: "quiet" },
-          ` trust ${each.trust}, ${counted(each.violations, "violation")}, since ${moment(each.time)}`)))),
-    rest(open.length, all, "session"),
-  ];
+  return listed("breakers", open.map((each) =>
+    element("li", {},
+      tag(each.state === "TERMINATED" ? "critical" : "warning", each.state.toLowerCase()), " ",
+      element("button", { type: "button", class: "plain", "data-key": `session ${each.session}`,
+        "data-session": each.session, title: "Show its exchanges" }, each.session),
+      element("span", { class: "quiet" },
+        ` trust ${each.trust}, ${counted(each.violations, "violation")}, since ${moment(each.time)}`))), all);
 }
 
 function adjustments(changes) {

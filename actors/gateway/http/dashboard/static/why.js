@@ -23,7 +23,7 @@ export function explained(told, at) {
     element("p", { class: "sentence" }, over ? told.sentence : "Open at this point: it ended later."),
     element("dl", { class: "facts" },
       fact("Exchange", told.exchange), fact("Agent", told.agent), fact("Session", told.session),
-      over && told.total_ms ? fact("Took", duration(told.total_ms)) : null,
+      over && told.total_ms ? fact("Took in all", duration(told.total_ms)) : null,
       over && told.unreached.length ? fact("Never reached", told.unreached.join(", ")) : null,
       Object.entries(told.absent).map(([owner, why]) => fact(`${owner} was not asked`, why)),
       told.missing.length ? fact("Lost of the log", told.missing.map(([first, last]) => `${first} to ${last}`).join(", ")) : null,
