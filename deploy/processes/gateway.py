@@ -123,7 +123,8 @@ async def _serve(
     log = await configured_log(connection, job.config.log)
     judgements = Judgements(settings.loops)
     membership = KeyValueMembership(connection)
-    stages = Stages(membership, log.partitions, needed_by(job.config))
+    needed = needed_by(job.config)
+    stages = Stages(membership, log.partitions, needed)
 
     async def hosted() -> frozenset[str]:
         return hosted_by(tuple((await membership.members()).values()))
@@ -178,7 +179,7 @@ async def _serve(
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
-        records, metrics = BrokerRecords(connection, log, stop), Metrics()
+        records, metrics = BrokerRecords(connection, log, stop, membership, needed), Metrics()
         counting = around.create_task(metrics.follow(log.as_stored()), name="metrics")
         entrance.open(
             application(

@@ -12,11 +12,15 @@ import msgspec
 
 from actors.gateway.http.operating import NotFound
 from actors.gateway.http.records.endpoints import Happened
-from deploy.processes.queries import EXCHANGE_QUERY, EXCHANGES_QUERY
+from actors.gateway.http.records.seen import Now, Seen
+from actors.runtime.membership.attendance import readable
+from deploy.health.attending import stage_healths
+from deploy.health.serving import NEEDED
+from deploy.processes.queries import EXCHANGE_QUERY, EXCHANGES_QUERY, OVERVIEW_QUERY
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection, JetStreamLog
-from events.ledger import ExchangeResult, Page, Wanted
-from events.log import Stored, Tail
+from events.ledger import ExchangeResult, Overview, Page, Point, Wanted
+from events.log import Membership, Stored, Tail
 from events.replay.explain import explain
 from events.replay.sources import StreamSource
 
@@ -40,12 +44,23 @@ class BrokerRecords:
         connection: The broker's.
         log: What is followed and read.
         stop: Set once the gateway is to stop: whoever follows events is let go.
+        membership: Where workers say that they live.
+        needed: The stages that the set needs.
     """
 
-    def __init__(self, connection: Connection, log: JetStreamLog, stop: asyncio.Event) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        log: JetStreamLog,
+        stop: asyncio.Event,
+        membership: Membership,
+        needed: Sequence[str] = NEEDED,
+    ) -> None:
         self._connection = connection
         self._log = log
         self._stop = stop
+        self._membership = membership
+        self._needed = needed
         self._followers = 0
 
     async def exchanges(self, wanted: Wanted) -> Page:
@@ -74,6 +89,16 @@ class BrokerRecords:
         missing = source.gaps.missing(await source.losses())
         told = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation), "missing": missing}
         return msgspec.json.encode(told)
+
+    async def overview(self, at: int) -> Seen:
+        """Return how the set was at a sequence of the log; 0: how it is now."""
+        recorded = await self._asked(OVERVIEW_QUERY, msgspec.json.encode(Point(at=at)), Overview)
+        if at:
+            return Seen(recorded=recorded, now=None)
+        head = (await self._log.info()).last_seq
+        alive = readable(await self._membership.members())
+        stages = tuple(stage_healths(alive, self._log.partitions, self._needed))
+        return Seen(recorded=recorded, now=Now(head=head, stages=stages))
 
     async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncIterator[Happened | None]:
         """Return the events behind a sequence, without end; None where nothing came for a while."""

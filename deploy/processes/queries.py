@@ -1,17 +1,19 @@
 """Questions about what is recorded, as NATS micro services: they read a state and never change it.
 
 ``forged_id.query.ledger.exchange`` tells how an exchange ended, for a caller that missed its copy of the answer,
-``forged_id.query.ledger.exchanges`` lists exchanges, ``forged_id.query.ledger.health`` tells whether the ledger can be
-written.
+``forged_id.query.ledger.exchanges`` lists exchanges, ``forged_id.query.ledger.overview`` tells how the set was at a
+point of the log, ``forged_id.query.ledger.health`` tells whether the ledger can be written.
 ``forged_id.query.<actor>.partitions`` tells what a worker does with each partition of an actor it hosts. Both are found
 by ``$SRV.PING``, ``$SRV.INFO`` and ``$SRV.STATS``, as any NATS micro service.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 from nats.micro import add_service
@@ -19,19 +21,23 @@ from nats.micro.request import Request
 from nats.micro.service import Service
 
 from actors.ledger import LedgerProjector
+from actors.monitor.settings import HEALTHY, Range
 from actors.runtime.worker import Worker
 from deploy.health.readiness import LEDGER_QUERY, LedgerHealth, writing_fault
 from deploy.processes.inbox import is_inbox
 from events.errors import LogError
 from events.jetstream import Connection
-from events.ledger import Wanted, exchange_result, list_exchanges
+from events.ledger import Point, Wanted, exchange_result, list_exchanges, look_over
 from events.loggers import get_logger
 from events.sealing.sealing import Sealing
 from schemas.event import ROOT
 from schemas.intake.strict import BadInput, read
+from schemas.vocabulary.router import Mode
 
 EXCHANGE_QUERY = f"{ROOT}.query.ledger.exchange"
 EXCHANGES_QUERY = f"{ROOT}.query.ledger.exchanges"
+OVERVIEW_QUERY = f"{ROOT}.query.ledger.overview"
+Q = TypeVar("Q", bound=msgspec.Struct)
 
 
 class ExchangeQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,6 +66,7 @@ async def serving(
     worker: Worker | None,
     sealing: Sealing | None = None,
     projector: LedgerProjector | None = None,
+    healthy: Mapping[Mode, Range] = HEALTHY,
 ) -> AsyncIterator[None]:
     """Serve the queries of a process for the length of the block.
 
@@ -69,13 +76,18 @@ async def serving(
         worker: What runs its actors, if any.
         sealing: Opens people's words in the ledger.
         projector: What writes the ledger.
+        healthy: Mode -> which shares of it the monitor takes for healthy.
     """
     async with AsyncExitStack() as stack:
         if ledger is not None:
             service = await _service(connection, "ledger", "How an exchange ended, from the ledger.")
             stack.push_async_callback(service.stop)
             await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=_Exchange(ledger, sealing))
-            await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=_Exchanges(ledger))
+            listing = _Look(Wanted, '{"limit": 50} and what they are to be', partial(list_exchanges, ledger))
+            await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=listing)
+            ranges: Mapping[str, tuple[float, float]] = {mode: (each.low, each.high) for mode, each in healthy.items()}
+            overview = _Look(Point, '{"at": <sequence>}, 0 for now', lambda point: look_over(ledger, point.at, ranges))
+            await service.add_endpoint(name="overview", subject=OVERVIEW_QUERY, handler=overview)
             if projector is not None:
                 handler = _LedgerHealth(ledger, projector)
                 await service.add_endpoint(name="health", subject=LEDGER_QUERY, handler=handler)
@@ -117,22 +129,26 @@ class _Exchange:
                 await request.respond(msgspec.json.encode(found))
 
 
-class _Exchanges:
-    def __init__(self, ledger: Path) -> None:
-        self._ledger = ledger
+class _Look(Generic[Q]):
+    """Answers a question of one kind from the ledger; ``how`` says how it is asked."""
+
+    def __init__(self, kind: type[Q], how: str, look: Callable[[Q], msgspec.Struct]) -> None:
+        self._kind = kind
+        self._how = how
+        self._look = look
 
     async def __call__(self, request: Request) -> None:
         if not _answerable(request):
             return
         try:
-            wanted = read(request.data.strip() or b"{}", Wanted, "the question")
-            page = await asyncio.to_thread(list_exchanges, self._ledger, wanted)
+            question = read(request.data.strip() or b"{}", self._kind, "the question")
+            found = await asyncio.to_thread(self._look, question)
         except BadInput as wrong:
-            await request.respond_error("400", f'ask with {{"limit": 50}} and what they are to be: {wrong}')
+            await request.respond_error("400", f"ask with {self._how}: {wrong}")
         except LogError as wrong:
             await request.respond_error("503", f"the ledger cannot be read now: {wrong}")
         else:
-            await request.respond(msgspec.json.encode(page))
+            await request.respond(msgspec.json.encode(found))
 
 
 _logger = get_logger("neuraxis.ledger")

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from actors.ledger import LedgerProjector, LedgerSettings
+from actors.monitor.settings import MonitorSettings
 from actors.registry import ACTORS
 from actors.runtime.clock import SystemClock
 from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED, Group
@@ -157,9 +158,10 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
         running.append(worker.run(stop))
         ready.append(worker.ready)
     ledger = job.ledger_file if LEDGER in job.hosts else None
+    healthy = job.config.section("monitor", MonitorSettings).ranges
     async with (
         _effectors(job, log, member) as effectors,
-        serving(connection, ledger, worker, log.sealing, projector),
+        serving(connection, ledger, worker, log.sealing, projector, healthy),
         asyncio.TaskGroup() as context,
     ):
         running += [effector.run(stop) for effector in effectors]

@@ -13,6 +13,7 @@ from events.ledger.checking.compare import compare
 from events.ledger.checking.report import Check, Comparison, Finding, Verification
 from events.ledger.checking.verify import verify
 from events.ledger.listing import Listed, Page, Wanted, list_exchanges
+from events.ledger.overview import Overview, Point, look_over
 from events.ledger.reader import Extent, Folded, LedgerInfo, LedgerReader
 from events.ledger.rebuild import rebuild
 from events.ledger.results import ExchangeResult, exchange_result
@@ -32,7 +33,9 @@ __all__ = [
     "LedgerRow",
     "LedgerWriter",
     "Listed",
+    "Overview",
     "Page",
+    "Point",
     "Verification",
     "Wanted",
     "Written",
@@ -41,6 +44,7 @@ __all__ = [
     "exchange_result",
     "is_of_another",
     "list_exchanges",
+    "look_over",
     "place_aside",
     "put_aside",
     "rebuild",

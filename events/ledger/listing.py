@@ -22,6 +22,10 @@ _COLUMNS = (
 )
 
 
+Place = Annotated[int, msgspec.Meta(ge=0, le=END)]
+"""A place in the log that is asked about; a greater one no ledger has."""
+
+
 class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which exchanges: those with these words where they are given, of which no word is said; ``before`` a sequence.
 
@@ -35,8 +39,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     action: str = ""
     reason: str = ""
     mode: str = ""
-    before: Annotated[int, msgspec.Meta(ge=0)] = 0
-    at: Annotated[int, msgspec.Meta(ge=0)] = 0
+    before: Place = 0
+    at: Place = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 50
 
 

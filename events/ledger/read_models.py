@@ -3,6 +3,7 @@
 They hold nothing that ``events`` does not, and can be dropped and rebuilt. Their statements commute over an
 exchange's events, so that batches of any size lead to the same rows. What people said is in them as it is in
 ``events``. ``alerts`` has a row for each outbreak that was announced, as its latest announcement tells of it.
+``changes`` has what outlasts an exchange: a session's breaker, a router's weights, an agent's review of itself.
 """
 
 import sqlite3
@@ -29,17 +30,20 @@ from events.ledger.rows import (
     to_row,
 )
 from events.ledger.tables import INDEXES, TABLES, VIEWS, make
-from schemas.catalogue import ALERTS, decode_event
+from schemas.catalogue import ALERTS, CATALOGUE, decode_event
 from schemas.envelope import LATENCY
 from schemas.errors import VocabularyError
 from schemas.event import Event, topic_of
 from schemas.identity import content_hash
 from schemas.vocabulary.act import ActFinished, ActIterated
 from schemas.vocabulary.alerts import Alert
+from schemas.vocabulary.breaker import BreakerCleared
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflection import ReflectionConcluded
+from schemas.vocabulary.regulator import Adjusted, Confirmed, Reverted
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import FeedbackObserved, ModeSelected
+from schemas.vocabulary.self_review import SelfReviewTriggered
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -63,7 +67,8 @@ def _second(seconds: int) -> str:
     return (_EPOCH + timedelta(seconds=seconds)).isoformat(timespec="seconds").removesuffix("+00:00")
 
 
-def _timestamp(time_ns: int) -> str:
+def timestamp(time_ns: int) -> str:
+    """Return a time as the tables have it: of all times as long, so that they sort as text."""
     seconds, nanoseconds = divmod(time_ns, 1_000_000_000)
     return f"{_second(seconds)}.{nanoseconds // 1000:06d}+00:00"
 
@@ -127,7 +132,7 @@ def _routing_decision(row: Row, headers: Mapping[str, str]) -> Parameters:
         int(latency) / 1000 if latency.isascii() and latency.isdigit() and len(latency) <= 15 else None,
         event.previous_mode,
         event.reason,
-        _timestamp(time_ns),
+        timestamp(time_ns),
     )
 
 
@@ -164,11 +169,30 @@ def _alert(row: Row, _headers: Mapping[str, str]) -> Parameters:
         event.count,
         event.first_seq,
         event.cause_seq,
-        _timestamp(event.since_ns),
-        _timestamp(event.last_ns),
-        _timestamp(time_ns) if over else None,
+        timestamp(event.since_ns),
+        timestamp(event.last_ns),
+        timestamp(time_ns) if over else None,
         event.resolved_by if over else None,
     )
+
+
+def _breaker_change(row: Row, _headers: Mapping[str, str]) -> Parameters:
+    # Of an operator's order what it came to alone: who gave it, and why, are words.
+    standing = msgspec.structs.asdict(_event(row))["standing"]
+    return _change(row, "breaker", standing.state, standing)
+
+
+def _regulator_change(row: Row, _headers: Mapping[str, str]) -> Parameters:
+    return _change(row, "regulator", "", _event(row))
+
+
+def _self_review(row: Row, _headers: Mapping[str, str]) -> Parameters:
+    return _change(row, "self_review", "", _event(row))
+
+
+def _change(row: Row, owner: str, state: str, figures: msgspec.Struct) -> Parameters:
+    seq, _, topic, _, agent, session, _, _, _, time_ns, _, _ = row
+    return seq, owner, topic, agent, session, state, _json(figures), timestamp(time_ns)
 
 
 def _act_iteration(row: Row, _headers: Mapping[str, str]) -> Parameters:
@@ -188,7 +212,7 @@ def _act_iteration(row: Row, _headers: Mapping[str, str]) -> Parameters:
         len(event.performed),
         sum(each.ok for each in event.performed),
         event.elapsed_ms,
-        _timestamp(time_ns),
+        timestamp(time_ns),
     )
 
 
@@ -236,6 +260,17 @@ _ALERTS = Insert(
     WHERE alerts.status = 'firing' AND excluded.count >= alerts.count
     """,
 )
+
+_OF_A_BREAKER = tuple(
+    entry.event
+    for entry in CATALOGUE.values()
+    if entry.owner == "breaker"
+    and "standing" in entry.event.__struct_fields__
+    and entry.event is not BreakerCleared  # nothing changed, and every input that is answered has one
+)
+"""The events that say where a session's breaker stands."""
+
+_CHANGES = Insert("changes", ("seq", "owner", "topic", "agent", "session", "state", "figures", "created_at"))
 
 # The first start and the first end of an exchange count: a repeated one changes nothing.
 FOLDS: Mapping[Text, Fold] = {
@@ -349,6 +384,11 @@ FOLDS: Mapping[Text, Fold] = {
         ),
         _act_loop,
     ),
+    **{topic_of(kind): Fold(_CHANGES, _breaker_change, of_exchange=False) for kind in _OF_A_BREAKER},
+    **{
+        topic_of(kind): Fold(_CHANGES, _regulator_change, of_exchange=False) for kind in (Adjusted, Confirmed, Reverted)
+    },
+    topic_of(SelfReviewTriggered): Fold(_CHANGES, _self_review, of_exchange=False),
     **{topic_of(kind): Fold(_ALERTS, _alert, of_exchange=False) for kind in ALERTS.values()},
 }
 """Public subject -> how its events change the tables."""

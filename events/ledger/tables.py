@@ -75,6 +75,16 @@ TABLES: Mapping[str, str] = {
         resolved_by TEXT,
         PRIMARY KEY (id, first_seq)
     ) WITHOUT ROWID""",
+    "changes": """(
+        seq INTEGER PRIMARY KEY,
+        owner TEXT NOT NULL,
+        topic TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        session TEXT NOT NULL,
+        state TEXT NOT NULL,
+        figures TEXT NOT NULL,
+        created_at TEXT NOT NULL
+    )""",
     "act_iterations": """(
         seq INTEGER PRIMARY KEY,
         id TEXT NOT NULL,
@@ -105,6 +115,8 @@ TABLES: Mapping[str, str] = {
 INDEXES: Mapping[str, str] = {
     # Lists of exchanges are read from the latest on. Sequences grow: the index is written at its end.
     "exchanges_by_start": "exchanges (started_seq)",
+    # What an actor changed is read from any point of the log back.
+    "changes_by_owner": "changes (owner, seq)",
 }
 """Index -> the table and columns that it covers. It goes with its table."""
 

@@ -61,6 +61,18 @@ def test_why_says_what_the_command_says(client: httpx.Client, live: Live, asked:
     assert client.get(f"/api/exchanges/{asked['exchange']}/why").json() == told
 
 
+def test_an_overview_tells_of_now_and_of_any_point_before(client: httpx.Client, asked: dict[str, Any]) -> None:
+    now = client.get("/api/overview").json()
+    ended = {(each["stage"], each["action"]) for each in now["recorded"]["ended"]}
+    assert (asked["stage"], asked["action"]) in ended
+    assert "reflex" in [each["stage"] for each in now["now"]["stages"] if each["served"] == each["partitions"]]
+    begun = client.get(f"/api/exchanges/{asked['exchange']}").json()["started_seq"]
+    before, after = (client.get("/api/overview", params={"at": at}).json() for at in (begun - 1, begun))
+    assert (before["now"], before["recorded"]["at"]) == (None, begun - 1)
+    assert after["recorded"]["exchanges"] == before["recorded"]["exchanges"] + 1
+    assert "Peru" not in json.dumps([now, before, after])
+
+
 def test_events_come_in_order_and_go_on_where_a_client_was(
     client: httpx.Client, live: Live, asked: dict[str, Any]
 ) -> None:
@@ -85,6 +97,11 @@ def test_events_come_in_order_and_go_on_where_a_client_was(
         ("/api/exchanges?limit=501", 400, "limit"),
         ("/api/exchanges?before=-1", 400, "before"),
         ("/api/exchanges?agents=ann", 400, "agent"),
+        ("/api/overview?at=-1", 400, "at"),
+        ("/api/overview?when=1", 400, "when"),
+        ("/api/overview?at=9223372036854775808", 400, "at"),
+        ("/api/exchanges?before=9223372036854775808", 400, "before"),
+        ("/api/events?after=9223372036854775808", 400, "after"),
         ("/api/events?topic=a..b", 400, "topic"),
         ("/api/events?topic=>.a", 400, "topic"),
         ("/api/events?after=x", 400, "after"),

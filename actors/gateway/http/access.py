@@ -5,7 +5,7 @@ loopback address, by its name (``Origin`` tells) or by a name of its own that le
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -63,16 +63,25 @@ class AccessMiddleware:
         local: Whether it listens on a loopback address: then, where no key is asked for, ``Host`` must name one.
         limits: See there.
         operators: The operators' keys: they let in as API keys do, where those are asked for.
+        public: Paths of what everybody may have, without a key.
     """
 
     def __init__(
-        self, app: ASGIApp, keys: ApiKeys, *, local: bool, limits: Limits, operators: ApiKeys | None = None
+        self,
+        app: ASGIApp,
+        keys: ApiKeys,
+        *,
+        local: bool,
+        limits: Limits,
+        operators: ApiKeys | None = None,
+        public: Collection[str] = (),
     ) -> None:
         self._app = app
         self._keys = keys
         self._operators = operators or ApiKeys()
         self._only_by_loopback = local and not keys
         self._limits = limits
+        self._public = public
         self._serving = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,7 +98,8 @@ class AccessMiddleware:
             if scope["path"] in OPEN:
                 await self._app(scope, receive, send)
                 return
-            self._check_key(headers)
+            if scope["path"] not in self._public:
+                self._check_key(headers)
             await self._let_in(scope, headers, receive, send)
         except _Refused as refused:
             _logger.info("request_refused", status=refused.status, method=scope["method"], reason=refused.message)

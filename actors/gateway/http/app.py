@@ -12,6 +12,7 @@ from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 from actors.gateway.agents import AgentPer
 from actors.gateway.http import failures, front, health, metrics, operating
 from actors.gateway.http.access import AccessMiddleware, Limits
+from actors.gateway.http.dashboard import endpoints as dashboard
 from actors.gateway.http.guard import endpoints as guard_endpoints
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ApiKeys
@@ -43,6 +44,7 @@ ENDPOINTS = (
     health.readyz,
     metrics.show_metrics,
     front.show_front,
+    *dashboard.ENDPOINTS,
 )
 
 
@@ -107,4 +109,6 @@ def application(
         logging_config=None,
         debug=False,
     )
-    return AccessMiddleware(app, keys, local=local, limits=limits, operators=operators.keys)
+    return AccessMiddleware(
+        app, keys, local=local, limits=limits, operators=operators.keys, public=dashboard.public_paths()
+    )

@@ -11,6 +11,8 @@ from litestar import MediaType, Request, Response, get
 from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPI
 
+from actors.gateway.http.dashboard import PAGE
+
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _METHODS = ("get", "post", "put", "patch", "delete")
 _STYLE = (
@@ -36,7 +38,8 @@ def page_of(document: OpenAPI) -> str:
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Neuraxis</title>'
         f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{_STYLE}</style></head><body>'
         f"<h1>Neuraxis {escape(document.info.version)}</h1><p>This is the gateway of a decision control plane for LLM "
-        f"agents. Bodies and answers are described in its OpenAPI document, as "
+        f'agents. <a href="{PAGE}">The dashboard</a> shows what it does, and did at any point of its log. Bodies and '
+        f"answers are described in its OpenAPI document, as "
         f'<a href="/schema">JSON</a> and as <a href="/schema/openapi.yaml">YAML</a>; '
         f'<a href="/readyz">/readyz</a> says whether it serves.</p><dl>{served}</dl></body></html>\n'
     )

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import msgspec
 
+from actors.gateway.http.dashboard import PAGE
+
 _QUESTION = "What is the capital of Peru?"
 
 
@@ -37,6 +39,7 @@ def greeting(up: Up) -> str:
         "",
         "Neuraxis is up.",
         f"  HTTP    {up.http or 'off'}",
+        *([f"  look    {up.http}{PAGE}"] if up.http else []),
         f"  broker  {up.nats}",
         f"  data    {up.data}",
         *(f"  {line}" for line in _answers(up)),

@@ -24,6 +24,7 @@ def up(**changed: object) -> Up:
 def test_the_greeting_has_the_addresses_who_answers_and_what_to_try() -> None:
     lines = greeting(up()).splitlines()
     assert "  HTTP    http://127.0.0.1:8642" in lines
+    assert "  look    http://127.0.0.1:8642/dashboard" in lines
     assert "  broker  nats://127.0.0.1:41451" in lines
     assert "  model   none: a composer answers, from what is remembered" in lines
     assert f"          ({WHY};" in lines

@@ -1,4 +1,4 @@
-"""What is recorded, over HTTP: lists of exchanges, how one ended and why, and events as they come.
+"""What is recorded, over HTTP: lists of exchanges, how one ended and why, events as they come, and all at a glance.
 
 It holds people's words and everybody's decisions, so it takes an operator's key where there are keys
 (:func:`operators_only`). Whoever makes the application gives the reading itself (:class:`Records`).
@@ -18,8 +18,10 @@ from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.operating import operators_only
 from actors.gateway.http.reading import QUERY
+from actors.gateway.http.records.seen import Seen
 from events.ledger import ExchangeResult, Page, Wanted
 from events.ledger.listing import MOST
+from events.ledger.reader import END
 from schemas.event import ROOT
 from schemas.subjects import topic_filter
 
@@ -50,6 +52,10 @@ class Records(Protocol):
         """Return why an exchange ended so, as ``neuraxis why --json`` does."""
         ...
 
+    async def overview(self, at: int) -> Seen:
+        """Return how the set was at a sequence of the log; 0: how it is now."""
+        ...
+
     async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncIterator[Happened | None]:
         """Return the events behind a sequence (None: those to come), without end; None where nothing came for a while.
 
@@ -70,13 +76,17 @@ _FILTERS = ("agent", "session", "stage", "action", "reason", "mode", "before", "
 
 Word = Annotated[str, QueryParameter(description="Only those with this; all where it is not given.")]
 Count = Annotated[int, QueryParameter(ge=1, le=MOST, description="How many, at most.")]
-Before = Annotated[int, QueryParameter(ge=0, description="Only those whose input stands before this sequence.")]
+Before = Annotated[int, QueryParameter(ge=0, le=END, description="Only those whose input stands before this sequence.")]
 At = Annotated[
     int,
-    QueryParameter(ge=0, description="As the log was at this sequence: what came behind it has not happened. 0: now."),
+    QueryParameter(
+        ge=0, le=END, description="As the log was at this sequence: what came behind it has not happened. 0: now."
+    ),
 ]
 Topic = Annotated[str, QueryParameter(description="Only this public subject; * and > are wildcards.")]
-After = Annotated[int | None, QueryParameter(ge=0, description="From behind this sequence on; else what is to come.")]
+After = Annotated[
+    int | None, QueryParameter(ge=0, le=END, description="From behind this sequence on; else what is to come.")
+]
 Words = Annotated[bool, QueryParameter(description="With people's words, which are hidden otherwise.")]
 LastEvent = Annotated[str, HeaderParameter(name=LAST_EVENT, description="What a browser sends when it comes back.")]
 
@@ -125,6 +135,13 @@ async def show_why(exchange: FromPath[str], request: Request[Any, Any, State]) -
     return Response(await records.why(exchange), media_type=MediaType.JSON)
 
 
+@get("/api/overview", guards=_ONLY, responses=_RESPONSES, opt={QUERY: ("at",)})
+async def show_overview(request: Request[Any, Any, State], at: At = 0) -> Seen:
+    """Return how the set was: what the latest exchanges came to, modes, latencies, alerts, breakers and changes."""
+    records: Records = request.app.state.records
+    return await records.overview(at)
+
+
 @get("/api/events", guards=_ONLY, responses=_RESPONSES, opt={QUERY: ("topic", "after", "words")})
 async def follow_events(
     request: Request[Any, Any, State],
@@ -169,4 +186,4 @@ def _filter_of(topic: str) -> str:
     return topic_filter(subject)
 
 
-ENDPOINTS = (list_exchanges, show_exchange, show_why, follow_events)
+ENDPOINTS = (list_exchanges, show_exchange, show_why, show_overview, follow_events)

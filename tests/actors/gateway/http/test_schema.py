@@ -38,6 +38,7 @@ def test_every_endpoint_is_described() -> None:
         "/api/exchanges": {"get"},
         "/api/exchanges/{exchange}": {"get"},
         "/api/exchanges/{exchange}/why": {"get"},
+        "/api/overview": {"get"},
         "/api/events": {"get"},
         "/metrics": {"get"},
         "/healthz": {"get"},

@@ -1,0 +1,95 @@
+// The list of exchanges: rows are kept and changed in place, so that nothing flickers and the focus stays.
+
+import { counted, duration, element, moment } from "./dom.js";
+
+/** The list in the page. `chosen` is called with the exchange of a row that is opened. */
+export class Exchanges {
+  #rows = new Map();
+  #body = document.getElementById("rows");
+  #told = document.getElementById("listed");
+  #said = -Infinity;
+  #saying = 0;
+
+  constructor(chosen) {
+    this.#body.addEventListener("click", (click) => {
+      const row = click.target.closest("tr[data-exchange]");
+      // Text that is being marked in a row is not a choice of it.
+      if (row && (click.target.closest("button") || !String(getSelection()))) chosen(row.dataset.exchange);
+    });
+  }
+
+  /** Show a page of exchanges as it was at a point; what a person has `asked` for is told of at once. */
+  show(exchanges, { filtered, past, asked }) {
+    const left = new Set(this.#rows.keys());
+    let next = this.#body.firstElementChild;
+    for (const each of exchanges) {
+      left.delete(each.exchange);
+      const row = this.#row(each);
+      if (row === next) next = next.nextElementSibling;
+      else this.#body.insertBefore(row, next);
+    }
+    for (const gone of left) {
+      this.#rows.get(gone).row.remove();
+      this.#rows.delete(gone);
+    }
+    const none = filtered ? "No exchange is like that." : past ? "Nobody had asked anything by then." :
+      "Nobody has asked anything yet. Try: neuraxis ask \"What is the capital of Peru?\"";
+    this.#say(exchanges.length ? `${counted(exchanges.length, "exchange")}, the latest first.` : none, asked);
+  }
+
+  /** Mark the row of the exchange whose decision is open; none where it is empty. */
+  mark(exchange) {
+    for (const [name, { row }] of this.#rows) row.toggleAttribute("data-open", name === exchange);
+  }
+
+  /** Put the focus on the button of a row, if the row is there. */
+  focus(exchange) {
+    (this.#rows.get(exchange)?.row.querySelector("button") ?? document.getElementById("exchanges")).focus();
+  }
+
+  // A screen reader would read each change: it is told of the latest every few seconds.
+  #say(text, atOnce) {
+    clearTimeout(this.#saying);
+    const wait = this.#said + 3_000 - performance.now();
+    const say = () => {
+      this.#said = performance.now();
+      if (this.#told.textContent !== text) this.#told.textContent = text;
+    };
+    if (wait > 0 && !atOnce) this.#saying = setTimeout(say, wait);
+    else say();
+  }
+
+  #row(each) {
+    const known = this.#rows.get(each.exchange);
+    const open = !each.ended_seq;
+    // Nothing else of an exchange changes: it ends, once.
+    if (known && known.ended === each.ended_seq) return known.row;
+    const row = known?.row ?? element("tr", { role: "row", "data-exchange": each.exchange });
+    if (known) row.replaceChildren();
+    row.dataset.action = open ? "OPEN" : each.action;
+    const end = open ? "open" : each.action.toLowerCase();
+    row.append(
+      cell("Began", "", element("button",
+        { type: "button", class: "plain", "aria-label": `Decision of ${moment(each.started)}, ${end}` },
+        moment(each.started))),
+      cell("End", "", element("span", { class: "end" }, end), reason(each)),
+      cell("Stage", "", each.stage),
+      cell("Mode", "", each.mode),
+      cell("Agent", "name", each.agent),
+      cell("Session", "name", each.session),
+      cell("Latency", "number", duration(each.latency_ms)),
+    );
+    this.#rows.set(each.exchange, { row, ended: each.ended_seq });
+    return row;
+  }
+}
+
+// Roles are named: where a phone's width lays rows out otherwise, a browser would take them for no table any more.
+function cell(label, kind, ...children) {
+  return element("td", { role: "cell", "data-label": label, class: kind || null },
+    children.filter((child) => child !== ""));
+}
+
+function reason(each) {
+  return each.reason && each.reason !== each.mode ? element("span", { class: "reason" }, each.reason) : null;
+}

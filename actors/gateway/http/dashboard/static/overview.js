@@ -1,0 +1,157 @@
+// The panels beside the list: how the set is, or was, at the point.
+
+import { counted, drawn, duration, element, moment, percent, replace } from "./dom.js";
+
+const ROOT = "forged_id.";
+const FEW = 8;
+const at = (name) => document.getElementById(name);
+const quiet = (text) => element("p", { class: "quiet" }, text);
+const tag = (kind, text) => element("span", { class: `tag ${kind}` }, text);
+
+/** Show how the set was. `narrow` is called with a session that a person picks. */
+export function showOverview({ recorded, now }, exchanges, narrow) {
+  replace(at("alerts-told"), [firing(recorded)]);
+  replace(at("alerts"), alerts(recorded));
+  replace(at("ends"), ends(recorded, exchanges));
+  replace(at("modes"), modes(recorded));
+  replace(at("breakers"), breakers(recorded, narrow));
+  replace(at("regulator"), adjustments(recorded.adjustments));
+  replace(at("reviews"), reviews(recorded.reviews));
+  replace(at("stages"), stages(now, recorded.head));
+  // Listeners are set again where a button came to be anew.
+  for (const button of at("breakers").querySelectorAll("button[data-session]")) {
+    button.onclick = () => narrow(button.dataset.session);
+  }
+}
+
+// The first ones as a list; the others can be unfolded, as far as the gateway names them.
+function listed(key, lines, all) {
+  const left = lines.length - FEW;
+  return [
+    element("ul", { class: "plain" }, lines.slice(0, FEW)),
+    left > 0 ? element("details", { "data-key": key },
+      element("summary", {}, `${all - FEW} more`),
+      element("ul", { class: "plain" }, lines.slice(FEW)),
+      all > lines.length ? quiet(`And ${all - lines.length} that are not named here.`) : null) : null,
+  ];
+}
+
+function firing({ alerts: shown, alerts_firing: all }) {
+  const critical = shown.filter((each) => each.severity === "critical").length;
+  return all ? `${counted(all, "alert")} ${all === 1 ? "fires" : "fire"}${critical ? `, ${critical} critical` : ""}.` : "None fires.";
+}
+
+function alerts({ alerts: shown, alerts_firing: all }) {
+  return listed("alerts", shown.map((each) =>
+    element("li", { "data-severity": each.severity },
+      tag(each.severity, each.severity), " ",
+      element("strong", {}, each.event.replace(ROOT, "")), " ",
+      [each.detail, each.session && `session ${each.session}`, each.agent && !each.session && `agent ${each.agent}`]
+        .filter(Boolean).join(", "),
+      element("span", { class: "quiet" },
+        ` since ${moment(each.since)}${each.count > 1 ? `, ${counted(each.count, "event")}` : ""}`))), all);
+}
+
+function ends(recorded, exchanges) {
+  if (!recorded.exchanges) return quiet("None yet.");
+  const most = Math.max(...recorded.ended.map((each) => each.count), 1);
+  return [
+    quiet(`Of the latest ${counted(recorded.exchanges, "exchange")}${recorded.open ? `, ${recorded.open} open` : ""}:`),
+    element("ul", { class: "bars" }, recorded.ended.map((each) =>
+      element("li", { "data-action": each.action },
+        element("span", { class: "bar-name" }, `${each.stage} ${each.action.toLowerCase()}`),
+        element("span", { class: "bar-value" }, each.count.toLocaleString("en")),
+        bar(each.count / most)))),
+    recorded.p50_ms === null ? null : element("p", {},
+      `Latency: half within ${duration(recorded.p50_ms)}, 99 % within ${duration(recorded.p99_ms)}.`),
+    curve(exchanges.filter((each) => each.latency_ms !== null).map((each) => each.latency_ms).reverse()),
+  ];
+}
+
+function bar(share, low = null, high = null) {
+  // A picture, so that widths are attributes: styles of elements would need a laxer policy.
+  const width = (value) => (Math.min(Math.max(value, 0), 1) * 100).toFixed(2);
+  return drawn("svg", { class: "bar", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
+    drawn("rect", { class: "track", width: 100, height: 8 }),
+    low === null ? null : drawn("rect", { class: "band", x: width(low), width: width(high - low), height: 8 }),
+    drawn("rect", { class: "fill", y: low === null ? 0 : 2, width: width(share), height: low === null ? 8 : 4 }));
+}
+
+function curve(latencies) {
+  if (latencies.length < 2) return null;
+  const top = Math.max(...latencies);
+  const points = latencies.map((ms, index) =>
+    `${((index / (latencies.length - 1)) * 100).toFixed(1)},${(38 - (ms / top) * 36).toFixed(1)}`);
+  return element("figure", {},
+    drawn("svg", { class: "curve", viewBox: "0 0 100 40", preserveAspectRatio: "none", role: "img",
+      "aria-label": `Latency of the ${latencies.length} exchanges in the list, the oldest first; at most ${duration(top)}` },
+      drawn("polyline", { points: points.join(" ") })),
+    element("figcaption", { class: "quiet" }, `The list's latencies, the oldest first; up to ${duration(top)}.`));
+}
+
+function modes({ modes: shares, decisions }) {
+  if (!decisions) return quiet("No routing decision yet.");
+  const judged = (each) => (each.share > each.high ? "above" : each.share < each.low ? "below" : "healthy");
+  return [
+    quiet(`Shares of the latest ${counted(decisions, "routing decision")}; the band is what is healthy.`),
+    element("ul", { class: "bars" }, shares.map((each) =>
+      element("li", { "data-health": judged(each) },
+        element("span", { class: "bar-name" }, each.mode),
+        element("span", { class: "bar-value" },
+          `${percent(each.share)}, ${judged(each)} ${judged(each) === "healthy" ? "at" : ""} `.replace("  ", " "),
+          `${percent(each.low)} to ${percent(each.high)}`),
+        bar(each.share, each.low, each.high)))),
+  ];
+}
+
+function breakers({ breakers: open, breakers_open: all }) {
+  if (!open.length) return quiet("Every session's is closed.");
+  return listed("breakers", open.map((each) =>
+    element("li", {},
+      tag(each.state === "TERMINATED" ? "critical" : "warning", each.state.toLowerCase()), " ",
+      element("button", { type: "button", class: "plain", "data-key": `session ${each.session}`,
+        "data-session": each.session, title: "Show its exchanges" }, each.session),
+      element("span", { class: "quiet" },
+        ` trust ${each.trust}, ${counted(each.violations, "violation")}, since ${moment(each.time)}`))), all);
+}
+
+function adjustments(changes) {
+  if (!changes.length) return quiet("No weight was moved.");
+  return element("ul", { class: "plain" }, changes.map(({ figures, topic, agent, time }) =>
+    element("li", {},
+      tag("info", topic.replace(`${ROOT}regulator.`, "")), " ", element("strong", {}, figures.parameter), " ",
+      figures.before === undefined ? `by ${figures.delta}` : `${figures.before} → ${figures.after}`,
+      element("span", { class: "quiet" }, ` because of ${figures.pressure.replaceAll("_", " ")}, agent ${agent}, ${moment(time)}`))));
+}
+
+function reviews(changes) {
+  if (!changes.length) return quiet("No signal has set a record.");
+  return element("ul", { class: "plain" }, changes.map(({ figures, agent, time, seq }) =>
+    element("li", {},
+      element("strong", {}, figures.reasons.map((each) => each.replaceAll("_", " ")).join(", ")),
+      element("span", { class: "quiet" }, ` agent ${agent}, tick ${figures.tick}, ${moment(time)}`),
+      element("details", { "data-key": `review ${seq}` },
+        element("summary", {}, "Signals"),
+        element("dl", {}, Object.entries(figures.metrics).map(([name, value]) =>
+          element("div", {}, element("dt", {}, name.replaceAll("_", " ")), element("dd", {}, String(value)))))))));
+}
+
+function stages(now, written) {
+  if (!now) return quiet("Who serves what is known of the present alone: go back to live.");
+  const lack = { no_owner: "nobody serves it", stalled: "stalled: what waits does not move", recovering: "reads its past" };
+  const behind = Math.max(0, now.head - written);
+  const ill = now.stages.filter((each) => each.lack);
+  const line = (each) => element("li", {},
+    tag(each.lack ? (each.needed ? "critical" : "warning") : "good", each.lack ? lack[each.lack] : "serves"), " ",
+    element("strong", {}, each.stage),
+    element("span", { class: "quiet" }, each.partitions > 1 ? ` ${each.served} of ${each.partitions} partitions` : "",
+      each.slow ? `, ${counted(each.slow, "decision")} over budget, up to ${duration(each.worst_ms)}` : ""));
+  return [
+    element("p", {}, ill.length ? `${counted(ill.length, "stage")} of ${now.stages.length} not served.` :
+      `All ${now.stages.length} are served.`,
+      behind ? ` The ledger is ${counted(behind, "event")} behind the log.` : " The ledger is up to the log's end."),
+    ill.length ? element("ul", { class: "plain" }, ill.map(line)) : null,
+    element("details", { "data-key": "stages" }, element("summary", {}, "Each of them"),
+      element("ul", { class: "plain" }, now.stages.filter((each) => !each.lack).map(line))),
+  ];
+}

@@ -1,0 +1,40 @@
+"""Who serves which stage at this moment, stage by stage, as living workers say. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from actors.gateway.http.records.seen import StageHealth
+from actors.runtime.membership.attendance import added, by_stage, lacks
+from actors.runtime.membership.heartbeat import Heartbeat
+from schemas.attendance import Overrun
+from schemas.stages import names_of, scopes
+from schemas.subjects import Partitions
+
+
+def stage_healths(alive: Sequence[Heartbeat], partitions: Partitions, needed: Sequence[str]) -> Iterator[StageHealth]:
+    """Yield how each stage is served: those that are needed, and of the others those that somebody hosts.
+
+    Args:
+        alive: What living processes say of themselves.
+        partitions: The stream's.
+        needed: The stages that this set needs.
+    """
+    slow: dict[str, Overrun] = {}
+    for presence in alive:
+        for stage, overrun in presence.overruns.items():
+            slow[stage] = added(slow.get(stage), overrun, overrun.count)
+    found = by_stage(lacks(alive, partitions), tuple(scopes()))
+    for stage, scope in scopes().items():
+        lack, away = found.get(stage, (None, ()))
+        if lack == "no_owner" and stage not in needed:
+            continue
+        overran = slow.get(stage)
+        count = len(names_of(scope, partitions))
+        yield StageHealth(
+            stage=stage,
+            needed=stage in needed,
+            served=count - len(away),
+            partitions=count,
+            lack=lack,
+            slow=overran.count if overran else 0,
+            worst_ms=overran.worst_ms if overran else 0.0,
+        )

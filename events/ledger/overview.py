@@ -1,0 +1,274 @@
+"""How a set was at a point of its log, from a ledger's read models: what exchanges came to, and what stood out."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from events.ledger.failures import explained
+from events.ledger.listing import Place
+from events.ledger.read_models import timestamp
+from events.ledger.reader import END
+from events.ledger.rows import from_text
+from events.ledger.schema import connect_read_only
+from schemas.intake.moments import to_milliseconds
+
+LATEST = 1_000
+"""Exchanges that are counted, the latest ones: so the look takes as long on a long log as on a short one."""
+
+DECISIONS = 200
+"""Routing decisions whose modes are counted, as many as the monitor looks at."""
+
+SHOWN = 50
+"""Alerts and sessions that are named, at most."""
+
+CHANGES = 10
+"""Changes of each kind that are told, the latest first."""
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The point that is asked about: ``at`` is a sequence of the log, 0 its end."""
+
+    at: Place = 0
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How many of the latest exchanges one stage ended with one action."""
+
+    stage: str
+    action: str
+    count: int
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """A mode's share of the latest routing decisions, and between which it is healthy."""
+
+    mode: str
+    count: int
+    share: float
+    low: float
+    high: float
+
+
+class Firing(msgspec.Struct, frozen=True, kw_only=True):
+    """An alert that fires at the point. ``count`` are its events; None where the latest ones came behind the point."""
+
+    alert: str
+    severity: str
+    event: str
+    agent: str
+    session: str
+    exchange: str
+    detail: str
+    figures: dict[str, str]
+    since: str
+    count: int | None
+
+
+class Stands(msgspec.Struct, frozen=True, kw_only=True):
+    """A session whose breaker is not in NORMAL; the event at ``seq`` said so last."""
+
+    agent: str
+    session: str
+    state: str
+    trust: float
+    stance: str
+    violations: int
+    seq: int
+    time: str
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """What an actor changed for longer than an exchange: the event's subject, and its numbers."""
+
+    seq: int
+    time: str
+    topic: str
+    agent: str
+    figures: dict[str, Any]
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """How a set was at a point of its log, without the words of the people who spoke.
+
+    Attributes:
+        at: The sequence of the latest event that counts; 0 in a ledger without events.
+        time: The server's time of that one (RFC 3339).
+        head: The sequence up to which the ledger is written.
+        exchanges: The latest exchanges that are counted, the open ones among them.
+        open: Those of them that had not ended.
+        ended: What the others came to, the most frequent first.
+        p50_ms: Half of them took no longer; None where none had ended.
+        p99_ms: So of ninety-nine in a hundred.
+        decisions: Routing decisions whose modes are counted, of all agents together.
+        modes: The shares of the modes.
+        alerts: Alerts that fire, the most severe first, and as many as are shown at once.
+        alerts_firing: How many fire.
+        breakers: Sessions whose breaker is not in NORMAL, the latest first, and as many as are shown at once.
+        breakers_open: How many there are.
+        adjustments: The latest changes of routers' weights.
+        reviews: The latest times that an agent reviewed itself.
+    """
+
+    at: int
+    time: str
+    head: int
+    exchanges: int
+    open: int
+    ended: tuple[Ended, ...]
+    p50_ms: float | None
+    p99_ms: float | None
+    decisions: int
+    modes: tuple[Share, ...]
+    alerts: tuple[Firing, ...]
+    alerts_firing: int
+    breakers: tuple[Stands, ...]
+    breakers_open: int
+    adjustments: tuple[Changed, ...]
+    reviews: tuple[Changed, ...]
+
+
+def look_over(path: Path, at: int, healthy: Mapping[str, tuple[float, float]]) -> Overview:
+    """Return how the set of a ledger file was at a point of the log; 0: at its end.
+
+    Args:
+        path: The ledger.
+        at: The point, a sequence.
+        healthy: Mode -> the least and the greatest share of the decisions that is healthy, in the order of telling.
+
+    Raises:
+        LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.
+    """
+    with closing(connect_read_only(path)) as ledger, explained(path, "look it over"):
+        # One transaction: all of it is of one moment.
+        ledger.execute("BEGIN")
+        (head,) = ledger.execute("SELECT ifnull(max(seq), 0) FROM events").fetchone()
+        last = ledger.execute(
+            "SELECT seq, time FROM events WHERE seq <= ? ORDER BY seq DESC LIMIT 1", (at or END,)
+        ).fetchone()
+        seq, time_ns = last or (0, 0)
+        now = to_milliseconds(time_ns) if last else ""
+        exchanges = ledger.execute(
+            "SELECT ended_seq <= ?, stage, action, latency_ms FROM exchanges WHERE started_seq <= ? "
+            "ORDER BY started_seq DESC LIMIT ?",
+            (seq, seq, LATEST),
+        ).fetchall()
+        modes = [
+            str(mode)
+            for (mode,) in ledger.execute(
+                # As the monitor counts: ACT where a loop ran, and not the choice after it.
+                "SELECT ifnull(terminal_mode, 'ACT') FROM mode_selections WHERE NOT rerouted AND seq <= ? "
+                "ORDER BY seq DESC LIMIT ?",
+                (seq, DECISIONS),
+            )
+        ]
+        alerts = _alerts(ledger, seq, time_ns)
+        breakers = _breakers(ledger, seq)
+        adjustments, reviews = (_changes(ledger, owner, seq) for owner in ("regulator", "self_review"))
+    ended = [(from_text(stage), from_text(action)) for over, stage, action, _ in exchanges if over]
+    latencies = sorted(latency for over, _, _, latency in exchanges if over and latency is not None)
+    return Overview(
+        at=seq,
+        time=now,
+        head=head,
+        exchanges=len(exchanges),
+        open=len(exchanges) - len(ended),
+        ended=tuple(
+            Ended(stage=stage, action=action, count=count) for (stage, action), count in Counter(ended).most_common()
+        ),
+        p50_ms=_rank(latencies, 0.5),
+        p99_ms=_rank(latencies, 0.99),
+        decisions=len(modes),
+        modes=tuple(_share(mode, modes, low, high) for mode, (low, high) in healthy.items()),
+        alerts=alerts[:SHOWN],
+        alerts_firing=len(alerts),
+        breakers=breakers[:SHOWN],
+        breakers_open=len(breakers),
+        adjustments=adjustments,
+        reviews=reviews,
+    )
+
+
+def _share(mode: str, modes: Sequence[str], low: float, high: float) -> Share:
+    count = modes.count(mode)
+    return Share(mode=mode, count=count, share=round(count / len(modes), 6) if modes else 0.0, low=low, high=high)
+
+
+def _rank(ordered: Sequence[float], share: float) -> float | None:
+    """Return the least value that so large a share of all do not exceed."""
+    return round(ordered[max(0, ceil(share * len(ordered)) - 1)], 3) if ordered else None
+
+
+_LOUDEST = "CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END"
+
+
+def _alerts(ledger: sqlite3.Connection, seq: int, time_ns: int) -> tuple[Firing, ...]:
+    rows = ledger.execute(
+        "SELECT id, severity, topic, agent, session, exchange, detail, figures, since, "
+        "iif(last_seq <= ?, count, NULL) FROM alerts "
+        f"WHERE first_seq <= ? AND (resolved_at IS NULL OR resolved_at > ?) ORDER BY {_LOUDEST}, first_seq DESC",
+        (seq, seq, timestamp(time_ns)),
+    )
+    return tuple(
+        Firing(
+            alert=id,
+            severity=severity,
+            event=topic,
+            agent=from_text(agent),
+            session=from_text(session),
+            exchange=from_text(exchange),
+            detail=from_text(detail),
+            figures=msgspec.json.decode(figures, type=dict[str, str]),
+            since=since,
+            count=count,
+        )
+        for id, severity, topic, agent, session, exchange, detail, figures, since, count in rows
+    )
+
+
+class _Figures(msgspec.Struct):
+    trust: float
+    stance: str
+    violations: int
+
+
+def _breakers(ledger: sqlite3.Connection, seq: int) -> tuple[Stands, ...]:
+    # Beside max() SQLite takes the other columns from the row that has it.
+    rows = ledger.execute(
+        "SELECT agent, session, state, figures, created_at, max(seq) AS latest FROM changes "
+        "WHERE owner = 'breaker' AND seq <= ? GROUP BY session, agent HAVING state <> 'NORMAL' ORDER BY latest DESC",
+        (seq,),
+    ).fetchall()
+    return tuple(_stands(row) for row in rows)
+
+
+def _stands(row: tuple[Any, ...]) -> Stands:
+    agent, session, state, figures, time, seq = row
+    told = msgspec.json.decode(figures, type=_Figures)
+    return Stands(
+        agent=from_text(agent),
+        session=from_text(session),
+        state=state,
+        trust=told.trust,
+        stance=told.stance,
+        violations=told.violations,
+        seq=seq,
+        time=time,
+    )
+
+
+def _changes(ledger: sqlite3.Connection, owner: str, seq: int) -> tuple[Changed, ...]:
+    rows = ledger.execute(
+        "SELECT seq, created_at, topic, agent, figures FROM changes WHERE owner = ? AND seq <= ? "
+        "ORDER BY seq DESC LIMIT ?",
+        (owner, seq, CHANGES),
+    ).fetchall()
+    return tuple(
+        Changed(seq=at, time=time, topic=topic, agent=from_text(agent), figures=msgspec.json.decode(figures))
+        for at, time, topic, agent, figures in rows
+    )
