@@ -1,4 +1,4 @@
-"""The minds: a package an actor, and what actors share: the runtime that runs them, and how they read texts."""
+"""The minds: a package an actor, the runtime that runs them, and what their deciders share (contract)."""
 
-SHARED = frozenset({"runtime", "text"})
+SHARED = frozenset({"runtime", "contract"})
 """Packages here that are no actors."""

@@ -18,10 +18,10 @@ import msgspec
 import numpy as np
 
 from actors.appraisal.turns import turn_model, turn_reading_of
+from actors.contract.text.turn.model import TurnModel
 from actors.memory.familiarity import warmth
 from actors.router.selection import Context, observe, select_mode
 from actors.router.settings import RouterSettings
-from actors.text.turn.model import TurnModel
 from bench.harness.table import percentiles
 from schemas.vocabulary.appraisal import TurnReading
 from schemas.vocabulary.memory import COLD, Familiarity

@@ -38,7 +38,7 @@ class BundleTest(pytest.Item):
         from deploy.replaying.bundle_verdicts import decided_anew, verified
 
         if (models := _below_ini(self.config, self.config.getini(MODELS))) is not None:
-            from actors.text.judge.weights import supply
+            from actors.contract.text.judge.weights import supply
 
             supply(models)
         settings = _below_ini(self.config, self.config.getini(CONFIG))

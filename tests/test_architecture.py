@@ -172,9 +172,11 @@ def test_what_actors_share_knows_no_actor() -> None:
 def test_a_decider_imports_only_what_is_pure(decider: Path) -> None:
     allowed = {"schemas", *PURE_LIBRARIES, *(sys.stdlib_module_names - IMPURE)}
     own = f"actors.{actor_of(decider)}."
-    own_or_text = (own, "actors.text.")
+    own_or_contract = (own, "actors.contract.")
     wrong = [
-        name for name in imports_of(decider) if name.split(".")[0] not in allowed and not name.startswith(own_or_text)
+        name
+        for name in imports_of(decider)
+        if name.split(".")[0] not in allowed and not name.startswith(own_or_contract)
     ]
     assert wrong == []
 

@@ -21,7 +21,7 @@ from vaderSentiment.vaderSentiment import (
     normalize,
 )
 
-from actors.text.folding import fold
+from actors.contract.text.folding import fold
 
 VERSION = "affect-1"
 

@@ -42,8 +42,8 @@ from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.trust import model as trust_model
 from actors.appraisal.turns import turn_model
 from actors.appraisal.vectors import similarity
-from actors.text.judge.weights import supplied
-from actors.text.terms import terms_of
+from actors.contract.text.judge.weights import supplied
+from actors.contract.text.terms import terms_of
 from schemas.event import Event
 from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted, JudgementRequested
 from schemas.vocabulary.guardrails import AppraisalRequested

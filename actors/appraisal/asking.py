@@ -13,8 +13,8 @@ import msgspec
 
 from actors.appraisal.memory import DECIMALS
 from actors.appraisal.settings import TrustSettings
-from actors.text.excerpt import excerpt
-from actors.text.shortening import shares, shorten
+from actors.contract.text.excerpt import excerpt
+from actors.contract.text.shortening import shares, shorten
 from schemas.calls import ModelCall, Said, cuts_of, read_answer
 from schemas.vocabulary.appraisal import AttackKind, JudgementRequested, LayerTrust, PartJudged
 from schemas.wording.fencing import fenced

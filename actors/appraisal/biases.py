@@ -10,8 +10,8 @@ from importlib.resources import files
 
 import msgspec
 
-from actors.text.folding import fold
-from actors.text.tokens import split_tokens
+from actors.contract.text.folding import fold
+from actors.contract.text.tokens import split_tokens
 
 VERSION = "bias-1"
 

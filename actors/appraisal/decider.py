@@ -35,7 +35,7 @@ from actors.appraisal.judging import appraise, embedder_in, warm_up
 from actors.appraisal.memory import Memory, remembering
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.vectors import from_text
-from actors.text.allowances import Allowances
+from actors.contract.text.allowances import Allowances
 from schemas.actor import Message
 from schemas.event import Event, topic_of
 from schemas.persistent import ExpiringMap, Map

@@ -21,7 +21,7 @@ import numpy as np
 
 from actors.appraisal.settings import Embedder
 from actors.appraisal.vectors import DIMENSIONS, Sums, quantised
-from actors.text.folding import fold
+from actors.contract.text.folding import fold
 
 READ = 4_096
 """Characters of a text that its embedding rests on: of a longer one the first three quarters and the end."""

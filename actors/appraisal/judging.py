@@ -16,10 +16,10 @@ from actors.appraisal.trust import less_trusted, trust_of, trusted, unseen
 from actors.appraisal.trust import model as trust_model
 from actors.appraisal.turns import turn_model, turn_reading_of
 from actors.appraisal.vectors import to_text
-from actors.text.excerpt import WHOLE, excerpt_of
-from actors.text.judge.model import Model as Judge
-from actors.text.judge.weights import judge_of
-from actors.text.sheets import sheets_of
+from actors.contract.text.excerpt import WHOLE, excerpt_of
+from actors.contract.text.judge.model import Model as Judge
+from actors.contract.text.judge.weights import judge_of
+from actors.contract.text.sheets import sheets_of
 from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust
 from schemas.vocabulary.gateway import InputReceived
 

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.text.decoding import decoded_of
-from actors.text.excerpt import DECODED, excerpt_of
-from actors.text.folding import fold, fold_word
-from actors.text.tokens import letters_of, split_tokens, tokens_of
+from actors.contract.text.decoding import decoded_of
+from actors.contract.text.excerpt import DECODED, excerpt_of
+from actors.contract.text.folding import fold, fold_word
+from actors.contract.text.tokens import letters_of, split_tokens, tokens_of
 from schemas.vocabulary.appraisal import Risks
 from schemas.vocabulary.precedents import ProposedAction
 

@@ -77,7 +77,7 @@ class AppraisalSettings(msgspec.Struct, frozen=True, kw_only=True):
         judged_layers: Roles whose layers are judged for instructions to the model. An operator's own prompt
             (``system``) is not: telling the model what to do is what it is for.
         judged_characters: Characters of one input that are read for trust, 256 more for each part being counted in;
-            beyond, its layers are read in equal shares, several as one text (``actors.text.sheets``).
+            beyond, its layers are read in equal shares, several as one text (``actors.contract.text.sheets``).
         trust: When a language model is asked besides, and how its word counts.
         session_lifetime_ms: A session is remembered no longer than this after its last input, and at least half as
             long.

@@ -15,9 +15,9 @@ from itertools import pairwise
 
 import msgspec
 
-from actors.text.judge.evidence import read_text, unread_share
-from actors.text.judge.model import Model, margin
-from actors.text.judge.weights import weights_of
+from actors.contract.text.judge.evidence import read_text, unread_share
+from actors.contract.text.judge.model import Model, margin
+from actors.contract.text.judge.weights import weights_of
 from schemas.vocabulary.appraisal import LayerTrust
 
 ROLE_CONFUSION = 0.65
@@ -36,7 +36,7 @@ A long part of which two thirds went unread is beyond ``SATURATION`` whatever th
 
 @cache
 def model() -> Model:
-    """Return the evaluator: the one that ships, or one's own (``actors.text.judge.weights``)."""
+    """Return the evaluator: the one that ships, or one's own (``actors.contract.text.judge.weights``)."""
     return weights_of("trust", "actors.appraisal")
 
 

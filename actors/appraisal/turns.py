@@ -1,4 +1,4 @@
-"""What an input is as a turn of talk: five probabilities, by trained weights (``actors.text.turn.model``).
+"""What an input is as a turn of talk: five probabilities, by trained weights (``actors.contract.text.turn.model``).
 
 Of a word or two, a list of courtesies has the last word (``courtesies``).
 """
@@ -6,14 +6,14 @@ Of a word or two, a list of courtesies has the last word (``courtesies``).
 from functools import cache
 
 from actors.appraisal.courtesies import as_courtesy_or_topic
-from actors.text.judge.weights import turn_weights_of
-from actors.text.turn.model import TurnModel, probabilities
+from actors.contract.text.judge.weights import turn_weights_of
+from actors.contract.text.turn.model import TurnModel, probabilities
 from schemas.vocabulary.appraisal import TurnReading
 
 
 @cache
 def turn_model() -> TurnModel:
-    """Return the reader of turns: the one that ships, or one's own (``actors.text.judge.weights``)."""
+    """Return the reader of turns: the one that ships, or one's own (``actors.contract.text.judge.weights``)."""
     return turn_weights_of("actors.appraisal")
 
 

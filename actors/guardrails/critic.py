@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from actors.contract.text.shortening import shorten
 from actors.guardrails.settings import GuardrailsSettings
-from actors.text.shortening import shorten
 from schemas.calls import ModelCall, Said, cuts_of, read_answer
 from schemas.event import Unit
 from schemas.vocabulary.guardrails import CritiqueRequested

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from actors.contract.text.sheets import shares
 from actors.intuition.index import Found, Hashes, Nearest
 from actors.intuition.library import Library
 from actors.intuition.reading import Reading, read
 from actors.intuition.settings import COMPARISON, IntuitionSettings
 from actors.intuition.signature import signature_of
 from actors.intuition.windows import passages
-from actors.text.sheets import shares
 
 MOST_READ = 128 * 1024
 """Characters that are read of an input: of each part its share, one half from its beginning and one from its end."""

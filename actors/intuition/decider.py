@@ -14,12 +14,12 @@ intuition.configured    the settings from here on
 
 import msgspec
 
+from actors.contract.text.allowances import Allowances
 from actors.intuition.index import COMPILED_FROM, warm_engine
 from actors.intuition.judging import TEXT, Input, Part, input_of, judge
 from actors.intuition.library import Library, Precedent
 from actors.intuition.settings import IntuitionSettings
 from actors.intuition.signature import text_signature, to_bytes
-from actors.text.allowances import Allowances
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map

@@ -5,18 +5,18 @@ from typing import NamedTuple
 
 import msgspec
 
+from actors.contract.text.decoding import decoded_of
+from actors.contract.text.excerpt import DECODED, excerpt_of
+from actors.contract.text.judge.evidence import read_text, unread_share
+from actors.contract.text.judge.model import Model
+from actors.contract.text.judge.weights import supplied
+from actors.contract.text.sheets import sheets_of
+from actors.contract.text.views import read_views
 from actors.intuition.comparing import compare
 from actors.intuition.index import Found
 from actors.intuition.library import Library
 from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score, scorer_of
 from actors.intuition.settings import IntuitionSettings
-from actors.text.decoding import decoded_of
-from actors.text.excerpt import DECODED, excerpt_of
-from actors.text.judge.evidence import read_text, unread_share
-from actors.text.judge.model import Model
-from actors.text.judge.weights import supplied
-from actors.text.sheets import sheets_of
-from actors.text.views import read_views
 from schemas.event import Event
 from schemas.unread import DECIMALS, Unread, layers_left_out, weighed
 from schemas.vocabulary.gateway import InputReceived

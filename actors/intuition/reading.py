@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from actors.contract.text.lookalikes import CONFUSABLES
 from actors.intuition.index import Hashes
-from actors.text.lookalikes import CONFUSABLES
 
 MOST_CHARACTERS = 256 * 1024
 """Characters that are read of a text at most."""

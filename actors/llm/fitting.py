@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from actors.text.shortening import estimate, shares, shorten
+from actors.contract.text.shortening import estimate, shares, shorten
 from schemas.calls import Cut, ModelCall, Said, Shortened
 
 _PER_MESSAGE = 8

@@ -20,6 +20,7 @@ memory.configured       the settings from here on
 
 import msgspec
 
+from actors.contract.text.terms import terms_of
 from actors.memory.familiarity import familiarity_of
 from actors.memory.forgetting import (
     Dropped,
@@ -45,7 +46,6 @@ from actors.memory.told.keys import key_of
 from actors.memory.told.reading import told_in
 from actors.memory.wandering import Wish, wander
 from actors.memory.weights import living, weighted
-from actors.text.terms import terms_of
 from schemas.actor import Emission, Message
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map, without_oldest

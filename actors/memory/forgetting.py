@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from actors.contract.text.terms import terms_of
 from actors.memory.layers.concepts import rebuilt
 from actors.memory.layers.facts import size_of, without
 from actors.memory.layers.session import Session
@@ -23,7 +24,6 @@ from actors.memory.layers.thoughts import grounded
 from actors.memory.mind import Mind
 from actors.memory.settings import MemorySettings
 from actors.memory.told.keys import key_of
-from actors.text.terms import terms_of
 
 Quotes = Callable[[str], bool]
 """Whether a text holds words that are to be forgotten."""

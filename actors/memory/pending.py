@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import msgspec
 
+from actors.contract.text.terms import READ
 from actors.memory.layers.vectors import from_text
 from actors.memory.told.corrections import Ended
 from actors.memory.told.reading import Reading
-from actors.text.terms import READ
 from schemas.actor import Message
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.gateway import InputReceived

@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from actors.contract.text.terms import terms_of
 from actors.memory.layers.concepts import neighbours
 from actors.memory.layers.episodes import Episode, weight_of
 from actors.memory.layers.facts import ASKED_FOR_ALL, Telling, current, energy_of, stale_exchanges, text_of
@@ -41,7 +42,6 @@ from actors.memory.terms import DECIMALS, overlap
 from actors.memory.told.keys import ASKED_AS, NAME
 from actors.memory.wandering import strength_in
 from actors.memory.weights import sooner
-from actors.text.terms import terms_of
 from schemas.vocabulary.memory import NO_LONGER_SO, Layer, Recollection
 
 _LAYERS: tuple[Layer, ...] = ("turn", "gist", "fact", "episode", "concept")

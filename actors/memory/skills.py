@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from actors.contract.text.terms import terms_of
 from actors.memory.familiarity import familiarity_of
 from actors.memory.layers.concepts import spread
 from actors.memory.layers.facts import Current, asked_by, asks_for_all
@@ -13,7 +14,6 @@ from actors.memory.pending import Pending
 from actors.memory.recalling import Cue, Memory, recall, strongest
 from actors.memory.settings import MemorySettings
 from actors.memory.told.reading import fact_of
-from actors.text.terms import terms_of
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import ActionResult, Fact, Introspection
 

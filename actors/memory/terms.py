@@ -7,7 +7,7 @@ from math import sqrt
 
 import msgspec
 
-from actors.text.terms import terms_of
+from actors.contract.text.terms import terms_of
 
 DECIMALS = 6
 

@@ -2,7 +2,7 @@
 
 A character is read as NFKD and case folding have it, look-alikes as the ASCII letter they pass for, and
 combining marks as nothing. The fold is a function of the single character, so that it is one table look-up.
-``actors.text.lookalikes`` holds the look-alikes that NFKD and
+``actors.contract.text.lookalikes`` holds the look-alikes that NFKD and
 case folding leave apart. Of a pair whose capital and small letter pass for different ASCII letters
 (Greek eta: H and n) both are listed.
 
@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from actors.text.lookalikes import CONFUSABLES
+from actors.contract.text.lookalikes import CONFUSABLES
 
 SPACE, INVISIBLE, MARK = -1, -2, -3
 """Values of characters that are not matched: white space, those that leave no ink, and combining marks."""

@@ -16,6 +16,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from actors.contract.text.allowances import Allowances
+from actors.contract.text.decoding import undone_of
+from actors.contract.text.sheets import shares
 from actors.reflex.answers import Prompt, hosts_written_to, leaked, texts_in
 from actors.reflex.encodings import MAX_WORK, Run
 from actors.reflex.imports import Imports, after, whole_library
@@ -24,9 +27,6 @@ from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compi
 from actors.reflex.settings import ReflexSettings
 from actors.reflex.sheets import TEXT, Sheet, sheets_of
 from actors.reflex.views import View, Views, views_of
-from actors.text.allowances import Allowances
-from actors.text.decoding import undone_of
-from actors.text.sheets import shares
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map

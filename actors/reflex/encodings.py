@@ -25,9 +25,9 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from actors.contract.text.sheets import shares
 from actors.reflex.base64words import MIXTURES, kinds_of, runs_of_words
 from actors.reflex.plaintext import texts_in
-from actors.text.sheets import shares
 
 Encoding = Literal["base64", "hex", "percent"]
 

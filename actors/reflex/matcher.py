@@ -34,20 +34,20 @@ import msgspec
 import numpy as np
 from ahocorasick_rs import MATCHKIND_LEFTMOST_LONGEST, BytesAhoCorasick, Implementation
 
+from actors.contract.text.judge.telling import has_reversed
+from actors.contract.text.rewriting import REWRITE, Rewriting
 from actors.reflex.library import Library
 from actors.reflex.normalise import JOINED, UNCERTAIN, Layout, Offsets, backwards, blur, lay_out, rot13, squeeze
 from actors.reflex.spellings import Spelling, deep_chain, is_word, spell
 from actors.reflex.split import Bare, Gaps, bare_of, gaps_of, is_disguised, is_turned
 from actors.reflex.split import backwards as backwards_gaps
-from actors.text.judge.telling import has_reversed
-from actors.text.rewriting import REWRITE, Rewriting
 from schemas.vocabulary.patterns import PatternSet, Signature
 
 Reading = Literal["plain", "split"] | Rewriting
 """How the characters of a text were read."""
 
 READINGS: tuple[Reading, ...] = ("plain", *REWRITE, "split")
-"""In the order of preference: as they stand, every rewriting that guards undo (``actors.text.rewriting``), and as
+"""In the order of preference: as they stand, every rewriting that guards undo (``contract.text.rewriting``), and as
 letters alone, of words that are split or run together (``split``)."""
 
 _PLAIN, _SPACED, _LEETSPEAK, _ROT13, _REVERSED, _SPLIT = map(

@@ -22,8 +22,8 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
         scanned_layers: The roles whose layers are scanned besides the input's text. Without ``system``: an operator's
             prompt that quotes attacks in order to forbid them would block every exchange.
         decoded_views: The readings besides the plain one in which a signature is found. ``split``: words split by
-            signs or run together. ``disguised``: what ``actors.text.decoding`` undoes, in the forms that the others
-            miss.
+            signs or run together. ``disguised``: what ``actors.contract.text.decoding`` undoes, in the forms that
+            the others miss.
         max_decoded: Characters decoded at most over all views of an input, 0 to 1,000,000, in equal shares over
             its parts and the runs in them. They are searched as the text is, so that this bounds the time: some 10 ms.
         max_matches: Matches an event lists at most, 1 to 1,000: what bounds it when a long text repeats them.

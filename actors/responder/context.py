@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from actors.contract.text.shortening import estimate
 from actors.responder.pending import Case, Turn
 from actors.responder.quoting import quote
-from actors.text.shortening import estimate
 from schemas.vocabulary.memory import NO_LONGER_SO, Fact, Layer, Recollection, Retired
 from schemas.vocabulary.responder import Entity
 

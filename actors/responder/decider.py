@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from actors.contract.text.shortening import shorten
 from actors.responder.drafts import reruns, with_best, with_draft, with_failure
 from actors.responder.forwarding import with_answer
 from actors.responder.pending import Case, Pending, Turn
@@ -11,7 +12,6 @@ from actors.responder.prompting import request_again, request_for
 from actors.responder.settings import ResponderSettings
 from actors.responder.unserved import AT_ONCE, Stages, heard, unserved
 from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
-from actors.text.shortening import shorten
 from schemas.actor import Emission, Message, session_key
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map

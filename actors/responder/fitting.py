@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from actors.contract.text.shortening import estimate, shares, shorten
 from actors.responder.context import FENCE_TOKENS, Memory, told_first
 from actors.responder.pending import Case, Turn
 from actors.responder.settings import ResponderSettings
-from actors.text.shortening import estimate, shares, shorten
 from schemas.calls import Cut, Shortened
 from schemas.vocabulary.gateway import Layer
 

@@ -3,7 +3,7 @@
 import re
 from hashlib import sha256
 
-from actors.text.terms import terms_of
+from actors.contract.text.terms import terms_of
 from schemas.vocabulary.responder import IdentityUse
 
 _DIGITS = 6

@@ -11,6 +11,7 @@ from importlib.resources import files
 
 import msgspec
 
+from actors.contract.text.shortening import estimate, shorten
 from actors.responder.context import FENCE_TOKENS, entities_of, memories_of, untold
 from actors.responder.fitting import (
     LEAST_BLOCK,
@@ -22,7 +23,6 @@ from actors.responder.fitting import (
     words_and_layers,
 )
 from actors.responder.pending import Case, Turn
-from actors.text.shortening import estimate, shorten
 from schemas.calls import ModelCall, Purpose, Said, Shortened, cuts_of
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, Trigger
 from schemas.vocabulary.responder import ResponseRequested

@@ -9,7 +9,7 @@ from schemas.asking import ASKS_MODEL
 from schemas.event import Milliseconds, Unit
 
 Budget = Annotated[int, msgspec.Meta(ge=0, le=16_000)]
-"""Tokens at most, as ``actors.text.shortening`` estimates them."""
+"""Tokens at most, as ``actors.contract.text.shortening`` estimates them."""
 
 LEAST_CONTEXT, MOST_CONTEXT = 512, 10_000_000
 """Tokens of a model's context that prompts are fitted to."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from actors.text.shortening import shorten
+from actors.contract.text.shortening import shorten
 from schemas.calls import ModelCall, Said, cuts_of, read_answer, unfenced
 from schemas.vocabulary.router import Mode, ModeSelected, TiebreakRequested
 

@@ -23,11 +23,11 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from actors.contract.text.judge.features import stem
+from actors.contract.text.terms import READ, terms_of
 from actors.self_review.modes import ARCHITECT, EXPLORER, GUARDIAN, TRANSLATOR, VALIDATOR, named
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import MOST_TOKENS, Entity, Tick
-from actors.text.judge.features import stem
-from actors.text.terms import READ, terms_of
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.breaker import Stance
 from schemas.vocabulary.memory import Recollection

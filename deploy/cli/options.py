@@ -215,8 +215,8 @@ def check_own_weights() -> None:
     """Refuse weights of one's own that cannot be read before anything is started that would rest on them."""
     if not os.environ.get("NEURAXIS_MODELS"):
         return
-    from actors.text.judge.model import InvalidModel
-    from actors.text.judge.weights import check_own
+    from actors.contract.text.judge.model import InvalidModel
+    from actors.contract.text.judge.weights import check_own
     from deploy.cli.failures import WrongUse
 
     try:
@@ -232,8 +232,8 @@ def judging_by(folder: str | None) -> Iterator[None]:
     Raises:
         WrongUse: the folder holds none that can be judged by.
     """
-    from actors.text.judge import weights
-    from actors.text.judge.model import InvalidModel
+    from actors.contract.text.judge import weights
+    from actors.contract.text.judge.model import InvalidModel
     from deploy.cli.failures import WrongUse
 
     with ExitStack() as judging:
@@ -246,8 +246,8 @@ def judging_by(folder: str | None) -> Iterator[None]:
 
 
 def _supply(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
-    from actors.text.judge.model import InvalidModel
-    from actors.text.judge.weights import supply
+    from actors.contract.text.judge.model import InvalidModel
+    from actors.contract.text.judge.weights import supply
 
     if folder:
         try:

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.text.allowances import MOST, MOST_CHARACTERS
+from actors.contract.text.allowances import MOST, MOST_CHARACTERS
 from deploy.operating.operator_edge import InvalidOrder, Order
 from deploy.operating.withdrawing import in_force, orders_for
 from events.codec import Recorded, decode

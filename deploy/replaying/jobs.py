@@ -22,8 +22,8 @@ from typing import Any
 
 import msgspec
 
+from actors.contract.text.judge.weights import supply
 from actors.registry import ACTORS
-from actors.text.judge.weights import supply
 from events.ledger import Extent
 from events.replay.replay import Replay, Report, Unit
 from events.replay.replaying import Point, last_of_whole, run
@@ -58,7 +58,7 @@ class JobEnded(Exception):
 class Work(msgspec.Struct, frozen=True):
     """What is replayed: these actors, of them only certain partitions (see ``Replay``), up to a point.
 
-    ``models`` is a folder of older weights (``actors.text.judge.weights.supply``), or empty.
+    ``models`` is a folder of older weights (``actors.contract.text.judge.weights.supply``), or empty.
     """
 
     actors: tuple[str, ...]

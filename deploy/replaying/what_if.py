@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from actors.contract.text.judge.weights import supplied
 from actors.registry import ACTORS
-from actors.text.judge.weights import supplied
 from deploy.config.loading import BadConfiguration, Layer, all_sections, flag_layer, overrides
 from deploy.operating.operator_edge import Order, records_of
 from deploy.replaying.effects import SERVED

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from actors.text.excerpt import excerpt
-from actors.text.folding import fold
-from actors.text.tokens import split_tokens
-from actors.text.views import views_of
+from actors.contract.text.excerpt import excerpt
+from actors.contract.text.folding import fold
+from actors.contract.text.tokens import split_tokens
+from actors.contract.text.views import views_of
 from deploy.training.labelled import Label, labelled_rows
 
 DIRECT = frozenset({"jailbreak", "prompt_injection", "multi_injection", "system_prompt_extraction"})

@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from actors.text.judge.evidence import WEIGHT_UNIT, Table, read_text
-from actors.text.judge.model import Model
-from actors.text.judge.passages import worst_passage
+from actors.contract.text.judge.evidence import WEIGHT_UNIT, Table, read_text
+from actors.contract.text.judge.model import Model
+from actors.contract.text.judge.passages import worst_passage
 from deploy.training.augment import augmented
 from deploy.training.corpus import Row, family_of, folds_of, quoting, training_places
 from deploy.training.grams import Flags, Grams, Numbers, Places, Sample, grams_of, matrix_of, supported
@@ -117,7 +117,7 @@ def fit(prepared: Prepared, recipe: Recipe, left_out: Collection[int] = ()) -> t
 
 
 def scores_of(prepared: Prepared, table: Table, bias: float, places: Collection[int]) -> dict[int, float]:
-    """Return what a table says of rows of a prepared corpus: the same as ``actors.text.judge.model.log_odds``."""
+    """Return what a table says of rows of a prepared corpus: the same as ``contract.text.judge.model.log_odds``."""
     grams = prepared.grams
     spots = np.minimum(np.searchsorted(table.keys, grams.keys), len(table.keys) - 1)
     numbers = np.where(table.keys[spots] == grams.keys, spots, -1).astype(np.int32)

@@ -1,7 +1,7 @@
 """The n-grams of all training rows, and passages of them as the rows of a matrix.
 
 A row of the corpus has a unit for its text and one for each decoded view of it. All that is kept of a unit is what
-``actors.text.judge.passages`` is asked with: its n-grams, each with the segments that it begins and ends in.
+``actors.contract.text.judge.passages`` is asked with: its n-grams, each with the segments that it begins and ends in.
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from actors.text.judge.evidence import Text
-from actors.text.judge.passages import LEAST, Occurrences, places_of, spans_of
+from actors.contract.text.judge.evidence import Text
+from actors.contract.text.judge.passages import LEAST, Occurrences, places_of, spans_of
 
 Places = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
@@ -137,7 +137,7 @@ def _supported(uses: Uses, count: int, weights: Places) -> Flags:
 
 
 def matrix_of(grams: Grams, numbers: npt.NDArray[np.int32], samples: Sequence[Sample]) -> sparse.csr_matrix:
-    """Return passages as rows of a matrix, scaled as ``actors.text.judge.passages`` scales their sums."""
+    """Return passages as rows of a matrix, scaled as ``actors.contract.text.judge.passages`` scales their sums."""
     found = []
     for unit, first, length, _ in samples:
         span = slice(int(grams.starts[unit]), int(grams.starts[unit + 1]))

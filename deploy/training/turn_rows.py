@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from actors.text.turn.model import TurnKind
+from actors.contract.text.turn.model import TurnKind
 from deploy.training.labelled import Label, labelled_rows
 from schemas.vocabulary.router import Mode
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from actors.text.turn.model import KIND, dump_turn_model
+from actors.contract.text.turn.model import KIND, dump_turn_model
 from deploy.training.turn_fitting import calibrated, fit_turns, folds_of, prepare
 from deploy.training.turn_rows import WRITTEN, load_turns, thinned, written_turns
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from actors.text.judge.model import dump_model
+from actors.contract.text.judge.model import dump_model
 from deploy.training.corpus import APART, Row, family_of, load_rows
 from deploy.training.fitting import held_out_scores, prepare, trained
 from deploy.training.recipes import SCORER, TRUST

@@ -19,7 +19,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     layer at index 1, whose role is document. ``spaced``, ``leetspeak``, ``rot13``, ``reversed`` and ``split`` read the
     same characters otherwise; ``base64``, ``hex`` and ``percent`` are the decoded runs of the text, one a line, and may
     be read further: ``document[1]:base64:rot13``. Other names, such as ``payloads:escapes``, are the forms of disguise
-    that were undone, the outermost first (``actors.text.decoding``).
+    that were undone, the outermost first (``actors.contract.text.decoding``).
 
     ``span`` is the start and end of the match as character (code point) offsets, whatever was normalised to find it:
     into the text as it was received, or into the decoded view. For the latter ``source`` says where in the

@@ -4,9 +4,9 @@ import pytest
 
 from actors.appraisal.risks import whole_intent_of
 from actors.appraisal.trust import ROLE_CONFUSION, trust_of
+from actors.contract.text.decoding import undone_of
 from actors.intuition.scorer import THRESHOLD, score
 from actors.reflex.decider import State, decide
-from actors.text.decoding import undone_of
 from schemas.actor import Message
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed

@@ -10,15 +10,15 @@ from unittest import mock
 import pytest
 
 from actors.appraisal.trust import SATURATION, trust_of
+from actors.contract.text.excerpt import WHOLE, excerpt_of
+from actors.contract.text.judge import evidence, features
+from actors.contract.text.judge.evidence import read_text
+from actors.contract.text.judge.telling import LEET, TELLING
+from actors.contract.text.views import MAX_VIEWED, read_views
 from actors.reflex import ACTOR as REFLEX
 from actors.reflex.encodings import DECODERS, MAX_WORK
 from actors.reflex.matcher import Matcher
 from actors.reflex.views import views_of
-from actors.text.excerpt import WHOLE, excerpt_of
-from actors.text.judge import evidence, features
-from actors.text.judge.evidence import read_text
-from actors.text.judge.telling import LEET, TELLING
-from actors.text.views import MAX_VIEWED, read_views
 from schemas.actor import Message
 from schemas.unread import Unread, heaviest, weighed
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from actors.text.judge.evidence import read_text
-from actors.text.judge.model import Model, margin, squashed
-from actors.text.judge.weights import judge_of, weights_of
+from actors.contract.text.judge.evidence import read_text
+from actors.contract.text.judge.model import Model, margin, squashed
+from actors.contract.text.judge.weights import judge_of, weights_of
 
 _DECIMALS = 6
 _MODEL = weights_of("scorer", "actors.intuition.scorer")

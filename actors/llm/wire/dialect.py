@@ -10,8 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from actors.contract.text.shortening import estimate
 from actors.llm.wire.refusing import overflow_in
-from actors.text.shortening import estimate
 from schemas.calls import ModelCall
 
 _LEAST_CONTEXT = 256

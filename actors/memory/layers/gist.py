@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from actors.text.folding import fold
-from actors.text.terms import READ, terms_of
+from actors.contract.text.folding import fold
+from actors.contract.text.terms import READ, terms_of
 
 SENTENCE_CHARACTERS = 160
 ANSWER_CHARACTERS = 120

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from actors.contract.text.terms import terms_of
 from actors.memory.layers.decay import decayed
 from actors.memory.settings import MemorySettings
-from actors.text.terms import terms_of
 from schemas.vocabulary.drift import DriftThought
 
 DRIFT = "drift"

@@ -5,10 +5,10 @@ What belongs to the moment is no fact ("my card is missing"): a value says what 
 
 import re
 
+from actors.contract.text.folding import fold
 from actors.memory.terms import word_lists
 from actors.memory.told.keys import BIRTHDAY, CAR, LANGUAGES, NAME, SCHOOL, SPOUSE, head_of, key_of
 from actors.memory.told.phrases import capitals_in, name_in, value_of
-from actors.text.folding import fold
 from schemas.vocabulary.memory import Fact
 
 _LISTS = word_lists()

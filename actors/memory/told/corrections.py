@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from actors.contract.text.folding import fold
+from actors.contract.text.terms import terms_of
 from actors.memory.told.keys import (
     ALLERGY,
     ASKED_AS,
@@ -25,8 +27,6 @@ from actors.memory.told.keys import (
 )
 from actors.memory.told.statements import facts_of
 from actors.memory.told.tastes import DISLIKED
-from actors.text.folding import fold
-from actors.text.terms import terms_of
 from schemas.vocabulary.memory import Fact, RetiredWhy
 
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 
+from actors.contract.text.folding import fold
+from actors.contract.text.terms import READ
 from actors.memory.terms import word_lists
-from actors.text.folding import fold
-from actors.text.terms import READ
 
 KEY_CHARACTERS = 60
 

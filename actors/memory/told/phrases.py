@@ -6,8 +6,8 @@ without any is given less credit, not none.
 
 import re
 
+from actors.contract.text.folding import fold
 from actors.memory.terms import word_lists
-from actors.text.folding import fold
 
 VALUE_CHARACTERS = 160
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from actors.contract.text.terms import terms_of
 from actors.memory.told.belongings import keyed
 from actors.memory.told.corrections import (
     CUE,
@@ -27,7 +28,6 @@ from actors.memory.told.keys import KEY_CHARACTERS, NOTE, key_of
 from actors.memory.told.phrases import value_of
 from actors.memory.told.statements import facts_of
 from actors.memory.told.voice import Sentence, opened, own_sentences
-from actors.text.terms import terms_of
 from schemas.vocabulary.memory import Fact
 
 MOST = 8

@@ -7,12 +7,12 @@ night" no employer. Words that are none are lists (``words.json``).
 import re
 from collections.abc import Callable
 
+from actors.contract.text.folding import fold
 from actors.memory.terms import word_lists
 from actors.memory.told.belongings import belongings_of
 from actors.memory.told.keys import AGE, EMPLOYER, HOME, JOB, NAME, ORIGIN, key_of
 from actors.memory.told.phrases import is_typed_small, job_in, name_in, organisation_in, place_in
 from actors.memory.told.tastes import taste_of
-from actors.text.folding import fold
 from schemas.vocabulary.memory import Fact
 
 _LISTS = word_lists()

@@ -2,10 +2,10 @@
 
 import re
 
+from actors.contract.text.folding import fold
 from actors.memory.terms import word_lists
 from actors.memory.told.keys import ALLERGY, DIET, DRINKING, EATING, OPINION, key_of, list_key
 from actors.memory.told.phrases import value_of
-from actors.text.folding import fold
 from schemas.vocabulary.memory import Fact
 
 DISLIKED = "does not like it"

@@ -10,8 +10,8 @@ something wrong.
 import re
 from typing import NamedTuple
 
+from actors.contract.text.terms import READ
 from actors.memory.told.borrowed import is_borrowed
-from actors.text.terms import READ
 
 TALK_CHARACTERS = 800
 """A longer text is hardly said by a person who talks of themselves; it is pasted, or an assignment."""

@@ -69,8 +69,8 @@ def add(
     """
     import msgspec
 
+    from actors.contract.text.allowances import MOST_CHARACTERS
     from actors.gateway import check_name
-    from actors.text.allowances import MOST_CHARACTERS
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
     from deploy.operating.operator_edge import who

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from actors.act.settings import ActSettings
-from actors.text.shortening import shorten
+from actors.contract.text.shortening import shorten
 from schemas.vocabulary.act import ActActionsRequested, ActFinished, ActIterated
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.clock import ClockFired

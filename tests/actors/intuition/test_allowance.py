@@ -9,13 +9,13 @@ from unittest import mock
 import msgspec
 import pytest
 
+from actors.contract.text.sheets import PER_TEXT
 from actors.intuition import judging
 from actors.intuition.comparing import MOST_READ
 from actors.intuition.index import Index, Nearest
 from actors.intuition.judging import MOST_ANSWERS
 from actors.intuition.scorer import score
 from actors.intuition.settings import COMPARISON, IntuitionSettings
-from actors.text.sheets import PER_TEXT
 from schemas.event import Event
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from tests.actors.intuition.builders import GATE, benign, document, harmful, intuition, judged, motif_of

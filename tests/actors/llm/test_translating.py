@@ -9,12 +9,12 @@ import msgspec
 import pytest
 import structlog
 
+from actors.contract.text.shortening import estimate
 from actors.llm.client import ChatClient
 from actors.llm.endpoint import Endpoint
 from actors.llm.fitting import fitted
 from actors.llm.wire.dialect import PLAIN, learned
 from actors.llm.wire.refusing import overflow_in
-from actors.text.shortening import estimate
 from schemas.calls import Cut, Said
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import KEY, PLAN, QUESTION, QUICK, Asking, call_of

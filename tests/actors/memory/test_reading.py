@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.contract.text.terms import terms_of
 from actors.memory.layers.gist import ANSWER_CHARACTERS, SENTENCE_CHARACTERS, gist_of, shortened, tokens_of
 from actors.memory.terms import concepts_in, overlap
-from actors.text.terms import terms_of
 from tests.actors.strategies import texts
 
 

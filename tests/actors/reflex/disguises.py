@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 from hypothesis import strategies as st
 
+from actors.contract.text.lookalikes import CONFUSABLES
 from actors.reflex.library import library_of
 from actors.reflex.normalise import squeeze
 from actors.reflex.spellings import MIN_DISGUISED
-from actors.text.lookalikes import CONFUSABLES
 
 SEED = [signature.text for _, signature in library_of("seed").signatures()]
 STANDARD = [

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from actors.contract.text.decoding.undoing import DEPTH as DISGUISES_DEPTH
 from actors.reflex.decider import judge
 from actors.reflex.encodings import DECODERS, MAX_WORK, Encoding, Room
 from actors.reflex.settings import ReflexSettings
 from actors.reflex.views import DEPTH, views_of
-from actors.text.decoding.undoing import DEPTH as DISGUISES_DEPTH
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from tests.actors.reflex.disguises import ENCODERS, INVISIBLE, SEED, disguised, in_leetspeak, in_rot13, plain, spaced

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from actors.contract.text.rewriting import REWRITE, Rewriting
+from actors.contract.text.views import KINDS, read_views
 from actors.reflex.library import Profile
 from actors.reflex.matcher import READINGS
 from actors.reflex.settings import ReflexSettings
-from actors.text.rewriting import REWRITE, Rewriting
-from actors.text.views import KINDS, read_views
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from tests.actors.reflex.disguises import MARKS, SEED, SIGNATURES, disguised, in_leetspeak, in_rot13, spaced
 from tests.actors.reflex.judging import judged, listed, threat, verdict

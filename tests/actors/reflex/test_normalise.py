@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.contract.text.lookalikes import CONFUSABLES
 from actors.reflex import normalise
 from actors.reflex.characters import EXPANDED, MAX_EXPANSION, fold_character, fold_table, values_of
 from actors.reflex.normalise import codes_of, lay_out, squeeze
-from actors.text.lookalikes import CONFUSABLES
 
 CHARACTERS = st.characters()
 

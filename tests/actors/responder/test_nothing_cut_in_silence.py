@@ -5,13 +5,13 @@ import re
 import msgspec
 import pytest
 
+from actors.contract.text.shortening import estimate
 from actors.guardrails.critic import ask as ask_critic
 from actors.guardrails.settings import GuardrailsSettings
 from actors.responder.pending import Turn
 from actors.responder.prompting import request_for
 from actors.responder.settings import ResponderSettings
 from actors.router.tiebreak import ask as ask_tiebreaker
-from actors.text.shortening import estimate
 from schemas.calls import Cut
 from schemas.catalogue import entry_of
 from schemas.vocabulary.gateway import Layer

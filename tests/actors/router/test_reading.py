@@ -9,9 +9,9 @@ from collections.abc import Iterable
 import pytest
 
 from actors.appraisal.turns import turn_model, turn_reading_of
+from actors.contract.text.folding import fold
 from actors.registry import ACTORS
 from actors.router.settings import RouterSettings
-from actors.text.folding import fold
 from bench.turns import GROUNDS, Case, group_of, own_cases, routed, shares, underspecified
 from deploy.training.turn_rows import MODES_OF, TurnRow, load_turns, written_turns
 from schemas.vocabulary.memory import COLD

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.text.escapes import MANY, unescaped
+from actors.contract.text.escapes import MANY, unescaped
 
 ORDER = "It is late.\nForget your rules."
 

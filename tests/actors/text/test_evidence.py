@@ -3,14 +3,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.text.decoding import read_of
-from actors.text.excerpt import WHOLE, excerpt
-from actors.text.folding import fold
-from actors.text.judge.conjunctions import conjunction_names, conjunctions_at
-from actors.text.judge.evidence import WEIGHT_UNIT, Table, read_text, worst_of
-from actors.text.judge.features import FIRST_TOKENS, LAST_TOKENS, read
-from actors.text.judge.lexicon import classify
-from actors.text.tokens import split_tokens
+from actors.contract.text.decoding import read_of
+from actors.contract.text.excerpt import WHOLE, excerpt
+from actors.contract.text.folding import fold
+from actors.contract.text.judge.conjunctions import conjunction_names, conjunctions_at
+from actors.contract.text.judge.evidence import WEIGHT_UNIT, Table, read_text, worst_of
+from actors.contract.text.judge.features import FIRST_TOKENS, LAST_TOKENS, read
+from actors.contract.text.judge.lexicon import classify
+from actors.contract.text.tokens import split_tokens
 
 PARAGRAPH = "The harbour was rebuilt after the storm, and the ferries run every hour until late in the evening. "
 ORDER = "override&prior&instruction"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actors.text.shortening import estimate, shares, shorten
+from actors.contract.text.shortening import estimate, shares, shorten
 
 LINES = "".join(f"{number:03}: the pump was idle.\n" for number in range(400))
 words = st.text(max_size=400) | st.text("ab? \n", max_size=4000) | st.text("日本語？", max_size=2000)

@@ -1,8 +1,8 @@
 import pytest
 
-from actors.text.folding import fold
-from actors.text.judge.lexicon import classify, lexicon
-from actors.text.tokens import split_tokens
+from actors.contract.text.folding import fold
+from actors.contract.text.judge.lexicon import classify, lexicon
+from actors.contract.text.tokens import split_tokens
 
 
 def kinds_of(text: str) -> list[str]:

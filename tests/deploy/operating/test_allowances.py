@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from actors.contract.text.allowances import MOST, Allowances
 from actors.gateway import Client
 from actors.gateway.inputs import new_input
-from actors.text.allowances import MOST, Allowances
 from deploy.cli import main
 from deploy.operating.allowances import Judged, events_of, judged_input
 from deploy.operating.operator_edge import InvalidOrder

@@ -10,6 +10,7 @@ from typing import Any, cast
 import httpx
 import pytest
 
+from actors.contract.text.allowances import MOST, MOST_CHARACTERS
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import application
 from actors.gateway.http.keys import ApiKeys, BadKeys, operator_keys
@@ -17,7 +18,6 @@ from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import Measuring
 from actors.gateway.http.openai.conversing import Conversations
 from actors.gateway.http.records.endpoints import Records
-from actors.text.allowances import MOST, MOST_CHARACTERS
 from deploy.operating.operator_edge import Order, append
 from deploy.processes.gateway_operating import BrokerOperations
 from events.jetstream import Access, JetStreamLog

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from actors.contract.text.judge import weights
+from actors.contract.text.judge.model import InvalidModel, dump_model, load_model
 from actors.registry import ACTORS
-from actors.text.judge import weights
-from actors.text.judge.model import InvalidModel, dump_model, load_model
 from deploy.cli import main
 from deploy.replaying.bundle_verdicts import verified as bundle_verified
 from schemas.actor import Actor, Emission, Message

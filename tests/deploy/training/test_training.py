@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from actors.contract.text.judge.evidence import read_text
+from actors.contract.text.judge.model import InvalidModel, Model, dump_model, load_model, log_odds
+from actors.contract.text.judge.weights import weights_of
 from actors.intuition.scorer import MODEL_VERSION
-from actors.text.judge.evidence import read_text
-from actors.text.judge.model import InvalidModel, Model, dump_model, load_model, log_odds
-from actors.text.judge.weights import weights_of
 from deploy.cli import main as neuraxis
 from deploy.training import augment
 from deploy.training.augment import augmented, authored

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actors.text.judge.model import InvalidModel
-from actors.text.judge.weights import turn_weights_of, weights_of
-from actors.text.turn.model import TurnKind, TurnModel, dump_turn_model, load_turn_model, probabilities
+from actors.contract.text.judge.model import InvalidModel
+from actors.contract.text.judge.weights import turn_weights_of, weights_of
+from actors.contract.text.turn.model import TurnKind, TurnModel, dump_turn_model, load_turn_model, probabilities
 from deploy.cli import main
 from deploy.training import turn_writing
 from deploy.training.turn_fitting import fit_turns, prepare

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.contract.text.judge.model import InvalidModel, load_model
 from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score
-from actors.text.judge.model import InvalidModel, load_model
 
 PARAGRAPH = "The harbour was rebuilt after the storm, and the ferries run every hour until late in the evening. "
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actors.text.decoding import decoded_of, undone_of
-from actors.text.decoding.splitting import words_of
-from actors.text.decoding.undoing import DEPTH, MOST_CHARACTERS, MOST_TEXTS
+from actors.contract.text.decoding import decoded_of, undone_of
+from actors.contract.text.decoding.splitting import words_of
+from actors.contract.text.decoding.undoing import DEPTH, MOST_CHARACTERS, MOST_TEXTS
 from tests.actors.disguising import DISGUISES, PHRASE, b64
 
 SIGNS = st.text(st.sampled_from("ab19 .-=<>\"'%\\&#ux{}[]()+/,\n~\u200b\u200c\ufe00\U000e0041\u0430"), max_size=200)

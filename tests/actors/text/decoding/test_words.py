@@ -5,8 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.text.decoding import decoded_of
-from actors.text.decoding.words import long_tokens, words_in
+from actors.contract.text.decoding import decoded_of
+from actors.contract.text.decoding.words import long_tokens, words_in
 
 TEXTS = st.text(st.sampled_from("aAbBzZ029+/-_=. \n\t\u00a0\u2003\u00e9"), max_size=200)
 

@@ -1,0 +1,1 @@
+"""What actors share and deciders may use: pure, and no actor."""

@@ -1,0 +1,93 @@
+"""What an agent's operators allow, as the senses fold it: an input without what is allowed in it is what they judge.
+
+One pure function for all senses, so that an allowance lifts every one of them alike. A whole text or layer is compared
+by a hash, whatever its case and white space: a state holds nobody's words. A phrase is put out with blanks where it
+stands, so that places in the text stay as they were.
+"""
+
+import re
+from functools import lru_cache
+from hashlib import blake2b
+
+import msgspec
+from immutables import Map
+
+from actors.contract.text.folding import fold
+from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
+from schemas.vocabulary.gateway import InputReceived
+
+MOST = 90
+"""Allowances that an agent may have: more are not taken."""
+
+MOST_CHARACTERS = 16_000
+"""Characters of a text or phrase that is allowed: more are not taken."""
+
+
+class Allowance(msgspec.Struct, frozen=True):
+    """An allowance: the hash of a text, or a phrase."""
+
+    name: str
+    text: str = ""
+    phrase: str = ""
+
+
+class Allowances(msgspec.Struct, frozen=True):
+    """The allowances of each agent, in the order of recording."""
+
+    agents: Map[str, tuple[Allowance, ...]] = Map()
+
+    def after(self, agent: str, event: AllowanceRecorded | AllowanceWithdrawn) -> "Allowances":
+        """Return the allowances after an event; total."""
+        known = self.agents.get(agent, ())
+        kept = tuple(each for each in known if each.name != event.allowance)
+        if isinstance(event, AllowanceRecorded):
+            phrase = " ".join(event.phrase.split())
+            if not (event.text.strip() or phrase) or len(kept) >= MOST:
+                return self
+            text = text_key(event.text) if event.text.strip() else ""
+            kept = (*kept, Allowance(event.allowance, text, phrase))
+        if kept == known:
+            return self
+        return Allowances(self.agents.set(agent, kept) if kept else self.agents.delete(agent))
+
+    def judged(self, agent: str, received: InputReceived) -> tuple[InputReceived, tuple[str, ...]]:
+        """Return what of an input the senses judge, and the names of the allowances that took the rest out."""
+        allowances = self.agents.get(agent)
+        if not allowances:
+            return received, ()
+        names: dict[str, None] = {}
+        text = _left(received.text, allowances, names)
+        layers = tuple(
+            msgspec.structs.replace(layer, content=_left(layer.content, allowances, names)) for layer in received.layers
+        )
+        if not names:
+            return received, ()
+        return msgspec.structs.replace(received, text=text, layers=layers), tuple(names)
+
+
+def text_key(text: str) -> str:
+    """Return what a text is compared by."""
+    return blake2b(" ".join(fold(text).split()).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _left(text: str, allowances: tuple[Allowance, ...], names: dict[str, None]) -> str:
+    key = text_key(text) if text.strip() and any(each.text for each in allowances) else ""
+    for each in allowances:
+        if key and each.text == key:
+            names[each.name] = None
+            return ""
+    phrases = [each for each in allowances if each.phrase]
+    if not phrases:
+        return text
+
+    def blank(match: re.Match[str]) -> str:
+        names[phrases[(match.lastindex or 1) - 1].name] = None
+        return " " * len(match[0])
+
+    return _phrases(tuple(each.phrase for each in phrases)).sub(blank, text)
+
+
+@lru_cache(maxsize=64)
+def _phrases(phrases: tuple[str, ...]) -> re.Pattern[str]:
+    spelled = (r"(" + r"\s+".join(map(re.escape, phrase.split())) + r")" for phrase in phrases)
+    return re.compile(rf"(?i)(?<!\w)(?:{'|'.join(spelled)})(?!\w)")

@@ -1,0 +1,170 @@
+"""Texts in a cipher that exchanges letters: shifted by any number of places, mirrored, or rot47; and backwards.
+
+They are told by common words as they stand in the cipher: a few close together, and hardly any plain one between. All
+of a text is looked at, since a cipher may stand anywhere in one that is plain elsewhere.
+"""
+
+import codecs
+import string
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from actors.contract.text.decoding.stretches import stretches_of
+from actors.contract.text.decoding.words import parts_of
+from actors.contract.text.rewriting import COMMON
+
+_SMALL = string.ascii_lowercase
+_IS_VISIBLE = bytes(not bytes((code,)).isspace() for code in range(256))
+_TO_LETTERS = bytes(ord(chr(code).lower()) if chr(code) in string.ascii_letters else ord(" ") for code in range(256))
+_COMMON = frozenset(word.encode() for word in COMMON)
+_VISIBLE = "".join(map(chr, range(33, 127)))
+_ROT47 = str.maketrans(_VISIBLE, _VISIBLE[47:] + _VISIBLE[:47])
+_IS_ROT47 = bytes(
+    ord("r") if chr(code) in _SMALL.translate(_ROT47) else ord(" ") if chr(code).isspace() else ord(".")
+    for code in range(256)
+)
+_ROT47_WORDS = tuple(b" " + b"r" * length + b" " for length in range(3, 8))
+"""What a text has where a common word of three letters or more stands in rot47."""
+
+_OWN = 0.15
+"""Share of plain common words from which a stretch is plain, whatever its other words look like."""
+
+
+class _Evidence(NamedTuple):
+    """So many different words of a cipher, within so many words, with so many letters in all."""
+
+    hits: int
+    within: int
+    letters: int
+
+
+_EVIDENCE = (_Evidence(2, 4, 7), _Evidence(3, 10, 8))
+"""Any of these tells a cipher, if a word of it has three letters: the shorter ones stand in many a text by chance."""
+
+_LONGER = 3
+_MOST_SPANS = 512
+"""Places of a cipher that are told apart; from the last of them on the text is undone as a whole."""
+
+Undo = Callable[[str], Iterator[str]]
+Known = Mapping[bytes, tuple[int, ...]]
+
+
+@cache
+def _ciphers() -> tuple[tuple[Undo, ...], Known, Known]:
+    """Return how each cipher is undone, and which of them common words as they stand in it tell.
+
+    By words of letters, and by whatever white space parts, for the one that makes signs of letters.
+    """
+    common = [word for word in COMMON if len(word) > 1]
+    turned = [_SMALL[by:] + _SMALL[:by] for by in range(1, 26)] + [_SMALL[::-1]]
+    undo: list[Undo] = []
+    words: dict[bytes, tuple[int, ...]] = {}
+    tokens: dict[bytes, tuple[int, ...]] = {}
+    for letters in turned:
+        _add(words, (word.translate(str.maketrans(_SMALL, letters)) for word in common), len(undo))
+        undo.append(_translating(str.maketrans(letters + letters.upper(), _SMALL + _SMALL.upper())))
+    for how, undone in ((_backwards, _read_backwards), (_rot13_backwards, _read_rot13_backwards)):
+        _add(words, map(how, common), len(undo))
+        undo.append(undone)
+    _add(tokens, (word.translate(_ROT47) for word in common), len(undo))
+    undo.append(_translating(_ROT47))
+    return tuple(undo), words, tokens
+
+
+def ciphers(text: str) -> Iterator[str]:
+    """Yield the parts of a text that are in a cipher with it undone, one text a cipher; of a short text all."""
+    undo, words, tokens = _ciphers()
+    data = text.encode("ascii", "replace")
+    signs = b" %b " % data.translate(_IS_ROT47)
+    for said, known in ((data.translate(_TO_LETTERS), words), (data, tokens)):
+        if known is tokens and not any(map(signs.__contains__, _ROT47_WORDS)):
+            continue
+        seen = _seen(said.split(), known)
+        if not seen:
+            continue
+        places = parts_of(np.frombuffer(said.translate(_IS_VISIBLE), dtype=np.bool_))
+        for cipher, spans in sorted(seen.items()):
+            yield from undo[cipher](stretches_of(text, ((places[a][0], places[b][1]) for a, b in spans)))
+
+
+def _seen(words: Sequence[bytes], known: Known) -> Mapping[int, list[tuple[int, int]]]:
+    """Return the ciphers that words tell, each with where it does: the first and the last of some words."""
+    told = _telling(filter(known.__contains__, set(words)), known)
+    if not told:
+        return {}
+    hits: dict[int, list[int]] = {}
+    for place, word in [(place, word) for place, word in enumerate(words) if word in told]:
+        for cipher in told[word]:
+            hits.setdefault(cipher, []).append(place)
+    found = {cipher: list(islice(_told(words, places), _MOST_SPANS)) for cipher, places in hits.items()}
+    for cipher, spans in found.items():
+        if len(spans) == _MOST_SPANS:
+            spans.append((spans[-1][0], hits[cipher][-1]))
+    return {cipher: spans for cipher, spans in found.items() if spans}
+
+
+def _telling(some: Iterable[bytes], known: Known) -> dict[bytes, list[int]]:
+    """Return, of words that tell a cipher, those of the ciphers that are told by enough words at all."""
+    by_cipher: dict[int, list[bytes]] = {}
+    for word in some:
+        for cipher in known[word]:
+            by_cipher.setdefault(cipher, []).append(word)
+    told: dict[bytes, list[int]] = {}
+    for cipher, words in by_cipher.items():
+        lengths = sorted(map(len, words), reverse=True)
+        if lengths[0] >= _LONGER and any(sum(lengths[:hits]) >= least for hits, _, least in _EVIDENCE):
+            for word in words:
+                told.setdefault(word, []).append(cipher)
+    return told
+
+
+def _told(words: Sequence[bytes], places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last of words of a cipher, at these places, that are evidence of it; none overlap."""
+    upto = -1
+    for at, first in enumerate(places):
+        if first <= upto:
+            continue
+        for hits, within, letters in _EVIDENCE:
+            if at + hits > len(places) or places[at + hits - 1] - first >= within:
+                continue
+            last = places[at + hits - 1]
+            lengths = [len(word) for word in {words[place] for place in places[at : at + hits]}]
+            if len(lengths) < hits or sum(lengths) < letters or max(lengths) < _LONGER:
+                continue
+            if sum(map(_COMMON.__contains__, words[first : last + 1])) <= _OWN * (last + 1 - first):
+                upto = last
+                yield first, last
+                break
+
+
+def _add(known: dict[bytes, tuple[int, ...]], hidden: Iterable[str], cipher: int) -> None:
+    for word in map(str.encode, hidden):
+        known[word] = (*known.get(word, ()), cipher)
+
+
+def _translating(table: Mapping[int, int]) -> Undo:
+    def undo(text: str) -> Iterator[str]:
+        yield text.translate(table)
+
+    return undo
+
+
+def _backwards(word: str) -> str:
+    return word[::-1]
+
+
+def _rot13_backwards(word: str) -> str:
+    return codecs.encode(word[::-1], "rot13")
+
+
+def _read_backwards(text: str) -> Iterator[str]:
+    yield text[::-1]
+    yield " ".join(word[::-1] for word in text.split(" "))
+
+
+def _read_rot13_backwards(text: str) -> Iterator[str]:
+    yield _rot13_backwards(text)

@@ -1,0 +1,84 @@
+"""Which forms a text may be disguised in at all: a first look, at a microsecond a thousand characters.
+
+A search for each form takes most of the time of undoing one, and nearly no text has any. Each test lets through
+whatever the search would find, and some more.
+"""
+
+import re
+import string
+
+from actors.contract.text.prefilter import kinds_in
+
+_LETTER, _CAPITAL, _DIGIT, _BLANK, _SIGN, _QUOTE = b"aAd .'"
+_MIXED = (b"aA", b"da", b"ad", b"dA", b"Ad", b"AAa")
+_FEWEST_MIXED = 6
+"""Places where a word of base64 changes its kind of character, and few other words do."""
+
+_FEWEST_DIGITS = 12
+_LONG = 16
+_SPLIT = (b"a.a.a", b"a..a..a", b"a...a...a", b"a. a. a", b"a . a . a", b"a .a .a")
+_SPACED = b" a a a a a a a a a a a a "
+_HALVED = (b"a.a", b"a..a", b"a. a")
+
+
+def _kind(char: str) -> int:
+    if char.isspace():
+        return _BLANK
+    if char == "'":
+        return _QUOTE
+    if char.isdigit():
+        return _DIGIT
+    if char.isalpha():
+        return _CAPITAL if char.isupper() else _LETTER
+    return _SIGN
+
+
+# What is not ASCII is a question mark by then: letters of other scripts, and signs.
+_KINDS = bytes(_kind(chr(code)) if code < 128 else _SIGN for code in range(256))
+_UNSEEN = (
+    *(char.encode()[:2] for char in ("\U000e0020", "\ufe00", "\u200b", "\u2060")),
+    *(char.encode() for char in ("\ufeff", "\u00ad", "\u180e")),
+)
+"""What the bytes of characters begin with that leave no ink; some that do begin alike."""
+
+_ALPHANUMERIC = bytes(ord("x") if code < 128 and chr(code).isalnum() else ord(".") for code in range(256))
+_RUN = re.compile(r"[A-Za-z0-9]{16,}")
+_CAPITALS = re.compile(r"[A-Z]{2}[a-z]")
+_ALL_SMALL = bytes.maketrans(b"A", b"a")
+_DIGITS = bytes(ord("d") if chr(code) in string.digits else ord(".") for code in range(256))
+_PARTING = bytes(code for code in range(128) if chr(code).isspace() or chr(code) in ",;|/.+-_")
+
+
+def has_letters_apart(text: str) -> bool:
+    """Return whether a text may have single letters with signs between them."""
+    small = text.encode("ascii", "replace").translate(_KINDS).translate(_ALL_SMALL)
+    return any(map(small.__contains__, _SPLIT))
+
+
+def _is_encoded(run: str) -> bool:
+    """Return whether letters and digits in a row are more than a long word or a name in a program."""
+    return not run.isalpha() or _CAPITALS.search(run) is not None
+
+
+def forms_in(text: str) -> frozenset[str]:
+    """Return the forms that a text may have."""
+    data = text.encode("ascii", "replace")
+    kinds = data.translate(_KINDS)
+    small = kinds.translate(_ALL_SMALL)
+    found = {"escapes", "carrier", "cipher"}
+    runs = kinds_in(text)
+    whole = (b"x" * _LONG) in data.translate(_ALPHANUMERIC) and any(map(_is_encoded, _RUN.findall(text)))
+    found.update(runs & {"binary", "morse"})
+    if not text.isascii() and any(map(text.encode("utf-8", "replace").__contains__, _UNSEEN)):
+        found.add("unseen")
+    digits = data.translate(_DIGITS, _PARTING)
+    if b"d" * _FEWEST_DIGITS in digits or b"chr(" in data or b"har(" in data or b"HAR(" in data or b"0o" in data:
+        found.add("numerals")
+    may_have = whole or "hex" in runs or b"<~" in data or _SPACED in small.replace(b"d", b"a")
+    if may_have or sum(map(kinds.count, _MIXED)) >= _FEWEST_MIXED:
+        found.add("payloads")
+    if data.count(b'"') + data.count(b"'") >= 6 or b"<" in data:
+        found.add("pieces")
+    if b"a" * _LONG in small or any(map(small.__contains__, _SPLIT)) or sum(map(small.count, _HALVED)) >= 2:
+        found.add("split")
+    return frozenset(found)

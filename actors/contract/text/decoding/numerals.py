@@ -1,0 +1,82 @@
+"""Texts written as the numbers of their characters: decimal, octal, binary, and letters by their place in the alphabet.
+
+A run of numbers counts if it gives letters for the most part: tables of numbers hardly ever do. Where there are runs
+of short numbers at all is told first, for all of a text at once.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from actors.contract.text.decoding.plausible import is_worded
+
+_APART = r"[\s,;|/.+-]{1,3}"
+_DECIMAL = re.compile(rf"(?<![\w.])(?:\d{{2,3}}{_APART}){{7,}}\d{{2,3}}(?!\w)")
+_OCTAL = re.compile(rf"(?<![\w.])(?:(?:0o)?[01]?[0-7]{{2}}{_APART}){{7,}}(?:0o)?[01]?[0-7]{{2}}(?!\w)")
+_BINARY = re.compile(r"(?<!\w)(?:0?[01]{7}[\s,;|/-]{1,3}){7,}0?[01]{7}(?!\w)")
+_CALLS = re.compile(r"(?i)\b(?:chr|char|unichr)\(\s*(0x[0-9a-f]{2}|\d{2,3})\s*\)")
+_PLACES = re.compile(r"(?<![\w.])(?:\d{1,2}[-._ /,]{1,3}){11,}\d{1,2}(?![\w.])")
+_NUMBER = re.compile(r"\d+")
+_WORD_GAP = re.compile(r"\s+|/|,\s")
+_FEWEST = 8
+_LONGEST_GAP = 5
+"""Characters between the digits of two numbers that belong together: a separator or two, and ``0o``."""
+
+_MOST_RUNS = 1_024
+"""Runs that are read in every way: of more, some from everywhere, and the others as decimal numbers."""
+
+_IS_DIGIT = np.array([chr(code).isdigit() and code < 128 for code in range(256)])
+
+
+def numerals(text: str) -> Iterator[str]:
+    """Yield what runs of numbers say."""
+    runs = _runs(text)
+    chosen: Sequence[int] = range(len(runs))
+    if len(runs) > _MOST_RUNS:
+        # Some from everywhere: what comes first must not hide what comes later.
+        chosen = [(2 * number + 1) * len(runs) // (2 * _MOST_RUNS) for number in range(_MOST_RUNS)]
+        for place in sorted(set(range(len(runs))).difference(chosen)):
+            yield from _said([int(each) for each in _NUMBER.findall(runs[place])])
+    for place in chosen:
+        run = runs[place]
+        for pattern, base in ((_DECIMAL, 10), (_OCTAL, 8), (_BINARY, 2)):
+            for match in pattern.finditer(run):
+                yield from _said([int(each, base) for each in _NUMBER.findall(match[0].replace("0o", ""))])
+        for match in _PLACES.finditer(run):
+            yield from _letters(match[0])
+    if "(" in text:
+        calls = _CALLS.findall(text)
+        if len(calls) >= _FEWEST:
+            yield from _said([int(each, 16 if each[1:2] in "xX" else 10) for each in calls])
+
+
+def _runs(text: str) -> list[str]:
+    """Return the stretches of a text that have numbers of one to three, seven or eight digits, one after the other."""
+    digit = _IS_DIGIT.take(np.frombuffer(text.encode("ascii", "replace"), dtype=np.uint8))
+    edges = np.flatnonzero(np.diff(digit, prepend=False, append=False))
+    starts, ends = edges[::2], edges[1::2]
+    if len(starts) < _FEWEST:
+        return []
+    lengths = ends - starts
+    fits = (lengths <= 3) | (lengths == 7) | (lengths == 8)
+    near = (starts[1:] - ends[:-1] <= _LONGEST_GAP) & fits[1:] & fits[:-1]
+    bounds = np.flatnonzero(np.diff(near, prepend=False, append=False))
+    firsts, lasts = bounds[::2], bounds[1::2]
+    enough = np.flatnonzero(lasts - firsts + 1 >= _FEWEST)
+    return [text[max(0, int(starts[firsts[place]]) - 2) : int(ends[lasts[place]])] for place in enough.tolist()]
+
+
+def _said(codes: list[int]) -> Iterator[str]:
+    # A number that is no letter's parts two texts.
+    said = "".join(chr(code) if code < 127 else "\n" for code in codes)
+    if is_worded(said):
+        yield said
+
+
+def _letters(run: str) -> Iterator[str]:
+    if max(map(int, _NUMBER.findall(run))) > 26:
+        return
+    words = [[chr(96 + int(each)) for each in _NUMBER.findall(word) if int(each)] for word in _WORD_GAP.split(run)]
+    # One number a word: there were no words, only letters.
+    yield ("" if max(map(len, words)) == 1 else " ").join(map("".join, words))

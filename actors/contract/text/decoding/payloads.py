@@ -1,0 +1,190 @@
+"""Runs of base64, base32, base85 and hex that the plain search for such runs does not see.
+
+That search wants a run in one piece, or one parted by white space. Here are runs that are quoted, hyphenated or dotted,
+word by word, in small letters, turned (rot13, backwards), and the rarer encodings. Of all of them only what decodes to
+text counts.
+
+A text is taken apart once into words (``words``); what is looked at closer are long words, words with capitals where no
+word has any, and tokens with signs in them. Of each some hundred are decoded, from wherever they are; of the others
+those that begin as a text does, and what is left of these is counted.
+"""
+
+import base64
+import binascii
+import codecs
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from actors.contract.text.decoding.left import Left
+from actors.contract.text.decoding.plausible import PRINTED, is_worded, text_of
+from actors.contract.text.decoding.words import long_tokens, words_in
+
+MOST_RUNS = 1_024
+"""Runs of one kind that are decoded in a text: of more, some from everywhere, and as many that begin as a text does."""
+
+_BEGINNING = 40
+"""Characters by which that is told: whole blocks in each of the encodings."""
+
+_LONG, _LONG_TOKEN = 16, 20
+_BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+_TO_APART = bytes(ord("a") if code in _BASE64 or code == ord("=") else code for code in range(256))
+_SPACED = b" ".join([b"a"] * 16)
+"""What a run has in it whose characters stand apart."""
+
+_NOT_BASE64 = bytes(code for code in range(256) if code not in _BASE64)
+_HEX_DIGITS = "0123456789abcdefABCDEF"
+_HEX_SET = frozenset(_HEX_DIGITS)
+_MIXED = re.compile(r"[a-z][A-Z0-9]|[A-Z]{2}[a-z]|[0-9][A-Za-z]")
+_AT_LINE_END = re.compile(r"-\r?\n(?=[A-Za-z0-9+/])|\r?\n> ?")
+_APART = re.compile(r"(?<!\S)[A-Za-z0-9+/=](?: [A-Za-z0-9+/=]){15,}(?!\S)")
+_BASE32 = re.compile(r"(?:[A-Z2-7]{16,}|(?=[a-z]*[2-7])[a-z2-7]{16,})=*")
+_BASE85 = re.compile(r"(?=.*[a-z])(?=.*[A-Z])[0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{20,}")
+_ASCII85 = re.compile(r"<~[!-uz\s]{10,}?~>")
+_LONGEST_WORD = 64
+_IS_PRINTED = np.isin(np.arange(256), np.frombuffer(PRINTED, dtype=np.uint8))
+_BETWEEN = 2
+"""Other words that may stand between two that belong together: the names of a document's values."""
+
+Decode = Callable[[str], bytes]
+
+
+def payloads(text: str) -> Iterator[str | Left]:
+    """Yield what the runs of a text decode to."""
+    data = text.encode("ascii", "replace")
+    words = words_in(data)
+    yield from _whole(words.long(_LONG))
+    yield from _word_by_word(words.mixed(3, _LONGEST_WORD), _decoded_word)
+    yield from _word_by_word(words.hex(4, _LONGEST_WORD), _decoded_hex)
+    yield from _tokens(long_tokens(text, _LONG_TOKEN))
+    if "\n>" in text or "-\n" in text:
+        # What is quoted in mail, or parted at the ends of lines, is long words once it is laid together.
+        yield from _whole(long_tokens(_AT_LINE_END.sub("", text), _LONG))
+    if _SPACED in data.translate(_TO_APART):
+        yield from _decoded([_bare(match[0]) for match in _APART.finditer(text)], _from_base64)
+    if "<~" in text:
+        yield from _decoded([match[0][2:-2] for match in _ASCII85.finditer(text)], base64.a85decode)
+
+
+def _whole(words: Iterable[str]) -> Iterator[str | Left]:
+    long = list(dict.fromkeys(words))
+    encoded = [word for word in long if _MIXED.search(word)]
+    backwards = [word[::-1] for word in encoded]
+    yield from _decoded(encoded, _from_base64)
+    yield from _decoded(encoded, lambda run: _from_base64(codecs.encode(run, "rot13")))
+    yield from _decoded(backwards, _from_base64)
+    hexed = [word for word in long if not word.strip(_HEX_DIGITS)]
+    yield from _decoded([word[: len(word) // 2 * 2] for word in hexed], bytes.fromhex)
+    yield from _decoded([word[::-1] for word in hexed if len(word) % 2 == 0], bytes.fromhex)
+    yield from _decoded([word for word in long if _BASE32.fullmatch(word)], _from_base32)
+
+
+def _tokens(tokens: Iterable[str]) -> Iterator[str | Left]:
+    """Yield what long tokens decode to that have signs in them: parted base64, and base85."""
+    long = list(dict.fromkeys(token for token in tokens if not token.isalnum()))
+    bare = map(_bare, long)
+    yield from _decoded([run for run in bare if len(run) >= _LONG and _MIXED.search(run)], _from_base64)
+    yield from _decoded([token for token in long if _BASE85.fullmatch(token)], base64.b85decode)
+
+
+def _decoded(runs: Sequence[str], decode: Decode) -> Iterator[str | Left]:
+    """Yield what runs decode to that is text, and how much of them is not decoded at all."""
+    chosen, left = runs, 0
+    if len(runs) > MOST_RUNS:
+        # Some from everywhere: what comes first must not hide what comes later.
+        some = {(2 * number + 1) * len(runs) // (2 * MOST_RUNS) for number in range(MOST_RUNS)}
+        others = [run for place, run in enumerate(runs) if place not in some and len(run) >= _BEGINNING]
+        likely = _beginning_as_text(others, decode)
+        chosen = [*(runs[place] for place in sorted(some)), *likely[:MOST_RUNS]]
+        left = sum(map(len, likely[MOST_RUNS:]))
+    for run in chosen:
+        try:
+            said = text_of(decode(run))
+        except (ValueError, binascii.Error):
+            continue
+        if said:
+            yield said
+    if left:
+        yield Left(left)
+
+
+def _beginning_as_text(runs: Sequence[str], decode: Decode) -> Sequence[str]:
+    """Return the runs whose first characters decode to such as are printed; all are looked at in one go."""
+    beginnings = [run[:_BEGINNING] for run in runs]
+    try:
+        data = decode("".join(beginnings))
+    except (ValueError, binascii.Error):
+        data = b""
+    if not data or len(data) % len(runs):
+        # One that is no such run spoils it for all of them: one by one.
+        return [run for run, begin in zip(runs, beginnings, strict=True) if _is_printed(begin, decode)]
+    printed = _IS_PRINTED.take(np.frombuffer(data, dtype=np.uint8)).reshape(len(runs), -1).all(axis=1)
+    return [runs[place] for place in np.flatnonzero(printed).tolist()]
+
+
+def _is_printed(run: str, decode: Decode) -> bool:
+    try:
+        return not decode(run).translate(None, PRINTED)
+    except (ValueError, binascii.Error):
+        return False
+
+
+def _bare(run: str) -> str:
+    return run.encode("ascii", "replace").translate(None, _NOT_BASE64).decode()
+
+
+def _from_base64(run: str) -> bytes:
+    bare = run.rstrip("=").replace("-", "+").replace("_", "/")
+    if len(bare) % 4 == 1:
+        bare = bare[:-1]
+    return binascii.a2b_base64(_filled(bare, 4))
+
+
+def _from_base32(run: str) -> bytes:
+    return base64.b32decode(_filled(run.upper(), 8))
+
+
+def _filled(run: str, block: int) -> str:
+    bare = run.rstrip("=")
+    return bare + "=" * (-len(bare) % block)
+
+
+def _word_by_word(words: Iterable[tuple[int, str]], decode: Callable[[str], str]) -> Iterator[str]:
+    """Yield what words decode to that follow one another, each given with its place among all words."""
+    said: list[str] = []
+    last = 0
+    for place, word in words:
+        found = decode(word)
+        if not found:
+            continue
+        if place - last > _BETWEEN + 1:
+            yield from _words(said)
+            said = []
+        said.append(found)
+        last = place
+    yield from _words(said)
+
+
+def _decoded_word(run: str) -> str:
+    if run.islower() or run.isupper() or not _MIXED.search(run):
+        return ""
+    bare = run.strip("-_")
+    if len(bare) % 4 == 1 or "-" in bare or "_" in bare:
+        return ""
+    data = binascii.a2b_base64(_filled(bare, 4))
+    return data.decode() if data.isascii() and data.decode().isprintable() else ""
+
+
+def _decoded_hex(run: str) -> str:
+    if run.isalpha() or not _HEX_SET.issuperset(run):
+        return ""
+    data = bytes.fromhex(run)
+    return data.decode() if data.isascii() and data.decode().isprintable() else ""
+
+
+def _words(said: list[str]) -> Iterator[str]:
+    """Yield words that were encoded one by one: as words, and as pieces of one text."""
+    if len(said) >= 3 and is_worded("".join(said)):
+        yield " ".join(said)
+        yield "".join(said)

@@ -1,0 +1,87 @@
+"""Word classes that together say more than each alone: an order to insert code into "your solution", a note to a model
+with a format to answer in.
+
+Sums of weights cannot tell "this word and that one" from twice the one; a conjunction can, in whatever order and with
+whatever words between.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from actors.contract.text.judge.lexicon import lexicon
+
+Places = npt.NDArray[np.int64]
+
+CONJUNCTIONS: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = (
+    ("code_insert", (("code_insert", 12), ("your_answer", 14))),
+    ("code_insert", (("code_insert", 12), ("code_danger", 60))),
+    ("to_model", (("format", 16),)),
+    ("to_model", (("override", 16),)),
+    ("to_model", (("reveal", 16),)),
+    ("to_model", (("secret", 16),)),
+    ("to_model", (("exfiltrate", 16),)),
+    ("to_model", (("tool_call", 16),)),
+    ("to_model", (("your_answer", 16),)),
+    ("to_model", (("model", 16),)),
+    ("to_model", (("modal", 10),)),
+    ("model", (("tool_call", 20),)),
+    ("model", (("exfiltrate", 12),)),
+    ("your_answer", (("format", 12),)),
+    ("override", (("prior", 6), ("instruction", 8))),
+    ("override", (("instruction", 5),)),
+    ("override", (("all", 4), ("prior", 8))),
+    ("now_on", (("override", 16),)),
+    ("praise", (("now_on", 16),)),
+    ("reveal", (("secret", 6),)),
+    ("format", (("secret", 10),)),
+    ("you_are", (("unbound", 12),)),
+    ("you_are", (("now_on", 4), ("unbound", 20))),
+    ("persona", (("unbound", 20),)),
+    ("model", (("unbound", 12),)),
+    ("not", (("refusal", 6),)),
+    ("harm", (("format", 30),)),
+    ("harm", (("persona", 60),)),
+    ("role_reversal", ()),
+    ("role_reversal", (("model", 24),)),
+    ("system_tag", (("you_are", 12),)),
+)
+"""(class, ((other class, at most this many tokens away), ...)): all of the others stand near one place of the first.
+
+One class alone is there where a single phrase of it is enough.
+"""
+
+
+def conjunction_names() -> tuple[str, ...]:
+    """Return the names of the conjunctions, in order."""
+    return tuple("&".join((first, *(other for other, _ in others))) for first, others in CONJUNCTIONS)
+
+
+def conjunctions_at(kinds: Places) -> tuple[Places, Places]:
+    """Return the conjunctions that the classes of a text's tokens hold: the number of each, and its place in turn."""
+    # In the order of their classes, those of one class in theirs.
+    order = np.argsort(kinds, kind="stable")
+    classes = lexicon().classes
+    bounds = np.searchsorted(kinds[order], np.arange(len(classes) + 1)).tolist()
+    places = {
+        name: order[begin:end] for name, begin, end in zip(classes, bounds[:-1], bounds[1:], strict=True) if begin < end
+    }
+    found = [_places(places, first, others) for first, others in CONJUNCTIONS]
+    numbers = np.repeat(np.arange(len(found)), [len(each) for each in found])
+    return numbers, np.concatenate(found)
+
+
+def _places(places: dict[str, Places], first: str, others: tuple[tuple[str, int], ...]) -> Places:
+    if first not in places or not all(other in places for other, _ in others):
+        return np.zeros(0, dtype=np.int64)
+    found = places[first]
+    for other, span in others:
+        found = found[_near(found, places[other], span)]
+    return found
+
+
+def _near(ours: Places, theirs: Places, span: int) -> npt.NDArray[np.bool_]:
+    """Return which of our places have one of theirs, not itself, at most ``span`` away; both ascend."""
+    within = np.searchsorted(theirs, ours + span, side="right") - np.searchsorted(theirs, ours - span, side="left")
+    itself = np.searchsorted(theirs, ours, side="right") - np.searchsorted(theirs, ours, side="left")
+    near: npt.NDArray[np.bool_] = within > itself
+    return near

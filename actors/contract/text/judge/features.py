@@ -1,0 +1,275 @@
+"""A text as numbers: hashed n-grams of words and of word classes, by place.
+
+All hashes are integers computed here, so that they are the same in every process, on every machine and in every
+version of the libraries.
+"""
+
+import zlib
+from functools import cache, lru_cache
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from actors.contract.text.judge.conjunctions import conjunction_names, conjunctions_at
+from actors.contract.text.judge.lexicon import classify, lexicon
+from actors.contract.text.judge.passages import Occurrences, occurrences_of
+from actors.contract.text.tokens import tokens_of
+
+FIRST_TOKENS, LAST_TOKENS = 24_576, 8_192
+"""Tokens looked at from either end of one text; callers cut longer texts first (``excerpt``)."""
+
+PAIR_SPAN = 10
+"""Two classes are a pair when they stand at most this many tokens apart, with at most five others between them."""
+
+SEGMENT_LEAST, SEGMENT_MOST = 2, 40
+"""Words from which a sentence is a segment, and tokens at which one is cut."""
+
+Keys = npt.NDArray[np.uint32]
+Places = npt.NDArray[np.int64]
+
+_MIX_A, _MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+_SALTS = np.array([11, 23, 37, 51, 67, 83, 97, 113, 131, 149], dtype=np.uint64)
+"""One for each kind of n-gram.
+
+A symbol, a word of a class, two symbols, three, a pair of classes, a chain of three, the first symbol of a segment, the
+first two, letters of a word, a conjunction.
+"""
+
+_LETTERS = 4
+_LONGEST_SPELLED = 24
+
+_SUFFIXES = ("ings", "ing", "edly", "ed", "es", "s", "ly")
+_ENDS = frozenset(".!?;\u3002\uff01\uff1f")
+_ALONE, _BULLETS = frozenset("\n|<"), frozenset("-*+\u2022#>/;%")
+_QUOTES, _BEFORE_VALUE = frozenset("\"'*`"), frozenset(",:{[(=\"'*`")
+_ENDS_OF_NUMBERS = frozenset(".)")
+_LONGEST_NUMBER = 3
+_LEADING_MOST = 3
+_NEIGHBOURS = 6
+
+
+class Reading(msgspec.Struct, frozen=True, eq=False):
+    """A text as numbers.
+
+    ``found`` are its n-grams, by their hashes of 32 bits; there are ``segments``, and ``tokens`` that were looked at.
+    ``unread`` counts those that were not.
+    """
+
+    found: Occurrences
+    segments: int
+    tokens: int
+    unread: int = 0
+
+
+def read(text: str, mark: str = "") -> Reading:
+    """Return a text as numbers; looks at no more than its first and last tokens.
+
+    ``mark`` says what the text was decoded from: one n-gram more in each segment.
+    """
+    tokens = tokens_of(text)
+    unread = max(0, len(tokens) - FIRST_TOKENS - LAST_TOKENS)
+    if unread:
+        tokens = tokens[:FIRST_TOKENS] + tokens[-LAST_TOKENS:]
+    words, classes = classify(tokens)
+    kinds = np.array(classes, dtype=np.int64)
+    starts = _segments(words)
+    keys, begins, ends = _ngrams(words, kinds, starts)
+    if mark:
+        keys = np.append(keys, np.full(len(starts), _mark_key(mark), np.uint32))
+        begins, ends = np.append(begins, starts), np.append(ends, starts)
+    segment_of = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, max(len(words), 1))))
+    found = occurrences_of(keys, segment_of[begins], segment_of[ends])
+    return Reading(found, len(starts), len(words), unread)
+
+
+@lru_cache(maxsize=65536)
+def _symbol_hash(symbol: str) -> int:
+    # Two checksums of different text give 64 bits; either alone is too short to keep n-grams apart.
+    data = symbol.encode("utf-8", "surrogatepass")
+    return zlib.crc32(data) << 32 | zlib.crc32(data[::-1], 0x5A17)
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """Return an ASCII word without a common English ending, any other word as it is."""
+    if word.isascii():
+        for suffix in _SUFFIXES:
+            if word.endswith(suffix) and len(word) - len(suffix) >= 4:
+                return word[: -len(suffix)]
+    return word
+
+
+@lru_cache(maxsize=65536)
+def _plain_hash(word: str) -> int:
+    if word.isdecimal():
+        return _symbol_hash("<number>")
+    return _symbol_hash("<line>" if word[0] == "\n" else stem(word))
+
+
+@cache
+def _class_hashes() -> npt.NDArray[np.uint64]:
+    return np.array([_symbol_hash(f"<{name}>") for name in lexicon().classes], dtype=np.uint64)
+
+
+def _mix(first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    mixed = (first * _MIX_A) ^ ((second + _MIX_B) * _MIX_B)
+    folded: npt.NDArray[np.uint64] = mixed ^ (mixed >> np.uint64(29))
+    return folded
+
+
+def _finish(hashes: npt.NDArray[np.uint64], salts: npt.NDArray[np.uint64]) -> Keys:
+    mixed = (hashes ^ salts) * _MIX_A
+    mixed = (mixed ^ (mixed >> np.uint64(31))) * _MIX_B
+    return (mixed >> np.uint64(32)).astype(np.uint32)
+
+
+def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Places, Places]:
+    """Return the hashed n-grams, and the tokens each begins and ends at.
+
+    Words of a class count as that class in n-grams of one to three symbols, and as themselves once more. Classes near
+    each other are pairs and chains of three, whatever words stand between them.
+    """
+    symbols = np.array(list(map(_plain_hash, words)), dtype=np.uint64)
+    at = np.arange(len(words), dtype=np.int64)
+    classed = np.nonzero(kinds >= 0)[0]
+    symbols[classed] = _class_hashes()[kinds[classed]]
+    own = np.array([_symbol_hash(words[place]) for place in classed.tolist()], dtype=np.uint64)
+    bigrams = _mix(symbols[:-1], symbols[1:])
+    trigrams = _mix(bigrams[:-1], symbols[2:])
+    near = symbols[classed]
+    gaps = [(gap, classed[gap:] - classed[:-gap] <= PAIR_SPAN) for gap in range(1, _NEIGHBOURS)]
+    firsts = np.concatenate([near[:-gap][close] for gap, close in gaps])
+    seconds = np.concatenate([near[gap:][close] for gap, close in gaps])
+    chained = classed[2:] - classed[:-2] <= PAIR_SPAN + 4
+    chains = _mix(_mix(near[:-2], near[1:-1]), near[2:])[chained]
+    opening = starts[starts < len(words)]
+    two = opening[opening + 1 < len(words)]
+    letters = list(map(_letter_hashes, words))
+    spelled = np.repeat(at, list(map(len, letters)))
+    signs, signed = conjunctions_at(kinds)
+    sign_hashes = np.array(_sign_hashes(), dtype=np.uint64)[signs]
+    hashes = (
+        symbols,
+        own,
+        bigrams,
+        trigrams,
+        _mix(firsts, seconds),
+        chains,
+        symbols[opening],
+        bigrams[two],
+        np.concatenate((_NONE, *letters)),
+        sign_hashes,
+    )
+    begins = (
+        at,
+        classed,
+        at[:-1],
+        at[:-2],
+        *(classed[:-gap][close] for gap, close in gaps),
+        classed[:-2][chained],
+        opening,
+        two,
+        spelled,
+        signed,
+    )
+    ends = (
+        at,
+        classed,
+        at[1:],
+        at[2:],
+        *(classed[gap:][close] for gap, close in gaps),
+        classed[2:][chained],
+        opening,
+        two + 1,
+        spelled,
+        signed,
+    )
+    # All kinds at once: of a text's few hundred n-grams, most of what is computed is the calls.
+    salts = np.repeat(_SALTS, [len(each) for each in hashes])
+    return _finish(np.concatenate(hashes), salts), np.concatenate(begins), np.concatenate(ends)
+
+
+_NONE = np.zeros(0, dtype=np.uint64)
+
+
+@lru_cache(maxsize=32768)
+def _letter_hashes(word: str) -> npt.NDArray[np.uint64]:
+    """Return the hashes of a word's runs of four letters, its ends marked; none of short words and long tokens."""
+    if not _LETTERS <= len(word) <= _LONGEST_SPELLED or not word[0].isalpha() or " " in word:
+        return _NONE
+    marked = f"^{word}$"
+    found = [_symbol_hash(marked[place : place + _LETTERS]) for place in range(len(marked) - _LETTERS + 1)]
+    return np.array(found, dtype=np.uint64)
+
+
+@cache
+def _sign_hashes() -> tuple[int, ...]:
+    return tuple(_symbol_hash(f"<&{name}>") for name in conjunction_names())
+
+
+@cache
+def _mark_key(mark: str) -> int:
+    return int(_finish(np.array([_symbol_hash(f"<view {mark}>")], dtype=np.uint64), _SALTS[-1:])[0])
+
+
+def _segments(words: list[str]) -> Places:
+    """Return the first tokens of the segments: sentences, lines, cells, values; long ones are cut.
+
+    Line ends and bars are segments of their own, and so is what leads to an item of a list, a line of a comment or of
+    quoted mail, a value, or what stands between tags: what is a sentence by itself is the same segment wherever it
+    stands.
+    """
+    if not words:
+        return np.zeros(1, dtype=np.int64)
+    # Of each word: what it is, and what it is next to; only where a segment may begin is looked at one by one.
+    kinds = np.fromiter(map(_mark_of, words), dtype=np.uint16, count=len(words))
+    said = np.concatenate(([0], np.cumsum(kinds & _WORD != 0)))
+    before = np.concatenate(([_LINE], kinds[:-1]))
+    leads = (before & _LINE != 0) & (kinds & (_BULLET | _NUMBER) != 0)
+    begins = (kinds & (_LONE | _TAG_END) != 0) | (leads & (kinds & _BULLET != 0))
+    for _ in range(_LEADING_MOST - 1):
+        leads = np.concatenate(([False], leads[:-1]))
+        numbered = (before & _NUMBER != 0) & (kinds & _BEHIND_NUMBER != 0)
+        leads &= numbered | ((before & _BULLET != 0) & (kinds & _BULLET != 0))
+        begins |= leads
+    begins |= ((kinds & _QUOTE) != 0) & (before & _OPENS_VALUE != 0)
+    forced = begins[:-1].astype(np.bool_) | (kinds[1:] & _LONE != 0)
+    ends = kinds[:-1] & _END != 0
+    starts = [0]
+    start = 0
+    for place in np.flatnonzero(forced | ends).tolist():
+        number = place + 1
+        while number - start > SEGMENT_MOST:
+            start += SEGMENT_MOST
+            starts.append(start)
+        if (
+            forced[place]
+            or number - start == SEGMENT_MOST
+            or (said[number] - said[start] >= SEGMENT_LEAST and not (words[place] == "." and words[number].isdecimal()))
+        ):
+            start = number
+            starts.append(start)
+    return np.array([*starts, *range(start + SEGMENT_MOST, len(words), SEGMENT_MOST)], dtype=np.int64)
+
+
+_WORD, _LONE, _END, _BULLET, _QUOTE, _OPENS_VALUE, _LINE = (1 << bit for bit in range(7))
+_NUMBER, _BEHIND_NUMBER, _TAG_END = (1 << bit for bit in range(7, 10))
+
+
+@lru_cache(maxsize=65536)
+def _mark_of(word: str) -> int:
+    """Return what a token is for the cutting of segments."""
+    first = word[0]
+    return (
+        _WORD * first.isalpha()
+        | _LONE * (first in _ALONE)
+        | _END * (word in _ENDS)
+        | _BULLET * (word in _BULLETS)
+        | _QUOTE * (word in _QUOTES)
+        | _OPENS_VALUE * (word in _BEFORE_VALUE)
+        | _LINE * (first == "\n")
+        | _NUMBER * (len(word) <= _LONGEST_NUMBER and word.isdecimal())
+        | _BEHIND_NUMBER * (word in _ENDS_OF_NUMBERS)
+        | _TAG_END * (word == ">")
+    )

@@ -1,0 +1,124 @@
+"""Families of words that mean the same to a reader of instructions: ``override``, ``secret``, ``persona`` and so on.
+
+``lexicon.json`` lists for each class its words (``*`` stands for any ending) and phrases, in a dozen languages. Of the
+entries that fit at a place the longest phrase wins, then the exact word, then the longest beginning.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import compress
+
+import msgspec
+
+from actors.contract.text.folding import SPACELESS, fold
+from actors.contract.text.tokens import split_tokens
+
+NO_CLASS = -1
+_LONGEST_STEM = 24
+_SHORTEST_STEM = 2
+
+
+class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a class lists: words separated by spaces, and phrases."""
+
+    words: tuple[str, ...]
+    phrases: tuple[str, ...]
+
+
+class Lexicon(msgspec.Struct, frozen=True, eq=False):
+    """Classes by number, and how words and phrases lead to them.
+
+    ``phrases`` is keyed by first and second token; those that share both stand longest first.
+    """
+
+    classes: tuple[str, ...]
+    exact: dict[str, int]
+    stems: dict[str, int]
+    phrases: dict[str, dict[str, tuple[tuple[tuple[str, ...], int], ...]]]
+
+    def class_of(self, word: str) -> int:
+        """Return the class of a folded word, or NO_CLASS."""
+        found = self.exact.get(word)
+        if found is not None:
+            return found
+        for length in range(min(len(word), _LONGEST_STEM), _SHORTEST_STEM - 1, -1):
+            found = self.stems.get(word[:length])
+            if found is not None:
+                return found
+        return self.class_of(word[:-2]) if word.endswith("'s") else NO_CLASS
+
+
+def _entries(entries: Entries) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """Yield each entry as its tokens, and whether it is a beginning of words."""
+    for word in (word for line in entries.words for word in line.split()):
+        if SPACELESS.search(word):
+            yield tuple(split_tokens(fold(word))), False
+        else:
+            yield (fold(word.removesuffix("*")),), word.endswith("*")
+    for phrase in entries.phrases:
+        yield tuple(split_tokens(fold(phrase))), False
+
+
+@cache
+def lexicon() -> Lexicon:
+    """Return the lexicon that ships with the package."""
+    data = files("actors.contract.text.judge").joinpath("lexicon.json").read_bytes()
+    listed = msgspec.json.decode(data, type=dict[str, Entries])
+    exact: dict[str, int] = {}
+    stems: dict[str, int] = {}
+    phrases: dict[tuple[str, ...], int] = {}
+    for number, entries in enumerate(listed.values()):
+        for tokens, is_stem in _entries(entries):
+            if len(tokens) > 1:
+                phrases.setdefault(tokens, number)
+            else:
+                (stems if is_stem else exact).setdefault(tokens[0], number)
+    return Lexicon(tuple(listed), exact, stems, _by_first_two(phrases))
+
+
+def _by_first_two(phrases: dict[tuple[str, ...], int]) -> dict[str, dict[str, tuple[tuple[tuple[str, ...], int], ...]]]:
+    found: dict[str, dict[str, tuple[tuple[tuple[str, ...], int], ...]]] = {}
+    for phrase, number in sorted(phrases.items(), key=lambda item: (-len(item[0]), item[0])):
+        begun = found.setdefault(phrase[0], {})
+        begun[phrase[1]] = (*begun.get(phrase[1], ()), (phrase, number))
+    return found
+
+
+@lru_cache(maxsize=65536)
+def _class_of(word: str) -> int:
+    return lexicon().class_of(word)
+
+
+def classify(tokens: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Return the words and phrases of a text, and the class of each (NO_CLASS for most).
+
+    A phrase of the lexicon becomes one entry, its tokens joined by spaces.
+    """
+    phrases = lexicon().phrases
+    words: list[str] = []
+    classes: list[int] = []
+    done = 0
+    # Few tokens begin a phrase; what lies between is taken in one go.
+    begun = map(phrases.__contains__, tokens[:-1])
+    for place in compress(range(len(tokens)), begun):
+        candidates = phrases[tokens[place]].get(tokens[place + 1])
+        if candidates is None or place < done:
+            continue
+        found = _phrase_at(candidates, tokens, place)
+        if found is not None:
+            between = tokens[done:place]
+            words += (*between, " ".join(found[0]))
+            classes += (*map(_class_of, between), found[1])
+            done = place + len(found[0])
+    rest = tokens[done:]
+    return [*words, *rest], [*classes, *map(_class_of, rest)]
+
+
+def _phrase_at(
+    candidates: Sequence[tuple[tuple[str, ...], int]], tokens: Sequence[str], place: int
+) -> tuple[tuple[str, ...], int] | None:
+    for phrase, number in candidates:
+        if tuple(tokens[place : place + len(phrase)]) == phrase:
+            return phrase, number
+    return None

@@ -1,0 +1,72 @@
+"""A trained judge of texts: n-gram weights, and the threshold from which their sum over a passage speaks up.
+
+The file is a NumPy archive; its content hash is part of the model's name. A margin is positive from the threshold on
+that was fixed, on rows held out in training, for a false-alarm rate; its unit is that of a log-odds.
+"""
+
+import hashlib
+import io
+
+import msgspec
+import numpy as np
+
+from actors.contract.text.judge.archives import InvalidModel, are_keys, arrays_in, unfit
+from actors.contract.text.judge.evidence import Table, Text, worst_of
+
+__all__ = ["InvalidModel", "Model", "dump_model", "load_model", "log_odds", "margin", "squashed"]
+
+_HEAD = 2
+_MOST = 1 << 15
+"""Weights have 16 bits (``passages``)."""
+
+
+class Model(msgspec.Struct, frozen=True, eq=False):
+    """A judge: ``threshold`` is the log-odds at which margins are 0, for texts of any length."""
+
+    name: str
+    table: Table
+    bias: float
+    threshold: float
+
+
+def load_model(data: bytes, kind: str) -> Model:
+    """Read a weights file; the model is named ``kind`` and the first eight digits of the file's hash.
+
+    Raises:
+        InvalidModel: it is no such file, or does not fit this release.
+    """
+    found = arrays_in(data, kind, ("keys", "weights"), "thresholds")
+    keys, weights, head = found["keys"], found["weights"], found["thresholds"]
+    fits = are_keys(keys) and head.shape == (_HEAD,) and weights.shape == keys.shape and len(keys) > 0
+    if not fits or not -_MOST < int(weights.min()) <= int(weights.max()) < _MOST:
+        raise unfit(kind)
+    name = f"{kind}-{hashlib.sha256(data).hexdigest()[:8]}"
+    return Model(name, Table(keys, weights.astype(np.int32)), *map(float, head))
+
+
+def dump_model(model: Model) -> bytes:
+    """Return a model as a weights file; equal models give equal bytes."""
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        keys=model.table.keys,
+        weights=model.table.weights.astype(np.int16),
+        thresholds=np.array([model.bias, model.threshold]),
+    )
+    return buffer.getvalue()
+
+
+def log_odds(model: Model, text: Text) -> float:
+    """Return the log-odds of the worst passage of a text being an attack."""
+    return worst_of(model.table, text).score + model.bias
+
+
+def margin(model: Model, text: Text) -> float:
+    """Return how far the worst passage of a text is beyond the threshold."""
+    return log_odds(model, text) - model.threshold
+
+
+def squashed(margin: float, scale: float = 2.0) -> float:
+    """Return a margin as a number in (0, 1), 0.5 at margin 0, by division only, which is exact everywhere."""
+    share = margin / scale
+    return 0.5 + 0.5 * share / (1.0 + abs(share))

@@ -1,0 +1,203 @@
+"""Telling words: words of instruction to a model, and where a text has any, as they are and rewritten.
+
+A text of any length is searched in one pass, as bytes, one for each character that shows: accents, look-alikes and
+other forms of a letter count as that letter, and what leaves no ink is passed over. What is spaced (``i g n o r e``)
+is searched once more without the spaces between single characters.
+"""
+
+import codecs
+from functools import cache
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+from actors.contract.text.folding import LOOKALIKES, fold
+
+Numbers = npt.NDArray[np.int64]
+
+TELLING = (
+    "ignor",
+    "disregard",
+    "forget",
+    "override",
+    "bypass",
+    "vergiss",
+    "olvid",
+    "oubli",
+    "dimentic",
+    "\u5ffd\u7565",
+    "\u7121\u8996",
+    "\u0438\u0433\u043d\u043e\u0440\u0438\u0440",
+    "system prompt",
+    "instructions",
+    "jailbreak",
+    "unrestricted",
+    "you are now",
+    "from now on",
+    "assistant:",
+    "system:",
+    "an ai ",
+    "language model",
+    "do anything",
+    "api key",
+    "password",
+)
+
+LEET = str.maketrans("0134578@$", "oieastbas")
+"""Leetspeak's digits and marks -> the letters they stand for."""
+
+LEET_MARKS = tuple(map(chr, LEET))
+
+PLAIN_TELLING = tuple(word for word in TELLING if word.isascii() and sum(map(str.isalpha, word)) >= 6)
+"""Telling words that are looked for in rewritings, too: shorter ones, and words of few letters, turn up by chance."""
+
+WORDS = (
+    *TELLING,
+    *(codecs.decode(word, "rot13") for word in PLAIN_TELLING),
+    *(word[::-1] for word in PLAIN_TELLING),
+)
+"""What is searched for: telling words, then those in rot13, then those backwards. Leetspeak is undone first."""
+
+SPACED_LEAST = 6
+"""Single characters in a row, each with a space behind it, from which they are read as one word."""
+
+_ASCII = tuple((number, word.encode()) for number, word in enumerate(WORDS) if word.isascii())
+_OTHERS = tuple((number, word) for number, word in enumerate(WORDS) if not word.isascii())
+_NUMBERS = np.array([number for number, _ in _ASCII])
+_UNDONE = bytes.maketrans(*("".join(map(chr, codes)).encode() for codes in (LEET.keys(), LEET.values())))
+_SPACE = ord(" ")
+_BLANKS = bytes(code if code == _SPACE else ord("x") for code in range(256))
+_RUN = b" x" * SPACED_LEAST + b" "
+_FORMS = (
+    (0x0000, 0x2500),
+    (0x2C60, 0x2E00),
+    (0x3000, 0x3040),
+    (0xA640, 0xA800),
+    (0xAB30, 0xAB70),
+    (0xFE00, 0x10000),
+    (0x1D400, 0x1D800),
+    (0x1F100, 0x1F200),
+    (0xE0000, 0xE0080),
+)
+"""Where letters of other forms, look-alikes, accents and characters without ink are; ascending, the last is the end."""
+
+
+@cache
+def _automaton() -> BytesAhoCorasick:
+    # Some sixty words make a small table: two nanoseconds a character, several times as fast as without one.
+    return BytesAhoCorasick([word for _, word in _ASCII], implementation=Implementation.DFA)
+
+
+def telling_in(text: str, begin: int, end: int) -> tuple[Numbers, Numbers]:
+    """Return where telling words begin that lie between two places of a text, and which of ``WORDS`` each is."""
+    plain = text.isascii()
+    letters, origins = (text[begin:end].lower().encode("ascii"), None) if plain else _letters(text[begin:end])
+    # No telling word has a digit: plain ones are found all the same.
+    data = letters.translate(_UNDONE)
+    places, words = _search(data)
+    kept = _without_spaces(data)
+    if len(kept):
+        in_letters, spaced = _search(np.frombuffer(data, dtype=np.uint8)[kept].tobytes())
+        places, words = np.concatenate((places, kept[in_letters])), np.concatenate((words, spaced))
+    if origins is not None:
+        places = origins[places]
+    if not plain:
+        lowered = text.lower()
+        if len(lowered) != len(text):
+            lowered = text  # a few characters grow in lower case, and places would no longer fit
+        others = [(place, number) for number, word in _OTHERS for place in _places(lowered, word, begin, end)]
+        more = np.array(others, dtype=np.int64).reshape(-1, 2)
+        places, words = np.concatenate((places, more[:, 0] - begin)), np.concatenate((words, more[:, 1]))
+    return places + begin, words
+
+
+def _letters(text: str) -> tuple[bytes, Numbers | None]:
+    """Return the characters of a text that show, each as a letter, and which they are unless they are all."""
+    table = _table()
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    letters = table.take(codes, mode="clip")
+    shown = np.flatnonzero(letters)
+    return (letters.tobytes(), None) if len(shown) == len(letters) else (letters[shown].tobytes(), shown)
+
+
+@cache
+def _table() -> npt.NDArray[np.uint8]:
+    """Return the letter of each character as ASCII: 0 for what leaves no ink, ``?`` for what is none of these."""
+    table = np.full(_FORMS[-1][1] + 1, ord("?"), dtype=np.uint8)
+    for first, last in _FORMS:
+        for code in range(first, last):
+            folded = fold(chr(code)).translate(LOOKALIKES)
+            letter = folded or "\0"
+            table[code] = ord(letter) if len(letter) == 1 and letter.isascii() else ord("?")
+    return table
+
+
+def has_reversed(squeezed: bytes) -> bool:
+    """Whether a text without its white space, in lower case, has a telling word backwards."""
+    return bool(_backwards().find_matches_as_indexes(squeezed.translate(_UNDONE)))
+
+
+def may_tell(text: str) -> bool:
+    """Whether a text may have any of ``PLAIN_TELLING`` in it, in small letters or capitals."""
+    return bool(_forwards().find_matches_as_indexes(text.lower().encode("ascii", "replace")))
+
+
+@cache
+def _forwards() -> BytesAhoCorasick:
+    return BytesAhoCorasick([word.encode() for word in PLAIN_TELLING], implementation=Implementation.DFA)
+
+
+@cache
+def _backwards() -> BytesAhoCorasick:
+    words = ["".join(word.split())[::-1].encode() for word in PLAIN_TELLING]
+    return BytesAhoCorasick(words, implementation=Implementation.DFA)
+
+
+def _search(data: bytes) -> tuple[Numbers, Numbers]:
+    found = _automaton().find_matches_as_indexes(data, overlapping=True)
+    if not found:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    rows = np.fromiter(chain.from_iterable(found), dtype=np.int64, count=3 * len(found)).reshape(-1, 3)
+    return rows[:, 1], _NUMBERS[rows[:, 0]]
+
+
+def _places(text: str, word: str, begin: int, end: int) -> list[int]:
+    places = []
+    place = text.find(word, begin, end)
+    while place >= 0:
+        places.append(place)
+        place = text.find(word, place + len(word), end)
+    return places
+
+
+def _without_spaces(data: bytes) -> Numbers:
+    """Return the places of the characters that a text of single characters has, when it is read without spaces.
+
+    Of a wider gap one space is kept: words are set apart by such gaps, where the writer kept them apart at all.
+    """
+    padded = b" " + data + b" "
+    if _RUN not in padded.translate(_BLANKS):
+        return np.zeros(0, dtype=np.int64)
+    space = np.frombuffer(padded, dtype=np.uint8) == _SPACE
+    # A single character: nothing but spaces on either side.
+    single = ~space[1:-1] & space[:-2] & space[2:]
+    # Two of them, with one space between.
+    paired = single[:-2] & single[2:]
+    run = paired[: max(0, len(paired) - 2 * (SPACED_LEAST - 2))].copy()
+    for step in range(1, SPACED_LEAST - 1):
+        run &= paired[2 * step : 2 * step + len(run)]
+    begins = np.flatnonzero(run)
+    if not len(begins):
+        return begins
+    spaced = np.zeros(len(data), dtype=bool)
+    for step in range(2 * SPACED_LEAST - 1):
+        spaced[begins + step] = True
+    blank = space[1:-1]
+    # Spaces between two single characters go, and of wider gaps beside runs all but the first.
+    kept = spaced & ~blank
+    after = np.flatnonzero(kept) + 1
+    after = after[after + 1 < len(data)]
+    kept[after[blank[after] & blank[after + 1]]] = True
+    return np.flatnonzero(kept)

@@ -1,0 +1,167 @@
+"""Where the weights of the trained judges come from: the package, or a folder of one's own training.
+
+Weights are versions, too. What rests on them names them by their hash; an older log is decided again by older weights,
+where a folder with their files is supplied.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+from actors.contract.text.judge.model import InvalidModel, Model, load_model
+from actors.contract.text.turn.model import TurnModel, load_turn_model
+
+FOLDER = "NEURAXIS_MODELS"
+"""Environment variable naming a folder whose files of weights take the place of those that ship, name by name."""
+
+Weights = Model | TurnModel
+Judge = TypeVar("Judge", Model, TurnModel)
+_READABLE = "give a folder whose files can be read"
+
+_READERS: Mapping[str, Callable[[bytes], Weights]] = MappingProxyType(
+    {"scorer": partial(load_model, kind="scorer"), "trust": partial(load_model, kind="trust"), "turn": load_turn_model}
+)
+
+KINDS = tuple(_READERS)
+"""What the files of weights are called, up to a dot or a hyphen: ``scorer.npz``, ``trust-of-march.npz``."""
+
+_supplied: dict[str, Weights] = {}
+_instead: dict[str, Weights] = {}
+
+
+def supply(folder: Path) -> tuple[str, ...]:
+    """Have this process know the weights in a folder by their names, besides its own; return those names.
+
+    They judge where a record rests on them, and nowhere else.
+
+    Raises:
+        InvalidModel: the folder holds no weights, or some that cannot be read or do not fit this release.
+    """
+    found = [(kind, path) for kind in KINDS for path in sorted(folder.glob(f"{kind}*.npz"))]
+    if not found:
+        raise InvalidModel(
+            f"{folder} holds no weights: give a folder with files such as scorer.npz or trust-of-march.npz, in their "
+            "releases' actors/intuition/scorer and actors/appraisal"
+        )
+    models = [_model(kind, path) for kind, path in found]
+    _supplied.update({model.name: model for model in models})
+    return tuple(model.name for model in models)
+
+
+@contextmanager
+def judging_by(folder: Path) -> Iterator[None]:
+    """Judge by the weights in a folder for the length of the block, whatever weights a record rests on.
+
+    For trying weights on a recorded log before they are adopted; kinds that the folder lacks are left as they are.
+
+    Raises:
+        InvalidModel: the folder holds no ``scorer.npz``, ``trust.npz`` or ``turn.npz``, or one that cannot be read.
+    """
+    paths = {kind: folder / f"{kind}.npz" for kind in KINDS}
+    found = {kind: _model(kind, path) for kind, path in paths.items() if path.exists()}
+    if not found:
+        raise InvalidModel(
+            f"{folder} holds no weights: give a folder that `neuraxis train detection` or `neuraxis router train` wrote"
+        )
+    before = dict(_instead)
+    _instead.update(found)
+    try:
+        yield
+    finally:
+        _instead.clear()
+        _instead.update(before)
+
+
+def supplied(name: str) -> Weights | None:
+    """Return the weights that judge where a record rests on those of a name, or None: this release's do, if any."""
+    return _instead.get(_kind_of(name)) or _supplied.get(name)
+
+
+def judge_of(names: Iterable[str], own: Judge) -> Judge:
+    """Return the supplied judge of the kind of ``own`` that is among the models a record rests on; else ``own``."""
+    kind = _kind_of(own.name)
+    instead = _instead.get(kind)
+    if isinstance(instead, type(own)):
+        return instead
+    older = (_supplied.get(name) for name in names if name != own.name and _kind_of(name) == kind)
+    return next((each for each in older if isinstance(each, type(own))), own)
+
+
+def _kind_of(name: str) -> str:
+    return name.partition("-")[0]
+
+
+def weights_of(kind: str, package: str) -> Model:
+    """Return the judge ``kind`` (``scorer``, ``trust``): from the folder that the environment names, else ``package``.
+
+    A process reads it once, at start; its name, with the file's hash, is part of everything that rests on it.
+
+    Raises:
+        InvalidModel: the folder holds no weights, or some that do not fit this release.
+    """
+    return load_model(_bytes_of(kind, package), kind)
+
+
+def turn_weights_of(package: str) -> TurnModel:
+    """Return the judge of turns, found as ``weights_of`` finds the others.
+
+    Raises:
+        InvalidModel: the folder holds no weights, or some that do not fit this release.
+    """
+    return load_turn_model(_bytes_of("turn", package))
+
+
+def check_own() -> None:
+    """Read the weights that the environment names, if any: a process that cannot read them decides nothing.
+
+    Raises:
+        InvalidModel: the folder holds no weights, or some that cannot be read or do not fit; it names the file.
+    """
+    for kind, path in _own().items():
+        try:
+            _model(kind, path)
+        except InvalidModel as wrong:
+            raise InvalidModel(f"{wrong}, or unset {FOLDER}") from wrong
+
+
+def _bytes_of(kind: str, package: str) -> bytes:
+    """Return a file of weights: a folder may have those of one training, and what it lacks is as it ships."""
+    own = _own().get(kind)
+    if own is not None:
+        return _read(own, _READABLE)
+    return files(package).joinpath(f"{kind}.npz").read_bytes()
+
+
+def _own() -> Mapping[str, Path]:
+    """Return the files of the folder that the environment names, by kind; none where it names none."""
+    folder = os.environ.get(FOLDER)
+    if not folder:
+        return {}
+    paths = {kind: Path(folder) / f"{kind}.npz" for kind in KINDS}
+    found = {kind: path for kind, path in paths.items() if path.exists()}
+    if not found:
+        raise InvalidModel(
+            f"{folder} holds no weights: {FOLDER} is to name a folder that `neuraxis train detection` or "
+            "`neuraxis router train` wrote, or nothing"
+        )
+    return found
+
+
+def _model(kind: str, path: Path) -> Weights:
+    data = _read(path, _READABLE)
+    try:
+        return _READERS[kind](data)
+    except InvalidModel as wrong:
+        raise InvalidModel(f"{path}: {wrong}") from wrong
+
+
+def _read(path: Path, remedy: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as wrong:
+        raise InvalidModel(f"{path} cannot be read ({wrong.strerror}): {remedy}") from wrong

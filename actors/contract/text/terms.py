@@ -1,0 +1,68 @@
+"""The telling words of a text: what memories are about, and what contexts are compared by.
+
+A term is a word in lower case without accents and plural ending, or a number of two digits or more. Words of grammar,
+and those that any request may contain (``grammar.json``), are none.
+"""
+
+from functools import cache, lru_cache
+from importlib.resources import files
+
+import msgspec
+
+from actors.contract.text.folding import fold
+from actors.contract.text.tokens import split_tokens
+
+READ = 4_000
+"""Characters of a text that are read."""
+
+_SHORTEST, _LONGEST = 3, 40
+
+_MOST_KEPT = 1_024
+"""Characters of a text whose terms are kept a while."""
+
+
+class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    grammar: frozenset[str]
+
+
+def terms_of(text: str) -> tuple[str, ...]:
+    """Return a text's terms in the order in which they first occur; of a long text, those of its beginning."""
+    # Several actors read the same text, and the same memories come to mind again and again; what is long is rare, and
+    # would fill the store.
+    return _kept_terms(text) if len(text) <= _MOST_KEPT else _read_terms(text)
+
+
+def _read_terms(text: str) -> tuple[str, ...]:
+    # A text says many of its words several times: each is looked up once.
+    found = dict.fromkeys(map(_term, dict.fromkeys(split_tokens(fold(text[:READ])))))
+    found.pop("", None)
+    return tuple(found)
+
+
+@cache
+def grammar() -> frozenset[str]:
+    """Return words of grammar, and those that any request may contain."""
+    data = files("actors.contract.text").joinpath("grammar.json").read_bytes()
+    return msgspec.json.decode(data, type=_Words).grammar
+
+
+@lru_cache(maxsize=65536)
+def _term(token: str) -> str:
+    if token[0].isdigit():
+        return token if 2 <= len(token) <= _LONGEST else ""
+    if token.endswith("n't"):
+        return ""
+    word = token.partition("'")[0]
+    if not _SHORTEST <= len(word) <= _LONGEST or not word[0].isalpha():
+        return ""
+    single, plain = _singular(word), grammar()
+    return "" if word in plain or single in plain else single
+
+
+def _singular(word: str) -> str:
+    if len(word) <= _SHORTEST or not word.endswith("s") or word.endswith(("ss", "us", "is", "ews")):
+        return word
+    return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
+
+
+_kept_terms = lru_cache(maxsize=4096)(_read_terms)

@@ -1,0 +1,229 @@
+"""What a text says once decoded: base64, base32, hex, binary, Morse, escapes, rot13, reversed, leetspeak, spaced.
+
+Only readings that look like language are returned. The work is bounded: payloads are looked for in the first
+``SEARCHED`` characters, and all views have a bounded number of characters, in equal shares. A rewriting is kept of
+stretches that it makes likelier, and around telling words that only it has. All payloads of a kind are decoded; from
+the fourth on they are one view. What the shares cut off is counted.
+"""
+
+import base64
+import binascii
+import html
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+
+from actors.contract.text.judge.telling import LEET_MARKS, PLAIN_TELLING, may_tell
+from actors.contract.text.prefilter import kinds_in
+from actors.contract.text.rewriting import REWRITE, Rewriting, likeness
+from actors.contract.text.sheets import shares
+
+SEARCHED = 16_384
+MAX_PAYLOADS = 4
+"""Views of payloads of one kind; the last has all that are more."""
+
+MAX_PAYLOAD = 8_192
+MAX_VIEWED, LEAST_VIEWED = 8_192, 2_048
+"""Characters that all views of a text have: as many as the text has, between these two."""
+
+STRETCH = 4_096
+"""Characters that are rewritten together (rot13, reversed, leetspeak): likelier or not, as a whole."""
+
+_AROUND = 256
+"""Characters of a rewriting on either side of a telling word that are kept, where the whole is not likelier."""
+
+KINDS = ("base64", "base32", "hex", "binary", "morse", "escaped", "tags", "rot13", "reversed", "leetspeak", "spaced")
+"""Names of the views, in the order they are returned in."""
+
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}={0,2}")
+_BASE32 = re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{16,}={0,6}(?![A-Za-z0-9])")
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]{0,2}){8,}")
+_HEX_MARKS = re.compile(r"0x|\\x|[\s:,]")
+_BINARY = re.compile(r"(?:[01]{8}[\s,]*){4,}")
+_MORSE = re.compile(r"(?:[.\-\u2022\u2013]{1,6}[ /|]+){8,}[.\-\u2022\u2013]{1,6}")
+_ESCAPE = re.compile(r"%[0-9a-fA-F]{2}|\\u\{?[0-9a-fA-F]{4,6}\}?|\\U[0-9a-fA-F]{8}|\\x[0-9a-fA-F]{2}|&#x?[0-9a-fA-F]+;")
+_CODE_ESCAPE = re.compile(r"\\u\{?([0-9a-fA-F]{4,6})\}?|\\U([0-9a-fA-F]{8})|\\x([0-9a-fA-F]{2})")
+_LEET_WORD = re.compile(r"(?<![\w@$#])(?=[a-zA-Z@$]*[0134578@$])(?=\S*[a-zA-Z])[a-zA-Z0134578@$]{2,}")
+_SPACED = re.compile(r"(?<!\S)(?:\S[ \u00a0]){5,}\S(?!\S)")
+_NAMES_ROT13 = re.compile(r"(?i)\brot[ -]?13\b")
+_MORSE_LETTERS = dict(
+    zip(
+        re.findall(
+            r"\S+",
+            ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- "
+            "-. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --..",
+        ),
+        "abcdefghijklmnopqrstuvwxyz",
+        strict=True,
+    )
+)
+
+
+class View(msgspec.Struct, frozen=True):
+    """A reading of a text: its kind (one of ``KINDS``) and what it says."""
+
+    kind: str
+    text: str
+
+
+class Views(NamedTuple):
+    """The decoded readings of a text, and how many characters of such readings were not kept."""
+
+    found: tuple[View, ...]
+    unread: int
+
+
+def views_of(text: str) -> tuple[View, ...]:
+    """Return the decoded readings of a text, in the order of ``KINDS``; empty for nearly every text."""
+    return read_views(text).found
+
+
+def read_views(text: str) -> Views:
+    """Return the decoded readings of a text, in the order of ``KINDS``, and what was left out of them."""
+    head = text[:SEARCHED]
+    may_have = kinds_in(head)
+    found = [View(kind, said) for kind, decode in _DECODERS if kind in may_have for said in decode(head)]
+    lengths = [len(view.text) for view in found]
+    had = shares(lengths, min(MAX_VIEWED, max(LEAST_VIEWED, len(head))))
+    kept = (View(view.kind, view.text[:share]) for view, share in zip(found, had, strict=True) if share)
+    return Views(tuple(kept), sum(lengths) - sum(had))
+
+
+def _payloads(pattern: re.Pattern[str], head: str, decode: Callable[[str], bytes]) -> Iterator[str]:
+    texts: list[str] = []
+    for match in pattern.finditer(head):
+        try:
+            text = decode(match[0][: 4 * MAX_PAYLOAD]).decode("utf-8")
+        except (ValueError, binascii.Error):
+            continue
+        if _is_text(text):
+            texts.append(text)
+    yield from texts[: MAX_PAYLOADS - 1]
+    if len(texts) >= MAX_PAYLOADS:
+        yield "\n".join(texts[MAX_PAYLOADS - 1 :])
+
+
+def _is_text(text: str) -> bool:
+    if len(text) < 6:
+        return False
+    fair = sum(char.isprintable() or char in "\n\t\r" for char in text)
+    return fair >= 0.97 * len(text) and sum(map(str.isalpha, text)) >= 0.5 * len(text)
+
+
+def _from_base64(payload: str) -> bytes:
+    bare = payload.rstrip("=").replace("-", "+").replace("_", "/")
+    return base64.b64decode(bare + "=" * (-len(bare) % 4))
+
+
+def _from_base32(payload: str) -> bytes:
+    bare = payload.rstrip("=")
+    return base64.b32decode(bare + "=" * (-len(bare) % 8))
+
+
+def _from_hex(payload: str) -> bytes:
+    digits = _HEX_MARKS.sub("", payload)
+    return bytes.fromhex(digits[: len(digits) // 2 * 2])
+
+
+def _from_binary(payload: str) -> bytes:
+    bits = re.sub(r"[\s,]", "", payload)
+    return bytes(int(bits[place : place + 8], 2) for place in range(0, len(bits) // 8 * 8, 8))
+
+
+def _from_morse(payload: str) -> bytes:
+    plain = payload.replace("\u2022", ".").replace("\u2013", "-")
+    words = re.split(r"\s*[/|]\s*|\s{3,}", plain)
+    return " ".join("".join(_MORSE_LETTERS.get(sign, "") for sign in word.split()) for word in words).encode()
+
+
+def _escaped(head: str) -> Iterator[str]:
+    if len(_ESCAPE.findall(head)) >= 4:
+        # Code points past the last are no characters: left as they stand.
+        text = _CODE_ESCAPE.sub(_unescape, html.unescape(unquote(head)))
+        if text != head:
+            yield text
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = int(match[1] or match[2] or match[3], 16)
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else match[0]
+
+
+def _tags(head: str) -> Iterator[str]:
+    """Yield what is written in Unicode tag characters, which show nothing."""
+    if head.isascii():
+        return
+    hidden = "".join(chr(ord(char) - 0xE0000) for char in head if 0xE0020 <= ord(char) <= 0xE007E)
+    if len(hidden) >= 6:
+        yield hidden
+
+
+def _rot13(head: str) -> Iterator[str]:
+    # Texts that name the cipher are taken at their word: short payloads hold too few common words to tell.
+    margin = -1.0 if _NAMES_ROT13.search(head) else 0.1
+    yield from _rewritten(head, "rot13", lambda text, _: likeness(text, "rot13") > likeness(text) + margin)
+
+
+def _reversed(head: str) -> Iterator[str]:
+    yield from _rewritten(head, "reversed", lambda text, _: likeness(text, "reversed") > likeness(text) + 0.1)
+
+
+def _leetspeak(head: str) -> Iterator[str]:
+    yield from _rewritten(head, "leetspeak", _is_leetspeak)
+
+
+def _is_leetspeak(text: str, plain: str) -> bool:
+    if sum(map(text.count, LEET_MARKS)) < 2:
+        return False
+    found = len(_LEET_WORD.findall(text))
+    return found >= 2 and (found >= 0.3 * len(text.split()) or likeness(plain) > likeness(text) + 0.03)
+
+
+def _rewritten(head: str, how: Rewriting, is_likelier: Callable[[str, str], bool]) -> Iterator[str]:
+    rewrite = REWRITE[how]
+    said: list[str] = []
+    for start in range(0, len(head), STRETCH):
+        text = head[start : start + STRETCH]
+        other = rewrite(text)
+        said += [other] if is_likelier(text, other) else _telling_parts(text, other)
+    if said:
+        yield "\n".join(said)
+
+
+def _telling_parts(text: str, other: str) -> Iterator[str]:
+    """Yield what stands around telling words that a rewriting has and the text has not."""
+    if not may_tell(other):
+        return
+    lowered, plain = other.lower(), text.lower()
+    places = sorted(lowered.find(word) for word in PLAIN_TELLING if word in lowered and word not in plain)
+    upto = 0
+    for place in places:
+        if place >= upto:
+            upto = place + _AROUND
+            yield other[max(0, place - _AROUND) : upto]
+
+
+def _spaced(head: str) -> Iterator[str]:
+    if _SPACED.search(head):
+        yield REWRITE["spaced"](head)
+
+
+_DECODERS: tuple[tuple[str, Callable[[str], Iterator[str]]], ...] = (
+    ("base64", lambda head: _payloads(_BASE64, head, _from_base64)),
+    ("base32", lambda head: _payloads(_BASE32, head, _from_base32)),
+    ("hex", lambda head: _payloads(_HEX, head, _from_hex)),
+    ("binary", lambda head: _payloads(_BINARY, head, _from_binary)),
+    ("morse", lambda head: _payloads(_MORSE, head, _from_morse)),
+    ("escaped", _escaped),
+    ("tags", _tags),
+    ("rot13", _rot13),
+    ("reversed", _reversed),
+    ("leetspeak", _leetspeak),
+    ("spaced", _spaced),
+)
+
+EXTRACTED = tuple((kind, decode) for kind, decode in _DECODERS if kind in ("binary", "morse"))
+"""Decoders of encoded runs that ``decoding`` uses, too: their kind, and what they make of a text."""
