@@ -12,7 +12,7 @@ import msgspec
 from actors.gateway import Client
 from actors.gateway.agents import SHARED_AGENT
 from actors.gateway.http.access import Limits
-from actors.gateway.http.app import application
+from actors.gateway.http.app import Services, application
 from actors.gateway.http.entrance import Entrance
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ApiKeys, is_loopback
@@ -142,7 +142,7 @@ async def _serve(
             "ledger": LedgerLook(connection, expected=lifeline.supervised),
             "stages": said_of(unserved),
         }
-        desk = LoopService(
+        loops = LoopService(
             log,
             edge,
             judgements,
@@ -183,18 +183,20 @@ async def _serve(
         counting = around.create_task(metrics.follow(log.as_stored()), name="metrics")
         entrance.open(
             application(
-                desk,
-                conversations,
+                Services(
+                    loops=loops,
+                    conversations=conversations,
+                    guard=guard,
+                    operations=operations,
+                    records=records,
+                    measuring=measuring_of(metrics, log, records, stages),
+                    forwarding=forwarding,
+                ),
                 job.keys,
-                guard=guard,
                 local=local,
                 limits=limits,
-                operations=operations,
-                records=records,
-                measuring=measuring_of(metrics, log, records, stages),
                 operator_keys=job.operator_keys,
                 agent_per=settings.agent_per,
-                forwarding=forwarding,
             )
         )
         if not local and settings.agent_per == "shared":
@@ -206,7 +208,7 @@ async def _serve(
                 remedy='set gateway.agent_per = "user", or have every request name an agent',
             )
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
-        services = [each for each in (desk, guard, conversations, forwarding) if each is not None]
+        services = [each for each in (loops, guard, conversations, forwarding) if each is not None]
         hurrying = around.create_task(_hurry(services, stop), name="hurry")
         await serving
         for task in (following, looking, counting, announcing, hurrying):

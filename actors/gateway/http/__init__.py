@@ -3,12 +3,13 @@
 A request becomes an event in the log, and waits for the event that answers it; nothing is decided here. What is kept
 is a bounded projection, which a restart reads from the log again; of chats, what was read of them in this process.
 
-``bodies``      requests and responses as structs       ``answers``  from guardrails' events to responses
-``judgements``  the projection, and waiting for answers  ``desk``     appends an event and waits for its answer
-``loops``, ``ticks``, ``health``: the endpoints         ``failures`` what went wrong, as a response
-``door``        who may come in, and how much of it     ``keys``     API keys
-``openai``      the endpoint for any client of OpenAI's  ``terms``    how long requests wait
-``app``         the application of all this             ``serving``  the server under it
+``openai``      any client of OpenAI's: chats, models    ``guard``      checks without an answer, moderations
+``loops``       source G's loops, and ticks              ``operating``  verdicts and allowances of operators
+``records``     exchanges, why, events                   ``dashboard``  the page that shows them
+``metrics``     what Prometheus reads                    ``health``     probes
+``access``      who may come in, and how much of it      ``keys``       API keys
+``bodies``      requests and responses as structs        ``failures``   what went wrong, as a response
+``app``         the application of all this              ``serving``    the server under it
 
 Importing this package loads no web framework; ``app`` and ``serving`` do.
 """

@@ -1,8 +1,9 @@
-"""The application: the endpoints behind the door, and the document that describes them."""
+"""The application: the endpoints, what they ask, and the document that describes them."""
 
 from importlib.metadata import version
 from typing import Any
 
+import msgspec
 from litestar import Litestar, Request, Router
 from litestar.datastructures import State
 from litestar.exceptions import NotFoundException
@@ -48,27 +49,33 @@ ENDPOINTS = (
 )
 
 
+class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What the endpoints ask, each by its name in the application's state.
+
+    ``operations`` are done for whoever has an operator's key; where there are no keys of either kind, for anybody on
+    this machine, who might as well use the command line. ``forwarding`` passes requests for others' models on; None
+    where there is no endpoint for them.
+    """
+
+    loops: LoopService
+    conversations: Conversations
+    guard: GuardService
+    operations: Operations
+    records: Records
+    measuring: Measuring
+    forwarding: Forwarding | None = None
+
+
 def application(
-    desk: LoopService,
-    conversations: Conversations,
+    services: Services,
     keys: ApiKeys,
     *,
-    guard: GuardService,
     local: bool,
     limits: Limits,
-    operations: Operations,
-    records: Records,
-    measuring: Measuring,
     operator_keys: ApiKeys | None = None,
-    forwarding: Forwarding | None = None,
     agent_per: AgentPer = "shared",
 ) -> AccessMiddleware:
-    """Return the gateway as an ASGI application; see :class:`AccessMiddleware` and :func:`agent_for` for its arguments.
-
-    ``operations`` are done for whoever has one of the ``operator_keys``; where there are no keys of either kind, for
-    anybody on this machine, who might as well use the command line. ``forwarding`` passes requests for others' models
-    on, where there is an endpoint for them.
-    """
+    """Return the gateway as an ASGI application; see :class:`AccessMiddleware` and :func:`agent_for` for the rest."""
     operators = Operators(operator_keys or ApiKeys(), open=local and not keys)
     renderers = [JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()]
     served = {f"{SCHEMA}{path}".rstrip("/") for each in renderers for path in each.paths}
@@ -90,19 +97,7 @@ def application(
     app = Litestar(
         # A router of their own, so that the document's pages are not asked for their parameters.
         [Router("/", route_handlers=list(ENDPOINTS), guards=[strict_address])],
-        state=State(
-            {
-                "desk": desk,
-                "conversations": conversations,
-                "forwarding": forwarding,
-                "guard": guard,
-                "agent_per": agent_per,
-                "operations": operations,
-                "operators": operators,
-                "records": records,
-                "measuring": measuring,
-            }
-        ),
+        state=State({**msgspec.structs.asdict(services), "agent_per": agent_per, "operators": operators}),
         middleware=[REQUESTS.middleware],
         exception_handlers=failures.HANDLERS,
         openapi_config=document,

@@ -18,8 +18,8 @@ async def healthz() -> dict[str, str]:
 @get("/readyz")
 async def readyz(request: Request[Any, Any, State]) -> Response[Readiness]:
     """Say whether requests are served: the log answers and stores, its judgements are read, all stages have owners."""
-    desk: LoopService = request.app.state.desk
-    checks = await desk.checks()
+    loops: LoopService = request.app.state.loops
+    checks = await loops.checks()
     ready = all(map(passes, checks.values()))
     return Response(
         Readiness(status="ready" if ready else "not_ready", checks=checks), status_code=200 if ready else 503

@@ -5,19 +5,15 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
 
 from actors.contract.text.allowances import MOST, MOST_CHARACTERS
 from actors.gateway.http.access import Limits
-from actors.gateway.http.app import application
+from actors.gateway.http.app import Services, application
 from actors.gateway.http.keys import ApiKeys, BadKeys, operator_keys
-from actors.gateway.http.loops.service import LoopService
-from actors.gateway.http.metrics import Measuring
-from actors.gateway.http.openai.conversing import Conversations
-from actors.gateway.http.records.endpoints import Records
 from deploy.operating.operator_edge import Order, append
 from deploy.processes.gateway_operating import BrokerOperations
 from events.jetstream import Access, JetStreamLog
@@ -33,19 +29,22 @@ JUDGED = {"verdict": "false-alarm", "by": "ann", "why": "our own mail"}
 BUTTON = {"allowance": "button", "phrase": "ignore previous", "by": "ann", "why": "a button", "agent": "ann"}
 
 
+def only(operations: BrokerOperations) -> Services:
+    """Return services of which none but this is asked."""
+    others: dict[str, Any] = dict.fromkeys(("loops", "conversations", "guard", "records", "measuring"))
+    return Services(operations=operations, **others)
+
+
 @contextlib.asynccontextmanager
 async def gateway(
     url: str, keys: Sequence[str] = (), operators: Sequence[str] = (), *, local: bool = True, wait_s: float = 20.0
 ) -> AsyncIterator[httpx.AsyncClient]:
+    operations = BrokerOperations(Access(servers=url), "NEURAXIS", wait_s=wait_s)
     app = application(
-        cast(LoopService, None),
-        cast(Conversations, None),
+        only(operations=operations),
         ApiKeys(keys),
         local=local,
         limits=Limits(concurrent=8, body_s=5.0),
-        operations=BrokerOperations(Access(servers=url), "NEURAXIS", wait_s=wait_s),
-        records=cast(Records, None),
-        measuring=cast(Measuring, None),
         operator_keys=ApiKeys(operators),
     )
     transport = httpx.ASGITransport(app, raise_app_exceptions=True)  # type: ignore[arg-type]

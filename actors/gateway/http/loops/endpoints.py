@@ -41,9 +41,9 @@ async def complete_loop(
     user: User = "",
 ) -> LoopDecision:
     """Have guardrails decide on a loop that is done: does it run again, and why."""
-    desk: LoopService = request.app.state.desk
+    loops: LoopService = request.app.state.loops
     agent = agent_of(request, data.agent, user)
-    return decision_of(await desk.complete(agent, completed(data), key_of(idempotency_key)))
+    return decision_of(await loops.complete(agent, completed(data), key_of(idempotency_key)))
 
 
 @get("/orchestrator/guardrails-status/{loop_id:str}", responses={400: _BAD, 404: _UNKNOWN}, opt={QUERY: ("agent",)})
@@ -54,8 +54,8 @@ async def show_guardrails(
     check_loop(loop_id)
     whose = agent_of(request, agent, user)
     check_name("agent", whose)
-    desk: LoopService = request.app.state.desk
-    return status_of(*await desk.status(whose, loop_id))
+    loops: LoopService = request.app.state.loops
+    return status_of(*await loops.status(whose, loop_id))
 
 
 @post(
@@ -72,9 +72,9 @@ async def override_guardrails(
     user: User = "",
 ) -> GuardrailsOverridden:
     """Let a loop's family run on past its fatigue or its rerun limit, for a time; who and why are recorded."""
-    desk: LoopService = request.app.state.desk
+    loops: LoopService = request.app.state.loops
     told = overridden(loop_id, data)
-    done = await desk.override(agent_of(request, data.agent, user), told, key_of(idempotency_key))
+    done = await loops.override(agent_of(request, data.agent, user), told, key_of(idempotency_key))
     return GuardrailsOverridden(
         loop_id=done.loop_id,
         override_fatigue=done.override_fatigue,

@@ -24,6 +24,6 @@ async def observe_tick(
     user: User = "",
 ) -> Accepted:
     """Take in the state of an agent's mind at one tick; self-review looks at it once it is in the log."""
-    desk: LoopService = request.app.state.desk
+    loops: LoopService = request.app.state.loops
     agent, tick = observed(data)
-    return await desk.observe(agent_of(request, agent, user), tick, key_of(idempotency_key))
+    return await loops.observe(agent_of(request, agent, user), tick, key_of(idempotency_key))

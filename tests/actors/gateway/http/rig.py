@@ -11,7 +11,7 @@ import httpx
 from actors.gateway import Client
 from actors.gateway.agents import AgentPer
 from actors.gateway.http.access import Limits
-from actors.gateway.http.app import application
+from actors.gateway.http.app import Services, application
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.loops.judgements import Judgements
@@ -83,7 +83,7 @@ async def gateway(
         following = tasks.create_task(judgements.follow(log))
         stages = Stages(membership, log.partitions)
         looking = tasks.create_task(stages.follow())
-        desk = LoopService(
+        loops = LoopService(
             log,
             edge,
             judgements,
@@ -111,15 +111,17 @@ async def gateway(
             now_ns=VirtualClock().now_ns,
         )
         app = application(
-            desk,
-            conversations,
+            Services(
+                loops=loops,
+                conversations=conversations,
+                guard=guard,
+                operations=operations,
+                records=records,
+                measuring=measuring,
+            ),
             ApiKeys(keys),
-            guard=guard,
             local=local,
             limits=limits,
-            operations=operations,
-            records=records,
-            measuring=measuring,
             operator_keys=ApiKeys(operator_keys),
             agent_per=agent_per,
         )
