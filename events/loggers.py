@@ -4,16 +4,10 @@ rich is loaded by what draws, and only there: with what it brings along it took 
 starts. And its tracebacks show the values of variables, people's words and secrets among them.
 """
 
-import sys
+from events.undrawn import undrawn
 
-if "rich" in sys.modules or "structlog" in sys.modules:
+with undrawn():
     import structlog
-else:
-    sys.modules["rich"] = None  # type: ignore[assignment]  # to Python, what cannot be imported
-    try:
-        import structlog
-    finally:
-        del sys.modules["rich"]
 
 from structlog.typing import EventDict, Processor, WrappedLogger
 

@@ -26,7 +26,7 @@ from deploy.cli.rendering.routing import ModeScore, adds_up, score_table
 from schemas.event import Event
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
-from schemas.vocabulary.gateway import InputAnswered, InputReceived, Purpose
+from schemas.vocabulary.gateway import InputAbandoned, InputAnswered, InputReceived, Purpose
 from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import ModeSelected, Signals
@@ -196,6 +196,12 @@ def _identity(event: ResponseEmitted) -> Lines:
 @lines_on.register
 def _fired(event: ClockFired) -> Lines:
     return [Text(f"the deadline that {event.set_by} had set passed", "red")]
+
+
+@lines_on.register
+def _abandoned(event: InputAbandoned) -> Lines:
+    status = f", its endpoint answered with status {event.status}" if event.status is not None else ""
+    return [Text(f"no answer: {event.reason}{status}", "red")]
 
 
 WITH_CASE: Mapping[type[Event], Callable[[Any, Case], Lines]] = {
