@@ -27,7 +27,7 @@ from deploy.cli.connect import connected
 from deploy.cli.failures import explain
 from deploy.cli.options import Target
 from deploy.cli.output import table
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 from deploy.feeding import Failure, Feeder, LineFormat, Outcome, Tally, lines_of
 from events.loggers import structlog
 

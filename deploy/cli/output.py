@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from deploy.cli.rendering.printable import printable
+from deploy.cli.rendering.layout.printable import printable
 
 T = TypeVar("T")
 Row = msgspec.Struct | Mapping[str, Any]
@@ -37,8 +37,8 @@ def table(rows: Iterable[Row], columns: Sequence[str] | None = None) -> None:
     plain: list[dict[str, Any]] = [msgspec.to_builtins(row) for row in rows]
     if not plain:
         return
-    from deploy.cli.rendering.fitting import fitted
-    from deploy.cli.rendering.terminal import console
+    from deploy.cli.rendering.layout.fitting import fitted
+    from deploy.cli.rendering.layout.terminal import console
 
     out = console()  # a file has no width: nothing is wrapped there
     names = list(columns or plain[0])

@@ -23,7 +23,7 @@ async def folded(source: "Source", upto: int, partition: str, *actors: str) -> "
         actors: Their names.
     """
     from actors.registry import actor_named
-    from deploy.cli.rendering.terminal import progress
+    from deploy.cli.rendering.layout.terminal import progress
     from events.replay.replay import Replay
     from events.replay.replaying import run
     from events.routes import partition_filters, without_overlap
@@ -42,7 +42,7 @@ def show(found: S, head: Callable[[S], Iterable[str]], *, as_json: bool) -> None
         click.echo(msgspec.json.encode(found).decode())
         return
     from deploy.cli.output import emit
-    from deploy.cli.rendering.printable import printable_struct
+    from deploy.cli.rendering.layout.printable import printable_struct
     from deploy.cli.saying import say
 
     for line in head(printable_struct(found)):

@@ -15,7 +15,7 @@ import msgspec
 from actors.gateway.http.keys import is_loopback
 from actors.runtime.membership.attendance import readable
 from actors.webhook.settings import Receiver
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 from deploy.health.finding import Finding, Verdict
 from deploy.health.gateway import examine_gateway
 from deploy.health.lost_keys import examine_keys

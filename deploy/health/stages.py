@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from actors.runtime.membership.attendance import added, by_stage, lacks
 from actors.runtime.membership.heartbeat import Heartbeat
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 from deploy.health.finding import Finding, Verdict
 from deploy.health.serving import NEEDED, told
 from schemas.attendance import Overrun

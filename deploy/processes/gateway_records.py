@@ -80,7 +80,7 @@ class BrokerRecords:
 
     async def why(self, exchange: str) -> bytes:
         """Return why an exchange ended so, as ``neuraxis why --json`` does."""
-        from deploy.cli.rendering.why import plain_sentence
+        from deploy.cli.rendering.why.tree import plain_sentence
 
         source = StreamSource(self._log)
         explanation = explain(await source.exchange(exchange, await self._begin(exchange)))

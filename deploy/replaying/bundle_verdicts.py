@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from actors.registry import ACTORS
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.rendering.replay import effect_text, pending_text
 from deploy.config.loading import file_layer
 from deploy.replaying.effects import check_effects

@@ -4,7 +4,7 @@ from io import BytesIO
 from typing import Any
 
 from actors.router.settings import RouterSettings, effective_weights
-from deploy.cli.rendering.strokes import stroke
+from deploy.cli.rendering.layout.strokes import stroke
 from deploy.cli.rendering.sweeps import FORMS, require
 from deploy.simulating.living import PROFILE
 from deploy.simulating.report import MODES, Report

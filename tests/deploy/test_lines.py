@@ -1,7 +1,7 @@
 """Every event on the way of an exchange, and of an idle mind, is told in words of its own."""
 
-from deploy.cli.rendering.details import WITH_CASE, Case, details
-from deploy.cli.rendering.lines import lines_on
+from deploy.cli.rendering.why.details import WITH_CASE, Case, details
+from deploy.cli.rendering.why.lines import lines_on
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, topic_of
 

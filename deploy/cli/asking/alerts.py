@@ -136,7 +136,7 @@ def _say(alert: "AlertShown", as_json: bool) -> None:
     import msgspec
 
     from deploy.cli.rendering.alerts import line_of
-    from deploy.cli.rendering.terminal import console, print_hanging
+    from deploy.cli.rendering.layout.terminal import console, print_hanging
 
     if as_json:
         click.echo(msgspec.json.encode(alert).decode())

@@ -16,9 +16,9 @@ from deploy.cli.asking.speaking import Speaker
 from deploy.cli.connect import connected
 from deploy.cli.options import Target
 from deploy.cli.rendering.decision import TOLD, Exchange, exchange_of, lines_of, sentence_of
-from deploy.cli.rendering.printable import printable
-from deploy.cli.rendering.terminal import console, print_hanging
-from deploy.cli.rendering.wrapping import wrapped
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.terminal import console, print_hanging
+from deploy.cli.rendering.layout.wrapping import wrapped
 from deploy.health.serving import followed
 from deploy.operating.deadline import Deadline
 from deploy.processes.inbox import hearing

@@ -14,7 +14,7 @@ from deploy.cli import saying
 from deploy.cli.asking.ask import ANSWER_S
 from deploy.cli.groups import command
 from deploy.cli.options import Number, Target, examples, speaker_options, target_options, timeout_option
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.saying import say
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ async def _feed(
     """Feed until the end of the stream or an interrupt; return the counts, and whether it was interrupted."""
     from actors.gateway import Client
     from deploy.cli.connect import connected
-    from deploy.cli.rendering.terminal import progress
+    from deploy.cli.rendering.layout.terminal import progress
     from deploy.feeding import Feeder, Tally, lines_of
     from deploy.health.serving import followed
     from deploy.operating.deadline import Deadline

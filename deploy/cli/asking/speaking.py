@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from actors.gateway.pieces import piece_in
-from deploy.cli.rendering.printable import printable
-from deploy.cli.rendering.wrapping import Wrapping
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.wrapping import Wrapping
 
 
 class Speaker:

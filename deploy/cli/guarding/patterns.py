@@ -21,7 +21,7 @@ from deploy.cli.options import (
     timeout_option,
     why_option,
 )
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.replaying.source import log_option, opened
 
 if TYPE_CHECKING:

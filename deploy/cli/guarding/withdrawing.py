@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from deploy.cli import saying
 from deploy.cli.options import Target
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.replaying.source import opened, say
 
 if TYPE_CHECKING:

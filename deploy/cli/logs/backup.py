@@ -9,7 +9,7 @@ import click
 from deploy.cli import saying
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.replaying.source import say
 
 _CATCH_UP_S = 2.0
@@ -41,7 +41,7 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, as_json:
     import msgspec
 
     from deploy.cli.output import emit
-    from deploy.cli.rendering.terminal import progress
+    from deploy.cli.rendering.layout.terminal import progress
     from deploy.operating.backing_up import back_up_set
 
     with progress("backing up", None):

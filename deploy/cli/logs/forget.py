@@ -15,7 +15,7 @@ from deploy.cli.options import (
     timeout_option,
     why_option,
 )
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.saying import say
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from deploy.cli.logs.log_copies import export, record
 from deploy.cli.logs.log_import import import_
 from deploy.cli.logs.log_tail import tail
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.replaying.source import (
     keep_open,
     log_option,
@@ -76,7 +76,7 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
     """
     from deploy.cli.failures import CheckFailed
     from deploy.cli.output import emit
-    from deploy.cli.rendering.terminal import progress
+    from deploy.cli.rendering.layout.terminal import progress
     from deploy.cli.saying import say
     from events.ledger import verify as verify_ledger
     from events.replay.sources import LedgerSource, ledger_file
@@ -125,7 +125,7 @@ def _why_empty(file: Path, lacks_journal: bool) -> str:
 def rebuild(target: Target, log_file: Path | None) -> None:
     """Drop the ledger's read models and fold them anew from its events: exchanges, routing_decisions and the others."""
     from deploy.cli.failures import WrongUse
-    from deploy.cli.rendering.terminal import progress
+    from deploy.cli.rendering.layout.terminal import progress
     from events.bundles import is_bundle
     from events.ledger import rebuild as rebuild_models
     from events.replay.looking import span_of

@@ -10,7 +10,7 @@ import click
 from deploy.cli import saying
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, target_options, whole_number
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.replaying.source import filter_of, log_option, opened, opened_with_index, say
 from deploy.cli.writing import writing_file
 

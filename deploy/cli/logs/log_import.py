@@ -9,7 +9,7 @@ import click
 
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, target_options
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 
 if TYPE_CHECKING:
     from deploy.operating.importing import Imported, Progress
@@ -47,7 +47,7 @@ def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
         manifest = asyncio.run(unpack(bundle, ledger))
         click.echo(f"{ledger}: {counted(manifest.events, 'event')}, head {manifest.head[:12]}", err=True)
         return
-    from deploy.cli.rendering.terminal import progress
+    from deploy.cli.rendering.layout.terminal import progress
 
     with progress("importing", 3 * read_manifest(bundle).events) as advance:
         done = {"checking": 0, "importing": 0, "reading back": 0}

@@ -66,7 +66,7 @@ async def _tail(
     import msgspec
 
     from deploy.cli.rendering.entries import entry_of, grouped, line_of
-    from deploy.cli.rendering.terminal import console, print_hanging
+    from deploy.cli.rendering.layout.terminal import console, print_hanging
 
     out = console()
     task = asyncio.current_task()

@@ -11,7 +11,7 @@ import msgspec
 from deploy.cli import showing
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.replaying.source import log_option, opened
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import msgspec
 from deploy.cli import showing
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.replaying.source import log_option, opened
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _shown(agent: str, state: "State", now_ns: int, told: list["Recorded"]) -> S
     from actors.regulator.loop import heard, seen
     from actors.regulator.pressures import pressures_of
     from actors.runtime.records import rfc3339
-    from deploy.cli.rendering.regulation import pressure_line
+    from deploy.cli.rendering.why.regulation import pressure_line
 
     loop, settings = loop_of(state, agent), state.settings
     counts = seen(loop, now_ns, settings)
@@ -168,7 +168,7 @@ def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
 
 def _line(recorded: "Recorded") -> Told:
     from actors.runtime.records import rfc3339
-    from deploy.cli.rendering.details import Case, details
+    from deploy.cli.rendering.why.details import Case, details
 
     event = recorded.message.event
     first, *_ = details(event, Case())

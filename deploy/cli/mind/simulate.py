@@ -9,7 +9,7 @@ import msgspec
 
 from deploy.cli.groups import command
 from deploy.cli.options import examples, json_option
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 
 if TYPE_CHECKING:
     from deploy.simulating.report import Report
@@ -101,7 +101,7 @@ def simulate(
     The deciders are the real ones, in virtual time, without a broker; the people are made up. The same seed gives the
     same bytes: events, states, report and drawing.
     """
-    from deploy.cli.rendering.terminal import progress
+    from deploy.cli.rendering.layout.terminal import progress
     from deploy.cli.replaying.plotting import check_plot
     from deploy.simulating.living import live
     from deploy.simulating.report import report_of
@@ -165,7 +165,7 @@ def _draw(plot: Path, report: "Report") -> None:
 
 def _tell(report: "Report", every: int) -> None:
     from deploy.cli.output import emit
-    from deploy.cli.rendering.terminal import console
+    from deploy.cli.rendering.layout.terminal import console
 
     click.echo(f"{report.plant}: {report.meaning}")
     if report.planted_on is not None:

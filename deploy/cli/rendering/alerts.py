@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 from rich.text import Text
 
-from deploy.cli.rendering.printable import printable_struct
+from deploy.cli.rendering.layout.printable import printable_struct
 from events.codec import Recorded, decode
 from events.log import Stored
 from schemas.event import ROOT, topic_of

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from deploy.cli.rendering.counting import counted
-from deploy.cli.rendering.printable import printable
+from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.printable import printable
 from schemas.calls import Cut, ModelCall
 
 _TOLD = 6

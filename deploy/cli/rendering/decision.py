@@ -6,8 +6,8 @@ import msgspec
 from rich.text import Text
 
 from deploy.cli.rendering.calls import told_cuts
-from deploy.cli.rendering.printable import printable
-from deploy.cli.rendering.quoting import quoted
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.quoting import quoted
 from deploy.cli.rendering.reasons import LET_PASS
 from deploy.cli.rendering.sentences import FACTS, sentence_on
 from schemas.calls import Cut

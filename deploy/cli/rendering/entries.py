@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from rich.text import Text
 
-from deploy.cli.rendering.printable import printable_struct
-from deploy.cli.rendering.quoting import quoted
+from deploy.cli.rendering.layout.printable import printable_struct
+from deploy.cli.rendering.layout.quoting import quoted
 from deploy.cli.rendering.words import without_words
 from events.codec import Recorded, decode
 from events.log import Stored

@@ -8,8 +8,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from deploy.cli.rendering.counts import Counts
-from deploy.cli.rendering.quoting import quoted
+from deploy.cli.rendering.layout.counts import Counts
+from deploy.cli.rendering.layout.quoting import quoted
 from deploy.replaying.what_if_verdicts import reason_text
 from events.replay.replay import Coverage, Difference, Report
 from events.replay.verifying.effects import EffectFinding, EffectReport

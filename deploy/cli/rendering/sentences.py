@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from deploy.cli.rendering import reasons
 from deploy.cli.rendering.calls import told_cuts
-from deploy.cli.rendering.quoting import quoted
+from deploy.cli.rendering.layout.quoting import quoted
 from schemas.event import Event
 from schemas.stages import STAGE_OF
 from schemas.unread import What

@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from deploy.cli.rendering.counting import counted
-from deploy.cli.rendering.counts import Counts
-from deploy.cli.rendering.quoting import quoted
+from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counts import Counts
+from deploy.cli.rendering.layout.quoting import quoted
 from deploy.cli.rendering.replay import new_field_text
 from deploy.cli.rendering.words import without_words
 from deploy.replaying.what_if_verdicts import headline, measured_texts, nothing_compared, reason_text, redecided

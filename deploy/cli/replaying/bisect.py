@@ -44,7 +44,7 @@ def bisect(
 
     from actors.registry import actor_named
     from deploy.cli.failures import CheckFailed, WrongUse
-    from deploy.cli.rendering.printable import printable
+    from deploy.cli.rendering.layout.printable import printable
     from events.replay.replaying import END, point_of
     from events.replay.states.conditions import BadCondition, condition_of
 
@@ -77,7 +77,7 @@ async def _bisect(
     target: Target, log_file: Path | None, name: str, key: str, condition: "Condition", upto: "Point"
 ) -> "Found | None":
     from actors.registry import ACTORS
-    from deploy.cli.rendering.terminal import progress
+    from deploy.cli.rendering.layout.terminal import progress
     from events.replay.looking import look_for, look_upto
     from events.replay.states.bisecting import first_holding
     from events.replay.states.reading import partition_named

@@ -51,7 +51,7 @@ def diff(
 
     from actors.registry import ACTORS, actor_named
     from deploy.cli.failures import WrongUse
-    from deploy.cli.rendering.printable import printable
+    from deploy.cli.rendering.layout.printable import printable
     from events.replay.replaying import point_of
     from events.replay.states.diffing import path_text
 
@@ -97,7 +97,7 @@ async def _diff(
     target: Target, log_file: Path | None, names: Sequence[str], key: str, points: "tuple[Point, Point]"
 ) -> "tuple[Changed, ...]":
     from actors.registry import ACTORS
-    from deploy.cli.rendering.terminal import progress
+    from deploy.cli.rendering.layout.terminal import progress
     from events.replay.looking import look_between, look_for
     from events.replay.states.diffing import changed_between
     from events.replay.states.reading import partition_named

@@ -11,7 +11,7 @@ import click
 from deploy.cli import saying
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, models_option, target_options
-from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.replaying.source import log_option, opened, say
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ async def _replay(
     jobs: int | None,
 ) -> "tuple[str, Report, EffectReport, int, str]":
     from actors.registry import ACTORS
-    from deploy.cli.rendering.terminal import progress
+    from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.effects import check_effects
     from deploy.replaying.jobs import Work, jobs_for, replay_in_jobs
     from events.replay.looking import look_for, look_upto
@@ -162,6 +162,7 @@ async def _replay(
 
 
 def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, end_ns: int) -> None:
+    from deploy.cli.rendering.layout.terminal import console
     from deploy.cli.rendering.replay import (
         pending_text,
         render_coverage,
@@ -169,7 +170,6 @@ def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, en
         render_effects,
         render_states,
     )
-    from deploy.cli.rendering.terminal import console
     from events.replay.replaying import overall_hash
 
     out = console()

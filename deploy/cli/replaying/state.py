@@ -42,7 +42,7 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
 
     from actors.registry import actor_named
     from deploy.cli.failures import CheckFailed, WrongUse
-    from deploy.cli.rendering.printable import printable
+    from deploy.cli.rendering.layout.printable import printable
     from events.replay.replaying import END, point_of
     from events.replay.states.conditions import BadCondition, path_of
     from events.replay.states.reading import found_at, nowhere
@@ -76,7 +76,7 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
 async def _state(target: Target, log_file: Path | None, actor: str, key: str, upto: Any) -> "tuple[PartState, str]":
     """Return the state, and what is to be said where no event at all reached it, or is of the key."""
     from actors.registry import ACTORS
-    from deploy.cli.rendering.terminal import progress
+    from deploy.cli.rendering.layout.terminal import progress
     from events.replay.looking import NothingThere, look_at, look_for, span_of
     from events.replay.states.reading import partition_named, state_at
 

@@ -179,7 +179,7 @@ async def _run(
     upto: "Point",
     shown: int,
 ) -> "list[Report]":
-    from deploy.cli.rendering.terminal import progress
+    from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.what_if import changes_of, layer_at, run, settings_of
     from events.replay.looking import NothingThere, look_upto, span_of
 
@@ -216,7 +216,7 @@ def _show(report: "Report", shown: int, as_json: bool) -> None:
         return
     from rich.text import Text
 
-    from deploy.cli.rendering.terminal import console, print_hanging
+    from deploy.cli.rendering.layout.terminal import console, print_hanging
     from deploy.cli.rendering.what_if import render_report
 
     out = console()
@@ -234,7 +234,7 @@ def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> N
         return
     from rich.text import Text
 
-    from deploy.cli.rendering.terminal import console, print_hanging
+    from deploy.cli.rendering.layout.terminal import console, print_hanging
     from deploy.cli.rendering.what_if import render_sweep
     from deploy.replaying.what_if_verdicts import measured_texts
 

@@ -53,13 +53,13 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
     """
     import msgspec
 
-    from deploy.cli.rendering.terminal import console
-    from deploy.cli.rendering.why import plain_sentence, render
+    from deploy.cli.rendering.layout.terminal import console
+    from deploy.cli.rendering.why.tree import plain_sentence, render
     from deploy.cli.writing import write_file
 
     explanation, router, coherence, missing = asyncio.run(_look_up(target, log_file, exchange))
     if svg is not None:
-        from deploy.cli.rendering.picture import picture_of
+        from deploy.cli.rendering.why.picture import picture_of
 
         write_file(svg, picture_of(explanation))
     if as_json:
@@ -116,8 +116,8 @@ async def resolve(source: "Source", wanted: str) -> str:
 async def _router(source: "Source", explanation: "Explanation") -> "RouterSettings | None":
     """Return the router's settings at a decision that the default ones do not explain; None otherwise."""
     from actors.router.settings import RouterSettings
-    from deploy.cli.rendering.routing import adds_up, score_table
-    from deploy.cli.rendering.why import last_of
+    from deploy.cli.rendering.why.routing import adds_up, score_table
+    from deploy.cli.rendering.why.tree import last_of
     from schemas.vocabulary.router import ModeSelected, RouterConfigured
 
     decision = last_of(explanation, ModeSelected)
@@ -129,8 +129,8 @@ async def _router(source: "Source", explanation: "Explanation") -> "RouterSettin
 async def _coherence(source: "Source", explanation: "Explanation") -> "CoherenceSettings | None":
     """Return the coherence gate's settings at a verdict that the default ones do not explain; None otherwise."""
     from actors.coherence.settings import CoherenceSettings
-    from deploy.cli.rendering.entropy import explains
-    from deploy.cli.rendering.why import last_of
+    from deploy.cli.rendering.why.entropy import explains
+    from deploy.cli.rendering.why.tree import last_of
     from schemas.vocabulary.coherence import CoherenceConfigured, CoherencePassed, CoherenceRejected
 
     passed, rejected = last_of(explanation, CoherencePassed), last_of(explanation, CoherenceRejected)

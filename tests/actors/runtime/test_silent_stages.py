@@ -10,7 +10,7 @@ from rich.console import Console
 
 from actors.registry import ACTORS
 from actors.runtime.partition.shard import Shard
-from deploy.cli.rendering.why import render
+from deploy.cli.rendering.why.tree import render
 from events.replay.explain import explain
 from events.view import Delivery
 from schemas.stages import WITNESSES

@@ -9,8 +9,8 @@ from msgspec import inspect
 
 from deploy.cli.rendering import reasons
 from deploy.cli.rendering.decision import Exchange
-from deploy.cli.rendering.details import WITH_CASE
-from deploy.cli.rendering.lines import lines_on
+from deploy.cli.rendering.why.details import WITH_CASE
+from deploy.cli.rendering.why.lines import lines_on
 from events.replay.explain import Explanation
 from schemas.event import Failed
 from schemas.vocabulary.memory import MemoryWandered

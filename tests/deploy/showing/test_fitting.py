@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from deploy.cli.rendering.fitting import fitted
-from deploy.cli.rendering.terminal import print_hanging
+from deploy.cli.rendering.layout.fitting import fitted
+from deploy.cli.rendering.layout.terminal import print_hanging
 from deploy.health.finding import Finding, Verdict
 from schemas.export import subjects_rows
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.registry import ACTORS
-from deploy.cli.rendering.picture import MOST_CHARACTERS, MOST_EVENTS, picture_of
+from deploy.cli.rendering.why.picture import MOST_CHARACTERS, MOST_EVENTS, picture_of
 from events.log import Stored
 from events.replay.explain import Explanation, Node, explain
 from schemas.catalogue import entry_of

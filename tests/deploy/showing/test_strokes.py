@@ -2,7 +2,7 @@
 
 import pytest
 
-from deploy.cli.rendering.strokes import stroke
+from deploy.cli.rendering.layout.strokes import stroke
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8])

@@ -11,7 +11,7 @@ from rich.console import Console
 from actors.registry import ACTORS
 from deploy.cli.rendering.alerts import shown
 from deploy.cli.rendering.entries import entry_of, grouped, line_of
-from deploy.cli.rendering.why import plain_sentence, render
+from deploy.cli.rendering.why.tree import plain_sentence, render
 from events.log import Stored
 from events.replay.explain import explain
 from schemas.envelope import decode_headers

@@ -7,10 +7,10 @@ from hypothesis import given
 from rich.console import Console
 
 from actors.coherence.settings import CoherenceSettings
-from deploy.cli.rendering.entropy import explains, sum_of
-from deploy.cli.rendering.hops import hops
-from deploy.cli.rendering.trunks import nodes_below, trunk
-from deploy.cli.rendering.why import render
+from deploy.cli.rendering.why.entropy import explains, sum_of
+from deploy.cli.rendering.why.hops import hops
+from deploy.cli.rendering.why.tree import render
+from deploy.cli.rendering.why.trunks import nodes_below, trunk
 from events.replay.explain import Explanation
 from schemas.catalogue import entry_of
 from schemas.envelope import LATENCY, decode_headers

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from deploy.cli.rendering.details import Case, details
+from deploy.cli.rendering.why.details import Case, details
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftThought, Skip

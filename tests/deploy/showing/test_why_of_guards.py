@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from deploy.cli.rendering.details import Case, details
+from deploy.cli.rendering.why.details import Case, details
 from schemas.catalogue import entry_of
 from schemas.event import Event
 from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalJudged, JudgementRequested, LayerTrust, Risks

@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from deploy.cli.mind.reflection import shown
-from deploy.cli.rendering.details import Case, details
+from deploy.cli.rendering.why.details import Case, details
 from schemas.event import Event
 from schemas.vocabulary.reflection import ReflectionConcluded
 from tests.actors.reflection.builders import Reflecting, answer, opinion, selection

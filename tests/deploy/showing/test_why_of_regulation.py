@@ -2,7 +2,7 @@
 
 import msgspec
 
-from deploy.cli.rendering.details import Case, details
+from deploy.cli.rendering.why.details import Case, details
 from schemas.catalogue import entry_of
 from schemas.event import Event
 from schemas.vocabulary.monitor import ModeRedFlag, RateExceeded

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from deploy.cli.rendering.details import Case, details
+from deploy.cli.rendering.why.details import Case, details
 from schemas.event import Event, topic_of
 from schemas.vocabulary.self_review import SelfReviewTriggered
 from tests.actors.self_review.builders import BETTER, SHOCK, citizen, see, tick

@@ -10,8 +10,8 @@ from actors.gateway.client import Answered
 from deploy.cli.rendering import reasons
 from deploy.cli.rendering.calls import told_cuts
 from deploy.cli.rendering.decision import decision_line, exchange_of
-from deploy.cli.rendering.details import Case, details
 from deploy.cli.rendering.sentences import sentence_on
+from deploy.cli.rendering.why.details import Case, details
 from deploy.feeding.feeder import outcome_of
 from schemas.calls import Cut
 from schemas.catalogue import entry_of

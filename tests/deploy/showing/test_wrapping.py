@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from deploy.cli.rendering.wrapping import Wrapping, wrapped
+from deploy.cli.rendering.layout.wrapping import Wrapping, wrapped
 
 WORDS = st.text(st.sampled_from("abcä漢 \n"), max_size=200)
 

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from deploy.cli.rendering.trunks import nodes_below
+from deploy.cli.rendering.why.trunks import nodes_below
 from events.replay.explain import Explanation, Node
 from schemas.event import ROOT
 

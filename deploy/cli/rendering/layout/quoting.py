@@ -1,6 +1,6 @@
 """People's words on a terminal: on one line, bounded, with nothing in it that a terminal obeys. Pure."""
 
-from deploy.cli.rendering.printable import printable
+from deploy.cli.rendering.layout.printable import printable
 
 LONGEST_QUOTE = 300
 

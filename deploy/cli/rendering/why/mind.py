@@ -7,11 +7,11 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.cli.rendering.calls import told_call, told_cuts
-from deploy.cli.rendering.counting import counted
-from deploy.cli.rendering.lines import Lines, failure, lines_on
-from deploy.cli.rendering.printable import printable
-from deploy.cli.rendering.quoting import quoted
+from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.quoting import quoted
 from deploy.cli.rendering.reasons import ENDINGS, RETIRED
+from deploy.cli.rendering.why.lines import Lines, failure, lines_on
 from schemas.vocabulary.act import (
     ActActionsRequested,
     ActDelegationRequested,

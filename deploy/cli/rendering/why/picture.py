@@ -12,11 +12,11 @@ from xml.etree.ElementTree import Element, SubElement
 import msgspec
 from rich.text import Text
 
-from deploy.cli.rendering.counting import counted
-from deploy.cli.rendering.details import Case, details
-from deploy.cli.rendering.printable import printable
-from deploy.cli.rendering.trunks import trunk
-from deploy.cli.rendering.why import event_of, last_of
+from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.why.details import Case, details
+from deploy.cli.rendering.why.tree import event_of, last_of
+from deploy.cli.rendering.why.trunks import trunk
 from events.replay.explain import Explanation, Node
 from schemas.event import ROOT
 from schemas.vocabulary.gateway import InputReceived

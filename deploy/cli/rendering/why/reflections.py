@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from rich.table import Table
 from rich.text import Text
 
-from deploy.cli.rendering.counting import counted
-from deploy.cli.rendering.lines import Lines, lines_on
-from deploy.cli.rendering.printable import printable
+from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.why.lines import Lines, lines_on
 from schemas.vocabulary.reflection import Insight, ReflectionConcluded, ReflectionRequested, ReflectionScheduled
 
 

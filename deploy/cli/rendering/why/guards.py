@@ -7,10 +7,10 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.cli.rendering.calls import told_call
-from deploy.cli.rendering.counting import counted
-from deploy.cli.rendering.lines import Lines, lines_on
-from deploy.cli.rendering.printable import printable
-from deploy.cli.rendering.quoting import quoted
+from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.why.lines import Lines, lines_on
 from schemas.unread import Unread
 from schemas.vocabulary.appraisal import (
     AnswerAppraised,

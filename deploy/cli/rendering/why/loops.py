@@ -4,9 +4,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from deploy.cli.rendering.calls import told_call
-from deploy.cli.rendering.lines import Lines, lines_on
-from deploy.cli.rendering.printable import printable
-from deploy.cli.rendering.quoting import quoted
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.why.lines import Lines, lines_on
 from schemas.vocabulary.guardrails import (
     AppraisalRequested,
     CritiqueRequested,

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from rich.text import Text
 
 from deploy.cli.rendering.calls import told_call
-from deploy.cli.rendering.lines import Lines, lines_on
-from deploy.cli.rendering.printable import printable
-from deploy.cli.rendering.quoting import quoted
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.why.lines import Lines, lines_on
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted, DriftSynthesisRequested, DriftThought
 from schemas.vocabulary.memory import MemoryWandered
 

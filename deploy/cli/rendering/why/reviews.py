@@ -6,9 +6,9 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from deploy.cli.rendering.lines import Lines, lines_on
-from deploy.cli.rendering.printable import printable
-from deploy.cli.rendering.quoting import quoted
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.why.lines import Lines, lines_on
 from schemas.vocabulary.loops import Part, TickObserved
 from schemas.vocabulary.self_review import (
     Resolved,

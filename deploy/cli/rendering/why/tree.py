@@ -10,12 +10,12 @@ from rich.tree import Tree
 
 from actors.coherence.settings import CoherenceSettings
 from actors.router.settings import RouterSettings
-from deploy.cli.rendering.details import Case, details
-from deploy.cli.rendering.hops import hops
-from deploy.cli.rendering.printable import printable
+from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.reasons import LET_PASS
 from deploy.cli.rendering.sentences import sentence_on
-from deploy.cli.rendering.trunks import nodes_below, trunk
+from deploy.cli.rendering.why.details import Case, details
+from deploy.cli.rendering.why.hops import hops
+from deploy.cli.rendering.why.trunks import nodes_below, trunk
 from events.replay.explain import Explanation, Node
 from schemas.catalogue import CATALOGUE
 from schemas.errors import UNREADABLE

@@ -1,0 +1,1 @@
+"""How tables, texts and drawings are laid out on a terminal, and made harmless there."""
