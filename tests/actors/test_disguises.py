@@ -1,5 +1,8 @@
 """What the guards make of disguised orders, and of harmless texts that look like some."""
 
+import base64
+import json
+
 import pytest
 
 from actors.appraisal.risks import whole_intent_of
@@ -115,3 +118,54 @@ def test_a_signature_among_letters_says_that_it_was_split(text: str) -> None:
 )
 def test_ordinary_signs_between_words_are_no_disguise(text: str) -> None:
     assert isinstance(verdict_of(text), ReflexPassed)
+
+
+def test_an_order_in_pieces_is_stopped_however_its_values_are_padded() -> None:
+    words = PHRASE.split()
+
+    passed = [
+        (pad, length)
+        for pad in (" ", "\t", "\n", "\u3000", "\u200b", ".", "-_")
+        for length in (70, 250)
+        for document in (words, {f"key {number}": word + pad * length for number, word in enumerate(words)})
+        if isinstance(verdict_of(json.dumps(document)), ReflexPassed)
+    ]
+
+    assert not passed
+
+
+def test_an_order_in_parts_of_words_is_stopped_among_more_values_than_are_read_as_they_are() -> None:
+    parts = [PHRASE[begin : begin + 5] for begin in range(0, len(PHRASE), 5)]
+    harmless = [{"name": f"The ferry of day {number} is late", "unit": "abc"} for number in range(1_500)]
+    order = {f"key {number}": part for number, part in enumerate(parts)}
+
+    assert isinstance(verdict_of(json.dumps([*harmless, order, *harmless])), ReflexBlocked)
+
+
+@pytest.mark.parametrize("between", [" ", "  ", "\n", "\t", " \n "])
+def test_words_backwards_are_stopped_in_a_long_text_whatever_white_space_is_about_them(between: str) -> None:
+    harmless = "The ferry leaves at nine in summer and at ten in winter.\n" * 200
+    order = between.join(word[::-1] for word in PHRASE.split())
+
+    assert isinstance(verdict_of(f"{harmless}{order}{between}{harmless}"), ReflexBlocked)
+
+
+def test_what_is_parted_is_stopped_however_wide_or_written_the_parting_is() -> None:
+    encoded = base64.b64encode(PHRASE.encode()).decode()
+    numbers = [str(ord(letter)) for letter in PHRASE]
+    parted = {
+        "lines within a value": json.dumps(
+            {"certificate": "\n".join(encoded[at : at + 20] for at in range(0, len(encoded), 20))}
+        ),
+        "lines of a foreign system": json.dumps(
+            {"certificate": "\r\n".join(encoded[at : at + 8] for at in range(0, len(encoded), 8))}
+        ),
+        "wide columns": (" " * 20).join(numbers),
+        "wide columns with signs": (",\t\t\t\t\t").join(numbers),
+        "long tags": f'<i class="{"a" * 300}"></i>'.join(PHRASE),
+        "long comments": f"<!--{'a' * 1_000}-->".join(PHRASE),
+    }
+
+    passed = [name for name, text in parted.items() if isinstance(verdict_of(f"Read this: {text}"), ReflexPassed)]
+
+    assert not passed

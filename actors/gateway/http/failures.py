@@ -87,6 +87,10 @@ def failed(request: Request[Any, Any, Any], error: Exception) -> Response[Failur
     if isinstance(error, Unended):
         headers |= headers_of(error.decision)
     field = error.field if isinstance(error, InvalidField) else ""
+    if status == 400 and isinstance(error, HTTPException) and isinstance(error.extra, list) and error.extra:
+        # What the framework found wrong with parameters of a query.
+        field = str(error.extra[0].get("key", ""))
+        message = "; ".join(f"{each.get('key', '')}: {each.get('message', '')}" for each in error.extra)
     failure = shaped(request.url.path, status, _code(error, status), message, field=field, loop_id=_loop(request))
     return Response(failure, status_code=status, headers=headers, media_type="application/json")
 

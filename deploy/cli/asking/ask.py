@@ -60,9 +60,11 @@ def ask(
     """
     from deploy.cli.asking.exchange import converse, show
     from deploy.cli.connect import run_within
-    from deploy.cli.failures import CheckFailed
+    from deploy.cli.failures import CheckFailed, WrongUse
 
     words = text_of("-").removesuffix("\n").removesuffix("\r") if text == "-" else text
+    if check and not words.strip():
+        raise WrongUse("TEXT is empty: there is nothing to check")
     talk = session or new_session("ask")
     speaker = None if check else speaker_for(as_json)
     whose = agent_of(target, agent, user, talk)

@@ -419,3 +419,10 @@ def test_a_backup_replaces_nothing_and_leaves_nothing_where_it_fails(ledger: Pat
     fails(neuraxis("backup", "three.db", "--ledger", "empty.db"), "holds no rows yet")
     assert neuraxis("backup", "four.db", "--ledger", "absent.db").exit_code == 2
     assert not [path for path in Path().iterdir() if path.name.startswith(("two", "three", "four", "."))]
+
+
+@pytest.mark.parametrize("words", ["", " \n"])
+def test_a_check_of_nothing_is_wrong_use_and_passes_for_no_verdict(words: str) -> None:
+    for result in (neuraxis("ask", "--check", words), neuraxis("ask", "--check", "-", stdin=words)):
+        assert result.exit_code != 0
+        assert "nothing to check" in (str(result.exception) + result.output)

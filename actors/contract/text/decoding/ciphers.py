@@ -5,6 +5,7 @@ of a text is looked at, since a cipher may stand anywhere in one that is plain e
 """
 
 import codecs
+import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -17,6 +18,7 @@ from actors.contract.text.decoding.stretches import stretches_of
 from actors.contract.text.decoding.words import parts_of
 from actors.contract.text.rewriting import COMMON
 
+_WORD = re.compile(r"\S+")
 _SMALL = string.ascii_lowercase
 _IS_VISIBLE = bytes(not bytes((code,)).isspace() for code in range(256))
 _TO_LETTERS = bytes(ord(chr(code).lower()) if chr(code) in string.ascii_letters else ord(" ") for code in range(256))
@@ -157,13 +159,18 @@ def _backwards(word: str) -> str:
     return word[::-1]
 
 
+def _word_backwards(match: re.Match[str]) -> str:
+    return match[0][::-1]
+
+
 def _rot13_backwards(word: str) -> str:
     return codecs.encode(word[::-1], "rot13")
 
 
 def _read_backwards(text: str) -> Iterator[str]:
     yield text[::-1]
-    yield " ".join(word[::-1] for word in text.split(" "))
+    # Between words of an order any white space may stand, and a line end before it.
+    yield _WORD.sub(_word_backwards, text)
 
 
 def _read_rot13_backwards(text: str) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """An order in pieces: over the values of a JSON document, the variables of a program, or with tags within its words."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from actors.contract.text.decoding.left import Left
 from actors.contract.text.decoding.stretches import stretches_of
@@ -24,23 +25,57 @@ _MOST = 32_768
 _PIECE = 64
 """Characters that a piece has at most: longer values say what they say by themselves."""
 
-_TAG = r"<!--[^>]{0,200}-->|</?[A-Za-z][^<>]{0,200}>"
-_TAGS = re.compile(_TAG)
-_IN_WORD = re.compile(rf"\w(?:{_TAG})+\w")
+_PADDING = re.compile(r"[\x00-\x09\x0b-\x1f !#-&*./;?@^-`|~\x7f-\xa9\xab-\xb4\u2000-\u206f\u3000-\u3003\ufeff-]{9,}")
+"""Blanks and signs that say nothing and make a piece long; those that a document is made of stand around it."""
+
+_ESCAPED_BLANK = re.compile(r"\\(?:[tnrf]|u(?:00[0-2a][0-9a-d]|20[0-6][0-9a-f]|3000|feff))", re.I)
+
+_SEAM = "\u034f"
+"""What stands between values while the telling ones are sought: it leaves no ink, so that halves make a word."""
+
+# Without a bound where none is needed: what is in it ends at the next tag, so that no text is read twice.
+_TAGS = re.compile(r"<!--(?:[^<>]*|[^>]{0,200})-->|</?[A-Za-z][^<>]*>")
 
 
 def documents(text: str) -> Iterator[str | Left]:
     """Yield the values of a document laid together, as words and as parts of words; and a page without its tags."""
     if text.count('"') + text.count("'") >= 2 * _FEWEST:
-        found = [value for value in _strings(text) if len(value) <= _PIECE]
+        found = [value for value in _strings(_without_padding(text)) if len(value) <= _PIECE]
         if len(found) >= _FEWEST:
-            for between in (" ", ""):
-                shown, unread = excerpt_of(between.join(found), _MOST)
-                yield shown
-                if unread:
-                    yield Left(unread)
-    if "<" in text and _IN_WORD.search(text):
-        yield _TAGS.sub("", stretches_of(text, (match.span() for match in _IN_WORD.finditer(text))))
+            yield from _laid_together(found)
+    if "<" in text:
+        said, seams = _without_tags(text)
+        if seams:
+            yield stretches_of(said, ((place, place) for place in seams))
+
+
+def _without_padding(text: str) -> str:
+    return _PADDING.sub(" ", _ESCAPED_BLANK.sub(" ", text) if "\\" in text else text)
+
+
+def _without_tags(text: str) -> tuple[str, list[int]]:
+    """Return a text without its tags, and where one or several of them stood within a word."""
+    between = _TAGS.split(text)
+    said = f"{''.join(between)} "
+    places = sorted(set(accumulate(map(len, between[:-1]))))
+    return said[:-1], [place for place in places if place and said[place - 1].isalnum() and said[place].isalnum()]
+
+
+def _laid_together(values: Sequence[str]) -> Iterator[str | Left]:
+    """Yield values as words and as parts of words; of many, what stands around telling words of either kind.
+
+    A telling word that is in parts is seen only where these are joined, and an order begins a word only where they
+    are not: what stands around it is yielded both ways.
+    """
+    whole = _SEAM.join(values)
+    words, seamed = excerpt_of(" ".join(values), _MOST), excerpt_of(whole, _MOST)
+    yield words.text
+    if seamed.text != whole:
+        yield seamed.text.replace(_SEAM, " ")
+    yield seamed.text.replace(_SEAM, "")
+    for shown in (words, seamed):
+        if shown.unread:
+            yield Left(shown.unread)
 
 
 def _strings(text: str) -> Iterator[str]:

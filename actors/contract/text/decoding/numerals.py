@@ -18,6 +18,7 @@ _BINARY = re.compile(r"(?<!\w)(?:0?[01]{7}[\s,;|/-]{1,3}){7,}0?[01]{7}(?!\w)")
 _CALLS = re.compile(r"(?i)\b(?:chr|char|unichr)\(\s*(0x[0-9a-f]{2}|\d{2,3})\s*\)")
 _PLACES = re.compile(r"(?<![\w.])(?:\d{1,2}[-._ /,]{1,3}){11,}\d{1,2}(?![\w.])")
 _NUMBER = re.compile(r"\d+")
+_WIDE = re.compile(r"[\s,;|/.+-]{4,}")
 _WORD_GAP = re.compile(r"\s+|/|,\s")
 _FEWEST = 8
 _LONGEST_GAP = 5
@@ -31,7 +32,8 @@ _IS_DIGIT = np.array([chr(code).isdigit() and code < 128 for code in range(256)]
 
 def numerals(text: str) -> Iterator[str]:
     """Yield what runs of numbers say."""
-    runs = _runs(text)
+    # However wide the columns of numbers are.
+    runs = _runs(_WIDE.sub(" ", text))
     chosen: Sequence[int] = range(len(runs))
     if len(runs) > _MOST_RUNS:
         # Some from everywhere: what comes first must not hide what comes later.

@@ -38,6 +38,7 @@ _HEX_DIGITS = "0123456789abcdefABCDEF"
 _HEX_SET = frozenset(_HEX_DIGITS)
 _MIXED = re.compile(r"[a-z][A-Z0-9]|[A-Z]{2}[a-z]|[0-9][A-Za-z]")
 _AT_LINE_END = re.compile(r"-\r?\n(?=[A-Za-z0-9+/])|\r?\n> ?")
+_ESCAPED_END = re.compile(r"(?<=[A-Za-z0-9+/=])(?:\\r)?\\n(?=[A-Za-z0-9+/])")
 _APART = re.compile(r"(?<!\S)[A-Za-z0-9+/=](?: [A-Za-z0-9+/=]){15,}(?!\S)")
 _BASE32 = re.compile(r"(?:[A-Z2-7]{16,}|(?=[a-z]*[2-7])[a-z2-7]{16,})=*")
 _BASE85 = re.compile(r"(?=.*[a-z])(?=.*[A-Z])[0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{20,}")
@@ -61,6 +62,9 @@ def payloads(text: str) -> Iterator[str | Left]:
     if "\n>" in text or "-\n" in text:
         # What is quoted in mail, or parted at the ends of lines, is long words once it is laid together.
         yield from _whole(long_tokens(_AT_LINE_END.sub("", text), _LONG))
+    if "\\n" in text and (joined := _ESCAPED_END.sub("", text)) != text:
+        # Lines within a document's value, or a program's.
+        yield from _whole(words_in(joined.encode("ascii", "replace")).long(_LONG))
     if _SPACED in data.translate(_TO_APART):
         yield from _decoded([_bare(match[0]) for match in _APART.finditer(text)], _from_base64)
     if "<~" in text:

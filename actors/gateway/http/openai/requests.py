@@ -103,6 +103,10 @@ def check_answerable(request: ChatRequest) -> None:
     if set(request.modalities or ()) - {"text"}:
         raise _cannot("modalities", f"model {MODEL} answers in text alone: leave modalities out")
     for place, message in enumerate(request.messages):
+        # Those of an assistant may be calls of tools alone; and a tool may have had nothing to say.
+        if message.role not in ("assistant", "function") and (message.content is None or message.content == []):
+            where = f"messages[{place}].content"
+            raise InvalidField(where, f"{where} is missing: say what the {message.role} says", "missing_field")
         for number, part in enumerate(message.content if isinstance(message.content, list) else ()):
             if part.text is None:
                 where = f"messages[{place}].content[{number}]"

@@ -4,8 +4,8 @@ It holds people's words and everybody's decisions, so it takes an operator's key
 (:func:`operators_only`). Whoever makes the application gives the reading itself (:class:`Records`).
 """
 
-from collections.abc import AsyncIterator
-from typing import Annotated, Any, Protocol
+from collections.abc import AsyncIterator, Sequence
+from typing import Annotated, Any, Protocol, get_args
 
 import msgspec
 from litestar import MediaType, Request, Response, get
@@ -23,7 +23,10 @@ from events.ledger import ExchangeResult, Page, Wanted
 from events.ledger.listing import MOST
 from events.ledger.reader import END
 from schemas.event import ROOT
+from schemas.intake import strict
 from schemas.subjects import topic_filter
+from schemas.vocabulary.responder import Action, Stage
+from schemas.vocabulary.router import Mode
 
 LAST_EVENT = "Last-Event-ID"
 """Header by which a browser says which event it had last: its sequence."""
@@ -105,6 +108,8 @@ async def list_exchanges(
     limit: Count = 50,
 ) -> Page:
     """Return exchanges, the latest first: whose they are, how and when they ended; no words of the people who spoke."""
+    for name, word, known in (("stage", stage, Stage), ("action", action, Action), ("mode", mode, Mode)):
+        _check_spelling(name, word, get_args(known))
     records: Records = request.app.state.records
     return await records.exchanges(
         Wanted(
@@ -119,6 +124,12 @@ async def list_exchanges(
             limit=limit,
         )
     )
+
+
+def _check_spelling(name: str, word: str, known: Sequence[str]) -> None:
+    """Raise InvalidField for what no exchange has: an empty list would say that none ended so."""
+    if word and word not in known:
+        raise InvalidField(name, f"{name}: there is no {name} {strict.shown(word)}: there are {', '.join(known)}")
 
 
 @get("/api/exchanges/{exchange:str}", guards=_ONLY, responses=_OF_ONE)

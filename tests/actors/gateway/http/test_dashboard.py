@@ -54,3 +54,21 @@ def test_an_api_key_does_not_open_what_is_recorded() -> None:
     for path in ("/api/overview", "/api/exchanges"):
         found += answers(("GET", path), local=False, operator_keys=["o" * 24])
     assert [answer.status_code for answer in found] == [403, 403]
+
+
+def test_a_filter_that_no_exchange_can_be_like_is_refused_by_its_name() -> None:
+    asked = {
+        "action=BLOCKD": "action",
+        "stage=reflex": "stage",
+        "mode=SPEAK": "mode",
+        "limit=0": "limit",
+        "at=-5": "at",
+    }
+
+    found = answers(*(("GET", f"/api/exchanges?{query}") for query in asked))
+
+    assert [(answer.status_code, answer.json()["field"]) for answer in found] == [
+        (400, field) for field in asked.values()
+    ]
+    assert "BLOCKED" in found[0].json()["message"]
+    assert all(field in answer.json()["message"] for answer, field in zip(found, asked.values(), strict=True))

@@ -145,6 +145,8 @@ def test_agents_and_sessions_beside_a_batch_are_for_those_that_name_none() -> No
 UNREADABLE: list[tuple[dict[str, Any], str, str]] = [
     ({}, "text", "missing_field"),
     ({"text": ""}, "text", "missing_field"),
+    ({"text": " \n"}, "text", "missing_field"),
+    ({"text": "", "documents": ["", {"content": " "}]}, "text", "missing_field"),
     ({"inputs": []}, "inputs", "bad_value"),
     ({"inputs": [{"text": "x"}, {}]}, "inputs[1].text", "missing_field"),
     ({"inputs": [{"text": "x"}], "text": "y"}, "text", "bad_value"),
@@ -165,6 +167,10 @@ def test_what_cannot_be_checked_is_refused_by_its_field_before_anything_is_store
                 told = answer.json()
                 assert (answer.status_code, told["status"], told["code"]) == (400, "error", code), told
                 assert told.get("field", "") == field, told
+            for empty, field in (("", "input"), ([{"type": "text", "text": " "}], "input"), (["x", ""], "input[1]")):
+                answer = await client.post(MODERATIONS, json={"input": empty})
+                told = answer.json()
+                assert (answer.status_code, told["code"], told["field"]) == (400, "missing_field", field), told
             assert not stored(stream)
 
     in_world(world)

@@ -217,6 +217,9 @@ def test_a_request_without_a_user_message_is_refused() -> None:
         ({"logprobs": True}, "logprobs"),
         ({"modalities": ["text", "audio"]}, "modalities"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0].content[0]"),
+        ({"messages": [{"role": "user", "contnt": "Hello!"}]}, "messages[0].content"),
+        ({"messages": [{"role": "user", "content": []}]}, "messages[0].content"),
+        ({"messages": [{"role": "tool", "contents": "21 degrees"}, *HELLO]}, "messages[0].content"),
     ],
 )
 def test_what_the_mind_cannot_do_is_refused_rather_than_passed_over(fields: dict[str, Any], field: str) -> None:
