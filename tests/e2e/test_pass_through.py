@@ -42,6 +42,7 @@ def chunks(*deltas: dict[str, Any], finish: str | None = "stop", done: bool = Tr
 
 
 SAID = {"role": "assistant", "content": "Lima."}
+SHOWN = {"X-Hop": "1", "Content-Security-Policy": "script-src *"}
 PARTS = ({"role": "assistant", "content": ""}, {"content": "Li"}, {"content": "ma."})
 CALLING = (
     {"role": "assistant", "content": None, "tool_calls": [{**CALL, "index": 0}]},
@@ -60,7 +61,7 @@ REPLIES = {
     "slow": Reply(chunks(*PARTS, done=False), headers=EVENT_STREAM, then="hang"),
     "busy": Reply((b'{"error": {"message": "slow down"}}',), 429, {**JSON, "Retry-After": "7"}),
     "broken": Reply((b"<h1>oh</h1>",), 500, {"Content-Type": "text/html"}),
-    "spoofed": Reply((answer(SAID),), headers={**JSON, "X-Neuraxis-Action": "PASSED", "X-Hop": "1"}),
+    "spoofed": Reply((answer(SAID),), headers={**JSON, "X-Neuraxis-Action": "PASSED", **SHOWN}),
     "compressed": Reply((b"\x1f\x8b",), headers={**JSON, "Content-Encoding": "gzip"}),
     "odd": Reply((b"no JSON at all",), headers={"Content-Type": "text/plain"}),
 }
@@ -274,7 +275,10 @@ def test_an_answer_in_a_form_of_its_own_is_recorded_as_the_text_that_it_is(http:
 def test_an_upstream_says_nothing_in_the_gateways_name_and_nothing_that_nobody_can_read(
     http: httpx.Client, live: Live
 ) -> None:
-    assert post(http, "spoofed").headers.get_list("x-neuraxis-action") == ["EXECUTED"]
+    spoofed = post(http, "spoofed").headers
+    assert spoofed.get_list("x-neuraxis-action") == ["EXECUTED"]
+    (policy,) = spoofed.get_list("content-security-policy")
+    assert "sandbox" in policy  # its HTML would run beside the dashboard
     refused = post(http, "compressed")
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "upstream_refused")
 
