@@ -84,7 +84,10 @@ def digest_of(parts: Sequence[Read]) -> bytes:
 
 
 def words_in(value: Any) -> Iterator[str]:
-    """Yield the words in a JSON value: texts at any depth, and the names of a schema's properties."""
+    """Yield the words in a JSON value: texts at any depth, a schema's properties, and other names that are words.
+
+    Many endpoints show a model its tools as the JSON that they are, names that nobody knows included.
+    """
     waiting = [("", value)]
     while waiting:  # no recursion: a body may be nested deeply, and its depth must not multiply its length
         key, value = waiting.pop()
@@ -93,8 +96,7 @@ def words_in(value: Any) -> Iterator[str]:
                 yield value
         elif isinstance(value, Mapping):
             names = sorted(value)  # clients write the same message in any order
-            if key == "properties":
-                yield from names
+            yield from names if key == "properties" else filter(_is_words, names)
             waiting += [("" if key == "properties" else name, value[name]) for name in reversed(names)]
         elif isinstance(value, list):
             waiting += [(key, inner) for inner in reversed(value)]

@@ -63,6 +63,8 @@ def test_every_message_is_read_in_its_role_and_the_last_user_message_is_the_text
         {"response_format": {"type": "json_schema", "json_schema": {"description": ORDER}}},
         {"an_unknown_parameter": {"deep": [{"er": ORDER}]}},
         {"documents": [{"id": ORDER}]},
+        {"tools": [{"type": "function", "function": {"name": "f", "parameters": {"$defs": {ORDER: {}}}}}]},
+        {"tools": [{"type": "function", ORDER: True}]},
     ],
 )
 def test_words_beside_the_messages_are_read_wherever_they_stand(fields: dict[str, Any]) -> None:
@@ -81,6 +83,7 @@ def test_words_beside_the_messages_are_read_wherever_they_stand(fields: dict[str
             "content": [{"type": "text", "text": "Hello!"}, {"type": "file", "file": {"filename": ORDER}}],
         },
         {"role": "user", "content": "Hello!", "reasoning_content": ORDER},
+        {"role": "user", "content": "Hello!", ORDER: None},
     ],
 )
 def test_words_beside_the_text_of_the_last_message_are_a_layer(message: dict[str, Any]) -> None:
