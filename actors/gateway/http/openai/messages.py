@@ -78,6 +78,22 @@ def layers_of(parts: Iterable[Read]) -> tuple[Layer, ...]:
     return tuple(Layer(role=part.role, content=part.words) for part in parts if part.words.strip())
 
 
+def folded(layers: Sequence[Layer], most: int) -> tuple[Layer, ...]:
+    """Return layers, at most so many: of a long conversation what its roles said first is one layer each.
+
+    A client sends its whole history, however many messages that are, and a gateway that was started again reads all of
+    it: refused, the conversation could never go on.
+    """
+    if len(layers) <= most:
+        return tuple(layers)
+    kept = max(0, most - len({layer.role for layer in layers}))
+    first = len(layers) - kept
+    said: dict[Role, list[str]] = {}
+    for layer in layers[:first]:
+        said.setdefault(layer.role, []).append(layer.content)
+    return (*(Layer(role=role, content="\n".join(words)) for role, words in said.items()), *layers[first:])
+
+
 def digest_of(parts: Sequence[Read]) -> bytes:
     """Return what tells a sequence of parts from any other."""
     return sha256(b"".join(part.digest for part in parts)).digest()
