@@ -204,7 +204,7 @@ def test_a_guard_that_keeps_silent_lets_nothing_pass_and_is_named() -> None:
             assert (verdict["stage"], verdict["action"], verdict["reason"]) == ("INTUITION", "FAILED", "deadline")
             assert verdict["allowed"] is False
             answer = await client.post(MODERATIONS, json={"input": QUESTION})
-            assert (answer.status_code, answer.json()["code"]) == (503, "unchecked")
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unchecked")
 
     in_world(body)
 
@@ -255,6 +255,8 @@ def test_parts_of_text_are_one_input_and_pictures_are_refused() -> None:
             picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
             for asked in ([*parts, picture], ["text", parts[0]], [], 7):
                 answer = await client.post(MODERATIONS, json={"input": asked})
-                assert (answer.status_code, answer.json()["status"]) == (400, "error"), answer.text
+                error = answer.json()["error"]
+                assert (answer.status_code, error["type"]) == (400, "invalid_request_error"), answer.text
+                assert error["param"].startswith("input")
 
     in_world(body)
