@@ -1,15 +1,19 @@
-"""Events as they come, to a reader who leaves: what they were read with is put away whole."""
+"""What is recorded, over HTTP: wrong questions, and a reader of events who leaves."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
+import pytest
 from litestar import Litestar
 from litestar.datastructures import State
 
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.operating import Operators
 from actors.gateway.http.records.endpoints import Happened, follow_events
+from tests.actors.gateway.http.rig import gateway
+from tests.events.simulated_world import in_world
+from tests.simulated import SimulatedStream
 
 
 class Followed:
@@ -58,6 +62,22 @@ async def leave_after(count: int, records: Followed) -> list[dict[str, Any]]:
     async with asyncio.timeout(30):
         await app({**scope, "root_path": "", "client": None, "server": None}, receive, send)  # type: ignore[arg-type, typeddict-item]
     return sent
+
+
+@pytest.mark.parametrize("wrong", ["limit=0", "limit=x", "before=-1", "at=99999999999999999999"])
+def test_a_wrong_parameter_is_named_with_what_is_wrong_and_its_address_is_not_repeated(wrong: str) -> None:
+    answers = []
+
+    async def body(stream: SimulatedStream) -> None:
+        async with gateway(stream) as client:
+            answers.append(await client.get(f"/api/exchanges?{wrong}&session=somebody"))
+
+    in_world(body)
+    told = answers[0].json()
+    name, _, _ = wrong.partition("=")
+    assert (answers[0].status_code, told["code"], told["field"]) == (400, "bad_value", name)
+    assert told["message"].startswith(f"{name}: Expected `int`")
+    assert "somebody" not in answers[0].text
 
 
 def test_a_reader_who_leaves_leaves_nothing_behind() -> None:
