@@ -63,6 +63,7 @@ REPLIES = {
     "broken": Reply((b"<h1>oh</h1>",), 500, {"Content-Type": "text/html"}),
     "spoofed": Reply((answer(SAID),), headers={**JSON, "X-Neuraxis-Action": "PASSED", **SHOWN}),
     "compressed": Reply((b"\x1f\x8b",), headers={**JSON, "Content-Encoding": "gzip"}),
+    "moved": Reply((b"",), 307, {**JSON, "Location": "http://127.0.0.1:9/v1/chat/completions"}),
     "odd": Reply((b"no JSON at all",), headers={"Content-Type": "text/plain"}),
 }
 
@@ -279,8 +280,10 @@ def test_an_upstream_says_nothing_in_the_gateways_name_and_nothing_that_nobody_c
     assert spoofed.get_list("x-neuraxis-action") == ["EXECUTED"]
     (policy,) = spoofed.get_list("content-security-policy")
     assert "sandbox" in policy  # its HTML would run beside the dashboard
-    refused = post(http, "compressed")
-    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "upstream_refused")
+    for model in ("compressed", "moved"):  # nobody could read the one; the other leads past the guards
+        refused = post(http, model)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "upstream_refused")
+        assert "location" not in refused.headers
 
 
 def test_a_models_name_leads_nowhere_but_to_a_model(http: httpx.Client, upstream: Endpoint) -> None:
