@@ -5,7 +5,7 @@ log comes from there too, and where no ledger is written from the log's inputs.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -100,14 +100,14 @@ class BrokerRecords:
         stages = tuple(stage_healths(alive, self._log.partitions, self._needed))
         return Seen(recorded=recorded, now=Now(head=head, stages=stages))
 
-    async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncIterator[Happened | None]:
+    async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncGenerator[Happened | None, None]:
         """Return the events behind a sequence, without end; None where nothing came for a while."""
         if self._followers >= FOLLOWERS:
             raise Unavailable(f"{FOLLOWERS} readers follow the events, as many as may be: close one of them")
         last = (await self._log.info()).last_seq
         return self._following(filter, last if after is None else min(after, last), words)
 
-    async def _following(self, filter: str, after: int, words: bool) -> AsyncIterator[Happened | None]:
+    async def _following(self, filter: str, after: int, words: bool) -> AsyncGenerator[Happened | None, None]:
         from deploy.cli.rendering.entries import entry_of
 
         self._followers += 1

@@ -42,6 +42,7 @@ def chunks(*deltas: dict[str, Any], finish: str | None = "stop", done: bool = Tr
 
 
 SAID = {"role": "assistant", "content": "Lima."}
+SHOWN = {"X-Hop": "1", "Content-Security-Policy": "script-src *"}
 PARTS = ({"role": "assistant", "content": ""}, {"content": "Li"}, {"content": "ma."})
 CALLING = (
     {"role": "assistant", "content": None, "tool_calls": [{**CALL, "index": 0}]},
@@ -60,8 +61,9 @@ REPLIES = {
     "slow": Reply(chunks(*PARTS, done=False), headers=EVENT_STREAM, then="hang"),
     "busy": Reply((b'{"error": {"message": "slow down"}}',), 429, {**JSON, "Retry-After": "7"}),
     "broken": Reply((b"<h1>oh</h1>",), 500, {"Content-Type": "text/html"}),
-    "spoofed": Reply((answer(SAID),), headers={**JSON, "X-Neuraxis-Action": "PASSED", "X-Hop": "1"}),
+    "spoofed": Reply((answer(SAID),), headers={**JSON, "X-Neuraxis-Action": "PASSED", **SHOWN}),
     "compressed": Reply((b"\x1f\x8b",), headers={**JSON, "Content-Encoding": "gzip"}),
+    "moved": Reply((b"",), 307, {**JSON, "Location": "http://127.0.0.1:9/v1/chat/completions"}),
     "odd": Reply((b"no JSON at all",), headers={"Content-Type": "text/plain"}),
 }
 
@@ -274,9 +276,14 @@ def test_an_answer_in_a_form_of_its_own_is_recorded_as_the_text_that_it_is(http:
 def test_an_upstream_says_nothing_in_the_gateways_name_and_nothing_that_nobody_can_read(
     http: httpx.Client, live: Live
 ) -> None:
-    assert post(http, "spoofed").headers.get_list("x-neuraxis-action") == ["EXECUTED"]
-    refused = post(http, "compressed")
-    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "upstream_refused")
+    spoofed = post(http, "spoofed").headers
+    assert spoofed.get_list("x-neuraxis-action") == ["EXECUTED"]
+    (policy,) = spoofed.get_list("content-security-policy")
+    assert "sandbox" in policy  # its HTML would run beside the dashboard
+    for model in ("compressed", "moved"):  # nobody could read the one; the other leads past the guards
+        refused = post(http, model)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "upstream_refused")
+        assert "location" not in refused.headers
 
 
 def test_a_models_name_leads_nowhere_but_to_a_model(http: httpx.Client, upstream: Endpoint) -> None:

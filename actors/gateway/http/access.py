@@ -1,7 +1,9 @@
 """The door: who may come in, how many at once, and how much each may bring. An ASGI application around another.
 
 Browsers are kept out of a gateway that asks for no key: a page from elsewhere could else send what it likes to a
-loopback address, by its name (``Origin`` tells) or by a name of its own that leads here (``Host`` tells).
+loopback address, by its name (``Origin`` tells, and ``Sec-Fetch-Site`` where a browser sends no origin, as for a
+picture) or by a name of its own that leads here (``Host`` tells). A response without a policy of its own is no page: an
+upstream's HTML would else run with all rights of the dashboard.
 """
 
 import asyncio
@@ -35,6 +37,17 @@ _CODES = {
     429: "too_many_requests",
 }
 """Status -> the code of a refusal."""
+
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+)
+"""What every response tells a browser, in the place of what it may say itself."""
+
+_POLICY = b"content-security-policy"
+_NO_PAGE = b"default-src 'none'; frame-ancestors 'none'; sandbox"
+"""The policy of a response that is no page of ours: shown by itself it runs nothing, and belongs to no origin."""
 
 _logger = get_logger("neuraxis.gateway")
 
@@ -92,6 +105,7 @@ class AccessMiddleware:
         if scope["method"] == "HEAD":
             # What GET would answer, without the body: a probe may ask so, and no endpoint need know.
             scope, send = {**scope, "method": "GET"}, _without_body(send)
+        send = _with_headers(send)
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(list(scope["headers"]))}
         try:
             self._check_address(headers)
@@ -112,6 +126,8 @@ class AccessMiddleware:
         origin = headers.get("origin")
         if origin is not None and _netloc_of(origin) != host:
             raise _Refused(403, "Origin is another site: pages from elsewhere are not served")
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not _is_followed_link(headers):
+            raise _Refused(403, "Sec-Fetch-Site is another site: pages from elsewhere are not served")
 
     def _check_key(self, headers: Mapping[str, str]) -> None:
         given = headers.get("authorization", "").encode("latin-1")
@@ -165,6 +181,26 @@ def _without_body(send: Send) -> Send:
         await send(message)
 
     return send_head
+
+
+def _with_headers(send: Send) -> Send:
+    """Return ``send`` with what a browser is told of every response."""
+    ours = {name for name, _ in _HEADERS}
+
+    async def send_guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            said = [(name, value) for name, value in message["headers"] if name.lower() not in ours]
+            if not any(name.lower() == _POLICY for name, _ in said):
+                said.append((_POLICY, _NO_PAGE))
+            message = {**message, "headers": [*said, *_HEADERS]}
+        await send(message)
+
+    return send_guarded
+
+
+def _is_followed_link(headers: Mapping[str, str]) -> bool:
+    """Whether a person followed a link to here: its page sees nothing of what is answered."""
+    return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
 
 
 def _netloc_of(origin: str) -> str:

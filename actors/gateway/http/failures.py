@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Response
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, ValidationException
 
 from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.bodies import Failure
@@ -76,7 +76,7 @@ def failed(request: Request[Any, Any, Any], error: Exception) -> Response[Failur
     message, headers = _message(error), {}
     if isinstance(error, HTTPException):
         status, headers = error.status_code, dict(error.headers or {})
-        message = _WRONG_PLACE.get(status, error.detail)
+        message = _WRONG_PLACE.get(status) or _detail(error)
     elif status == 503:
         headers["Retry-After"] = "1"
     if status >= 500:
@@ -86,11 +86,7 @@ def failed(request: Request[Any, Any, Any], error: Exception) -> Response[Failur
         _logger.warning("request_failed", **told, exc_info=not foreseen)
     if isinstance(error, Unended):
         headers |= headers_of(error.decision)
-    field = error.field if isinstance(error, InvalidField) else ""
-    if status == 400 and isinstance(error, HTTPException) and isinstance(error.extra, list) and error.extra:
-        # What the framework found wrong with parameters of a query.
-        field = str(error.extra[0].get("key", ""))
-        message = "; ".join(f"{each.get('key', '')}: {each.get('message', '')}" for each in error.extra)
+    field = error.field if isinstance(error, InvalidField) else _parameter(error)
     failure = shaped(request.url.path, status, _code(error, status), message, field=field, loop_id=_loop(request))
     return Response(failure, status_code=status, headers=headers, media_type="application/json")
 
@@ -107,11 +103,28 @@ def _message(error: Exception) -> str:
     return "a bug: see the gateway's log, and report it"
 
 
+def _detail(error: HTTPException) -> str:
+    """Return what the framework says of a request; of a wrong parameter, what is wrong with it."""
+    wrong = [f"{each.get('key', 'a parameter')}: {each['message']}" for each in _wrong_in(error)]
+    return "; ".join(wrong) or error.detail
+
+
+def _parameter(error: Exception) -> str:
+    """Return the parameter that the framework refuses, empty where it says none."""
+    return next((str(each["key"]) for each in _wrong_in(error) if "key" in each), "")
+
+
+def _wrong_in(error: Exception) -> list[dict[str, str]]:
+    return error.extra if isinstance(error, ValidationException) and isinstance(error.extra, list) else []
+
+
 def _code(error: Exception, status: int) -> str:
     if isinstance(error, UpstreamFailed):
         return error.reason
     if isinstance(error, InvalidInput | LogError):
         return error.code
+    if isinstance(error, ValidationException):
+        return "bad_value"
     if isinstance(error, HTTPException):
         return _FRAMEWORK.get(status, "bad_request")
     return _CODES.get(type(error), "failed")

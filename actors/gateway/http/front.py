@@ -13,7 +13,7 @@ from litestar.openapi.spec import OpenAPI
 
 from actors.gateway.http.dashboard import PAGE
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 _METHODS = ("get", "post", "put", "patch", "delete")
 _STYLE = (
     ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:48rem;margin:2rem auto;"

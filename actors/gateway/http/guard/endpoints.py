@@ -25,6 +25,7 @@ from actors.gateway.http.guard.bodies import (
 )
 from actors.gateway.http.guard.categories import refused_for, scores_of
 from actors.gateway.http.guard.service import Check, Checked, GuardService, Unchecked, numbers_of
+from actors.gateway.http.openai.failures import ApiFailure
 from actors.gateway.http.reading import User, agent_of, strictly
 from actors.gateway.inputs import InvalidInput
 from actors.gateway.written import layers_of, situation_of
@@ -36,6 +37,7 @@ _BAD = ResponseSpec(Failure, description="The request cannot be taken: the messa
 _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time, or nobody serves the guards.")
 _LATE = ResponseSpec(Failure, description="It is in the log, and has no end in time.")
 _RESPONSES = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
+_OPENAIS = {status: ResponseSpec(ApiFailure, description=each.description) for status, each in _RESPONSES.items()}
 
 
 @post("/v1/guard", status_code=200, before_request=strictly(GuardRequest), responses=_RESPONSES)
@@ -49,7 +51,7 @@ async def guard(data: JSONBody[GuardRequest], request: Request[Any, Any, State],
     )
 
 
-@post("/v1/moderations", status_code=200, before_request=strictly(ModerationRequest), responses=_RESPONSES)
+@post("/v1/moderations", status_code=200, before_request=strictly(ModerationRequest), responses=_OPENAIS)
 async def moderate(data: JSONBody[ModerationRequest], request: Request[Any, Any, State], user: User = "") -> Moderation:
     """Have the guards check texts, in the shape of OpenAI's moderations."""
     texts = texts_of(data)

@@ -13,7 +13,7 @@ from actors.gateway.client import Answered, Client
 from actors.gateway.forwarded import Passed
 from actors.gateway.http.openai.answers import Decision, Usage, decision_of, sum_of
 from actors.gateway.http.openai.histories import Histories
-from actors.gateway.http.openai.messages import Read
+from actors.gateway.http.openai.messages import Read, folded
 from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.speech import Speech
 from actors.gateway.http.terms import Term, Terms
@@ -166,7 +166,7 @@ class Conversations:
             question.text,
             agent=question.agent,
             session=question.session,
-            layers=question.layers,
+            layers=folded(question.layers, self._limits.layers),
             partitions=self._log.partitions,
             now_ns=self.now_ns(),
             reply_to=inbox,

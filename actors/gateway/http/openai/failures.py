@@ -2,7 +2,7 @@
 
 import msgspec
 
-PATHS = ("/v1/chat/", "/v1/models")
+PATHS = ("/v1/chat/", "/v1/models", "/v1/moderations")
 """What the paths begin with."""
 
 _TYPES = {

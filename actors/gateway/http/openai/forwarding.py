@@ -126,11 +126,9 @@ class Forwarding:
             self.abandon(word, "client_left")
             raise
         pieces = Pieces(self, response, word, question, term)
-        coding = response.headers.get("content-encoding", "identity")
-        if response.is_success and coding != "identity":
-            # Nobody could read what it says: neither the record, nor a guard of answers.
+        if wrong := _unfit(response):
             await pieces.aclose("upstream_refused")
-            raise UpstreamFailed("upstream_refused", f"the upstream's answer is compressed ({shown(coding)}), unasked")
+            raise UpstreamFailed("upstream_refused", wrong)
         if response.headers.get("content-type", "").startswith("text/event-stream") and response.is_success:
             return Relayed(word.exchange, response.status_code, returned(response), pieces)
         return await self._whole(pieces, question)
@@ -159,6 +157,8 @@ class Forwarding:
             async with asyncio.timeout(FETCH_S):
                 response = await self._upstream.send("GET", path, headers=headers)
                 async with contextlib.aclosing(response):
+                    if wrong := _unfit(response):
+                        raise UpstreamFailed("upstream_refused", wrong)
                     body = await response.aread()
         except TimeoutError:
             raise UpstreamFailed("upstream_overdue", "the upstream has not answered in time: try again") from None
@@ -219,6 +219,17 @@ class Forwarding:
         now_ns = self._conversations.now_ns()
         addressed = new_word(passed, word, partitions=self._conversations.partitions, now_ns=now_ns)
         await self._edge.submit(addressed, RECORD_S)
+
+
+def _unfit(response: httpx.Response) -> str:
+    """Return why a response is not passed on, empty where it is."""
+    if response.has_redirect_location:  # clients follow it: past the guards and the record
+        return f"the upstream leads elsewhere (status {response.status_code}): name that place in gateway.upstream.url"
+    coding = response.headers.get("content-encoding", "identity")
+    if response.is_success and coding != "identity":
+        # Nobody could read what it says: neither the record, nor a guard of answers.
+        return f"the upstream's answer is compressed ({shown(coding)}), unasked"
+    return ""
 
 
 class Pieces:

@@ -78,13 +78,32 @@ def layers_of(parts: Iterable[Read]) -> tuple[Layer, ...]:
     return tuple(Layer(role=part.role, content=part.words) for part in parts if part.words.strip())
 
 
+def folded(layers: Sequence[Layer], most: int) -> tuple[Layer, ...]:
+    """Return layers, at most so many: of a long conversation what its roles said first is one layer each.
+
+    A client sends its whole history, however many messages that are, and a gateway that was started again reads all of
+    it: refused, the conversation could never go on.
+    """
+    if len(layers) <= most:
+        return tuple(layers)
+    kept = max(0, most - len({layer.role for layer in layers}))
+    first = len(layers) - kept
+    said: dict[Role, list[str]] = {}
+    for layer in layers[:first]:
+        said.setdefault(layer.role, []).append(layer.content)
+    return (*(Layer(role=role, content="\n".join(words)) for role, words in said.items()), *layers[first:])
+
+
 def digest_of(parts: Sequence[Read]) -> bytes:
     """Return what tells a sequence of parts from any other."""
     return sha256(b"".join(part.digest for part in parts)).digest()
 
 
 def words_in(value: Any) -> Iterator[str]:
-    """Yield the words in a JSON value: texts at any depth, and the names of a schema's properties."""
+    """Yield the words in a JSON value: texts at any depth, a schema's properties, and other names that are words.
+
+    Many endpoints show a model its tools as the JSON that they are, names that nobody knows included.
+    """
     waiting = [("", value)]
     while waiting:  # no recursion: a body may be nested deeply, and its depth must not multiply its length
         key, value = waiting.pop()
@@ -93,8 +112,7 @@ def words_in(value: Any) -> Iterator[str]:
                 yield value
         elif isinstance(value, Mapping):
             names = sorted(value)  # clients write the same message in any order
-            if key == "properties":
-                yield from names
+            yield from names if key == "properties" else filter(_is_words, names)
             waiting += [("" if key == "properties" else name, value[name]) for name in reversed(names)]
         elif isinstance(value, list):
             waiting += [(key, inner) for inner in reversed(value)]

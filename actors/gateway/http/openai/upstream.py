@@ -34,8 +34,8 @@ _HOP_BY_HOP = frozenset(
 _OURS = b"x-neuraxis-"
 """What our own headers begin with: no endpoint is told them, or says what was decided here."""
 
-_SERVERS = frozenset((b"date",))
-"""What the server here says itself."""
+_SERVERS = frozenset((b"date", b"content-security-policy"))
+"""What the server here says itself: an upstream does not say what its page may do at this address."""
 
 _OWN = frozenset((b"host", b"content-length", b"accept-encoding", b"expect", b"authorization", b"api-key"))
 """What a request of ours has of its own. Keys are passed on where nobody else's could be."""

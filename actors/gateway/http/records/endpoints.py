@@ -4,7 +4,9 @@ It holds people's words and everybody's decisions, so it takes an operator's key
 (:func:`operators_only`). Whoever makes the application gives the reading itself (:class:`Records`).
 """
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Annotated, Any, Protocol, get_args
 
 import msgspec
@@ -12,10 +14,11 @@ from litestar import MediaType, Request, Response, get
 from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, QueryParameter
-from litestar.response import ServerSentEvent, ServerSentEventMessage
+from litestar.response import ServerSentEventMessage
 
 from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.bodies import Failure
+from actors.gateway.http.openai.sending import Sent, raw
 from actors.gateway.http.operating import operators_only
 from actors.gateway.http.reading import QUERY
 from actors.gateway.http.records.seen import Seen
@@ -59,7 +62,7 @@ class Records(Protocol):
         """Return how the set was at a sequence of the log; 0: how it is now."""
         ...
 
-    async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncIterator[Happened | None]:
+    async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncGenerator[Happened | None, None]:
         """Return the events behind a sequence (None: those to come), without end; None where nothing came for a while.
 
         An event comes once, and in order, whatever happens to the connection.
@@ -153,14 +156,20 @@ async def show_overview(request: Request[Any, Any, State], at: At = 0) -> Seen:
     return await records.overview(at)
 
 
-@get("/api/events", guards=_ONLY, responses=_RESPONSES, opt={QUERY: ("topic", "after", "words")})
+@get(
+    "/api/events",
+    guards=_ONLY,
+    responses=_RESPONSES,
+    media_type="text/event-stream",
+    opt={QUERY: ("topic", "after", "words")},
+)
 async def follow_events(
     request: Request[Any, Any, State],
     topic: Topic = "",
     after: After = None,
     words: Words = False,
     last_event: LastEvent = "",
-) -> ServerSentEvent:
+) -> Response[bytes]:
     """Send events as they are stored, each once and in order: server-sent events, whose ids are the log's sequences.
 
     A client that comes back says which it had last (`Last-Event-ID`), and gets those behind it.
@@ -170,18 +179,25 @@ async def follow_events(
         if not (last_event.isascii() and last_event.isdecimal() and len(last_event) <= _DIGITS):
             raise InvalidField(LAST_EVENT, f"the header {LAST_EVENT} is no sequence of the log: it is a number")
         after = int(last_event)
-    return ServerSentEvent(_sent(await records.follow(_filter_of(topic), after, words=words)))
+    return Sent(_sent(await records.follow(_filter_of(topic), after, words=words)), _EVENT_STREAM)
 
 
 _DIGITS = 19
+_EVENT_STREAM = raw(
+    {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no"}
+)
 
 
-async def _sent(happened: AsyncIterator[Happened | None]) -> AsyncIterator[ServerSentEventMessage]:
-    async for each in happened:
-        if each is None:
-            yield ServerSentEventMessage(comment="nothing new")
-        else:
-            yield ServerSentEventMessage(data=each.data, event=each.topic, id=str(each.seq))
+async def _sent(happened: AsyncGenerator[Happened | None, None]) -> AsyncGenerator[bytes, None]:
+    # Litestar's own response cancels a reading over and over, also while it is put away: its consumer would stay.
+    async with aclosing(happened):
+        async for each in happened:
+            if each is None:
+                yield ServerSentEventMessage(comment="nothing new", data=None).encode()
+            else:
+                yield ServerSentEventMessage(data=each.data, event=each.topic, id=str(each.seq)).encode()
+            # Many may have come at once: others get their turn, and a reader who left is seen to have left.
+            await asyncio.sleep(0)
 
 
 def _filter_of(topic: str) -> str:

@@ -87,6 +87,42 @@ def test_pages_from_elsewhere_are_not_served(origin: str, status: int) -> None:
     assert ask("/schema", {"Origin": origin}).status_code == status
 
 
+@pytest.mark.parametrize(
+    ("site", "mode", "dest", "status"),
+    [
+        ("cross-site", "no-cors", "script", 403),
+        ("same-site", "no-cors", "image", 403),
+        ("cross-site", "navigate", "iframe", 403),
+        ("cross-site", "navigate", "document", 200),
+        ("same-origin", "cors", "empty", 200),
+        ("none", "navigate", "document", 200),
+    ],
+)
+def test_what_a_page_from_elsewhere_loads_without_an_origin_is_not_served(
+    site: str, mode: str, dest: str, status: int
+) -> None:
+    browser = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
+    assert ask("/schema", browser).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [("/schema", {}), ("/metrics", {}), ("/healthz", {}), ("/nothing", {}), ("/schema", {"Host": "evil.example"})],
+)
+def test_no_response_but_our_pages_runs_anything_in_a_browser(path: str, headers: dict[str, str]) -> None:
+    answered = ask(path, headers)
+    assert answered.headers["x-content-type-options"] == "nosniff"
+    assert answered.headers["cross-origin-resource-policy"] == "same-origin"
+    assert "sandbox" in answered.headers["content-security-policy"]
+
+
+def test_a_response_says_once_what_a_browser_may_do_with_it() -> None:
+    page = ask("/dashboard", {})
+    for name in ("content-security-policy", "x-content-type-options", "referrer-policy"):
+        assert len(page.headers.get_list(name)) == 1
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+
+
 @pytest.mark.parametrize("key", [KEY, OTHER])
 def test_any_of_several_keys_opens(key: str) -> None:
     assert ask("/schema", {"Authorization": f"Bearer {key}"}, keys=[KEY, OTHER]).status_code == 200

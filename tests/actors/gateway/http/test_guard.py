@@ -169,8 +169,8 @@ def test_what_cannot_be_checked_is_refused_by_its_field_before_anything_is_store
                 assert told.get("field", "") == field, told
             for empty, field in (("", "input"), ([{"type": "text", "text": " "}], "input"), (["x", ""], "input[1]")):
                 answer = await client.post(MODERATIONS, json={"input": empty})
-                told = answer.json()
-                assert (answer.status_code, told["code"], told["field"]) == (400, "missing_field", field), told
+                told = answer.json()["error"]
+                assert (answer.status_code, told["code"], told["param"]) == (400, "missing_field", field), told
             assert not stored(stream)
 
     in_world(world)
@@ -210,7 +210,7 @@ def test_a_guard_that_keeps_silent_lets_nothing_pass_and_is_named() -> None:
             assert (verdict["stage"], verdict["action"], verdict["reason"]) == ("INTUITION", "FAILED", "deadline")
             assert verdict["allowed"] is False
             answer = await client.post(MODERATIONS, json={"input": QUESTION})
-            assert (answer.status_code, answer.json()["code"]) == (503, "unchecked")
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unchecked")
 
     in_world(body)
 
@@ -261,6 +261,8 @@ def test_parts_of_text_are_one_input_and_pictures_are_refused() -> None:
             picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
             for asked in ([*parts, picture], ["text", parts[0]], [], 7):
                 answer = await client.post(MODERATIONS, json={"input": asked})
-                assert (answer.status_code, answer.json()["status"]) == (400, "error"), answer.text
+                error = answer.json()["error"]
+                assert (answer.status_code, error["type"]) == (400, "invalid_request_error"), answer.text
+                assert error["param"].startswith("input")
 
     in_world(body)

@@ -149,7 +149,12 @@ def test_failures_have_openais_shape_and_say_what_to_do() -> None:
             ({"json": body_of(n=2)}, 400, "invalid_request_error", "unsupported_parameter"),
             ({"content": b"{"}, 400, "invalid_request_error", "not_json"),
             ({"content": b" " * 1_100_000}, 413, "invalid_request_error", "too_large"),
-            ({"json": body_of(*[QUESTION] * 300)}, 400, "invalid_request_error", "invalid_input"),
+            (
+                {"json": body_of({"role": "user", "content": "x" * 300_000})},
+                400,
+                "invalid_request_error",
+                "invalid_input",
+            ),
             ({"json": body_of(), "headers": {"x-neuraxis-sesion": "s"}}, 400, "invalid_request_error", "unknown_field"),
             ({"json": body_of(), "headers": {"x-neuraxis-session": " "}}, 400, "invalid_request_error", "bad_value"),
         ]

@@ -8,7 +8,7 @@ import pytest
 
 from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.openai.histories import Histories
-from actors.gateway.http.openai.messages import Read
+from actors.gateway.http.openai.messages import Read, folded
 from actors.gateway.http.openai.questions import Question, question_of, session_of
 from actors.gateway.http.openai.requests import Given, check_answerable, read_request
 from schemas.names import wrong_with_name
@@ -63,6 +63,8 @@ def test_every_message_is_read_in_its_role_and_the_last_user_message_is_the_text
         {"response_format": {"type": "json_schema", "json_schema": {"description": ORDER}}},
         {"an_unknown_parameter": {"deep": [{"er": ORDER}]}},
         {"documents": [{"id": ORDER}]},
+        {"tools": [{"type": "function", "function": {"name": "f", "parameters": {"$defs": {ORDER: {}}}}}]},
+        {"tools": [{"type": "function", ORDER: True}]},
     ],
 )
 def test_words_beside_the_messages_are_read_wherever_they_stand(fields: dict[str, Any]) -> None:
@@ -81,6 +83,7 @@ def test_words_beside_the_messages_are_read_wherever_they_stand(fields: dict[str
             "content": [{"type": "text", "text": "Hello!"}, {"type": "file", "file": {"filename": ORDER}}],
         },
         {"role": "user", "content": "Hello!", "reasoning_content": ORDER},
+        {"role": "user", "content": "Hello!", ORDER: None},
     ],
 )
 def test_words_beside_the_text_of_the_last_message_are_a_layer(message: dict[str, Any]) -> None:
@@ -232,3 +235,16 @@ def test_what_changes_no_meaning_is_taken() -> None:
     tools = [{"type": "function", "function": {"name": "f"}}]
     harmless = {"n": 1, "temperature": 0.2, "seed": 7, "max_tokens": 9, "top_p": 1, "stop": None, "tool_choice": "auto"}
     check_answerable(given(response_format={"type": "text"}, tools=tools, unheard_of=1, **harmless).request)
+
+
+def test_of_a_long_conversation_all_is_read_and_the_latest_message_by_message() -> None:
+    turns = [{"role": ("user", "assistant")[place % 2], "content": f"m{place}."} for place in range(21)]
+    layers = question(Histories(), [{"role": "system", "content": "Be brief."}, *turns]).layers
+    assert folded(layers, 21) == layers
+    fewer = folded(layers, 9)
+    assert [(layer.role, layer.content) for layer in fewer[:3]] == [
+        ("system", "Be brief."),
+        ("user", "m0.\nm2.\nm4.\nm6.\nm8.\nm10.\nm12."),
+        ("assistant", "m1.\nm3.\nm5.\nm7.\nm9.\nm11.\nm13."),
+    ]
+    assert fewer[3:] == layers[-6:]

@@ -1,0 +1,89 @@
+"""What is recorded, over HTTP: wrong questions, and a reader of events who leaves."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+from litestar import Litestar
+from litestar.datastructures import State
+
+from actors.gateway.http.keys import ApiKeys
+from actors.gateway.http.operating import Operators
+from actors.gateway.http.records.endpoints import Happened, follow_events
+from tests.actors.gateway.http.rig import gateway
+from tests.events.simulated_world import in_world
+from tests.simulated import SimulatedStream
+
+
+class Followed:
+    """Records of one event, whose reading takes its time to be put away, as one of a broker's does."""
+
+    def __init__(self) -> None:
+        self.put_away = False
+
+    async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncGenerator[Happened | None, None]:
+        return self._following()
+
+    async def _following(self) -> AsyncGenerator[Happened | None, None]:
+        try:
+            yield Happened(7, "forged_id.alert.info.swarm", "{}")
+            yield None
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            self.put_away = True
+
+
+async def leave_after(count: int, records: Followed) -> list[dict[str, Any]]:
+    """Follow events over ASGI, and go once ``count`` parts of the body have come; return what was sent."""
+    app = Litestar(
+        [follow_events],
+        state=State({"records": records, "operators": Operators(ApiKeys(), open=True)}),
+        openapi_config=None,
+        logging_config=None,
+    )
+    sent, leaves, asked = list[dict[str, Any]](), asyncio.Event(), False
+
+    async def receive() -> dict[str, Any]:
+        nonlocal asked
+        if not asked:
+            asked = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await leaves.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+        if sum(each["type"] == "http.response.body" for each in sent) == count:
+            leaves.set()
+
+    scope = {"type": "http", "method": "GET", "path": "/api/events", "query_string": b"", "headers": []}
+    async with asyncio.timeout(30):
+        await app({**scope, "root_path": "", "client": None, "server": None}, receive, send)  # type: ignore[arg-type, typeddict-item]
+    return sent
+
+
+@pytest.mark.parametrize("wrong", ["limit=0", "limit=x", "before=-1", "at=99999999999999999999"])
+def test_a_wrong_parameter_is_named_with_what_is_wrong_and_its_address_is_not_repeated(wrong: str) -> None:
+    answers = []
+
+    async def body(stream: SimulatedStream) -> None:
+        async with gateway(stream) as client:
+            answers.append(await client.get(f"/api/exchanges?{wrong}&session=somebody"))
+
+    in_world(body)
+    told = answers[0].json()
+    name, _, _ = wrong.partition("=")
+    assert (answers[0].status_code, told["code"], told["field"]) == (400, "bad_value", name)
+    assert told["message"].startswith(f"{name}: Expected `int`")
+    assert "somebody" not in answers[0].text
+
+
+def test_a_reader_who_leaves_leaves_nothing_behind() -> None:
+    records = Followed()
+    start, event, quiet = asyncio.run(leave_after(2, records))
+    assert records.put_away
+    assert dict(start["headers"])[b"content-type"] == b"text/event-stream; charset=utf-8"
+    assert event["body"].splitlines() == [b"id: 7", b"event: forged_id.alert.info.swarm", b"data: {}", b""]
+    assert quiet["body"].startswith(b": nothing new")
