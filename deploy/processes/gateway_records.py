@@ -80,15 +80,13 @@ class BrokerRecords:
 
     async def why(self, exchange: str) -> bytes:
         """Return why an exchange ended so, as ``neuraxis why --json`` does."""
-        from deploy.cli.rendering.why.tree import plain_sentence
+        from deploy.cli.rendering.why.tree import to_json
 
         source = StreamSource(self._log)
         explanation = explain(await source.exchange(exchange, await self._begin(exchange)))
         if explanation is None:
             raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
-        missing = source.gaps.missing(await source.losses())
-        told = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation), "missing": missing}
-        return msgspec.json.encode(told)
+        return to_json(explanation, source.gaps.missing(await source.losses()))
 
     async def overview(self, at: int) -> Seen:
         """Return how the set was at a sequence of the log; 0: how it is now."""
@@ -117,7 +115,7 @@ class BrokerRecords:
         try:
             reading = await self._log.tail([filter], after)
             while not stopping.done():
-                coming = coming or asyncio.create_task(_next(reading), name="events come")
+                coming = coming or asyncio.create_task(reading.next(), name="events come")
                 await asyncio.wait((coming, stopping), timeout=QUIET_S, return_when=asyncio.FIRST_COMPLETED)
                 if not coming.done():
                     yield None
@@ -153,7 +151,3 @@ class BrokerRecords:
             return msgspec.json.decode(answer.data, type=kind)
         except msgspec.DecodeError as wrong:
             raise Unavailable(f"the ledger's process answers what this release does not read: {wrong}") from wrong
-
-
-async def _next(reading: Tail) -> Sequence[Stored]:
-    return await reading.next()

@@ -51,10 +51,8 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
     EXCHANGE is an exchange's id, the beginning of one if no other begins so, or `last`. The tree and the picture hold
     people's words.
     """
-    import msgspec
-
     from deploy.cli.rendering.layout.terminal import console
-    from deploy.cli.rendering.why.tree import plain_sentence, render
+    from deploy.cli.rendering.why.tree import render, to_json
     from deploy.cli.writing import write_file
 
     explanation, router, coherence, missing = asyncio.run(_look_up(target, log_file, exchange))
@@ -63,8 +61,7 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
 
         write_file(svg, picture_of(explanation))
     if as_json:
-        told = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation), "missing": missing}
-        click.echo(msgspec.json.encode(told).decode())
+        click.echo(to_json(explanation, missing).decode())
     else:
         console().print(render(explanation, router, coherence))
 

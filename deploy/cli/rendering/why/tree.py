@@ -1,6 +1,6 @@
 """The causal tree of an exchange, for people. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -17,6 +17,7 @@ from deploy.cli.rendering.why.details import Case, details
 from deploy.cli.rendering.why.hops import hops
 from deploy.cli.rendering.why.trunks import nodes_below, trunk
 from events.replay.explain import Explanation, Node
+from events.replay.gaps import Stretch
 from schemas.catalogue import CATALOGUE
 from schemas.errors import UNREADABLE
 from schemas.event import ROOT, Event, Failed, topic_of
@@ -64,6 +65,12 @@ def render(
     for root in explanation.roots:
         _grow(tree, root, way, case)
     return Group(_sentence(explanation, events), tree, *_closing(explanation, events))
+
+
+def to_json(explanation: Explanation, missing: Sequence[Stretch]) -> bytes:
+    """Return an explanation for machines, led by its sentence; ``missing`` is what the log lacks in and behind it."""
+    told = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation), "missing": missing}
+    return msgspec.json.encode(told)
 
 
 def plain_sentence(explanation: Explanation) -> str:
