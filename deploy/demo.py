@@ -20,14 +20,12 @@ from typing import BinaryIO
 
 import click
 
-from actors.gateway import Client
 from deploy.cli import main as neuraxis
 from deploy.cli.asking.feed import summary_text
-from deploy.cli.connect import connected
 from deploy.cli.failures import explain
-from deploy.cli.options import Target
 from deploy.cli.output import table
 from deploy.cli.rendering.layout.counting import counted
+from deploy.client import connect
 from deploy.feeding import Failure, Feeder, LineFormat, Outcome, Tally, lines_of
 from events.loggers import structlog
 
@@ -152,8 +150,8 @@ async def _feed(data: Path) -> Sequence[Outcome]:
             failures.append(row)
 
     begun = time.perf_counter()
-    async with connected(Target(data, "", "", "", "", None, ())) as log, Client.open(log) as edge:
-        feeder = Feeder(edge, log.partitions, report, session_per_line=True, concurrency=UNDER_WAY)
+    async with connect(data) as client:
+        feeder = Feeder(client, report, session_per_line=True, concurrency=UNDER_WAY)
         await feeder.feed(lines_of(BytesIO(lines)), LineFormat.JSONL)
     seconds = time.perf_counter() - begun
     order = {name: place for place, name in enumerate(_ids(lines))}

@@ -1,11 +1,29 @@
-"""The edge that accepts inputs and hands back their ends.
+"""What is told from outside: inputs, orders and reports go into the log, and what comes of them back.
 
 No actor: it decides nothing and keeps no state worth replaying. An input counts as accepted once the log has
 acknowledged it; from then on it gets exactly one ``response.emitted``.
 """
 
-from actors.gateway.client import Answered, Client
-from actors.gateway.forwarded import Passed, answer_of, new_word
-from actors.gateway.inputs import InvalidInput, check_name, new_input
+from actors.gateway.client import Client, Receipt
+from actors.gateway.exchanges import Answered
+from actors.gateway.forwarded import Passed, answer_of
+from actors.gateway.inputs import check_name, new_input
+from actors.gateway.orders import Order
+from actors.gateway.outside import InvalidInput
+from actors.gateway.pieces import Piece
+from actors.gateway.waiting import NoEnd, is_answer_to
 
-__all__ = ["Answered", "Client", "InvalidInput", "Passed", "answer_of", "check_name", "new_input", "new_word"]
+__all__ = [
+    "Answered",
+    "Client",
+    "InvalidInput",
+    "NoEnd",
+    "Order",
+    "Passed",
+    "Piece",
+    "Receipt",
+    "answer_of",
+    "check_name",
+    "is_answer_to",
+    "new_input",
+]

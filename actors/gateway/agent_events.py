@@ -1,30 +1,14 @@
 """What is told of an agent from outside: checking its names at the door, and giving it its envelope."""
 
 import secrets
-from collections.abc import Mapping
 
-import msgspec
-
-from actors.gateway.inputs import MAX_NAME, Addressed, InvalidInput
-from actors.runtime.records import rfc3339
-from events.log import Record
-from schemas.envelope import Envelope, encode_headers
-from schemas.event import Event, encode_event, topic_of
+from actors.gateway.outside import MAX_NAME, Addressed, InvalidField, build_event
+from schemas.event import Event, topic_of
 from schemas.identity import event_id
-from schemas.intake.choices import blame
-from schemas.subjects import NO_PARTITION, Partitions, stored_subject
+from schemas.subjects import Partitions
 
 
-class InvalidField(InvalidInput):
-    """A value that cannot be accepted; ``field`` is its name where it was given, ``code`` a stable word for why."""
-
-    def __init__(self, field: str, message: str, code: str = "bad_value") -> None:
-        super().__init__(message)
-        self.field = field
-        self.code = code
-
-
-def build_event(event: Event, agent: str, *, key: str, partitions: Partitions, now_ns: int) -> Addressed:
+def agent_event(event: Event, agent: str, *, key: str, partitions: Partitions, now_ns: int) -> Addressed:
     """Check an event of an agent, and wrap it.
 
     The same event type, agent and ``key`` have the same event id, so that a repeat within the stream's dedupe window is
@@ -35,26 +19,8 @@ def build_event(event: Event, agent: str, *, key: str, partitions: Partitions, n
         InvalidInput: the event is not what its type says.
     """
     check_name("agent", agent)
-    topic, body = topic_of(event), encode_event(event)
-    try:
-        msgspec.json.decode(body, type=type(event))  # constructors check nothing
-    except msgspec.ValidationError as wrong:
-        raise InvalidInput(f"{topic} is not valid: {blame(type(event), str(wrong))}") from wrong
-    envelope = Envelope(
-        id=event_id(f"{topic}\n{agent}\n{key or secrets.token_hex(16)}", "gateway", 0),
-        topic=topic,
-        source="neuraxis/gateway",
-        time=rfc3339(now_ns),
-        agent=agent,
-    )
-    subject = stored_subject(topic, partitions.agent_token(agent), NO_PARTITION)
-    return Addressed("", Record(subject, encode_headers(envelope), body))
-
-
-def id_of(addressed: Addressed) -> str:
-    """Return the id of a wrapped event: what its answer names as its cause."""
-    headers: Mapping[str, str] = addressed.record.headers
-    return headers["ce-id"]
+    id = event_id(f"{topic_of(event)}\n{agent}\n{key or secrets.token_hex(16)}", "gateway", 0)
+    return build_event(event, id=id, agent=agent, partitions=partitions, now_ns=now_ns)
 
 
 def check_name(field: str, value: str, *, most: int = MAX_NAME) -> None:

@@ -1,319 +1,332 @@
-"""An edge: sends inputs into the log and waits for their ends, through restarts of the broker."""
+"""A client of the log: sends inputs and awaits their ends, gives orders, reports what engines outside tell.
+
+Everything that is told from outside goes through here: what the command line, the gateway, feeds and users' own
+programs send. What is sent is in the log once it is acknowledged, and is sent again, under the same message id, while
+the broker is away.
+"""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, TypeVar
-from urllib.parse import unquote
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TypeVar, Unpack
 
 import msgspec
 
-from actors.gateway.forwarded import Passed
-from actors.gateway.inputs import Addressed
-from actors.gateway.patience import Unserved, answered, served
+from actors.gateway.agent_events import agent_event
+from actors.gateway.exchanges import FILTERS, Answered, Exchanges
+from actors.gateway.forwarded import Passed, new_word
+from actors.gateway.inputs import DEFAULT_LIMITS, InputOptions, new_input
+from actors.gateway.orders import Order, act_of
+from actors.gateway.outside import Addressed
+from actors.gateway.pieces import Piece, piece_in
+from actors.gateway.sending import Sender
+from actors.gateway.terms import Term, Terms, Within, term_of
+from actors.gateway.waiting import persistently, served, waited_for
 from events.codec import Recorded, decode
-from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
-from events.log import MAX_BATCH, Append, Log, Tail
-from events.loggers import get_logger
-from schemas.event import topic_of
-from schemas.subjects import topic_filter
-from schemas.vocabulary.arbiter import ArbiterPassed
-from schemas.vocabulary.responder import ResponseEmitted
+from events.log import MAX_BATCH, Log
+from schemas.event import Event
+from schemas.intake.limits import InputLimits
+from schemas.vocabulary.gateway import InputAbandoned, InputAnswered
 
-BATCH_FROM = 24
-"""Waiting inputs from which one atomic batch is cheaper than single publishes."""
+ACCEPT_S = 60.0
+"""Seconds in which what is sent must be stored, unless its caller has less time; well inside the stream's dedupe
+window."""
 
-ACCEPT_DEADLINE = 60.0
-"""Seconds for which an input is sent again while its fate is unknown, unless its caller has less time; well inside the
-stream's dedupe window."""
-
-REMEMBERED_S = 30.0
-"""Seconds for which an append that was not confirmed counts against the log, unless a later one was."""
+ANSWER_S = 65.0
+"""Seconds that an exchange may take from its sending to its end, unless said otherwise: a moment more than its own
+deadline."""
 
 T = TypeVar("T")
-_RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
-_HEARD = [topic_filter(topic_of(ArbiterPassed)), topic_filter(topic_of(ResponseEmitted))]
-_logger = get_logger("neuraxis.edge")
+
+Hearing = Callable[[Callable[[bytes], None]], AbstractAsyncContextManager[str]]
+"""Gives a function the bodies that come to a fresh inbox, for the length of the block; yields the inbox."""
 
 
-class Answered(msgspec.Struct, frozen=True):
-    """The end of an exchange: the event, its sequence, and the server's time of it (Unix nanoseconds)."""
+class Receipt(msgspec.Struct, frozen=True):
+    """What was stored: the event's id, which answers name as their cause, and its sequence."""
 
-    exchange: str
-    event: ResponseEmitted
+    id: str
     seq: int
-    time_ns: int
-
-
-class _Sending:
-    """An input on its way: ``doubtful`` once the broker may have taken it unsaid; ``reason`` is its last word."""
-
-    def __init__(self, addressed: Addressed, accepted: asyncio.Future[int]) -> None:
-        self.addressed = addressed
-        self.accepted = accepted
-        self.doubtful = False
-        self.under_way = False
-        self.reason = ""
-
-    @property
-    def left(self) -> bool:
-        """Whether nobody waits for it any more: its time is over, or it is settled."""
-        return self.accepted.done()
-
-    def failed(self, error: LogError) -> None:
-        """Take in that an attempt to store it ended otherwise than by an acknowledgement."""
-        self.under_way = False
-        self.doubtful = self.doubtful or isinstance(error, UnknownOutcome)
-        self.reason = str(error)
-
-    def overdue(self, waited: float) -> LogError:
-        """Return what its caller is told whose time is over."""
-        if self.doubtful or self.under_way:
-            return UnknownOutcome(
-                f"the broker has not confirmed it within {waited:.1f} s: it may be stored, or be stored later"
-            )
-        return Unavailable(f"not stored within {waited:.1f} s: {self.reason or 'the broker has not been reached'}")
 
 
 class Client:
-    """Accepts inputs and hands back their ends; made by :meth:`open`."""
+    """Sends what is told from outside, and awaits what comes of it; made by :meth:`open`.
 
-    def __init__(self, log: Log, tasks: asyncio.TaskGroup) -> None:
-        self._log = log
-        self._tasks = tasks
-        self._queue: list[_Sending] = []
-        self._queued = asyncio.Event()
-        self._accepting: set[asyncio.Future[int]] = set()
-        self._ends: dict[str, asyncio.Future[Answered]] = {}
-        self._passes: dict[str, asyncio.Future[Passed]] = {}
-        self._singles: set[asyncio.Task[None]] = set()
-        self._closed = False
-        self._unconfirmed: tuple[float, str] | None = None
+    Every wait has a deadline, given as seconds or as a :class:`Term` that several steps share, and leaves nothing
+    behind: no future, task or subscription.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        terms: Terms,
+        sender: Sender,
+        exchanges: Exchanges,
+        *,
+        hearing: Hearing | None,
+        limits: InputLimits,
+        now_ns: Callable[[], int],
+    ) -> None:
+        self.log = log
+        self.now_ns = now_ns
+        self._terms = terms
+        self._sender = sender
+        self._exchanges = exchanges
+        self._hearing = hearing
+        self.limits = limits
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, log: Log) -> AsyncIterator["Client"]:
-        """Open an edge for the length of a ``async with`` block; what is under way at its end is cancelled.
+    async def open(
+        cls,
+        log: Log,
+        *,
+        unended: Callable[[str, str], str] = lambda agent, session: "",
+        hearing: Hearing | None = None,
+        limits: InputLimits = DEFAULT_LIMITS,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> AsyncIterator["Client"]:
+        """Open a client for the length of an ``async with`` block; what is under way at its end is cancelled.
 
-        Raises what the block raises, as it is, or the error that ended the edge's own work; Unavailable, before the
+        Args:
+            log: The log.
+            unended: (agent, session) -> why nobody ends their exchanges, empty while somebody may.
+            hearing: Gives fresh inboxes, for what models say while they speak; None where nothing is heard of that.
+            limits: How large an input may be.
+            now_ns: This process's clock, Unix nanoseconds, for envelopes.
+
+        Raises what the block raises, as it is, or the error that ended the client's own work; Unavailable, before the
         block, when the log cannot be read.
         """
         # Begun before the block: from here on the reading outlives outages, while to begin one takes a broker.
-        tail = await log.tail(_HEARD, (await log.info()).last_seq)
+        last = (await log.info()).last_seq
+        tail = await log.tail(FILTERS, last)
+        terms = Terms()
+        exchanges = Exchanges(log, terms, unended, last)
         failure: Exception | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
-                edge = cls(log, tasks)
-                running = (tasks.create_task(edge._send()), tasks.create_task(edge._listen(tail)))
+                sender = Sender(log, terms, tasks)
+                running = (tasks.create_task(sender.run()), tasks.create_task(exchanges.listen(tail)))
                 try:
-                    yield edge
+                    yield cls(log, terms, sender, exchanges, hearing=hearing, limits=limits, now_ns=now_ns)
                 except Exception as wrong:
                     failure = wrong
                     raise
                 finally:
-                    edge._cancel(running)
+                    sender.close()
+                    exchanges.close()
+                    for each in running:
+                        each.cancel()
         except ExceptionGroup as group:
-            # A task group wraps even a lone error; callers of an edge catch those of the log.
+            # A task group wraps even a lone error; callers of a client catch those of the log.
             raise failure or group.exceptions[0] from None
         finally:
             await tail.close()
 
-    def _cancel(self, running: tuple[asyncio.Task[None], ...]) -> None:
-        # Its callers' futures too: nobody is left to resolve them, and a caller outside the block would wait for ever.
-        self._closed = True
-        under_way: list[asyncio.Future[Any]] = [
-            *running,
-            *self._singles,
-            *self._accepting,
-            *self._ends.values(),
-            *self._passes.values(),
-        ]
-        for each in under_way:
-            each.cancel()
-
     @property
     def trouble(self) -> str:
         """Why the log took nothing from here of late; empty when all is well, or nothing was sent for a while."""
-        if self._unconfirmed is None:
-            return ""
-        at, reason = self._unconfirmed
-        return reason if asyncio.get_running_loop().time() - at <= REMEMBERED_S else ""
+        return self._sender.trouble
 
-    async def submit(self, addressed: Addressed, deadline: float = ACCEPT_DEADLINE) -> int:
-        """Have an input, or what became of one, accepted within ``deadline`` seconds; return its stream sequence.
+    @property
+    def under_way(self) -> int:
+        """How many appends and exchanges are waited for here."""
+        return self._sender.under_way + len(self._exchanges)
 
-        Where it is not, nobody waits for its exchange any more.
+    def begin(self, seconds: float) -> Term:
+        """Return a term of so many seconds that begins now, for steps that share it."""
+        return term_of(seconds)
+
+    def hurry(self, seconds: float) -> None:
+        """Let every wait last ``seconds`` more at most: this process is to stop."""
+        self._terms.hurry(seconds)
+
+    def deadline(self, term: Term) -> AbstractAsyncContextManager[None]:
+        """Raise TimeoutError in a block of the caller's own that is not done in time, as every wait here."""
+        return self._terms.deadline(term)
+
+    # Inputs, and the ends of their exchanges.
+
+    def input(self, text: str, *, inbox: str = "", **given: Unpack[InputOptions]) -> Addressed:
+        """Check an input and wrap it; ``inbox`` hears what a model says while it speaks (:meth:`hearing`).
+
+        One that names its ``exchange`` may be sent again, by any client: within the stream's window for duplicates it
+        is stored once.
+
+        Raises:
+            InvalidInput: see :func:`actors.gateway.inputs.new_input`.
+        """
+        return new_input(
+            text,
+            partitions=self.log.partitions,
+            now_ns=self.now_ns(),
+            reply_to=inbox,
+            stream=bool(inbox),
+            limits=self.limits,
+            **given,
+        )
+
+    async def ask(
+        self,
+        text: str,
+        *,
+        within: Within = ANSWER_S,
+        take: Callable[[Piece], None] | None = None,
+        **given: Unpack[InputOptions],
+    ) -> Answered:
+        """Send an input and wait for the end of its exchange; ``take`` is given what a model says meanwhile.
+
+        Raises:
+            InvalidInput: it cannot be an input.
+            Refused, Unavailable, UnknownOutcome: as :meth:`submit` does.
+            NoEnd: as :meth:`answer` does.
+        """
+        term = term_of(within)
+        async with self.hearing(take) if take is not None else contextlib.nullcontext("") as inbox:
+            return await self.exchange(self.input(text, inbox=inbox, **given), term)
+
+    async def exchange(self, addressed: Addressed, within: Within = ANSWER_S) -> Answered:
+        """Send an input and wait for the end of its exchange; raises as :meth:`submit` and :meth:`answer` do."""
+        term = term_of(within)
+        await self.submit(addressed, term)
+        return await self.answer(addressed.exchange, term)
+
+    async def submit(self, addressed: Addressed, within: Within = ACCEPT_S) -> int:
+        """Have an event from outside stored; return its stream sequence.
+
+        Of an exchange the end is kept from here on until it is asked for (:meth:`answer`, :meth:`passed`), or the
+        exchange is left (:meth:`leave`): its caller has to do one of them. Where it is not stored, there is no need.
 
         Raises:
             Refused: the broker will not take it (too large with its headers).
-            Unavailable: the broker could not be reached in time, or the edge is closed; it was not accepted.
-            UnknownOutcome: as long without a clear answer; it may have been accepted, or be so later.
+            Unavailable: the broker could not be reached in time, or the client is closed; it was not stored.
+            UnknownOutcome: as long without a clear answer; it may have been stored, or be so later.
         """
-        if self._closed:
-            raise Unavailable("the edge is closed: open another one")
-        loop = asyncio.get_running_loop()
-        begun = loop.time()
-        self._ends.setdefault(addressed.exchange, loop.create_future())
-        if addressed.forwarded:
-            self._passes.setdefault(addressed.exchange, loop.create_future())
-        accepted: asyncio.Future[int] = loop.create_future()
-        self._accepting.add(accepted)
-        sending = _Sending(addressed, accepted)
-        self._queue.append(sending)
-        self._queued.set()
+        if addressed.exchange:
+            self._exchanges.join(addressed)
         try:
-            # At its end the future is cancelled, and with it every further attempt: none outlives its caller.
-            async with asyncio.timeout(deadline):
-                return await accepted
-        except TimeoutError:
-            self.leave(addressed.exchange)
-            raise sending.overdue(loop.time() - begun) from None
-        except (LogError, asyncio.CancelledError):
+            seq = await self._sender.store([addressed.record], term_of(within))
+        except BaseException:
             self.leave(addressed.exchange)
             raise
-        finally:
-            self._accepting.discard(accepted)
+        if addressed.exchange:
+            self._exchanges.sent(addressed.exchange, seq)
+        return seq
 
-    async def passed(self, exchange: str, deadline: float, unserved: Callable[[], str] = served) -> Passed | Answered:
+    async def answer(self, exchange: str, within: Within) -> Answered:
+        """Wait for the end of an exchange submitted here.
+
+        Raises:
+            NoEnd: no end came in time, or nobody runs who ends exchanges (its end will be in the log).
+        """
+        return await self._exchanges.answer(exchange, within)
+
+    async def passed(self, exchange: str, within: Within) -> Passed | Answered:
         """Wait until the guards have let an exchange pass that was submitted here to be forwarded, or for its end.
 
         Of one that passed the end is kept until it is asked for (:meth:`answer`), or the exchange is left
         (:meth:`leave`): its caller has to do one of both. Of one that ended first nothing is kept.
 
         Raises:
-            Unavailable: neither came in time, or nobody runs who lets pass or ends exchanges.
+            NoEnd: neither came in time, or nobody runs who lets pass or ends exchanges.
         """
-        end, word = self._ends[exchange], self._passes[exchange]
-        passed = False
-        try:
-            first = asyncio.create_task(asyncio.wait((word, end), return_when=asyncio.FIRST_COMPLETED))
-            await self._awaited(first, exchange, deadline, unserved)
-            # Both may have come by now. A pass comes first in the log; an end has the last word.
-            passed = not end.done()
-            return word.result() if passed else end.result()
-        finally:
-            self._passes.pop(exchange, None)
-            if not passed:
-                self._ends.pop(exchange, None)
-
-    async def answer(self, exchange: str, deadline: float, unserved: Callable[[], str] = served) -> Answered:
-        """Wait for the end of an exchange submitted here, ``deadline`` seconds at most; ``unserved`` as ``answered``.
-
-        Raises:
-            Unavailable: no end came in time, or nobody runs who ends exchanges (its end will be in the log).
-        """
-        try:
-            return await self._awaited(asyncio.shield(self._ends[exchange]), exchange, deadline, unserved)
-        finally:
-            self.leave(exchange)
+        return await self._exchanges.passed(exchange, within)
 
     def leave(self, exchange: str) -> None:
-        """Take it that nobody waits for an exchange any more."""
-        self._ends.pop(exchange, None)
-        self._passes.pop(exchange, None)
+        """Take it that a caller waits for an exchange no more."""
+        self._exchanges.leave(exchange)
 
-    async def _awaited(self, word: Awaitable[T], exchange: str, deadline: float, unserved: Callable[[], str]) -> T:
+    @contextlib.asynccontextmanager
+    async def hearing(self, take: Callable[[Piece], None]) -> AsyncIterator[str]:
+        """Give ``take`` what models say while they speak, for the length of the block; yields the inbox for it.
+
+        The inbox is empty where this client hears nothing of that: then all comes with the end.
+        """
+        if self._hearing is None:
+            yield ""
+            return
+
+        def taken(data: bytes) -> None:
+            if (piece := piece_in(data)) is not None:
+                take(piece)
+
+        async with self._hearing(taken) as inbox:
+            yield inbox
+
+    # What else is told from outside.
+
+    async def settle(self, passed: Passed, word: InputAnswered | InputAbandoned, within: Within = ACCEPT_S) -> int:
+        """Tell what became of an input that the guards let pass: its answer, or that there is none.
+
+        An exchange has one such word: a second one is not stored. Raises as :meth:`submit` does.
+        """
+        told = new_word(passed, word, partitions=self.log.partitions, now_ns=self.now_ns())
+        return await self._sender.store([told.record], term_of(within))
+
+    async def report(self, event: Event, *, agent: str, key: str = "", within: Within = ACCEPT_S) -> Receipt:
+        """Tell an event of an agent, such as a tick; ``key`` makes repeats one event.
+
+        Raises:
+            InvalidInput: it is not what its type says, or the agent's name cannot be accepted.
+            Refused, Unavailable, UnknownOutcome: as :meth:`submit` does.
+        """
+        told = agent_event(event, agent, key=key, partitions=self.log.partitions, now_ns=self.now_ns())
+        return Receipt(told.id, await self._sender.store([told.record], term_of(within)))
+
+    async def order(self, orders: Sequence[Order], within: Within = ACCEPT_S) -> Receipt:
+        """Put on record what a person orders, as one act, in order; return the last.
+
+        More than :data:`events.log.MAX_BATCH` events are stored batch by batch, each all or none.
+
+        Raises:
+            InvalidInput: one is not valid, or does not fit into a message of the log; nothing was stored.
+            Refused, Unavailable, UnknownOutcome: as :meth:`submit` does; earlier batches may be stored.
+        """
+        term, act = term_of(within), act_of(orders, self.log.partitions, self.now_ns())
+        receipt = Receipt("", 0)
+        for begin in range(0, len(act), MAX_BATCH):
+            batch = act[begin : begin + MAX_BATCH]
+            seq = await self._sender.store([each.record for each in batch], term)
+            receipt = Receipt(batch[-1].id, seq)
+        return receipt
+
+    async def first(
+        self,
+        filters: Sequence[str],
+        after: int,
+        is_wanted: Callable[[Recorded], bool],
+        *,
+        what: str,
+        within: Within,
+    ) -> Recorded:
+        """Wait for the first event behind a sequence that is wanted: the answer to an order, or to a report.
+
+        Args:
+            filters: Filters over stored subjects; they may not overlap.
+            after: A sequence, of the order or before it: so no answer is missed that is there already.
+            is_wanted: Whether an event is the one; what it raises ends the wait.
+            what: What is answered, for the message.
+            within: How long to wait.
+
+        Raises:
+            NoEnd: it did not come in time.
+        """
+        reading = self._read(filters, after, is_wanted)
+        return await waited_for(reading, what, self._terms, term_of(within))
+
+    async def wait(self, answer: Awaitable[T], *, what: str, within: Within, unserved: Callable[[], str] = served) -> T:
+        """Wait for an answer that the caller hears itself; see :func:`actors.gateway.waiting.waited_for`."""
+        return await waited_for(answer, what, self._terms, term_of(within), unserved)
+
+    async def _read(self, filters: Sequence[str], after: int, is_wanted: Callable[[Recorded], bool]) -> Recorded:
+        tail = await persistently(lambda: self.log.tail(filters, after))
         try:
-            async with asyncio.timeout(deadline):
-                return await answered(word, unserved)
-        except Unserved as lacking:
-            raise Unavailable(
-                f"exchange {exchange} is in the log and nobody ends it: nobody serves {lacking}; it ends when a worker "
-                f"does, `neuraxis why {exchange}` tells then"
-            ) from None
-        except TimeoutError:
-            raise Unavailable(
-                f"exchange {exchange} has no end after {deadline:g} s: are the workers running? `neuraxis doctor` tells"
-            ) from None
-
-    async def _send(self) -> None:
-        while True:
-            await self._queued.wait()
-            waiting, self._queue = self._queue[:MAX_BATCH], self._queue[MAX_BATCH:]
-            if not self._queue:
-                self._queued.clear()
-            waiting = [sending for sending in waiting if not sending.left]
-            if len(waiting) >= BATCH_FROM:
-                waiting = await self._send_batch(waiting)
-            for sending in waiting:
-                single = self._tasks.create_task(self._send_one(sending))
-                self._singles.add(single)
-                single.add_done_callback(self._singles.discard)
-            if waiting:
-                # Let the singles have the wire before more are taken, so that a backlog becomes a batch.
-                await asyncio.wait([sending.accepted for sending in waiting], timeout=_RETRY_MOST)
-
-    async def _send_batch(self, waiting: list[_Sending]) -> list[_Sending]:
-        """Send all as one batch; return those to be sent one by one instead, since it was refused or is in doubt."""
-        try:
-            last = await self._append(waiting)
-        except (Conflict, Refused, Unavailable, UnknownOutcome) as error:
-            _logger.info("batch_in_doubt", error=error.code, inputs=len(waiting))
-            return [sending for sending in waiting if not sending.left]
-        for place, sending in enumerate(reversed(waiting)):
-            if not sending.accepted.done():
-                sending.accepted.set_result(last - place)
-        return []
-
-    async def _send_one(self, sending: _Sending) -> None:
-        wait = _RETRY_FIRST
-        while not sending.left:
-            try:
-                # The same message id each time: the stream stores it once.
-                seq = await self._append([sending])
-            except (Unavailable, UnknownOutcome):
-                await asyncio.sleep(wait)
-                wait = min(2 * wait, _RETRY_MOST)
-            except LogError as error:
-                if not sending.left:
-                    sending.accepted.set_exception(error)
-            else:
-                if not sending.left:
-                    sending.accepted.set_result(seq)
-
-    async def _append(self, waiting: list[_Sending]) -> int:
-        for sending in waiting:
-            sending.under_way = True
-        try:
-            last = await self._log.append([Append([sending.addressed.record]) for sending in waiting])
-        except LogError as error:
-            for sending in waiting:
-                sending.failed(error)
-            if isinstance(error, Unavailable | UnknownOutcome):
-                self._unconfirmed = asyncio.get_running_loop().time(), str(error)
-            raise
-        self._unconfirmed = None
-        return last
-
-    async def _listen(self, tail: Tail) -> None:
-        while True:
-            for stored in await tail.next():
-                exchange = unquote(stored.headers.get("ce-exchange", ""))
-                if exchange not in self._ends:
-                    continue
-                recorded = decode(stored)
-                if isinstance(recorded, Recorded):
-                    self._hear(recorded)
-
-    def _hear(self, recorded: Recorded) -> None:
-        message, stored = recorded.message, recorded.stored
-        match message.event:
-            case ResponseEmitted() as end:
-                _resolve(self._ends.get(message.exchange), Answered(message.exchange, end, stored.seq, stored.time_ns))
-            case ArbiterPassed() as word:
-                passed = Passed(
-                    exchange=message.exchange,
-                    agent=message.agent,
-                    session=message.session,
-                    event=word,
-                    id=message.id,
-                    seq=stored.seq,
-                    time_ns=stored.time_ns,
-                )
-                _resolve(self._passes.get(message.exchange), passed)
-
-
-def _resolve(waited_for: asyncio.Future[T] | None, word: T) -> None:
-    # The first word counts, as it does for whoever decides by it.
-    if waited_for is not None and not waited_for.done():
-        waited_for.set_result(word)
+            while True:
+                for recorded in map(decode, await tail.next()):
+                    if isinstance(recorded, Recorded) and is_wanted(recorded):
+                        return recorded
+        finally:
+            await tail.close()

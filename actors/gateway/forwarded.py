@@ -5,13 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from actors.gateway.inputs import Addressed
-from actors.runtime.records import rfc3339
-from events.log import Record
-from schemas.envelope import Envelope, encode_headers
-from schemas.event import encode_event, topic_of
+from actors.gateway.outside import Addressed, build_event
 from schemas.identity import event_id
-from schemas.subjects import Partitions, stored_subject
+from schemas.subjects import Partitions
 from schemas.vocabulary.arbiter import ArbiterPassed
 from schemas.vocabulary.gateway import (
     MOST_CHOICES,
@@ -45,20 +41,17 @@ def new_word(passed: Passed, word: InputAnswered | InputAbandoned, *, partitions
 
     That is: within the stream's window for duplicates, and the first ends the exchange.
     """
-    topic = topic_of(word)
-    envelope = Envelope(
+    return build_event(
+        word,
         id=event_id(passed.exchange, "gateway", 1),
-        topic=topic,
-        source="neuraxis/gateway",
-        time=rfc3339(now_ns),
         agent=passed.agent,
         session=passed.session,
         exchange=passed.exchange,
         cause=passed.id,
         cause_seq=passed.seq,
+        partitions=partitions,
+        now_ns=now_ns,
     )
-    subject = stored_subject(topic, partitions.agent_token(passed.agent), partitions.session_token(passed.session))
-    return Addressed(passed.exchange, Record(subject, encode_headers(envelope), encode_event(word)))
 
 
 def answer_of(

@@ -2,23 +2,15 @@
 
 import re
 from collections.abc import Sequence
+from typing import Required, TypedDict
 
-import msgspec
-
+from actors.gateway.outside import MAX_NAME, Addressed, InvalidInput, build_event
 from actors.gateway.sizes import wrong_with_size
-from actors.runtime.records import rfc3339
-from events.log import Record
-from schemas.envelope import Envelope, encode_headers
-from schemas.event import encode_event, topic_of
 from schemas.identity import event_id, new_exchange_id
-from schemas.intake.choices import blame
 from schemas.intake.limits import InputLimits
 from schemas.names import wrong_with_name
-from schemas.subjects import Partitions, stored_subject
+from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived, Layer, Purpose
-
-MAX_NAME = 200
-"""Most characters of a label's, situation's or exchange's name; agents and sessions have ``schemas.names``."""
 
 DEFAULT_LIMITS = InputLimits()
 """How large an input may be where nothing else is set."""
@@ -26,18 +18,17 @@ DEFAULT_LIMITS = InputLimits()
 _INBOX = re.compile(r"_INBOX(\.[A-Za-z0-9_-]+)+")
 
 
-class InvalidInput(ValueError):
-    """An input that cannot be accepted; the message says what, where, and what to do."""
+class InputOptions(TypedDict, total=False):
+    """What of an input may be given by name; see :func:`new_input`."""
 
-    code = "invalid_input"
-
-
-class Addressed(msgspec.Struct, frozen=True):
-    """An input ready to be stored, and the exchange it begins; ``forwarded``: whether it asks to be let pass first."""
-
+    agent: Required[str]
+    session: Required[str]
+    layers: Sequence[Layer]
+    situation: str
+    label: str
+    deadline_after_ms: int
     exchange: str
-    record: Record
-    forwarded: bool = False
+    purpose: Purpose
 
 
 def new_input(
@@ -91,24 +82,16 @@ def new_input(
         stream=stream,
         purpose=purpose,
     )
-    body = encode_event(event)
-    try:
-        msgspec.json.decode(body, type=InputReceived)
-    except msgspec.ValidationError as wrong:
-        raise InvalidInput(f"the input is not valid: {blame(InputReceived, str(wrong))}") from wrong
     exchange = exchange or new_exchange_id(now_ns)
-    topic = topic_of(event)
-    envelope = Envelope(
+    return build_event(
+        event,
         id=event_id(exchange, "gateway", 0),
-        topic=topic,
-        source="neuraxis/gateway",
-        time=rfc3339(now_ns),
         agent=agent,
         session=session,
         exchange=exchange,
+        partitions=partitions,
+        now_ns=now_ns,
     )
-    subject = stored_subject(topic, partitions.agent_token(agent), partitions.session_token(session))
-    return Addressed(exchange, Record(subject, encode_headers(envelope), body), purpose == "forward")
 
 
 def check_name(what: str, name: str) -> None:

@@ -1,20 +1,16 @@
-"""Sending lines through an edge, many at a time, and handing on what came of each."""
+"""Sending lines through a client, many at a time, and handing on what came of each."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection
-from functools import partial
 
-from actors.gateway import Answered, Client, InvalidInput, new_input
+from actors.gateway import Answered, Client, InvalidInput
 from actors.gateway.agents import SHARED_AGENT, AgentPer, agent_for, unheard_user
-from actors.gateway.inputs import DEFAULT_LIMITS
 from deploy.feeding.lines import BadLine, LineFormat, Talk, format_of, parse
 from deploy.feeding.outcomes import Failure, Outcome
 from deploy.feeding.reading import MAX_LINE_BYTES, Line
 from events.errors import LogError, UnknownOutcome
 from schemas.identity import new_exchange_id
-from schemas.intake.limits import InputLimits
-from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import Purpose
 
 
@@ -22,8 +18,7 @@ class Feeder:
     """Sends talks into the log and waits for their ends.
 
     Args:
-        edge: Where inputs go.
-        partitions: Those of the log.
+        client: What sends inputs, and hears of their ends.
         report: Called with each outcome and failure as it comes.
         run: What sessions are named after where lines name none.
         agent: Agent of lines that name none; empty: as ``agent_per`` says.
@@ -35,8 +30,6 @@ class Feeder:
         rate: Inputs begun a second at most; 0 is no limit.
         answer_s: Seconds that an exchange may take, from the moment it is sent to its end.
         unread: Fields of lines and turns that are no input's, and are passed over.
-        unserved: (agent, session) -> why nobody ends their exchanges, empty while somebody may.
-        limits: How large an input may be.
         purpose: Who answers inputs, if anybody.
 
     Attributes:
@@ -46,8 +39,7 @@ class Feeder:
 
     def __init__(
         self,
-        edge: Client,
-        partitions: Partitions,
+        client: Client,
         report: Callable[[Outcome | Failure], None],
         *,
         run: str = "",
@@ -60,12 +52,9 @@ class Feeder:
         rate: float = 0.0,
         answer_s: float = 65.0,
         unread: Collection[str] = (),
-        unserved: Callable[[str, str], str] = lambda agent, session: "",
-        limits: InputLimits = DEFAULT_LIMITS,
         purpose: Purpose = "answer",
     ) -> None:
-        self._edge = edge
-        self._partitions = partitions
+        self._client = client
         self._report = report
         self._run = run or f"feed-{new_exchange_id(time.time_ns())[:16]}"
         self.shares_memory, self.unheard = False, ""
@@ -75,11 +64,9 @@ class Feeder:
         self._session_per_line = session_per_line
         self._room = asyncio.Semaphore(concurrency)
         self._answer_s = answer_s
-        self._limits = limits
         self._purpose = purpose
         self._pace = _Pace(rate)
         self._unread = frozenset(unread)
-        self._unserved = unserved
 
     async def feed(
         self,
@@ -133,22 +120,17 @@ class Feeder:
         try:
             session = talk.session or self._session_of(talk)
             agent = self._agent_of(talk, session)
-            addressed = new_input(
+            addressed = self._client.input(
                 said.text,
                 agent=agent,
                 session=session,
-                partitions=self._partitions,
-                now_ns=time.time_ns(),
                 layers=said.layers,
                 situation=talk.situation,
                 label=f"{given}#{turn}" if talk.many else str(given),
                 purpose=self._purpose,
-                limits=self._limits,
             )
             exchange = addressed.exchange
-            await self._edge.submit(addressed, self._answer_s)
-            left = max(0.0, self._answer_s - (time.perf_counter() - begun))
-            answered = await self._edge.answer(exchange, left, partial(self._unserved, agent, session))
+            answered = await self._client.exchange(addressed, self._answer_s)
         except UnknownOutcome as wrong:
             detail = f"{wrong}; `neuraxis why {exchange}` tells, once the broker answers"
             return Failure(line=talk.line, id=talk.id, exchange=exchange, code=wrong.code, detail=detail)

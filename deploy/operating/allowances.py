@@ -6,7 +6,8 @@ from typing import Literal
 import msgspec
 
 from actors.contract.text.allowances import MOST, MOST_CHARACTERS
-from deploy.operating.operator_edge import InvalidOrder, Order
+from actors.gateway.orders import Order
+from actors.gateway.outside import InvalidInput
 from deploy.operating.withdrawing import in_force, orders_for
 from events.codec import Recorded, decode
 from events.log import Seal
@@ -53,7 +54,7 @@ async def judged_input(source: Source, exchange: str) -> Judged:
 
     Raises:
         NothingThere: the exchange has none that can be read, or its session was forgotten.
-        InvalidOrder: it has no text of its own.
+        InvalidInput: it has no text of its own.
     """
     for stored in await source.exchange(exchange):
         record = decode(stored)
@@ -63,7 +64,7 @@ async def judged_input(source: Source, exchange: str) -> Judged:
                     f"the words of exchange {exchange} are sealed, and their key is gone or out of reach"
                 )
             if not record.message.event.text.strip():
-                raise InvalidOrder(
+                raise InvalidInput(
                     f"exchange {exchange} has no text of its own, which a verdict is on: name what stands in its "
                     "layers by `neuraxis precedents import` or `neuraxis allowances add`"
                 )
@@ -99,11 +100,11 @@ async def verdict_orders(
 
     Raises:
         NothingThere: the exchange has no input that can be read.
-        InvalidOrder: it has no text, or one too long to be allowed; or its agent has as many allowances as are held.
+        InvalidInput: it has no text, or one too long to be allowed; or its agent has as many allowances as are held.
     """
     judged = await judged_input(source, exchange)
     if verdict == "false-alarm" and len(judged.received.text) > MOST_CHARACTERS:
-        raise InvalidOrder(f"the text has more than {MOST_CHARACTERS:,} characters: `neuraxis allowances add` a phrase")
+        raise InvalidInput(f"the text has more than {MOST_CHARACTERS:,} characters: `neuraxis allowances add` a phrase")
     precedent, *allowances = events_of(judged, verdict, harm_level, by, why)
     orders = [Order(event=precedent, agent=judged.agent)]
     for allowance in allowances:
@@ -118,11 +119,11 @@ async def allowance_orders(source: Source, agent: str, allowance: AllowanceRecor
     """Return the orders that put an allowance on record; one of its name is replaced.
 
     Raises:
-        InvalidOrder: the agent has as many as are held.
+        InvalidInput: the agent has as many as are held.
     """
     others = [each for each in await listed(source, agent) if each.allowance != allowance.allowance]
     if len(others) >= MOST:
-        raise InvalidOrder(f"agent {agent} has {MOST} allowances, and no more are held: withdraw some first")
+        raise InvalidInput(f"agent {agent} has {MOST} allowances, and no more are held: withdraw some first")
     return [Order(event=allowance, agent=agent)]
 
 

@@ -1,16 +1,13 @@
 """Orders to a session's circuit breaker: given through the log, and answered there."""
 
-import time
+from functools import partial
 
 import msgspec
 
-from actors.gateway import Client
-from actors.gateway.inputs import Addressed
+from actors.gateway import Client, Order, Receipt, is_answer_to
 from deploy.operating.deadline import Deadline
-from deploy.operating.operator_edge import Order, records_of
-from events.codec import Recorded, decode
+from events.codec import Recorded
 from events.jetstream import JetStreamLog
-from events.log import Tail
 from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, Standing
 from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrdered
 
@@ -61,25 +58,23 @@ async def give(
 
     Raises:
         NotCarriedOut: the session left VIOLATED before the order came, or the breaker failed on it.
-        LogError, InvalidOrder: see ``Edge.submit`` and ``deploy.operating.operator_edge.records_of``.
+        LogError, InvalidInput: see ``Client.order`` and ``Client.first``.
     """
-    async with Client.open(log) as edge:
-        (record,) = records_of([Order(event=event, agent=agent, session=session)], log.partitions, time.time_ns())
+    async with Client.open(log) as client:
         find = f"`neuraxis breaker show {session} --agent {agent}` tells, once the broker answers"
         deadline.sending(f"the order about session {session!r}", find)
-        # An edge sends it again while its fate is unknown.
-        ordered = await edge.submit(Addressed("", record), deadline.inner_s)
-    deadline.stored(ordered, "no breaker has carried it out: it will when its worker runs; `neuraxis doctor` tells")
-    tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
-    tail = await log.tail([f"log.{tokens[0]}.{tokens[1]}.breaker.>"], ordered if seen is None else seen)
-    try:
-        order = record.headers["ce-id"]
-        if seen is None:
-            found = await _answer_to(order, tail)
-        else:
-            found = await _answer_from_violated(order, ordered, agent, session, tail)
-    finally:
-        await tail.close()
+        order = await client.order([Order(event=event, agent=agent, session=session)], deadline.inner_s)
+        deadline.stored(
+            order.seq, "no breaker has carried it out: it will when its worker runs; `neuraxis doctor` tells"
+        )
+        tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
+        found = await client.first(
+            [f"log.{tokens[0]}.{tokens[1]}.breaker.>"],
+            order.seq if seen is None else seen,
+            partial(is_answer_to, order.id) if seen is None else _FromViolated(order, agent, session).is_answer,
+            what=f"the order (sequence {order.seq})",
+            within=deadline.left + 1,  # the command's own deadline ends it, and tells what is known
+        )
     if not isinstance(found.message.event, answer):
         raise NotCarriedOut(f"the breaker could not carry out the order: see sequence {found.stored.seq} of the log")
     standing: Standing = found.message.event.standing
@@ -92,44 +87,39 @@ async def give(
         trust_before=standing.trust_before,
         state=standing.state,
         trust=standing.trust,
-        ordered_seq=ordered,
+        ordered_seq=order.seq,
         answered_seq=found.stored.seq,
     )
 
 
-async def _answer_to(order: str, tail: Tail) -> Recorded:
-    while True:
-        for recorded in await _next(tail):
-            if recorded.envelope.cause == order:
-                return recorded
+class _FromViolated:
+    """Looks for the answer to an order that a session in VIOLATED was given."""
 
+    def __init__(self, order: Receipt, agent: str, session: str) -> None:
+        self._order = order
+        self._whose = agent, session
+        self._left: Recorded | None = None
 
-async def _answer_from_violated(order: str, ordered: int, agent: str, session: str, tail: Tail) -> Recorded:
-    """Return the breaker's answer; raises NotCarriedOut when the session left VIOLATED before the order came."""
-    left: Recorded | None = None
-    while True:
-        for recorded in await _next(tail):
-            message, envelope = recorded.message, recorded.envelope
-            if envelope.cause == order:
-                return recorded
-            standing: Standing | None = getattr(message.event, "standing", None)
-            of_session = (message.agent, message.session) == (agent, session)
-            if standing is None or not of_session or envelope.cause_seq > ordered:
-                continue
-            if standing.state == "VIOLATED":
-                left = None
-            elif standing.state_before == "VIOLATED":
-                left = recorded
-            # The rest of the same decision may lead back: a violation begins an attempt and ends it.
-            if left is not None and envelope.index == envelope.count - 1:
-                raise NotCarriedOut(
-                    f"session {session!r} left VIOLATED before the order came: {_told(left)} at sequence "
-                    f"{left.stored.seq}; the order (sequence {ordered}) changed nothing"
-                )
-
-
-async def _next(tail: Tail) -> list[Recorded]:
-    return [each for each in map(decode, await tail.next()) if isinstance(each, Recorded)]
+    def is_answer(self, recorded: Recorded) -> bool:
+        """Whether it is; raises NotCarriedOut when the session left VIOLATED before the order came."""
+        message, envelope = recorded.message, recorded.envelope
+        if is_answer_to(self._order.id, recorded):
+            return True
+        standing: Standing | None = getattr(message.event, "standing", None)
+        of_session = (message.agent, message.session) == self._whose
+        if standing is None or not of_session or envelope.cause_seq > self._order.seq:
+            return False
+        if standing.state == "VIOLATED":
+            self._left = None
+        elif standing.state_before == "VIOLATED":
+            self._left = recorded
+        # The rest of the same decision may lead back: a violation begins an attempt and ends it.
+        if self._left is not None and envelope.index == envelope.count - 1:
+            raise NotCarriedOut(
+                f"session {message.session!r} left VIOLATED before the order came: {_told(self._left)} at sequence "
+                f"{self._left.stored.seq}; the order (sequence {self._order.seq}) changed nothing"
+            )
+        return False
 
 
 def _told(moved: Recorded) -> str:

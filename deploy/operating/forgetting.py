@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
+from actors.gateway import Client, NoEnd, Order
 from actors.registry import ACTORS, actor_named
 from deploy.operating.deadline import Deadline
-from deploy.operating.operator_edge import Order, append
 from deploy.operating.recorded import recorded_about
 from deploy.operating.reminded import reminded_sessions
-from events.codec import Recorded, decode
+from events.codec import Recorded
 from events.errors import LogError
 from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.log import Record, Seal, Stored
@@ -192,11 +192,13 @@ async def _at_rest(log: JetStreamLog, agent: str, session: str, deadline: Deadli
 async def _ordered(log: JetStreamLog, order: ForgetOrdered, agent: str, session: str, deadline: Deadline) -> Forgotten:
     # What is half done may be done again: repeating the order is the way out of every doubt.
     deadline.sending("the order to forget", "order it again, once the broker answers")
-    seq = await append(log, [Order(event=order, agent=agent, session=session)], time.time_ns(), deadline.inner_s)
-    deadline.stored(seq, "it is not carried out to its end: order it again, once `neuraxis doctor` finds all well")
+    async with Client.open(log) as client:
+        orders = [Order(event=order, agent=agent, session=session)]
+        seq = (await client.order(orders, deadline.inner_s)).seq
+        deadline.stored(seq, "it is not carried out to its end: order it again, once `neuraxis doctor` finds all well")
+        answer = await _answered(client, seq, deadline)
     async for batch in log.history([topic_filter(topic_of(ForgetOrdered))], seq - 1, seq):
         stored = batch[0]
-    answer = await _answered(log, stored, deadline)
     assert isinstance(answer.message.event, MemoryForgotten)
     count, forgotten_seq = answer.message.event.count, answer.stored.seq
     done = Forgotten(agent=agent, session=session, ordered_seq=seq, forgotten_seq=forgotten_seq, memories=count)
@@ -212,21 +214,20 @@ async def _quoting(log: JetStreamLog, answer: Recorded) -> list[Stored]:
     return [stored async for batch in log.history(filters, first, first + rest) for stored in batch]
 
 
-async def _answered(log: JetStreamLog, order: Stored, deadline: Deadline) -> Recorded:
-    tail = await log.tail([topic_filter(topic_of(MemoryForgotten))], order.seq)
+async def _answered(client: Client, order: int, deadline: Deadline) -> Recorded:
     try:
-        async with asyncio.timeout(deadline.inner_s):
-            while True:
-                for recorded in map(decode, await tail.next()):
-                    if isinstance(recorded, Recorded) and recorded.envelope.cause_seq == order.seq:
-                        return recorded
-    except TimeoutError:
+        return await client.first(
+            [topic_filter(topic_of(MemoryForgotten))],
+            order,
+            lambda recorded: recorded.envelope.cause_seq == order,
+            what=f"the order (sequence {order})",
+            within=deadline.inner_s,
+        )
+    except NoEnd:
         raise NotForgotten(
-            f"memory has not answered the order (sequence {order.seq}) after {deadline.waited:.1f} s: it will when its "
+            f"memory has not answered the order (sequence {order}) after {deadline.waited:.1f} s: it will when its "
             "worker runs; the words are not forgotten before you order it again then"
         ) from None
-    finally:
-        await tail.close()
 
 
 async def _renew_snapshots(log: JetStreamLog, orders: Sequence[Stored]) -> tuple[int, int]:

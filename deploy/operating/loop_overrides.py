@@ -1,14 +1,12 @@
 """Overrides of guardrails: given through the log, and answered there."""
 
-import time
+from functools import partial
 
 import msgspec
 
-from actors.gateway import Client
-from actors.gateway.agent_events import build_event, id_of
+from actors.gateway import Client, is_answer_to
 from deploy.operating.deadline import Deadline
-from events.codec import Recorded, decode
-from events.log import Log, Tail
+from events.log import Log
 from schemas.vocabulary.guardrails import GuardrailsOverridden, GuardrailsRefused
 from schemas.vocabulary.loops import LoopOverridden
 
@@ -41,21 +39,23 @@ async def give(log: Log, agent: str, order: LoopOverridden, *, deadline: Deadlin
 
     Raises:
         NotOverridden: guardrails know no such loop of the agent, or failed on it.
-        InvalidInput, LogError: see ``actors.gateway.agent_events.told`` and ``Edge.submit``.
+        InvalidInput, LogError: see ``Client.report`` and ``Client.first``.
     """
-    async with Client.open(log) as edge:
-        addressed = build_event(order, agent, key="", partitions=log.partitions, now_ns=time.time_ns())
+    async with Client.open(log) as client:
         find = f"`neuraxis guardrails show {order.loop_id} --agent {agent}` tells, once the broker answers"
         deadline.sending(f"the override of loop {order.loop_id!r}", find)
-        # An edge sends it again while its fate is unknown.
-        ordered = await edge.submit(addressed, deadline.inner_s)
-    deadline.stored(ordered, "guardrails have not answered: they will when their worker runs; `neuraxis doctor` tells")
-    subject = f"log.{log.partitions.agent_token(agent)}.*.guardrails"
-    tail = await log.tail([f"{subject}.{name}" for name in ("overridden", "refused", "failed")], ordered)
-    try:
-        answer = await _answer_to(id_of(addressed), tail)
-    finally:
-        await tail.close()
+        told = await client.report(order, agent=agent, within=deadline.inner_s)
+        deadline.stored(
+            told.seq, "guardrails have not answered: they will when their worker runs; `neuraxis doctor` tells"
+        )
+        subject = f"log.{log.partitions.agent_token(agent)}.*.guardrails"
+        answer = await client.first(
+            [f"{subject}.{name}" for name in ("overridden", "refused", "failed")],
+            told.seq,
+            partial(is_answer_to, told.id),
+            what=f"the override (sequence {told.seq})",
+            within=deadline.left + 1,  # the command's own deadline ends it, and tells what is known
+        )
     event = answer.message.event
     if isinstance(event, GuardrailsRefused):
         raise NotOverridden(
@@ -72,13 +72,6 @@ async def give(log: Log, agent: str, order: LoopOverridden, *, deadline: Deadlin
         by=event.overridden_by,
         why=event.override_reason,
         lasts_s=event.lasts_ms / 1000,
-        ordered_seq=ordered,
+        ordered_seq=told.seq,
         answered_seq=answer.stored.seq,
     )
-
-
-async def _answer_to(cause: str, tail: Tail) -> Recorded:
-    while True:
-        for recorded in map(decode, await tail.next()):
-            if isinstance(recorded, Recorded) and recorded.envelope.cause == cause:
-                return recorded

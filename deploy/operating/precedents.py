@@ -5,8 +5,8 @@ from typing import Annotated
 
 import msgspec
 
+from actors.gateway.orders import Order
 from deploy.operating.item_files import BadFile, Item, items_of
-from deploy.operating.operator_edge import Order
 from deploy.operating.withdrawing import in_force, orders_for
 from events.replay.sources import Source
 from schemas.intake.strict import BadInput, convert

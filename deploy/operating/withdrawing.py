@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from deploy.operating.operator_edge import Order
+from actors.gateway.orders import Order
 from deploy.operating.recorded import recorded_about
 from events.replay.looking import NothingThere
 from events.replay.sources import Source

@@ -20,7 +20,6 @@ from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import Measuring
 from actors.gateway.http.openai.conversing import Conversations
-from actors.gateway.http.openai.forwarding import Forwarding
 from actors.gateway.http.serving import serve
 from actors.gateway.metrics import Metrics
 from actors.llm.endpoint import Endpoint
@@ -134,7 +133,8 @@ async def _serve(
         lacking = told(stages.unserved(), log.partitions)
         return f"not served: {lacking}" if lacking else ""
 
-    async with Client.open(log) as edge, asyncio.TaskGroup() as around, AsyncExitStack() as stack:
+    opening = Client.open(log, unended=stages.unended, hearing=partial(hearing, connection), limits=settings.limits)
+    async with opening as client, asyncio.TaskGroup() as around, AsyncExitStack() as stack:
         following = around.create_task(judgements.follow(log), name="judgements")
         looking = around.create_task(stages.follow(), name="stages")
         looks: dict[str, Callable[[], Awaitable[str]]] = {
@@ -143,36 +143,21 @@ async def _serve(
             "stages": said_of(unserved),
         }
         loops = LoopService(
-            log,
-            edge,
+            client,
             judgements,
             wait_s=settings.wait_s,
             hosted=hosted,
             unserved=partial(stages.lacking, "guardrails"),
             looks=looks,
         )
-        guard = GuardService(
-            log,
-            edge,
-            wait_s=settings.wait_s,
-            limits=settings.limits,
-            unended=stages.unended,
-            sentence=sentence_on,
-        )
-        conversations = Conversations(
-            log,
-            edge,
-            wait_s=settings.answer_s,
-            hearing=None if _withdraws(job.config) else partial(hearing, connection),
-            unserved=stages.unended,
-            limits=settings.limits,
-        )
+        guard = GuardService(client, wait_s=settings.wait_s, sentence=sentence_on)
+        conversations = Conversations(client, wait_s=settings.answer_s, early=not _withdraws(job.config))
         forwarding = await stack.enter_async_context(
             forwarding_to(
                 job.upstream,
                 settings.upstream,
                 conversations,
-                edge,
+                client,
                 lends=not job.keys and not job.operator_keys,
             )
         )
@@ -208,8 +193,7 @@ async def _serve(
                 remedy='set gateway.agent_per = "user", or have every request name an agent',
             )
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
-        services = [each for each in (loops, guard, conversations, forwarding) if each is not None]
-        hurrying = around.create_task(_hurry(services, stop), name="hurry")
+        hurrying = around.create_task(_hurry(client, stop), name="hurry")
         await serving
         for task in (following, looking, counting, announcing, hurrying):
             task.cancel()
@@ -237,12 +221,9 @@ async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline
     lifeline.say_ready()
 
 
-async def _hurry(
-    services: Sequence[LoopService | GuardService | Conversations | Forwarding], stop: asyncio.Event
-) -> None:
+async def _hurry(client: Client, stop: asyncio.Event) -> None:
     await stop.wait()
-    for service in services:
-        service.hurry(GRACE_S)
+    client.hurry(GRACE_S)
 
 
 def _withdraws(config: Config) -> bool:

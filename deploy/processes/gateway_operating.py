@@ -5,15 +5,16 @@ connection as the operator for as long as it takes: such acts are rare, and a ga
 """
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.loops.service import NotAccepted
 from actors.gateway.http.operating import AllowanceShown, NotFound, Verdict, VerdictRecorded
+from actors.gateway.orders import Order
+from actors.gateway.outside import InvalidField, InvalidInput
 from deploy.operating.allowances import allowance_orders, listed, verdict_orders, withdrawal_orders
-from deploy.operating.operator_edge import InvalidOrder, Order, append
+from deploy.operating.ordering import give
+from events.errors import UnknownOutcome
 from events.jetstream import Access, JetStreamLog
 from events.replay.looking import NothingThere
 from events.replay.sources import StreamSource
@@ -27,14 +28,12 @@ class BrokerOperations:
         access: How to connect as the operator.
         stream: Which stream has the log.
         wait_s: Seconds that an act may take.
-        now_ns: This process's clock, Unix nanoseconds, for envelopes.
     """
 
-    def __init__(self, access: Access, stream: str, *, wait_s: float, now_ns: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, access: Access, stream: str, *, wait_s: float) -> None:
         self._access = access
         self._stream = stream
         self._wait_s = wait_s
-        self._now_ns = now_ns
 
     async def judge(self, verdict: Verdict) -> VerdictRecorded:
         """Put a verdict on record."""
@@ -71,7 +70,7 @@ class BrokerOperations:
             ]
 
     async def _append(self, log: JetStreamLog, orders: Sequence[Order]) -> int:
-        return await append(log, orders, self._now_ns(), self._wait_s)
+        return (await give(log, orders, self._wait_s)).seq
 
     @asynccontextmanager
     async def _log(self, field: str) -> AsyncIterator[JetStreamLog]:
@@ -83,12 +82,12 @@ class BrokerOperations:
                     yield log
                 finally:
                     await log.close()
-        except TimeoutError:
+        except (TimeoutError, UnknownOutcome):
             raise NotAccepted(
                 f"the broker has not confirmed this within {self._wait_s:g} s, and it may still be stored: "
                 "see whether it is there, and send it again"
             ) from None
         except NothingThere as wrong:
             raise NotFound(str(wrong)) from wrong
-        except InvalidOrder as wrong:
+        except InvalidInput as wrong:
             raise InvalidField(field, str(wrong)) from wrong

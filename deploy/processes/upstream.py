@@ -17,7 +17,7 @@ _logger = get_logger("neuraxis.gateway")
 
 @asynccontextmanager
 async def forwarding_to(
-    endpoint: Endpoint | None, settings: UpstreamSettings, conversations: Conversations, edge: Client, *, lends: bool
+    endpoint: Endpoint | None, settings: UpstreamSettings, conversations: Conversations, client: Client, *, lends: bool
 ) -> AsyncIterator[Forwarding | None]:
     """Pass requests on to an endpoint for the length of the block; nothing where there is none.
 
@@ -36,6 +36,6 @@ async def forwarding_to(
             near=endpoint.is_near,
             lends=lends,
         ) as upstream,
-        Forwarding.open(conversations, edge, upstream, wait_s=settings.wait_s) as forwarding,
+        Forwarding.open(conversations, client, upstream, wait_s=settings.wait_s) as forwarding,
     ):
         yield forwarding

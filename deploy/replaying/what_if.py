@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from actors.contract.text.judge.weights import supplied
+from actors.gateway.orders import Order, records_of
 from actors.registry import ACTORS
 from deploy.config.loading import BadConfiguration, Layer, all_sections, flag_layer, overrides
-from deploy.operating.operator_edge import Order, records_of
 from deploy.replaying.effects import SERVED
 from events.codec import Recorded, decode
 from events.errors import Misconfigured

@@ -1,15 +1,14 @@
 """A feed holds to the limits of the gateway, and says which part of which line is too large."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
-from typing import cast
 
 from actors.gateway import Client
 from deploy.feeding import Failure, Feeder, LineFormat, Outcome
 from deploy.feeding.reading import Line
 from schemas.intake.limits import InputLimits
-from schemas.subjects import Partitions
+from tests.events.simulated_world import in_world, log_of
+from tests.simulated import SimulatedStream
 
 
 def test_a_line_with_a_layer_that_is_too_large_is_refused_with_the_setting_that_says_so() -> None:
@@ -20,9 +19,12 @@ def test_a_line_with_a_layer_that_is_too_large_is_refused_with_the_setting_that_
         raw = json.dumps({"text": "Summarise.", "layers": layers}).encode()
         yield Line(number=1, raw=raw, offset=len(raw))
 
-    # What is refused never gets to the edge.
-    feeder = Feeder(cast(Client, None), Partitions(), told.append, limits=InputLimits(layer_bytes=50))
-    asyncio.run(feeder.feed(lines(), LineFormat.JSONL, "lines.jsonl"))
+    async def body(stream: SimulatedStream) -> None:
+        async with Client.open(log_of(stream), limits=InputLimits(layer_bytes=50)) as client:
+            await Feeder(client, told.append).feed(lines(), LineFormat.JSONL, "lines.jsonl")
+        assert not stream.store.messages
+
+    in_world(body)
     (failure,) = told
     assert isinstance(failure, Failure)
     assert failure.code == "invalid_input"

@@ -5,10 +5,9 @@ It prints a line once the guards have let the input pass. Then it tells an answe
 
 import asyncio
 import sys
-import time
 from pathlib import Path
 
-from actors.gateway import Client, Passed, answer_of, new_input, new_word
+from actors.gateway import Client, Passed, answer_of
 from deploy.processes.access import Reach, access_of
 from deploy.processes.broker import GATEWAY
 from deploy.processes.running_set import DataFolder
@@ -21,27 +20,24 @@ DEADLINE_MS = 4_000
 async def send(data: Path, exchange: str, then: str) -> None:
     log = await JetStreamLog.connect(access_of(Reach(), DataFolder(data), user=GATEWAY), create=False)
     try:
-        async with Client.open(log) as edge:
-            partitions = log.partitions
-            addressed = new_input(
+        async with Client.open(log) as client:
+            addressed = client.input(
                 "What is the capital of Peru?",
                 agent="sender",
                 session="forwarded",
-                partitions=partitions,
-                now_ns=time.time_ns(),
                 exchange=exchange,
                 purpose="forward",
                 deadline_after_ms=DEADLINE_MS if then == "wait" else 60_000,
             )
-            await edge.submit(addressed)
-            passed = await edge.passed(exchange, 60)
+            await client.submit(addressed)
+            passed = await client.passed(exchange, 60)
             assert isinstance(passed, Passed), passed
             print("passed", flush=True)
             if then == "wait":
                 await asyncio.sleep(600)
             answer = answer_of([AnswerChoice(text="Lima.", finish_reason="stop")], model="their-model")
-            await edge.submit(new_word(passed, answer, partitions=partitions, now_ns=time.time_ns()))
-            end = (await edge.answer(exchange, 60)).event
+            await client.settle(passed, answer)
+            end = (await client.answer(exchange, 60)).event
             print(end.action, end.response, flush=True)
     finally:
         await log.close()

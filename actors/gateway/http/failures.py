@@ -6,7 +6,6 @@ import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
-from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.checks import without_places
 from actors.gateway.http.guard.service import Unchecked
@@ -19,7 +18,7 @@ from actors.gateway.http.openai.upstream import UpstreamFailed
 from actors.gateway.http.operating import Forbidden, NotFound
 from actors.gateway.http.reading import LOOP
 from actors.gateway.http.shapes import shaped
-from actors.gateway.inputs import InvalidInput
+from actors.gateway.outside import InvalidField, InvalidInput
 from events.errors import LogError, Refused
 from events.loggers import get_logger
 

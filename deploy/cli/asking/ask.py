@@ -85,7 +85,7 @@ def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
     from actors.gateway import check_name
     from actors.gateway.agents import agent_for, unheard_user
     from deploy.cli.connect import agent_per
-    from deploy.operating.operator_edge import who
+    from deploy.operating.ordering import who
 
     if agent is not None:
         check_name("agent", agent)

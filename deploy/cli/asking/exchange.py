@@ -6,12 +6,10 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
-from functools import partial
 
 import click
 import msgspec
 
-from actors.gateway import Client, new_input
 from deploy.cli.asking.speaking import Speaker
 from deploy.cli.connect import connected
 from deploy.cli.options import Target
@@ -19,14 +17,14 @@ from deploy.cli.rendering.decision import TOLD, Exchange, exchange_of, lines_of,
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.terminal import console, print_hanging
 from deploy.cli.rendering.layout.wrapping import wrapped
-from deploy.health.serving import followed
+from deploy.client import client_on
 from deploy.operating.deadline import Deadline
-from deploy.processes.inbox import hearing
 from events.codec import Recorded, decode
 from events.errors import LogError
 from events.jetstream import JetStreamLog
 from schemas.event import Event, topic_of
 from schemas.subjects import stored_subject
+from schemas.vocabulary.gateway import Purpose
 
 _IN_THE_END = "(in the end)"
 _LATER = "`neuraxis doctor` tells, and `neuraxis why {}` when it has one"
@@ -52,27 +50,18 @@ async def converse(
         UnknownOutcome: no word in time on whether the input is stored.
         LogError, NotRunning, BadContext: see ``deploy.cli.connect.connected``.
     """
-    async with connected(target, deadline=deadline) as log, Client.open(log) as edge, AsyncExitStack() as stack:
-        inbox = await stack.enter_async_context(hearing(log.connection, speaker.take)) if speaker is not None else ""
-        addressed = new_input(
-            text,
-            agent=agent,
-            session=session,
-            partitions=log.partitions,
-            now_ns=time.time_ns(),
-            reply_to=inbox,
-            stream=bool(inbox),
-            purpose="check" if check else "answer",
-            limits=target.config().gateway.limits,
-        )
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(connected(target, deadline=deadline))
+        client = await stack.enter_async_context(client_on(log, target.config().gateway.limits))
+        inbox = await stack.enter_async_context(client.hearing(speaker.take)) if speaker is not None else ""
+        purpose: Purpose = "check" if check else "answer"
+        addressed = client.input(text, agent=agent, session=session, inbox=inbox, purpose=purpose)
         exchange = addressed.exchange
         deadline.sending(f"exchange {exchange}", f"`neuraxis why {exchange}` tells, once the broker answers")
         begun = time.perf_counter()
-        started = await edge.submit(addressed, deadline.inner_s)
+        started = await client.submit(addressed, deadline.inner_s)
         deadline.stored(started, f"it has no end: are the workers running? {_LATER.format(exchange)}")
-        stages = await stack.enter_async_context(followed(log.connection, log.partitions))
-        lacking = partial(stages.unended, agent, session)
-        answered = await edge.answer(exchange, deadline.left, lacking)
+        answered = await client.answer(exchange, deadline.left + 1)  # the command's own deadline tells more
         latency_ms = round((time.perf_counter() - begun) * 1000, 3)
         events: Sequence[Event] = ()
         # The answer is here: what stands beside it is not worth losing it for.

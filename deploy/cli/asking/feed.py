@@ -97,7 +97,6 @@ def feed(
         "purpose": "check" if check else "answer",
         "answer_s": timeout,
         "unread": unread,
-        "limits": target.config().gateway.limits,
     }
     stream = _open(file)
     summary, interrupted = asyncio.run(_feed(target, stream, file, LineFormat(form), options))
@@ -145,11 +144,10 @@ async def _feed(
     target: Target, stream: BinaryIO, name: str, form: "LineFormat", options: dict[str, Any]
 ) -> tuple["Summary", bool]:
     """Feed until the end of the stream or an interrupt; return the counts, and whether it was interrupted."""
-    from actors.gateway import Client
     from deploy.cli.connect import connected
     from deploy.cli.rendering.layout.terminal import progress
+    from deploy.client import client_on
     from deploy.feeding import Feeder, Tally, lines_of
-    from deploy.health.serving import followed
     from deploy.operating.deadline import Deadline
     from events.jetstream.storing import storing_fault
 
@@ -158,9 +156,8 @@ async def _feed(
     async with AsyncExitStack() as open_things:
         async with Deadline(options["answer_s"], target.begun).kept() as opening:
             log = await open_things.enter_async_context(connected(target, deadline=opening))
-            edge = await open_things.enter_async_context(Client.open(log))
-            stages = await open_things.enter_async_context(followed(log.connection, log.partitions))
-        feeder = Feeder(edge, log.partitions, lambda row: _report(row, tally), unserved=stages.unended, **options)
+            client = await open_things.enter_async_context(client_on(log, target.config().gateway.limits))
+        feeder = Feeder(client, lambda row: _report(row, tally), **options)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
         begun = time.perf_counter()
         # Rows on a terminal are progress enough.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from actors.gateway.pieces import piece_in
+from actors.gateway import Piece
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.wrapping import Wrapping
 
@@ -28,11 +28,8 @@ class Speaker:
         self._asked: tuple[str, int] | None = None
         self._next = 0
 
-    def take(self, data: bytes) -> None:
-        """Take what came to the inbox; all but pieces, such as the copy of the end, is passed over."""
-        piece = piece_in(data)
-        if piece is None:
-            return
+    def take(self, piece: Piece) -> None:
+        """Take a piece, as it comes."""
         asked = (piece.request, piece.attempt)
         if asked != self._asked:
             if self.spoken:

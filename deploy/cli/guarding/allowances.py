@@ -1,7 +1,6 @@
 """``neuraxis allowances``."""
 
 import asyncio
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,7 +72,7 @@ def add(
     from actors.gateway import check_name
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
-    from deploy.operating.operator_edge import who
+    from deploy.operating.ordering import who
     from schemas.names import wrong_with_name
     from schemas.vocabulary.allowances import AllowanceRecorded
 
@@ -142,10 +141,10 @@ def withdraw(
 async def _add(target: Target, event: "AllowanceRecorded", agent: str, deadline: "Deadline") -> int:
     from deploy.cli.connect import connected
     from deploy.operating.allowances import allowance_orders
-    from deploy.operating.operator_edge import append
+    from deploy.operating.ordering import give
     from events.replay.sources import StreamSource
 
     async with connected(target, deadline=deadline) as log:
         orders = await allowance_orders(StreamSource(log), agent, event)
         deadline.sending("the allowance", _FIND)
-        return await append(log, orders, time.time_ns(), deadline.inner_s)
+        return (await give(log, orders, deadline.inner_s)).seq

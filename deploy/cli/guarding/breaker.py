@@ -135,8 +135,8 @@ def _head(found: Shown) -> Iterator[str]:
 @_order_options
 def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Reset a session's breaker to the state of a new session, whatever it was; the log keeps who did it and why."""
+    from actors.gateway.orders import Order, records_of
     from deploy.cli.connect import connected, run_within
-    from deploy.operating.operator_edge import Order, records_of
     from events.replay.sources import StreamSource
     from schemas.vocabulary.breaker import BreakerReset
     from schemas.vocabulary.operator import BreakerResetOrdered

@@ -1,7 +1,6 @@
 """``neuraxis patterns``."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,7 +65,7 @@ def import_(target: Target, file: str, name: str, by: str, timeout: float, as_js
 
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
-    from deploy.operating.operator_edge import who
+    from deploy.operating.ordering import who
     from deploy.operating.patterns import sets_in
     from schemas.names import wrong_with_name
     from schemas.vocabulary.patterns import PatternsImported
@@ -222,11 +221,12 @@ async def _imports(target: Target, log_file: Path | None) -> "Imports":
 
 async def _import(target: Target, event: Any, deadline: "Deadline") -> int | None:
     """Return the sequence of the import, None where the same is in force already."""
+    from actors.gateway.orders import Order
     from actors.reflex.imports import check
     from actors.reflex.library import InvalidLibrary
     from deploy.cli.connect import connected
     from deploy.cli.failures import WrongUse
-    from deploy.operating.operator_edge import Order, append
+    from deploy.operating.ordering import give
     from deploy.operating.patterns import imports_in, in_force
     from events.replay.sources import StreamSource
 
@@ -239,12 +239,13 @@ async def _import(target: Target, event: Any, deadline: "Deadline") -> int | Non
         except InvalidLibrary as wrong:
             raise WrongUse(f"{event.name}: {wrong}") from wrong
         deadline.sending(f"the import of {event.name!r}", _FIND)
-        return await append(log, [Order(event=event)], time.time_ns(), deadline.inner_s)
+        return (await give(log, [Order(event=event)], deadline.inner_s)).seq
 
 
 async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Deadline") -> int:
+    from actors.gateway.orders import Order
     from deploy.cli.connect import connected
-    from deploy.operating.operator_edge import Order, append, who
+    from deploy.operating.ordering import give, who
     from deploy.operating.patterns import imports_in
     from events.replay.looking import NothingThere
     from events.replay.sources import StreamSource
@@ -256,4 +257,4 @@ async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Dea
             raise NothingThere(f"nothing is imported as {name!r}: there are {', '.join(names) or 'no imports'}")
         order = Order(event=PatternsWithdrawn(name=name, by=by or who(), why=why))
         deadline.sending(f"the withdrawal of {name!r}", _FIND)
-        return await append(log, [order], time.time_ns(), deadline.inner_s)
+        return (await give(log, [order], deadline.inner_s)).seq

@@ -1,7 +1,6 @@
 """``neuraxis precedents``."""
 
 import asyncio
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,7 +65,7 @@ def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_j
 
     from actors.gateway import check_name
     from deploy.cli.connect import run_within
-    from deploy.operating.operator_edge import who
+    from deploy.operating.ordering import who
     from deploy.operating.precedents import precedents_in
 
     check_name("agent", agent)
@@ -176,8 +175,9 @@ async def _import(
     target: Target, events: "list[PrecedentRecorded]", agent: str, deadline: "Deadline"
 ) -> "tuple[list[PrecedentRecorded], int | None]":
     """Record what is not there just so; return that, and the sequence of the last of it, None for nothing."""
+    from actors.gateway.orders import Order
     from deploy.cli.connect import connected
-    from deploy.operating.operator_edge import Order, append
+    from deploy.operating.ordering import give
     from deploy.operating.precedents import differing, listed
     from events.replay.sources import StreamSource
 
@@ -187,7 +187,7 @@ async def _import(
         if not new:
             return new, None
         deadline.sending(f"{counted(len(new), 'precedent')}", f"import them again: none is recorded twice; {_FIND}")
-        return new, await append(log, orders, time.time_ns(), deadline.inner_s)
+        return new, (await give(log, orders, deadline.inner_s)).seq
 
 
 async def _judge(
@@ -196,7 +196,7 @@ async def _judge(
     from deploy.cli.connect import connected
     from deploy.cli.replaying.why import resolve
     from deploy.operating.allowances import verdict_orders
-    from deploy.operating.operator_edge import append, who
+    from deploy.operating.ordering import give, who
     from events.replay.sources import StreamSource
 
     async with connected(target, deadline=deadline) as log:
@@ -204,5 +204,5 @@ async def _judge(
         exchange = await resolve(source, wanted)
         judged, orders = await verdict_orders(source, exchange, verdict, harm_level, by or who(), why)
         deadline.sending("the verdict", _FIND)
-        last = await append(log, orders, time.time_ns(), deadline.inner_s)
+        last = (await give(log, orders, deadline.inner_s)).seq
         return {"agent": judged.agent, "precedent": judged.precedent, "verdict": verdict, "seq": last}

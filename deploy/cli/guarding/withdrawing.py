@@ -1,6 +1,5 @@
 """What ``list`` and ``withdraw`` do, whatever it is: named things of an agent that are in force, or no more."""
 
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,8 +14,8 @@ from deploy.cli.replaying.source import opened, say
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from actors.gateway.orders import Order
     from deploy.operating.deadline import Deadline
-    from deploy.operating.operator_edge import Order
     from events.replay.sources import Source
 
 
@@ -76,13 +75,13 @@ def withdraw(
 
     from actors.gateway import check_name
     from deploy.cli.connect import run_within
-    from deploy.operating.operator_edge import who
+    from deploy.operating.ordering import who
 
     check_name("agent", agent)
 
     async def work(deadline: "Deadline") -> tuple[int, int]:
         from deploy.cli.connect import connected
-        from deploy.operating.operator_edge import append
+        from deploy.operating.ordering import give
         from events.replay.sources import StreamSource
 
         async with connected(target, deadline=deadline) as log:
@@ -91,7 +90,7 @@ def withdraw(
                 f"the withdrawal of {counted(len(orders), noun)}",
                 f"`neuraxis {noun}s list` tells, once the broker answers",
             )
-            return len(orders), await append(log, orders, time.time_ns(), deadline.inner_s)
+            return len(orders), (await give(log, orders, deadline.inner_s)).seq
 
     withdrawn, last = run_within(target, timeout, work)
     if as_json:

@@ -108,7 +108,7 @@ async def _forget(
 ) -> "Forgotten":
     from deploy.cli.connect import connected
     from deploy.operating.forgetting import forget_fact, forget_session
-    from deploy.operating.operator_edge import who
+    from deploy.operating.ordering import who
 
     author = by or who()
     async with connected(target, deadline=deadline) as log:

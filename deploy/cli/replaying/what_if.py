@@ -104,7 +104,7 @@ def what_if(
     """
     from deploy.cli.failures import WrongUse
     from deploy.config.loading import file_layer
-    from deploy.operating.operator_edge import who
+    from deploy.operating.ordering import who
     from deploy.operating.patterns import sets_in
     from deploy.operating.precedents import precedents_in
     from deploy.replaying.what_if import sweep_of

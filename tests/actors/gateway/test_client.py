@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from actors.gateway import Answered, Client
-from actors.gateway.client import BATCH_FROM
-from actors.gateway.inputs import Addressed
+from actors.gateway.outside import Addressed
+from actors.gateway.sending import BATCH_FROM
 from events.errors import Refused, Unavailable
 from schemas.intake.limits import MOST_BYTES
 from schemas.vocabulary.responder import ResponseEmitted
@@ -28,7 +28,7 @@ def test_an_exchange_is_answered_by_its_end_in_the_log() -> None:
             answered = await edge.answer(addressed.exchange, 10)
             end = stored(stream, "response.emitted")[0]
             assert stream.store.messages[seq - 1].data == addressed.record.data
-            assert answered == Answered(addressed.exchange, answered.event, end.seq, end.time_ns)
+            assert answered == Answered(addressed.exchange, answered.event, end.seq, end.time_ns, seq)
             assert isinstance(answered.event, ResponseEmitted)
             assert (answered.event.stage, answered.event.action) == ("REFLEX", "BLOCKED")
 
@@ -55,9 +55,9 @@ def test_many_exchanges_at_once_each_get_their_own_end() -> None:
 def test_a_caller_is_told_at_once_when_nobody_runs_who_ends_exchanges() -> None:
     async def body(stream: SimulatedStream) -> None:
         lacking = ""
-        async with Client.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream), unended=lambda agent, session: lacking) as edge:
             await edge.submit(asking(exchange="first"))
-            waiting = asyncio.create_task(edge.answer("first", 60, lambda: lacking))
+            waiting = asyncio.create_task(edge.answer("first", 60))
             await asyncio.sleep(2)
             assert not waiting.done()
             lacking = "responder (no owner)"
@@ -107,7 +107,7 @@ def test_nothing_is_kept_of_exchanges_that_were_answered_refused_or_given_up() -
             async with working(stream):
                 await edge.submit(asking(exchange="answered"))
                 await edge.answer("answered", 10)
-            assert (edge._ends, edge._accepting, edge._queue) == ({}, set(), [])
+            assert edge.under_way == 0
 
     in_world(body)
 
@@ -220,7 +220,7 @@ def test_a_closed_edge_takes_no_more() -> None:
     async def body(stream: SimulatedStream) -> None:
         async with Client.open(log_of(stream)) as edge:
             pass
-        with pytest.raises(Unavailable, match="the edge is closed"):
+        with pytest.raises(Unavailable, match="the client is closed"):
             await edge.submit(asking())
         assert not stream.store.messages
 

@@ -1,10 +1,10 @@
 """An order to forget has every partition that may keep the words take another snapshot."""
 
 import asyncio
-import time
 
+from actors.gateway.orders import Order
 from actors.registry import ACTORS
-from deploy.operating.operator_edge import Order, append
+from deploy.operating.ordering import give
 from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.log import Stored
 from events.routes import partition_names, partitions_of
@@ -30,7 +30,7 @@ def concerned(order: Stored) -> set[str]:
 
 
 async def order_to_forget(log: JetStreamLog, agent: str, session: str) -> Stored:
-    seq = await append(log, [Order(event=ORDER, agent=agent, session=session)], time.time_ns())
+    seq = (await give(log, [Order(event=ORDER, agent=agent, session=session)], 30)).seq
     return (await collect(log, seq - 1, seq, [topic_filter(topic_of(ForgetOrdered))]))[0]
 
 

@@ -10,13 +10,14 @@ from unittest import mock
 import pytest
 
 from actors.gateway import new_input
+from actors.gateway.orders import Order
 from actors.intuition.index import store as intuition_store
 from actors.reflex import ACTOR as REFLEX
 from actors.reflex import matcher
 from actors.reflex.settings import ReflexSettings
 from actors.registry import ACTORS
 from actors.runtime.context import Role
-from deploy.operating.operator_edge import Order, append
+from deploy.operating.ordering import give
 from events.jetstream import JetStreamLog
 from events.log import Append
 from schemas.actor import Actor
@@ -151,7 +152,7 @@ def test_a_changed_library_is_compiled_beside_the_loop_and_inputs_behind_it_are_
             await worker.ready.wait()
         released.clear()
         event = PatternsImported(name="own", sets=(threat("own", "open the vault"),), by="ann")
-        seq = await append(log, [Order(event=event, agent="", session="")], 1)
+        seq = (await give(log, [Order(event=event, agent="", session="")], 30)).seq
         sent = new_input("please open the vault", agent="a", session="s", partitions=PARTITIONS, now_ns=1)
         await log.append([Append([sent.record])])
         await until(holding.is_set, "the warming")

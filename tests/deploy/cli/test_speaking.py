@@ -6,12 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from actors.gateway import Piece
 from actors.llm.answering import Partial
 from deploy.cli.asking.exchange import show
 from deploy.cli.asking.speaking import Speaker
 from deploy.cli.rendering.decision import exchange_of
-from deploy.processes.inbox import hearing
-from events.jetstream import Access, Connection
+from deploy.client import client_on
+from events.jetstream import Access, Connection, JetStreamLog
 from schemas.catalogue import entry_of
 from schemas.event import encode_event
 from schemas.vocabulary.responder import ResponseEmitted
@@ -20,16 +21,20 @@ from tests.broker import Broker, taken_up
 END = entry_of(ResponseEmitted).sample
 
 
-def piece(index: int, text: str, *, attempt: int = 1, request: str = "r") -> bytes:
+def encoded(index: int, text: str, *, attempt: int = 1) -> bytes:
     """A piece as the effector encodes it."""
-    return msgspec.json.encode(Partial(request=request, exchange="x", attempt=attempt, index=index, text=text))
+    return msgspec.json.encode(Partial(request="r", exchange="x", attempt=attempt, index=index, text=text))
 
 
-def spoken(*heard: bytes) -> tuple[str, Speaker]:
+def piece(index: int, text: str, *, attempt: int = 1) -> Piece:
+    return Piece(request="r", attempt=attempt, index=index, text=text, done=False)
+
+
+def spoken(*heard: Piece) -> tuple[str, Speaker]:
     written: list[str] = []
     speaker = Speaker(written.append, 80)
-    for data in heard:
-        speaker.take(data)
+    for each in heard:
+        speaker.take(each)
     speaker.end()
     return "".join(written), speaker
 
@@ -60,11 +65,6 @@ def test_nothing_is_written_past_a_missing_piece_or_twice() -> None:
     assert written == "Lima"
 
 
-@pytest.mark.parametrize("other", [encode_event(END), b"{", b"\xff", b"[]", b'{"text": "Lima."}'])
-def test_what_is_no_piece_is_passed_over(other: bytes) -> None:
-    assert spoken(other)[0] == ""
-
-
 def test_nothing_that_a_terminal_obeys_is_written() -> None:
     assert spoken(piece(0, "red \x1b[31m\n\u202e!"))[0] == "red  [31m\n !"
 
@@ -86,21 +86,22 @@ def test_the_answer_completes_what_was_spoken(capsys: pytest.CaptureFixture[str]
     assert shown(capsys, "Lima is the capital.", spoken) == printed
 
 
-def test_pieces_come_to_the_inbox_of_the_caller(broker: Broker) -> None:
+def test_pieces_come_to_the_inbox_of_the_caller_and_all_else_is_passed_over(broker: Broker) -> None:
     async def listen() -> Any:
-        hers = await Connection.open(Access(servers=broker.url))
         theirs = await Connection.open(Access(servers=broker.url))
+        log = await JetStreamLog.connect(Access(servers=broker.url))
         written: asyncio.Queue[str] = asyncio.Queue()
+        others = (encode_event(END), b"{", b"\xff", b"[]", b'{"text": "Lima."}')
         try:
-            async with hearing(hers, Speaker(written.put_nowait, 80).take) as inbox:
-                await taken_up(hers.nc)
-                for number, text in enumerate(("Lima", " is", " it.")):
-                    await theirs.publish(inbox, piece(number, text))
+            async with client_on(log) as client, client.hearing(Speaker(written.put_nowait, 80).take) as inbox:
+                await taken_up(log.connection.nc)
+                for data in (*others, *(encoded(place, text) for place, text in enumerate(("Lima", " is", " it.")))):
+                    await theirs.publish(inbox, data)
                 async with asyncio.timeout(20):
                     return inbox, [await written.get() for _ in range(3)]
         finally:
             await theirs.close()
-            await hers.close()
+            await log.close()
 
     inbox, heard = asyncio.run(listen())
     assert inbox.startswith("_INBOX.")

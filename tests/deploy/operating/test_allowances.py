@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 from actors.contract.text.allowances import MOST, Allowances
 from actors.gateway import Client
 from actors.gateway.inputs import new_input
+from actors.gateway.outside import InvalidInput
 from deploy.cli import main
 from deploy.operating.allowances import Judged, events_of, judged_input
-from deploy.operating.operator_edge import InvalidOrder
 from events.jetstream import JetStreamLog
 from events.replay.sources import StreamSource
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
@@ -146,7 +146,7 @@ def test_an_input_without_a_text_of_its_own_has_no_verdict(broker: Broker) -> No
         finally:
             await log.close()
 
-    with pytest.raises(InvalidOrder, match="no text of its own"):
+    with pytest.raises(InvalidInput, match="no text of its own"):
         asyncio.run(judged())
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ from actors.contract.text.allowances import MOST, MOST_CHARACTERS
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
 from actors.gateway.http.keys import ApiKeys, BadKeys, operator_keys
-from deploy.operating.operator_edge import Order, append
+from actors.gateway.orders import Order
+from deploy.operating.ordering import give
 from deploy.processes.gateway_operating import BrokerOperations
 from events.jetstream import Access, JetStreamLog
 from schemas.vocabulary.allowances import AllowanceRecorded
@@ -103,7 +103,7 @@ def test_a_false_alarm_that_could_not_be_allowed_is_refused(with_input: Broker) 
         log = await JetStreamLog.connect(with_input.url)
         try:
             held = [AllowanceRecorded(allowance=f"a-{n}", phrase=f"p {n}", by="ann", why="x") for n in range(MOST)]
-            await append(log, [Order(event=each, agent="ann") for each in held], time.time_ns(), 20.0)
+            await give(log, [Order(event=each, agent="ann") for each in held], 20.0)
         finally:
             await log.close()
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from actors.gateway.orders import Order, records_of
+from actors.gateway.outside import InvalidInput
 from deploy.cli import main
 from deploy.operating.item_files import BadFile
-from deploy.operating.operator_edge import InvalidOrder, Order, records_of
 from deploy.operating.precedents import precedents_in
 from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog
@@ -118,7 +119,7 @@ def test_an_order_s_record_carries_its_address_and_an_id_of_its_own() -> None:
     ],
 )
 def test_what_cannot_be_put_on_record_is_refused(wrong: Order) -> None:
-    with pytest.raises(InvalidOrder):
+    with pytest.raises(InvalidInput):
         records_of([wrong], Partitions(), 1)
 
 

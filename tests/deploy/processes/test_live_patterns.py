@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from actors.gateway import new_input
+from actors.gateway.orders import Order
 from actors.reflex import ACTOR
-from deploy.operating.operator_edge import Order, append
+from deploy.operating.ordering import give
 from deploy.processes.lifeline import READY
 from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog
@@ -62,10 +63,10 @@ def test_an_import_is_in_force_from_the_next_input_on_and_replays_the_same(broke
         try:
             assert await ask(log) == [[ReflexPassed]] * len(SESSIONS)
             imported = PatternsImported(name="house", sets=(VAULT,), by="ann")
-            await append(log, [Order(event=imported)], time.time_ns())
+            await give(log, [Order(event=imported)], 30)
             assert await ask(log) == [[ReflexLibraryChanged, ReflexBlocked]] * len(SESSIONS)
             assert await ask(log) == [[ReflexBlocked]] * len(SESSIONS)
-            await append(log, [Order(event=PatternsWithdrawn(name="house"))], time.time_ns())
+            await give(log, [Order(event=PatternsWithdrawn(name="house"))], 30)
             assert await ask(log) == [[ReflexLibraryChanged, ReflexPassed]] * len(SESSIONS)
             return await everything(log)
         finally:

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.bodies import Name
+from actors.gateway.outside import InvalidField
 from actors.gateway.written import WrittenParts
 from schemas.vocabulary.responder import Action, Stage
 

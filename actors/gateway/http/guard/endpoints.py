@@ -9,7 +9,6 @@ from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody
 
-from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.guard.bodies import (
     GuardInput,
@@ -27,7 +26,7 @@ from actors.gateway.http.guard.categories import refused_for, scores_of
 from actors.gateway.http.guard.service import Check, Checked, GuardService, Unchecked, numbers_of
 from actors.gateway.http.openai.failures import ApiFailure
 from actors.gateway.http.reading import User, agent_of, strictly
-from actors.gateway.inputs import InvalidInput
+from actors.gateway.outside import InvalidField, InvalidInput
 from actors.gateway.written import layers_of, situation_of
 
 MODEL = "neuraxis"

@@ -1,23 +1,21 @@
 """Has inputs checked, several at once, and reads what the guards have recorded of them."""
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
 
-from actors.gateway.client import Answered, Client
+from actors.gateway.client import Client
+from actors.gateway.exchanges import Answered
 from actors.gateway.http.loops.service import NotAccepted, Unanswered, Unjudged
-from actors.gateway.http.terms import Term, Terms
-from actors.gateway.inputs import Addressed, new_input
-from actors.gateway.patience import Unserved, answered
+from actors.gateway.outside import Addressed
+from actors.gateway.terms import Term
+from actors.gateway.waiting import NoEnd
 from events.codec import Recorded, decode
-from events.log import Log
+from events.errors import Unavailable, UnknownOutcome
 from schemas.event import ROOT, Event, topic_of
 from schemas.identity import new_exchange_id
-from schemas.intake.limits import InputLimits
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterPassed
 from schemas.vocabulary.breaker import BreakerCleared, BreakerTerminated, BreakerTripped, BreakerWithheld
@@ -83,60 +81,40 @@ class GuardService:
     """Checks inputs.
 
     Args:
-        log: The log.
-        edge: What appends to it, and hears of the ends.
+        client: What sends inputs, and hears of the ends.
         wait_s: Seconds a request waits for its verdicts.
-        limits: How large an input may be.
-        unended: (agent, session) -> why nobody ends their exchanges, empty while somebody may.
         sentence: (end, what was said before it) -> a sentence on it.
-        now_ns: This process's clock, Unix nanoseconds, for envelopes.
     """
 
     def __init__(
         self,
-        log: Log,
-        edge: Client,
+        client: Client,
         *,
         wait_s: float,
-        limits: InputLimits,
-        unended: Callable[[str, str], str] = lambda agent, session: "",
         sentence: Callable[[ResponseEmitted, Sequence[Event]], str] = lambda end, said: end.reason,
-        now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self.sentence = sentence
-        self._log = log
-        self._edge = edge
-        self._terms = Terms(wait_s)
-        self._limits = limits
-        self._unended = unended
-        self._now_ns = now_ns
-
-    def hurry(self, seconds: float) -> None:
-        """Let those who wait do so for ``seconds`` more at most: this process is to stop."""
-        self._terms.hurry(seconds)
+        self._client = client
+        self._wait_s = wait_s
 
     def begin(self) -> Term:
         """Return the time of a request that begins now."""
-        return self._terms.begin()
+        return self._client.begin(self._wait_s)
 
     def addressed(self, check: Check, term: Term) -> tuple[Check, Addressed]:
         """Check an input's form, and wrap it; raises InvalidInput."""
-        now_ns = self._now_ns()
-        exchange = new_exchange_id(now_ns)
+        exchange = new_exchange_id(self._client.now_ns())
         whose = msgspec.structs.replace(check, session=check.session or f"check {exchange}")
-        addressed = new_input(
+        addressed = self._client.input(
             whose.text,
             agent=whose.agent,
             session=whose.session,
-            partitions=self._log.partitions,
-            now_ns=now_ns,
             layers=whose.layers,
             situation=whose.situation,
             # Its end, in which the silent stage is named, comes back before the request is over.
             deadline_after_ms=max(1, round(1000 * (term.left - _BACK_S))),
             exchange=exchange,
             purpose="check",
-            limits=self._limits,
         )
         return whose, addressed
 
@@ -147,7 +125,7 @@ class GuardService:
             NotAccepted, Unanswered, Unjudged: see there; of several inputs some may be in the log.
             LogError: the broker refuses one for good, or cannot be read.
         """
-        waiting = [asyncio.create_task(self._ended(check, addressed, term)) for check, addressed in inputs]
+        waiting = [asyncio.create_task(self._ended(addressed, term)) for _, addressed in inputs]
         try:
             found = await asyncio.gather(*waiting)
         finally:
@@ -155,42 +133,31 @@ class GuardService:
                 each.cancel()
             await asyncio.wait(waiting)
         said = await self._said([check.agent for check, _ in inputs], found, term)
-        return tuple(
-            Checked(answer.exchange, answer.event, tuple(said.get(answer.exchange, ()))) for _, answer in found
-        )
+        return tuple(Checked(answer.exchange, answer.event, tuple(said.get(answer.exchange, ()))) for answer in found)
 
-    async def _ended(self, check: Check, addressed: Addressed, term: Term) -> tuple[int, Answered]:
-        seq = 0
+    async def _ended(self, addressed: Addressed, term: Term) -> Answered:
         try:
-            async with self._terms.deadline(term):
-                seq = await self._edge.submit(addressed)
-                ending = self._edge.answer(addressed.exchange, term.left + 1)
-                return seq, await answered(ending, partial(self._unended, check.agent, check.session))
-        except Unserved as lacking:
-            raise Unjudged(
-                f"exchange {addressed.exchange} is in the log, and nobody serves {lacking}: it ends when a worker does"
-            ) from None
-        except TimeoutError:
-            if not seq:
-                raise NotAccepted(
-                    f"the broker has not confirmed this within {term.waited:.1f} s: send it again"
-                ) from None
+            return await self._client.exchange(addressed, term)
+        except NoEnd as late:
+            told = f"exchange {addressed.exchange} is in the log, and"
+            if late.lacking:
+                raise Unjudged(f"{told} nobody serves {late.lacking}: it ends when a worker does") from None
             raise Unanswered(
-                f"exchange {addressed.exchange} is in the log, and has no end after {term.waited:.1f} s: are the "
-                "workers running? /readyz tells"
+                f"{told} has no end after {term.waited:.1f} s: are the workers running? /readyz tells"
             ) from None
+        except (Unavailable, UnknownOutcome):
+            raise NotAccepted(f"the broker has not confirmed this within {term.waited:.1f} s: send it again") from None
 
-    async def _said(
-        self, agents: Iterable[str], found: Sequence[tuple[int, Answered]], term: Term
-    ) -> Mapping[str, list[Event]]:
+    async def _said(self, agents: Iterable[str], found: Sequence[Answered], term: Term) -> Mapping[str, list[Event]]:
         """Return what the guards said of exchanges between their inputs and their ends."""
-        ends = {answer.exchange: answer.seq for _, answer in found}
-        tokens = sorted({self._log.partitions.agent_token(agent) for agent in agents})
+        ends = {answer.exchange: answer.seq for answer in found}
+        tokens = sorted({self._client.log.partitions.agent_token(agent) for agent in agents})
         filters = [f"log.{token}.*{topic_of(kind).removeprefix(ROOT)}" for token in tokens for kind in VERDICTS]
         said: dict[str, list[Event]] = {}
+        after, upto = min(answer.input_seq for answer in found), max(ends.values())
         try:
-            async with self._terms.deadline(term):
-                async for batch in self._log.history(filters, min(seq for seq, _ in found), max(ends.values())):
+            async with self._client.deadline(term):
+                async for batch in self._client.log.history(filters, after, upto):
                     for stored in batch:
                         recorded = decode(stored)
                         if isinstance(recorded, Recorded) and stored.seq < ends.get(recorded.message.exchange, 0):

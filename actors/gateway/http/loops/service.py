@@ -1,23 +1,21 @@
 """Where a request becomes an event in the log, and waits for what guardrails answer."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 import msgspec
 
-from actors.gateway.agent_events import build_event, id_of
+from actors.gateway.agent_events import agent_event
 from actors.gateway.client import Client
 from actors.gateway.http.bodies import Accepted
 from actors.gateway.http.checks import OK, passes, without_places
 from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
-from actors.gateway.http.terms import Term, Terms
-from actors.gateway.inputs import Addressed
-from actors.gateway.patience import Unserved, answered
+from actors.gateway.outside import Addressed
+from actors.gateway.terms import Term
+from actors.gateway.waiting import NoEnd
 from events.codec import Recorded, decode
-from events.errors import LogError, Unavailable
-from events.log import Log
+from events.errors import LogError, Unavailable, UnknownOutcome
 from events.loggers import get_logger
 from schemas.event import Event, topic_of
 from schemas.vocabulary.guardrails import (
@@ -65,42 +63,33 @@ class LoopService:
     """Appends what requests tell and waits for the answers.
 
     Args:
-        log: The log.
-        edge: What appends to it, through restarts of the broker.
+        client: What sends events, and waits.
         judgements: What guardrails have said; somebody must follow the log with it.
         wait_s: Seconds a request waits for its answer.
         hosted: Returns the names of the actors that some living worker runs.
-        unserved: (agent) -> why nobody judges its loops, empty while somebody may: see ``patience.answered``.
+        unserved: (agent) -> why nobody judges its loops, empty while somebody may: see ``Client.wait``.
         looks: Further checks of readiness by name; each returns ``ok``, ``n/a``, or what is wrong.
-        now_ns: This process's clock, Unix nanoseconds, for envelopes.
     """
 
     def __init__(
         self,
-        log: Log,
-        edge: Client,
+        client: Client,
         judgements: Judgements,
         *,
         wait_s: float,
         hosted: Callable[[], Awaitable[frozenset[str]]],
         unserved: Callable[[str], str] = lambda agent: "",
         looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
-        now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self.judgements = judgements
-        self._log = log
-        self._edge = edge
-        self._terms = Terms(wait_s)
+        self._client = client
+        self._log = client.log
+        self._wait_s = wait_s
         self._hosted = hosted
         self._unserved = unserved
         self._looks = dict(looks or {})
         self._checking: asyncio.Task[dict[str, str]] | None = None
         self._failing: Mapping[str, str] = {}
-        self._now_ns = now_ns
-
-    def hurry(self, seconds: float) -> None:
-        """Let those who wait do so for ``seconds`` more at most: this process is to stop."""
-        self._terms.hurry(seconds)
 
     async def complete(self, agent: str, completed: LoopCompleted, key: str) -> Judged:
         """Have a loop judged; one that was judged before keeps its judgement. ``key`` makes repeats one event.
@@ -110,7 +99,7 @@ class LoopService:
             InvalidInput: it cannot be recorded.
             LogError: the broker refuses it for good.
         """
-        term = self._terms.begin()
+        term = self._begin()
         answer = await self._ask(agent, self._told(agent, completed, key and f"{completed.loop_id}\n{key}"), term)
         match answer.event:
             case GuardrailsFinalized() | GuardrailsForceFinalized() | GuardrailsRerunOrdered():
@@ -127,9 +116,7 @@ class LoopService:
             UnknownLoop: guardrails know no such loop.
             NotReady, NotAccepted, Unanswered, Unjudged, Undecided, InvalidInput, LogError: as :meth:`complete` does.
         """
-        answer = await self._ask(
-            agent, self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._terms.begin()
-        )
+        answer = await self._ask(agent, self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._begin())
         match answer.event:
             case GuardrailsOverridden() as overridden:
                 return overridden
@@ -144,7 +131,7 @@ class LoopService:
             UnknownLoop: it is not among those kept.
             NotReady: the log is still being read.
         """
-        await self._ready(self._terms.begin())
+        await self._ready(self._begin())
         judged = self.judgements.of(agent, loop_id)
         if judged is None:
             raise UnknownLoop(_unknown(agent, loop_id))
@@ -152,7 +139,7 @@ class LoopService:
         family = self.judgements.family_of(agent, trace.family)
         if family is None:  # pushed out by others', which a loop of it is not yet
             family = FamilyStanding(trace, trace.fatigue_lifted_ns, trace.reruns_lifted_ns)
-        return judged, family, self._now_ns()
+        return judged, family, self._client.now_ns()
 
     async def observe(self, agent: str, tick: TickObserved, key: str) -> Accepted:
         """Record a tick; nothing answers it.
@@ -160,13 +147,8 @@ class LoopService:
         Raises:
             NotAccepted, InvalidInput, LogError: as :meth:`complete` does.
         """
-        addressed, term = self._told(agent, tick, key), self._terms.begin()
-        try:
-            async with self._terms.deadline(term):
-                seq = await self._edge.submit(addressed)
-        except TimeoutError:
-            raise _not_accepted(term) from None
-        return Accepted(id=id_of(addressed), seq=seq)
+        addressed, term = self._told(agent, tick, key), self._begin()
+        return Accepted(id=addressed.id, seq=await self._stored(addressed, term))
 
     async def checks(self) -> dict[str, str]:
         """Return what this gateway needs, each with ``ok`` or what is wrong with it; looked at now.
@@ -188,7 +170,7 @@ class LoopService:
             "guardrails": guardrails,
             **dict(zip(self._looks, further, strict=True)),
         }
-        if (trouble := self._edge.trouble) and all(map(passes, checks.values())):
+        if (trouble := self._client.trouble) and all(map(passes, checks.values())):
             checks["log"] = f"an append of late was not confirmed: {trouble}"
         self._tell(checks)
         return {name: without_places(said) for name, said in checks.items()}
@@ -211,37 +193,50 @@ class LoopService:
             return _why(wrong)
 
     def _told(self, agent: str, event: Event, key: str) -> Addressed:
-        return build_event(event, agent, key=key, partitions=self._log.partitions, now_ns=self._now_ns())
+        return agent_event(event, agent, key=key, partitions=self._log.partitions, now_ns=self._client.now_ns())
+
+    def _begin(self) -> Term:
+        return self._client.begin(self._wait_s)
+
+    async def _stored(self, addressed: Addressed, term: Term) -> int:
+        try:
+            return await self._client.submit(addressed, term)
+        except (Unavailable, UnknownOutcome):
+            raise NotAccepted(
+                f"the broker has not confirmed this within {term.waited:.1f} s, and it may still be stored: "
+                "send it again, with the same Idempotency-Key"
+            ) from None
 
     async def _ready(self, term: Term) -> None:
         try:
-            async with self._terms.deadline(term):
+            async with self._client.deadline(term):
                 await self.judgements.caught_up.wait()
         except TimeoutError:
             raise NotReady("this gateway is still reading the log: try again, /readyz tells") from None
 
     async def _ask(self, agent: str, addressed: Addressed, term: Term) -> Answer:
         await self._ready(term)
-        cause, seq = id_of(addressed), 0
+        cause = addressed.id
         known = self.judgements.answer_to(cause)
         if known is not None:  # a repeat, perhaps later than the stream recognises one
             return known
+        # Heard by the judgements themselves: whoever asks for a loop's status next is told of this one.
         with self.judgements.awaited(cause) as answer:
+            seq = await self._stored(addressed, term)
+            told = f"this is in the log (event {cause}, sequence {seq})"
             try:
-                async with self._terms.deadline(term):
-                    seq = await self._edge.submit(addressed)
-                    return await answered(answer, partial(self._unserved, agent))
-            except Unserved as lacking:
-                raise Unjudged(
-                    f"this is in the log (event {cause}, sequence {seq}), and nobody serves {lacking}: it is judged "
-                    "when a worker does, ask for the loop's status then"
-                ) from None
-            except TimeoutError:
-                if not seq:
-                    raise _not_accepted(term) from None
+                return await self._client.wait(
+                    answer, what=f"event {cause}", within=term, unserved=partial(self._unserved, agent)
+                )
+            except NoEnd as late:
+                if late.lacking:
+                    raise Unjudged(
+                        f"{told}, and nobody serves {late.lacking}: it is judged when a worker does, ask for the "
+                        "loop's status then"
+                    ) from None
                 raise Unanswered(
-                    f"this is in the log (event {cause}, sequence {seq}), and guardrails have not answered it within "
-                    f"{term.waited:.1f} s: they will when their worker runs, ask for the loop's status then"
+                    f"{told}, and guardrails have not answered it within {term.waited:.1f} s: they will when their "
+                    "worker runs, ask for the loop's status then"
                 ) from None
 
     async def _found(self, repeated: Answer, decided: str, term: Term) -> Judged:
@@ -251,7 +246,7 @@ class LoopService:
         kinds = (GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered)
         filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for kind in kinds]
         try:
-            async with self._terms.deadline(term):
+            async with self._client.deadline(term):
                 async for batch in self._log.history(filters, 0, repeated.seq):
                     for recorded in map(decode, (stored for stored in batch if stored.headers.get("ce-id") == decided)):
                         if isinstance(recorded, Recorded) and isinstance(recorded.message.event, Judgement):
@@ -289,13 +284,6 @@ def _why(wrong: Exception) -> str:
     if isinstance(wrong, Unavailable):
         return "the broker is away"
     return wrong.code if isinstance(wrong, LogError) else f"no answer within {LOG_PATIENCE_S:g} s"
-
-
-def _not_accepted(term: Term) -> NotAccepted:
-    return NotAccepted(
-        f"the broker has not confirmed this within {term.waited:.1f} s, and it may still be stored: "
-        "send it again, with the same Idempotency-Key"
-    )
 
 
 def _unknown(agent: str, loop_id: str) -> str:

@@ -2,28 +2,24 @@
 
 import asyncio
 import contextlib
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
-from functools import partial
+from collections.abc import AsyncGenerator
 
 import msgspec
 
-from actors.gateway.client import Answered, Client
+from actors.gateway.client import Client
+from actors.gateway.exchanges import Answered
 from actors.gateway.forwarded import Passed
 from actors.gateway.http.openai.answers import Decision, Usage, decision_of, sum_of
 from actors.gateway.http.openai.histories import Histories
 from actors.gateway.http.openai.messages import Read, folded
 from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.speech import Speech
-from actors.gateway.http.terms import Term, Terms
-from actors.gateway.inputs import DEFAULT_LIMITS, Addressed, new_input
-from actors.gateway.pieces import Piece, piece_in
+from actors.gateway.outside import Addressed
+from actors.gateway.pieces import Piece
+from actors.gateway.terms import Term
 from events.codec import Recorded, decode
-from events.errors import LogError, Unavailable
-from events.log import Log
+from events.errors import LogError
 from schemas.event import topic_of
-from schemas.intake.limits import InputLimits
 from schemas.subjects import stored_subject
 from schemas.vocabulary.gateway import Purpose
 from schemas.vocabulary.llm import LlmCompleted
@@ -36,9 +32,6 @@ USAGE_S = 1.0
 """Seconds in which the log says what an answer took; else it is told as nothing."""
 
 _NS_PER_S = 1_000_000_000
-
-Hearing = Callable[[Callable[[bytes], None]], AbstractAsyncContextManager[str]]
-"""Gives a function the bodies that come to a fresh inbox, for the length of the block; yields the inbox."""
 
 
 class Unended(Exception):
@@ -74,40 +67,16 @@ class Conversations:
     """Has questions answered.
 
     Args:
-        log: The log.
-        edge: What appends to it, through restarts of the broker.
+        client: What sends inputs, and hears of the ends.
         wait_s: Seconds that a question may take.
-        hearing: See there; None where nothing is told before its end, because a later stage may withdraw it.
-        unserved: (agent, session) -> why nobody ends its exchanges, empty while somebody may.
-        limits: How large an input may be.
-        now_ns: This process's clock, Unix nanoseconds, for envelopes.
+        early: Whether an answer is told while a model speaks: not where a later stage may withdraw it.
     """
 
-    def __init__(
-        self,
-        log: Log,
-        edge: Client,
-        *,
-        wait_s: float,
-        hearing: Hearing | None = None,
-        unserved: Callable[[str, str], str] = lambda agent, session: "",
-        limits: InputLimits = DEFAULT_LIMITS,
-        now_ns: Callable[[], int] = time.time_ns,
-    ) -> None:
+    def __init__(self, client: Client, *, wait_s: float, early: bool = False) -> None:
         self.histories = Histories()
-        self._log = log
-        self._edge = edge
+        self._client = client
         self._wait_s = wait_s
-        self._terms = Terms(wait_s + END_S)
-        self._hearing = hearing
-        self._unserved = unserved
-        self._limits = limits
-        self.now_ns = now_ns
-        self.partitions = log.partitions
-
-    def hurry(self, seconds: float) -> None:
-        """Let those who wait do so for ``seconds`` more at most: this process is to stop."""
-        self._terms.hurry(seconds)
+        self._early = early
 
     async def ask(self, question: Question) -> Ended:
         """Have a question answered.
@@ -117,7 +86,7 @@ class Conversations:
             Unended: it failed.
             LogError: it could not be stored, or has no end in time.
         """
-        return await self._ended(question, self._input(question), self._terms.begin())
+        return await self._ended(question, self._input(question), self._begin())
 
     async def tell(self, question: Question) -> AsyncGenerator[Spoken | Ended, None]:
         """Have a question answered, and yield its text as it comes, as far as it stands; then its end.
@@ -125,13 +94,13 @@ class Conversations:
         Raises:
             InvalidInput, Unended, LogError: as :meth:`ask` does.
         """
-        if self._hearing is None:
+        if not self._early:
             yield await self.ask(question)
             return
         speech, pieces = Speech(), asyncio.Queue[Piece | None]()
-        async with self._hearing(partial(_put, pieces)) as inbox:
-            addressed, created = self._input(question, inbox), self.now_ns() // _NS_PER_S
-            asking = asyncio.create_task(self._ended(question, addressed, self._terms.begin()), name="asking")
+        async with self._client.hearing(pieces.put_nowait) as inbox:
+            addressed, created = self._input(question, inbox), self._client.now_ns() // _NS_PER_S
+            asking = asyncio.create_task(self._ended(question, addressed, self._begin()), name="asking")
             asking.add_done_callback(lambda _: pieces.put_nowait(None))
             try:
                 while (piece := await pieces.get()) is not None:
@@ -153,59 +122,44 @@ class Conversations:
             InvalidInput, Unended, LogError: as :meth:`ask` does.
         """
         addressed = self._input(question, purpose="forward", further_s=further_s)
-        async with self._in_time(addressed, term := self._terms.begin()):
-            await self._edge.submit(addressed, term.left)
-            lacking = partial(self._unserved, question.agent, question.session)
-            word = await self._edge.passed(addressed.exchange, term.left, lacking)
+        term = self._begin()
+        await self._client.submit(addressed, term)
+        word = await self._client.passed(addressed.exchange, term)
         return word if isinstance(word, Passed) else end_of(word, agent=question.agent, session=question.session)
+
+    def _begin(self) -> Term:
+        return self._client.begin(self._wait_s + END_S)
 
     def _input(
         self, question: Question, inbox: str = "", purpose: Purpose = "answer", further_s: float = 0.0
     ) -> Addressed:
-        return new_input(
+        return self._client.input(
             question.text,
             agent=question.agent,
             session=question.session,
-            layers=folded(question.layers, self._limits.layers),
-            partitions=self._log.partitions,
-            now_ns=self.now_ns(),
-            reply_to=inbox,
-            stream=bool(inbox),
+            layers=folded(question.layers, self._client.limits.layers),
+            inbox=inbox,
             deadline_after_ms=max(1, round((self._wait_s + further_s) * 1000)),
             purpose=purpose,
-            limits=self._limits,
         )
 
     async def _ended(self, question: Question, addressed: Addressed, term: Term) -> Ended:
-        async with self._in_time(addressed, term):
-            stored = await self._edge.submit(addressed, term.left)
-            lacking = partial(self._unserved, question.agent, question.session)
-            answered = await self._edge.answer(addressed.exchange, term.left, lacking)
+        answered = await self._client.exchange(addressed, term)
         ended = end_of(answered, agent=question.agent, session=question.session)
         said = (*question.messages, Read("assistant", ended.event.response))
         self.histories.keep(question.conversation, said, question.definitions)
         if ended.event.backend != "llm":
             return ended
-        return msgspec.structs.replace(ended, usage=await self._used(ended.decision, stored, answered.seq))
-
-    @contextlib.asynccontextmanager
-    async def _in_time(self, addressed: Addressed, term: Term) -> AsyncIterator[None]:
-        # Each step ends in time by itself, and then says what is known: only a process that stops cuts it off.
-        try:
-            async with self._terms.deadline(term):
-                yield
-        except TimeoutError:
-            stops = f"exchange {addressed.exchange} has no end yet, and this gateway stops: try again"
-            raise Unavailable(stops) from None
+        return msgspec.structs.replace(ended, usage=await self._used(ended.decision, answered.input_seq, answered.seq))
 
     async def _used(self, decision: Decision, after: int, upto: int) -> Usage:
         """Return what the models used that an exchange asked, by the log."""
-        partitions = self._log.partitions
+        partitions = self._client.log.partitions
         tokens = partitions.agent_token(decision.agent), partitions.session_token(decision.session)
-        usages = []
+        filters, usages = [stored_subject(topic_of(LlmCompleted), *tokens)], []
         with contextlib.suppress(TimeoutError, LogError):
             async with asyncio.timeout(USAGE_S):
-                async for batch in self._log.history([stored_subject(topic_of(LlmCompleted), *tokens)], after, upto):
+                async for batch in self._client.log.history(filters, after, upto):
                     for recorded in map(decode, batch):
                         if isinstance(recorded, Recorded) and recorded.message.exchange == decision.exchange:
                             usages.append(_usage_of(recorded.message.event))
@@ -223,8 +177,3 @@ def end_of(answered: Answered, *, agent: str, session: str) -> Ended:
 def _usage_of(event: object) -> Usage:
     assert isinstance(event, LlmCompleted)
     return Usage(prompt_tokens=event.prompt_tokens, completion_tokens=event.completion_tokens)
-
-
-def _put(pieces: asyncio.Queue[Piece | None], data: bytes) -> None:
-    if (piece := piece_in(data)) is not None:
-        pieces.put_nowait(piece)

@@ -10,7 +10,6 @@ from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody
 
-from actors.gateway.agent_events import InvalidField
 from actors.gateway.agents import AgentPer, agent_for, unheard_user
 from actors.gateway.http.openai.answers import (
     ChatCompletion,
@@ -30,6 +29,7 @@ from actors.gateway.http.openai.requests import MODEL, ChatRequest, Given, check
 from actors.gateway.http.openai.sending import Gone, Sent, raw, unless_gone
 from actors.gateway.http.openai.upstream import UpstreamFailed
 from actors.gateway.http.reading import HEADERS, QUERY, USER, User
+from actors.gateway.outside import InvalidField
 from events.errors import LogError
 from schemas.intake.strict import shown
 

@@ -14,18 +14,18 @@ import httpx
 import msgspec
 
 from actors.gateway.client import Client
-from actors.gateway.forwarded import Passed, new_word
+from actors.gateway.forwarded import Passed
 from actors.gateway.http.openai.answers import REFUSALS
 from actors.gateway.http.openai.conversing import Conversations, Ended, end_of
 from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.recording import Heard, heard_in_pieces, heard_whole
 from actors.gateway.http.openai.sending import Broken
 from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, returned
-from actors.gateway.http.terms import Term, Terms
+from actors.gateway.terms import Term
 from events.errors import LogError
 from events.loggers import get_logger
 from schemas.intake.strict import shown
-from schemas.vocabulary.gateway import InputAbandoned, InputAnswered
+from schemas.vocabulary.gateway import InputAbandoned
 
 MOST_BYTES = 16 * 1024 * 1024
 """What is read of an answer: a longer one is not delivered whole, and recorded up to here in pieces."""
@@ -71,12 +71,11 @@ class Forwarding:
     """Passes requests on to an upstream; made by :meth:`open`."""
 
     def __init__(
-        self, conversations: Conversations, edge: Client, upstream: Upstream, wait_s: float, tasks: asyncio.TaskGroup
+        self, conversations: Conversations, client: Client, upstream: Upstream, wait_s: float, tasks: asyncio.TaskGroup
     ) -> None:
+        self.client = client
         self._conversations = conversations
-        self._edge = edge
         self._upstream = upstream
-        self.terms = Terms(wait_s)
         self._wait_s = wait_s
         self._tasks = tasks
         self._closed = False
@@ -84,19 +83,15 @@ class Forwarding:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, conversations: Conversations, edge: Client, upstream: Upstream, *, wait_s: float
+        cls, conversations: Conversations, client: Client, upstream: Upstream, *, wait_s: float
     ) -> AsyncIterator["Forwarding"]:
         """Pass requests on for the length of the block; ``wait_s`` is how long the upstream may take for one."""
         async with asyncio.TaskGroup() as tasks:
-            service = cls(conversations, edge, upstream, wait_s, tasks)
+            service = cls(conversations, client, upstream, wait_s, tasks)
             try:
                 yield service
             finally:
                 service._closed = True
-
-    def hurry(self, seconds: float) -> None:
-        """Let those who wait do so for ``seconds`` more at most: this process is to stop."""
-        self.terms.hurry(seconds)
 
     async def forward(self, question: Question, incoming: Incoming) -> Ended | Relayed:
         """Have the guards read a request, and pass it on; returns their refusal, or what came back.
@@ -110,9 +105,9 @@ class Forwarding:
         word = await self._judged(question)
         if isinstance(word, Ended):
             return word
-        term = self.terms.begin()
+        term = self.client.begin(self._wait_s)
         try:
-            async with self.terms.deadline(term):
+            async with self.client.deadline(term):
                 response = await self._upstream.send(
                     "POST", "/chat/completions", query=incoming.query, headers=incoming.headers, body=incoming.body
                 )
@@ -147,7 +142,7 @@ class Forwarding:
         if not response.is_success:
             return relayed
         # Its end is the word of whoever looks at answers: what is set aside is not delivered.
-        answered = await self._edge.answer(passed.exchange, RECORD_S)
+        answered = await self.client.answer(passed.exchange, RECORD_S)
         ended = end_of(answered, agent=passed.agent, session=passed.session)
         return ended if ended.event.action in REFUSALS else msgspec.structs.replace(relayed, ended=ended)
 
@@ -190,7 +185,7 @@ class Forwarding:
 
     async def record(self, passed: Passed, heard: Heard, question: Question) -> None:
         """Put an answer on record; raises LogError where the log does not take it in time."""
-        await self._tell(passed, heard.answer)
+        await self.client.settle(passed, heard.answer, RECORD_S)
         if heard.said is not None:
             self._conversations.histories.keep(
                 question.conversation, (*question.messages, heard.said), question.definitions
@@ -203,22 +198,13 @@ class Forwarding:
             return
         self._tasks.create_task(self._abandon(passed, InputAbandoned(reason=reason, status=status)), name="abandon")
 
-    def leave(self, exchange: str) -> None:
-        """Take it that nobody waits for the end of an exchange."""
-        self._edge.leave(exchange)
-
     async def _abandon(self, passed: Passed, word: InputAbandoned) -> None:
         try:
-            await self._tell(passed, word)
+            await self.client.settle(passed, word, RECORD_S)
         except LogError as error:
             # Its exchange ends at its deadline, then.
             _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=word.reason, error=error.code)
-        self._edge.leave(passed.exchange)
-
-    async def _tell(self, passed: Passed, word: InputAnswered | InputAbandoned) -> None:
-        now_ns = self._conversations.now_ns()
-        addressed = new_word(passed, word, partitions=self._conversations.partitions, now_ns=now_ns)
-        await self._edge.submit(addressed, RECORD_S)
+        self.client.leave(passed.exchange)
 
 
 def _unfit(response: httpx.Response) -> str:
@@ -265,7 +251,7 @@ class Pieces:
             LogError: the log did not take it in time.
         """
         try:
-            async with self._service.terms.deadline(self._term):
+            async with self._service.client.deadline(self._term):
                 piece = await anext(self._pieces)
         except StopAsyncIteration:
             await self._end()
@@ -304,7 +290,7 @@ class Pieces:
             # Its reader has it already: the exchange ends at its deadline.
             _logger.warning("answer_unrecorded", exchange=self.passed.exchange, error=error.code)
         if streamed:
-            self._service.leave(self.passed.exchange)
+            self._service.client.leave(self.passed.exchange)
 
     def _abandon(self, reason: Abandoned, status: int | None = None) -> None:
         if not self._told:

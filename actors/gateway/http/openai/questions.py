@@ -4,10 +4,10 @@ from hashlib import sha256
 
 import msgspec
 
-from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.openai.histories import Histories
 from actors.gateway.http.openai.messages import Read, definitions_in, layers_of, read_message, text_of
 from actors.gateway.http.openai.requests import Given
+from actors.gateway.outside import InvalidField
 from schemas.names import wrong_with_name
 from schemas.vocabulary.gateway import Layer
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from actors.gateway.agent_events import InvalidField
+from actors.gateway.outside import InvalidField
 from schemas.intake import strict
 
 MODEL = "neuraxis"

@@ -16,12 +16,12 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, QueryParameter
 from litestar.response import ServerSentEventMessage
 
-from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.openai.sending import Sent, raw
 from actors.gateway.http.operating import operators_only
 from actors.gateway.http.reading import QUERY
 from actors.gateway.http.records.seen import Seen
+from actors.gateway.outside import InvalidField
 from events.ledger import ExchangeResult, Page, Wanted
 from events.ledger.listing import MOST
 from events.ledger.reader import END

@@ -10,20 +10,20 @@ import httpx
 
 from actors.gateway import Client
 from actors.gateway.agents import AgentPer
+from actors.gateway.client import Hearing
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
-from actors.gateway.http.openai.conversing import Conversations, Hearing
+from actors.gateway.http.openai.conversing import Conversations
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.health.serving import Stages
 from deploy.processes.gateway import hosted_by
 from schemas.actor import Actor
-from schemas.intake.limits import InputLimits
 from tests.actors.gateway.asking import VirtualClock
 from tests.events.simulated_world import log_of
 from tests.simulated import SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots, SimulatedStream
@@ -78,38 +78,22 @@ async def gateway(
     async def hosted() -> frozenset[str]:
         return hosted_by(tuple((await membership.members()).values()))
 
-    async with Client.open(log) as edge, asyncio.TaskGroup() as tasks:
+    stages = Stages(membership, log.partitions)
+    opening = Client.open(log, unended=stages.unended, hearing=hearing, now_ns=VirtualClock().now_ns)
+    async with opening as edge, asyncio.TaskGroup() as tasks:
         judgements = Judgements(most)
         following = tasks.create_task(judgements.follow(log))
-        stages = Stages(membership, log.partitions)
         looking = tasks.create_task(stages.follow())
         loops = LoopService(
-            log,
             edge,
             judgements,
             wait_s=wait_s,
             hosted=hosted,
             looks=looks,
             unserved=partial(stages.lacking, "guardrails"),
-            now_ns=VirtualClock().now_ns,
         )
-        guard = GuardService(
-            log,
-            edge,
-            wait_s=wait_s,
-            limits=InputLimits(),
-            unended=stages.unended,
-            sentence=sentence_on,
-            now_ns=VirtualClock().now_ns,
-        )
-        conversations = Conversations(
-            log,
-            edge,
-            wait_s=answer_s,
-            hearing=hearing,
-            unserved=stages.unended,
-            now_ns=VirtualClock().now_ns,
-        )
+        guard = GuardService(edge, wait_s=wait_s, sentence=sentence_on)
+        conversations = Conversations(edge, wait_s=answer_s, early=hearing is not None)
         app = application(
             Services(
                 loops=loops,

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.bodies import (
     GuardrailsOverride,
     LoopCompletion,
@@ -18,6 +17,7 @@ from actors.gateway.http.bodies import (
     overridden,
     read,
 )
+from actors.gateway.outside import InvalidField
 from schemas.catalogue import CATALOGUE
 from schemas.event import encode_event
 from schemas.vocabulary.loops import LoopCompleted, TickObserved

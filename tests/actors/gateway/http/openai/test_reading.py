@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.openai.histories import Histories
 from actors.gateway.http.openai.messages import Read, folded
 from actors.gateway.http.openai.questions import Question, question_of, session_of
 from actors.gateway.http.openai.requests import Given, check_answerable, read_request
+from actors.gateway.outside import InvalidField
 from schemas.names import wrong_with_name
 from schemas.vocabulary.gateway import Layer
 

@@ -1,0 +1,189 @@
+"""The exchanges that a client waits for, and what it hears of them.
+
+An end is never missed: the reading begins before anything is sent. An input that is sent again may have ended before
+anybody here waited; then the log is looked through from the input on, as far as the reading was.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+from urllib.parse import unquote
+
+import msgspec
+
+from actors.gateway.forwarded import Passed
+from actors.gateway.outside import Addressed
+from actors.gateway.terms import Terms, Within, term_of
+from actors.gateway.waiting import persistently, waited_for
+from events.codec import Recorded, decode
+from events.log import Log, Tail
+from schemas.event import topic_of
+from schemas.subjects import stored_subject, topic_filter
+from schemas.vocabulary.arbiter import ArbiterPassed
+from schemas.vocabulary.responder import ResponseEmitted
+
+_KINDS = (ArbiterPassed, ResponseEmitted)
+FILTERS = tuple(topic_filter(topic_of(kind)) for kind in _KINDS)
+"""What is read: the guards' word on inputs that are to be forwarded, and the ends."""
+
+T = TypeVar("T")
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """The end of an exchange: the event, its sequence and the server's time of it (Unix nanoseconds).
+
+    ``input_seq`` is the sequence of the exchange's input.
+    """
+
+    exchange: str
+    event: ResponseEmitted
+    seq: int
+    time_ns: int
+    input_seq: int = 0
+
+
+class _Exchange:
+    """An exchange that somebody waits for; ``heard`` is how far the reading was when the first of them came."""
+
+    def __init__(self, addressed: Addressed, heard: int) -> None:
+        loop = asyncio.get_running_loop()
+        self.addressed = addressed
+        self.end: asyncio.Future[Answered] = loop.create_future()
+        self.word: asyncio.Future[Passed] = loop.create_future()
+        self.waiters = 0
+        self.input_seq = 0
+        self.heard = heard
+
+    @property
+    def may_have_ended(self) -> bool:
+        """Whether its input was stored before anybody here waited: its end may have passed by."""
+        return self.input_seq <= self.heard and not self.end.done()
+
+
+class Exchanges:
+    """The exchanges that are waited for.
+
+    Args:
+        log: The log.
+        terms: The waits of the process.
+        unended: (agent, session) -> why nobody ends their exchanges, empty while somebody may.
+        heard: The sequence that the reading begins behind.
+    """
+
+    def __init__(self, log: Log, terms: Terms, unended: Callable[[str, str], str], heard: int) -> None:
+        self._log = log
+        self._terms = terms
+        self._unended = unended
+        self._heard = heard
+        self._known: dict[str, _Exchange] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def close(self) -> None:
+        """Cancel all waits: a caller outside the client's block would wait for ever."""
+        for exchange in self._known.values():
+            futures: tuple[asyncio.Future[Any], ...] = (exchange.end, exchange.word)
+            for each in futures:
+                each.cancel()
+
+    def join(self, addressed: Addressed) -> None:
+        """Begin to keep what is said of an exchange, before its input is sent."""
+        self._known.setdefault(addressed.exchange, _Exchange(addressed, self._heard)).waiters += 1
+
+    def sent(self, exchange: str, seq: int) -> None:
+        """Take it that the input of an exchange is stored at a sequence."""
+        self._known[exchange].input_seq = seq
+
+    def leave(self, exchange: str) -> None:
+        """Take it that one who waits for an exchange does so no more."""
+        if (known := self._known.get(exchange)) is None:
+            return
+        known.waiters -= 1
+        if known.waiters <= 0:
+            del self._known[exchange]
+
+    async def answer(self, exchange: str, within: Within) -> Answered:
+        """Wait for the end of an exchange, and leave it; raises NoEnd."""
+        try:
+            return await self._heard_of(exchange, _end_of, within)
+        finally:
+            self.leave(exchange)
+
+    async def passed(self, exchange: str, within: Within) -> Passed | Answered:
+        """Wait for the guards' word on an exchange, or its end, and leave it unless it passed; raises NoEnd."""
+        word: Passed | Answered | None = None
+        try:
+            word = await self._heard_of(exchange, _first_of, within)
+            return word
+        finally:
+            if not isinstance(word, Passed):
+                self.leave(exchange)
+
+    async def listen(self, tail: Tail) -> None:
+        """Hear what is said from now on, until cancelled."""
+        while True:
+            for stored in await tail.next():
+                self._heard = stored.seq
+                if unquote(stored.headers.get("ce-exchange", "")) in self._known:
+                    self._hear(decode(stored))
+
+    async def _heard_of(self, exchange: str, answer: Callable[[_Exchange], Awaitable[T]], within: Within) -> T:
+        known = self._known.get(exchange)
+        if known is None:
+            raise LookupError(f"exchange {exchange} was not submitted by this client, or nobody waits for it any more")
+
+        async def heard() -> T:
+            if known.may_have_ended:
+                await persistently(lambda: self._look_back(known))
+            return await answer(known)
+
+        return await waited_for(
+            heard(),
+            f"exchange {exchange}",
+            self._terms,
+            term_of(within),
+            lambda: self._unended(known.addressed.agent, known.addressed.session),
+            then=f", `neuraxis why {exchange}` tells then",
+        )
+
+    async def _look_back(self, known: _Exchange) -> None:
+        partitions, whose = self._log.partitions, known.addressed
+        tokens = partitions.agent_token(whose.agent), partitions.session_token(whose.session)
+        filters = [stored_subject(topic_of(kind), *tokens) for kind in _KINDS]
+        async for batch in self._log.history(filters, known.input_seq, known.heard):
+            for stored in batch:
+                self._hear(decode(stored))
+
+    def _hear(self, recorded: object) -> None:
+        if not isinstance(recorded, Recorded):
+            return
+        message, stored = recorded.message, recorded.stored
+        if (known := self._known.get(message.exchange)) is None:
+            return
+        # The first word counts, as it does for whoever decides by it.
+        match message.event:
+            case ResponseEmitted() as end if not known.end.done():
+                known.end.set_result(Answered(message.exchange, end, stored.seq, stored.time_ns))
+            case ArbiterPassed() as word if not known.word.done():
+                passed = Passed(
+                    exchange=message.exchange,
+                    agent=message.agent,
+                    session=message.session,
+                    event=word,
+                    id=message.id,
+                    seq=stored.seq,
+                    time_ns=stored.time_ns,
+                )
+                known.word.set_result(passed)
+
+
+async def _end_of(known: _Exchange) -> Answered:
+    # Others may wait for the same exchange: one that leaves does not take the end from them.
+    return msgspec.structs.replace(await asyncio.shield(known.end), input_seq=known.input_seq)
+
+
+async def _first_of(known: _Exchange) -> Passed | Answered:
+    await asyncio.wait((known.word, known.end), return_when=asyncio.FIRST_COMPLETED)
+    # Both may have come by now. A pass comes first in the log; an end has the last word.
+    return await _end_of(known) if known.end.done() else known.word.result()

@@ -1,0 +1,65 @@
+"""What people do to a running set, as events of owner ``operator``. Pure.
+
+No message leads to such an event. Its id is derived from a random act, so that all events of one act belong together
+and none is ever taken for another's.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from actors.gateway.outside import Addressed, InvalidInput, build_event
+from events.log import MAX_RECORD_BYTES, Record
+from schemas.actor import Scope
+from schemas.catalogue import entry_of
+from schemas.event import Event, topic_of
+from schemas.identity import event_id, new_exchange_id
+from schemas.subjects import Partitions
+
+OWNER = "operator"
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that a person causes, and what it is about."""
+
+    event: Event
+    agent: str = ""
+    session: str = ""
+
+
+def records_of(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> list[Record]:
+    """Return the records of one act, in order.
+
+    Raises:
+        InvalidInput: one is not valid, or does not fit into a message of the log.
+    """
+    return [each.record for each in act_of(orders, partitions, now_ns)]
+
+
+def act_of(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> list[Addressed]:
+    """Return the events of one act, in order; raises as :func:`records_of`."""
+    act = new_exchange_id(now_ns)
+    return [_addressed(order, event_id(act, OWNER, place), partitions, now_ns) for place, order in enumerate(orders)]
+
+
+def _addressed(order: Order, id: str, partitions: Partitions, now_ns: int) -> Addressed:
+    topic, scope = topic_of(order.event), entry_of(order.event).scope
+    about_session = scope is Scope.SESSION
+    if scope is not Scope.GLOBAL and not order.agent.strip():
+        raise InvalidInput(f"{topic}: the agent is empty: name the agent it is about")
+    if about_session and not order.session.strip():
+        raise InvalidInput(f"{topic}: the session is empty: name the session it is about")
+    addressed = build_event(
+        order.event,
+        id=id,
+        owner=OWNER,
+        agent=order.agent if scope is not Scope.GLOBAL else "",
+        session=order.session if about_session else "",
+        partitions=partitions,
+        now_ns=now_ns,
+    )
+    headers, body = addressed.record.headers, addressed.record.data
+    size = len(body) + sum(len(name) + len(value) + 4 for name, value in headers.items())
+    if size > MAX_RECORD_BYTES:
+        raise InvalidInput(f"{topic}: {size} bytes with its headers, of at most {MAX_RECORD_BYTES}: shorten it")
+    return addressed

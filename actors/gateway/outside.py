@@ -1,0 +1,82 @@
+"""Events from outside: whatever is sent, reported or ordered gets its envelope here. Pure."""
+
+import msgspec
+
+from events.log import Record
+from schemas.envelope import Envelope, encode_headers
+from schemas.event import Event, encode_event, topic_of
+from schemas.intake.choices import blame
+from schemas.intake.moments import rfc3339
+from schemas.subjects import Partitions, stored_subject
+from schemas.vocabulary.gateway import InputReceived
+
+MAX_NAME = 200
+"""Most characters of a label's, situation's or exchange's name; agents and sessions have ``schemas.names``."""
+
+
+class InvalidInput(ValueError):
+    """What cannot be accepted from outside; the message says what, where, and what to do."""
+
+    code = "invalid_input"
+
+
+class InvalidField(InvalidInput):
+    """A value that cannot be accepted; ``field`` is its name where it was given, ``code`` a stable word for why."""
+
+    def __init__(self, field: str, message: str, code: str = "bad_value") -> None:
+        super().__init__(message)
+        self.field = field
+        self.code = code
+
+
+class Addressed(msgspec.Struct, frozen=True, kw_only=True):
+    """An event ready to be stored: its id, its record, and whose it is; ``exchange`` is the one that it begins."""
+
+    id: str
+    record: Record
+    agent: str = ""
+    session: str = ""
+    exchange: str = ""
+
+
+def build_event(
+    event: Event,
+    *,
+    id: str,
+    partitions: Partitions,
+    now_ns: int,
+    owner: str = "gateway",
+    agent: str = "",
+    session: str = "",
+    exchange: str = "",
+    cause: str = "",
+    cause_seq: int = 0,
+) -> Addressed:
+    """Check an event against its type, and wrap it.
+
+    Raises:
+        InvalidInput: it is not what its type says; constructors check nothing.
+    """
+    topic = topic_of(event)
+    try:
+        body = encode_event(event)
+        msgspec.json.decode(body, type=type(event))
+    except msgspec.ValidationError as wrong:
+        raise InvalidInput(f"{topic} is not valid: {blame(type(event), str(wrong))}") from wrong
+    except UnicodeEncodeError as wrong:
+        raise InvalidInput(f"{topic} holds a lone surrogate: that is no Unicode text; repair or drop it") from wrong
+    envelope = Envelope(
+        id=id,
+        topic=topic,
+        source=f"neuraxis/{owner}",
+        time=rfc3339(now_ns),
+        agent=agent,
+        session=session,
+        exchange=exchange,
+        cause=cause,
+        cause_seq=cause_seq,
+    )
+    subject = stored_subject(topic, partitions.agent_token(agent), partitions.session_token(session))
+    record = Record(subject, encode_headers(envelope), body)
+    begun = exchange if isinstance(event, InputReceived) else ""
+    return Addressed(id=id, record=record, agent=agent, session=session, exchange=begun)

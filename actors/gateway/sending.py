@@ -1,0 +1,183 @@
+"""Storing events from outside, through restarts of the broker: each once, or its fate is told."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from actors.gateway.terms import Term, Terms
+from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
+from events.log import MAX_BATCH, Append, Log, Record
+from events.loggers import get_logger
+
+BATCH_FROM = 24
+"""Waiting events from which one atomic batch is cheaper than single publishes."""
+
+REMEMBERED_S = 30.0
+"""Seconds for which an append that was not confirmed counts against the log, unless a later one was."""
+
+_RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
+_logger = get_logger("neuraxis.client")
+
+
+class _Sending:
+    """Records on their way, all or none; ``doubtful`` once the broker may have taken them unsaid.
+
+    ``reason`` is what the log said last.
+    """
+
+    def __init__(self, records: Sequence[Record], accepted: asyncio.Future[int]) -> None:
+        self.records = records
+        self.accepted = accepted
+        self.doubtful = False
+        self.under_way = False
+        self.reason = ""
+
+    @property
+    def left(self) -> bool:
+        """Whether nobody waits for it any more: its time is over, or it is settled."""
+        return self.accepted.done()
+
+    def failed(self, error: LogError) -> None:
+        """Take in that an attempt to store it ended otherwise than by an acknowledgement."""
+        self.under_way = False
+        self.doubtful = self.doubtful or isinstance(error, UnknownOutcome)
+        self.reason = str(error)
+
+    def overdue(self, waited: float) -> LogError:
+        """Return what its caller is told whose time is over."""
+        if self.doubtful or self.under_way:
+            return UnknownOutcome(
+                f"the broker has not confirmed it within {waited:.1f} s: it may be stored, or be stored later"
+            )
+        return Unavailable(f"not stored within {waited:.1f} s: {self.reason or 'the broker has not been reached'}")
+
+
+class Sender:
+    """Stores what it is given; somebody must let it :meth:`run`."""
+
+    def __init__(self, log: Log, terms: Terms, tasks: asyncio.TaskGroup) -> None:
+        self._log = log
+        self._terms = terms
+        self._tasks = tasks
+        self._queue: list[_Sending] = []
+        self._queued = asyncio.Event()
+        self._accepting: set[asyncio.Future[int]] = set()
+        self._singles: set[asyncio.Task[None]] = set()
+        self._closed = False
+        self._unconfirmed: tuple[float, str] | None = None
+
+    @property
+    def under_way(self) -> int:
+        """How many callers wait for an acknowledgement."""
+        return len(self._accepting)
+
+    @property
+    def trouble(self) -> str:
+        """Why the log took nothing from here of late; empty when all is well, or nothing was sent for a while."""
+        if self._unconfirmed is None:
+            return ""
+        at, reason = self._unconfirmed
+        return reason if asyncio.get_running_loop().time() - at <= REMEMBERED_S else ""
+
+    def close(self) -> None:
+        """Cancel what is under way, its callers' futures too: nobody is left to resolve them."""
+        self._closed = True
+        under_way: list[asyncio.Future[Any]] = [*self._singles, *self._accepting]
+        for each in under_way:
+            each.cancel()
+
+    async def store(self, records: Sequence[Record], term: Term) -> int:
+        """Have records stored in time, all or none, each once; return the sequence of the last.
+
+        A lone record is sent again while its fate is unknown. Several are not: an atomic batch with an id that the
+        stream knows is refused whole.
+
+        Raises:
+            Refused: the broker will not take it (too large with its headers).
+            Unavailable: the broker could not be reached in time, or this is closed; nothing was stored.
+            UnknownOutcome: no clear answer in time; it may be stored, or be so later.
+        """
+        if self._closed:
+            raise Unavailable("the client is closed: open another one")
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        accepted: asyncio.Future[int] = loop.create_future()
+        self._accepting.add(accepted)
+        sending = _Sending(records, accepted)
+        self._queue.append(sending)
+        self._queued.set()
+        try:
+            # At its end the future is cancelled, and with it every further attempt: none outlives its caller.
+            async with self._terms.deadline(term):
+                return await accepted
+        except TimeoutError:
+            raise sending.overdue(loop.time() - begun) from None
+        finally:
+            self._accepting.discard(accepted)
+
+    async def run(self) -> None:
+        """Send what is given, until cancelled."""
+        while True:
+            await self._queued.wait()
+            waiting, self._queue = self._queue[:MAX_BATCH], self._queue[MAX_BATCH:]
+            if not self._queue:
+                self._queued.clear()
+            waiting = [sending for sending in waiting if not sending.left]
+            lone = [sending for sending in waiting if len(sending.records) == 1]
+            if len(lone) >= BATCH_FROM:
+                done = await self._send_batch(lone)
+                waiting = [sending for sending in waiting if sending not in done and not sending.left]
+            for sending in waiting:
+                single = self._tasks.create_task(self._send_one(sending))
+                self._singles.add(single)
+                single.add_done_callback(self._singles.discard)
+            if waiting:
+                # Let the singles have the wire before more are taken, so that a backlog becomes a batch.
+                await asyncio.wait([sending.accepted for sending in waiting], timeout=_RETRY_MOST)
+
+    async def _send_batch(self, waiting: Sequence[_Sending]) -> set[_Sending]:
+        """Send all as one batch; return what is done: nothing where the batch was refused or is in doubt."""
+        try:
+            last = await self._append(waiting)
+        except (Conflict, Refused, Unavailable, UnknownOutcome) as error:
+            _logger.info("batch_in_doubt", error=error.code, inputs=len(waiting))
+            return set()
+        for place, sending in enumerate(reversed(waiting)):
+            if not sending.accepted.done():
+                sending.accepted.set_result(last - place)
+        return set(waiting)
+
+    async def _send_one(self, sending: _Sending) -> None:
+        wait = _RETRY_FIRST
+        while not sending.left:
+            try:
+                # The same message ids each time: the stream stores them once.
+                seq = await self._append([sending])
+            except (Unavailable, UnknownOutcome) as error:
+                if sending.doubtful and len(sending.records) > 1:
+                    # Sent again it would be refused whole, if it is there: what was in doubt once stays so.
+                    if not sending.left:
+                        sending.accepted.set_exception(error)
+                    return
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, _RETRY_MOST)
+            except LogError as error:
+                if not sending.left:
+                    sending.accepted.set_exception(error)
+            else:
+                if not sending.left:
+                    sending.accepted.set_result(seq)
+
+    async def _append(self, waiting: Sequence[_Sending]) -> int:
+        for sending in waiting:
+            sending.under_way = True
+        try:
+            last = await self._log.append([Append(sending.records) for sending in waiting])
+        except LogError as error:
+            for sending in waiting:
+                sending.failed(error)
+            if isinstance(error, Unavailable | UnknownOutcome):
+                self._unconfirmed = asyncio.get_running_loop().time(), str(error)
+            raise
+        self._unconfirmed = None
+        return last

@@ -1,0 +1,72 @@
+"""A client of a running set, for programs that run in its environment: see "Use it from Python" in docs/inputs.md."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from actors.gateway import Client
+from deploy.config.settings import BrokerSettings
+from deploy.health.serving import followed
+from deploy.processes.access import Reach, access_of, stated
+from deploy.processes.inbox import hearing
+from deploy.processes.running_set import DataFolder
+from events.jetstream import JetStreamLog
+from events.jetstream.stream import DEFAULT_STREAM
+from schemas.intake.limits import InputLimits
+
+
+@asynccontextmanager
+async def connect(
+    data: str | Path = ".neuraxis",
+    *,
+    nats: str = "",
+    context: str = "",
+    creds: str = "",
+    tls_ca: str = "",
+    stream: str = "",
+    limits: InputLimits | None = None,
+) -> AsyncIterator[Client]:
+    """Open a client of a running set for the length of an ``async with`` block.
+
+    Args:
+        data: The data folder of the set.
+        nats: The broker's URL, instead of a folder; as ``--nats``. ``NATS_URL`` counts as well.
+        context: A context of the NATS command line, instead of a URL.
+        creds: A credentials file.
+        tls_ca: A file of certificate authorities.
+        stream: The stream that is the log; that of the set, or ``NEURAXIS``, if not given.
+        limits: How large an input may be; those that the gateway has by itself, if not given.
+
+    Raises:
+        NotRunning: no set runs in the folder.
+        BadContext: the URL, context or credentials cannot be used.
+        Unavailable: no broker answers.
+        Misconfigured: the broker holds no log, or is not what this release needs.
+    """
+    folder = DataFolder(Path(data))
+    reach = stated(Reach(url=nats, context=context, creds=creds, tls_ca=tls_ca), BrokerSettings(), os.environ)
+    access = access_of(reach, folder, name="neuraxis client")
+    named = stream or (DEFAULT_STREAM if reach.named else folder.read().stream)
+    log = await JetStreamLog.connect(access, stream=named, create=False)
+    try:
+        async with client_on(log, limits) as client:
+            yield client
+    finally:
+        await log.close()
+
+
+@asynccontextmanager
+async def client_on(log: JetStreamLog, limits: InputLimits | None = None) -> AsyncIterator[Client]:
+    """Open a client on a broker's log: it hears models speak, and knows who serves the stages."""
+    async with (
+        followed(log.connection, log.partitions) as stages,
+        Client.open(
+            log,
+            unended=stages.unended,
+            hearing=partial(hearing, log.connection),
+            limits=limits or InputLimits(),
+        ) as client,
+    ):
+        yield client

@@ -1,0 +1,22 @@
+"""Giving orders: in whose name, and through a client that lasts for one act."""
+
+import getpass
+from collections.abc import Sequence
+
+from actors.gateway import Client, Order, Receipt
+from actors.gateway.terms import Within
+from events.log import Log
+
+
+def who() -> str:
+    """Return the name of the person at this machine, to be put on record."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        return "unknown"
+
+
+async def give(log: Log, orders: Sequence[Order], within: Within) -> Receipt:
+    """Put an act on record; raises as ``Client.order`` does."""
+    async with Client.open(log) as client:
+        return await client.order(orders, within)
