@@ -1,4 +1,4 @@
-"""A client of a running set, for programs that run in its environment: see "Use it from Python" in docs/inputs.md."""
+"""A client of a running set, for programs that run in its environment: see docs/client.md."""
 
 import os
 from collections.abc import AsyncIterator
