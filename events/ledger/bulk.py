@@ -4,11 +4,13 @@ SQLite gives up Python's lock at every step of a statement. Inserting row by row
 waits for that lock once a row (measured: 1,600 rows/s instead of 74,000). A statement here holds many rows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
+
+from events.ledger.rows import Row
 
 MOST_ROWS = 128
 """Rows of one statement. SQLite takes 32,766 parameters; more rows than this gain nothing."""
@@ -20,6 +22,20 @@ class Insert(msgspec.Struct, frozen=True):
     table: str
     columns: tuple[str, ...]
     conflict: str = ""
+
+
+Parameters: TypeAlias = tuple[Any, ...]
+
+
+class Fold(msgspec.Struct, frozen=True):
+    """How an event changes a table: an insertion, and its values from the event's row and headers.
+
+    Of several rows the values follow each other. ``of_exchange``: only events that belong to an exchange do so.
+    """
+
+    insert: Insert
+    values: Callable[[Row, Mapping[str, str]], Parameters]
+    of_exchange: bool = True
 
 
 @lru_cache(maxsize=1024)

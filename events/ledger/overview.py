@@ -12,9 +12,8 @@ import msgspec
 
 from events.ledger.failures import explained
 from events.ledger.listing import Place
-from events.ledger.read_models import timestamp
 from events.ledger.reader import END
-from events.ledger.rows import from_text
+from events.ledger.rows import from_text, timestamp
 from events.ledger.schema import connect_read_only
 from schemas.intake.moments import to_milliseconds
 

@@ -7,17 +7,13 @@ exchange's events, so that batches of any size lead to the same rows. What peopl
 """
 
 import sqlite3
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
-import msgspec
-
-from events.ledger.bulk import Insert, sql
+from events.ledger.bulk import Fold, Insert, Parameters, sql
+from events.ledger.changes import CHANGES
 from events.ledger.failures import DamagedRow
 from events.ledger.rows import (
-    DATA,
     EXCHANGE,
     MESSAGE_COLUMNS,
     SEQ,
@@ -26,62 +22,24 @@ from events.ledger.rows import (
     Row,
     Text,
     batches,
+    event_of,
     from_text,
+    json_of,
+    timestamp,
     to_row,
 )
 from events.ledger.tables import INDEXES, TABLES, VIEWS, make
-from schemas.catalogue import ALERTS, CATALOGUE, decode_event
+from schemas.catalogue import ALERTS
 from schemas.envelope import LATENCY
 from schemas.errors import VocabularyError
-from schemas.event import Event, topic_of
+from schemas.event import topic_of
 from schemas.identity import content_hash
 from schemas.vocabulary.act import ActFinished, ActIterated
 from schemas.vocabulary.alerts import Alert
-from schemas.vocabulary.breaker import BreakerCleared
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflection import ReflectionConcluded
-from schemas.vocabulary.regulator import Adjusted, Confirmed, Reverted
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import FeedbackObserved, ModeSelected
-from schemas.vocabulary.self_review import SelfReviewTriggered
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-Parameters: TypeAlias = tuple[Any, ...]
-
-
-class Fold(msgspec.Struct, frozen=True):
-    """How an event changes a table: an insertion, and its values from the event's row and headers.
-
-    Of several rows the values follow each other. ``of_exchange``: only events that belong to an exchange do so.
-    """
-
-    insert: Insert
-    values: Callable[[Row, Mapping[str, str]], Parameters]
-    of_exchange: bool = True
-
-
-@lru_cache(maxsize=1024)
-def _second(seconds: int) -> str:
-    return (_EPOCH + timedelta(seconds=seconds)).isoformat(timespec="seconds").removesuffix("+00:00")
-
-
-def timestamp(time_ns: int) -> str:
-    """Return a time as the tables have it: of all times as long, so that they sort as text."""
-    seconds, nanoseconds = divmod(time_ns, 1_000_000_000)
-    return f"{_second(seconds)}.{nanoseconds // 1000:06d}+00:00"
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
-
-
-def _event(row: Row) -> Event:
-    topic, version = row[TOPIC], row[VERSION]
-    assert isinstance(topic, str), "a topic of FOLDS is plain text"
-    assert version is not None, "unreadable rows change nothing"
-    return decode_event(topic, row[DATA], version)
 
 
 def _exchange_started(row: Row, _headers: Mapping[str, str]) -> Parameters:
@@ -91,7 +49,7 @@ def _exchange_started(row: Row, _headers: Mapping[str, str]) -> Parameters:
 
 def _exchange_ended(row: Row, _headers: Mapping[str, str]) -> Parameters:
     seq, _, _, _, agent, session, exchange, _, _, time_ns, _, _ = row
-    event = _event(row)
+    event = event_of(row)
     assert isinstance(event, ResponseEmitted)
     return (
         exchange,
@@ -109,7 +67,7 @@ def _exchange_ended(row: Row, _headers: Mapping[str, str]) -> Parameters:
 
 def _routing_decision(row: Row, headers: Mapping[str, str]) -> Parameters:
     seq, id, _, _, _, _, exchange, _, _, time_ns, _, _ = row
-    event = _event(row)
+    event = event_of(row)
     assert isinstance(event, ModeSelected)
     latency = headers.get(LATENCY, "")
     return (
@@ -121,14 +79,14 @@ def _routing_decision(row: Row, headers: Mapping[str, str]) -> Parameters:
         event.terminal_mode,
         event.rerouted,
         event.router_confidence,
-        _json(event.scores),
+        json_of(event.scores),
         event.tiebreaker_used,
-        _json(event.tiebreaker_candidates),
+        json_of(event.tiebreaker_candidates),
         event.tiebreaker_outcome,
         event.margin,
         event.effective_margin,
-        _json(event.signals),
-        _json(event.weights),
+        json_of(event.signals),
+        json_of(event.weights),
         int(latency) / 1000 if latency.isascii() and latency.isdigit() and len(latency) <= 15 else None,
         event.previous_mode,
         event.reason,
@@ -138,21 +96,21 @@ def _routing_decision(row: Row, headers: Mapping[str, str]) -> Parameters:
 
 def _routing_feedback(row: Row, _headers: Mapping[str, str]) -> Parameters:
     seq, _, _, _, _, _, exchange, _, _, _, _, _ = row
-    event = _event(row)
+    event = event_of(row)
     assert isinstance(event, FeedbackObserved)
     said = {"feedback": event.feedback, "signal": event.signal, "mode": event.mode, "observed_in": from_text(exchange)}
-    return event.of_exchange, seq, _json(said)
+    return event.of_exchange, seq, json_of(said)
 
 
 def _routing_reflections(row: Row, _headers: Mapping[str, str]) -> Parameters:
-    event = _event(row)
+    event = event_of(row)
     assert isinstance(event, ReflectionConcluded)
-    return tuple(value for each in event.insights for value in (each.exchange, row[SEQ], _json(each)))
+    return tuple(value for each in event.insights for value in (each.exchange, row[SEQ], json_of(each)))
 
 
 def _alert(row: Row, _headers: Mapping[str, str]) -> Parameters:
     _, _, _, _, _, _, _, _, _, time_ns, _, _ = row
-    event = _event(row)
+    event = event_of(row)
     assert isinstance(event, Alert)
     over = event.status == "resolved"
     return (
@@ -164,7 +122,7 @@ def _alert(row: Row, _headers: Mapping[str, str]) -> Parameters:
         event.session,
         event.exchange,
         event.detail,
-        _json(event.figures),
+        json_of(event.figures),
         event.status,
         event.count,
         event.first_seq,
@@ -176,28 +134,9 @@ def _alert(row: Row, _headers: Mapping[str, str]) -> Parameters:
     )
 
 
-def _breaker_change(row: Row, _headers: Mapping[str, str]) -> Parameters:
-    # Of an operator's order what it came to alone: who gave it, and why, are words.
-    standing = msgspec.structs.asdict(_event(row))["standing"]
-    return _change(row, "breaker", standing.state, standing)
-
-
-def _regulator_change(row: Row, _headers: Mapping[str, str]) -> Parameters:
-    return _change(row, "regulator", "", _event(row))
-
-
-def _self_review(row: Row, _headers: Mapping[str, str]) -> Parameters:
-    return _change(row, "self_review", "", _event(row))
-
-
-def _change(row: Row, owner: str, state: str, figures: msgspec.Struct) -> Parameters:
-    seq, _, topic, _, agent, session, _, _, _, time_ns, _, _ = row
-    return seq, owner, topic, agent, session, state, _json(figures), timestamp(time_ns)
-
-
 def _act_iteration(row: Row, _headers: Mapping[str, str]) -> Parameters:
     seq, id, _, _, _, session, exchange, _, _, time_ns, _, _ = row
-    event = _event(row)
+    event = event_of(row)
     assert isinstance(event, ActIterated)
     return (
         seq,
@@ -208,7 +147,7 @@ def _act_iteration(row: Row, _headers: Mapping[str, str]) -> Parameters:
         event.planner,
         event.productive,
         event.reason,
-        _json(event.performed),
+        json_of(event.performed),
         len(event.performed),
         sum(each.ok for each in event.performed),
         event.elapsed_ms,
@@ -218,7 +157,7 @@ def _act_iteration(row: Row, _headers: Mapping[str, str]) -> Parameters:
 
 def _act_loop(row: Row, _headers: Mapping[str, str]) -> Parameters:
     seq, _, _, _, _, _, exchange, _, _, _, _, _ = row
-    event = _event(row)
+    event = event_of(row)
     assert isinstance(event, ActFinished)
     return (
         exchange,
@@ -260,17 +199,6 @@ _ALERTS = Insert(
     WHERE alerts.status = 'firing' AND excluded.count >= alerts.count
     """,
 )
-
-_OF_A_BREAKER = tuple(
-    entry.event
-    for entry in CATALOGUE.values()
-    if entry.owner == "breaker"
-    and "standing" in entry.event.__struct_fields__
-    and entry.event is not BreakerCleared  # nothing changed, and every input that is answered has one
-)
-"""The events that say where a session's breaker stands."""
-
-_CHANGES = Insert("changes", ("seq", "owner", "topic", "agent", "session", "state", "figures", "created_at"))
 
 # The first start and the first end of an exchange count: a repeated one changes nothing.
 FOLDS: Mapping[Text, Fold] = {
@@ -384,11 +312,7 @@ FOLDS: Mapping[Text, Fold] = {
         ),
         _act_loop,
     ),
-    **{topic_of(kind): Fold(_CHANGES, _breaker_change, of_exchange=False) for kind in _OF_A_BREAKER},
-    **{
-        topic_of(kind): Fold(_CHANGES, _regulator_change, of_exchange=False) for kind in (Adjusted, Confirmed, Reverted)
-    },
-    topic_of(SelfReviewTriggered): Fold(_CHANGES, _self_review, of_exchange=False),
+    **CHANGES,
     **{topic_of(kind): Fold(_ALERTS, _alert, of_exchange=False) for kind in ALERTS.values()},
 }
 """Public subject -> how its events change the tables."""

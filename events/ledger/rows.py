@@ -6,6 +6,7 @@ queries, the envelope's columns. What cannot be read is stored all the same: its
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from struct import error as StructError
 from typing import Any, Final, TypeAlias
@@ -56,6 +57,8 @@ HEADERS: Final = 10
 DATA: Final = 11
 HASH: Final = 12
 """Places of columns in a row; literal, so that a type checker knows what is there."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 MESSAGE_COLUMNS = "seq, time, subject, headers, data"
 """The columns that make up a message, in the order of ``Stored``."""
@@ -230,3 +233,27 @@ def batches(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[Stored]]:
             batch, size = [], 0
     if batch:
         yield batch
+
+
+@lru_cache(maxsize=1024)
+def _second(seconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat(timespec="seconds").removesuffix("+00:00")
+
+
+def timestamp(time_ns: int) -> str:
+    """Return a time as the tables have it: of all times as long, so that they sort as text."""
+    seconds, nanoseconds = divmod(time_ns, 1_000_000_000)
+    return f"{_second(seconds)}.{nanoseconds // 1000:06d}+00:00"
+
+
+def json_of(value: Any) -> str:
+    """Return a value as the JSON text that the tables hold."""
+    return msgspec.json.encode(value).decode()
+
+
+def event_of(row: Row) -> Event:
+    """Return the event of a row that can be read; raises VocabularyError for one of another shape."""
+    topic, version = row[TOPIC], row[VERSION]
+    assert isinstance(topic, str), "a topic of FOLDS is plain text"
+    assert version is not None, "unreadable rows change nothing"
+    return decode_event(topic, row[DATA], version)

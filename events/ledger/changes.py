@@ -1,0 +1,53 @@
+"""The read model of what outlasts an exchange: a session's breaker, a regulated parameter, a review of oneself."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from events.ledger.bulk import Fold, Insert, Parameters
+from events.ledger.rows import Row, Text, event_of, json_of, timestamp
+from schemas.catalogue import CATALOGUE
+from schemas.event import topic_of
+from schemas.vocabulary.breaker import BreakerCleared
+from schemas.vocabulary.regulator import Adjusted, Confirmed, Reverted
+from schemas.vocabulary.self_review import SelfReviewTriggered
+
+_OF_A_BREAKER = tuple(
+    entry.event
+    for entry in CATALOGUE.values()
+    if entry.owner == "breaker"
+    and "standing" in entry.event.__struct_fields__
+    and entry.event is not BreakerCleared  # nothing changed, and every input that is answered has one
+)
+"""The events that say where a session's breaker stands."""
+
+_CHANGES = Insert("changes", ("seq", "owner", "topic", "agent", "session", "state", "figures", "created_at"))
+
+
+def _breaker_change(row: Row, _headers: Mapping[str, str]) -> Parameters:
+    # Of an operator's order what it came to alone: who gave it, and why, are words.
+    standing = msgspec.structs.asdict(event_of(row))["standing"]
+    return _change(row, "breaker", standing.state, standing)
+
+
+def _regulator_change(row: Row, _headers: Mapping[str, str]) -> Parameters:
+    return _change(row, "regulator", "", event_of(row))
+
+
+def _self_review(row: Row, _headers: Mapping[str, str]) -> Parameters:
+    return _change(row, "self_review", "", event_of(row))
+
+
+def _change(row: Row, owner: str, state: str, figures: msgspec.Struct) -> Parameters:
+    seq, _, topic, _, agent, session, _, _, _, time_ns, _, _ = row
+    return seq, owner, topic, agent, session, state, json_of(figures), timestamp(time_ns)
+
+
+CHANGES: Mapping[Text, Fold] = {
+    **{topic_of(kind): Fold(_CHANGES, _breaker_change, of_exchange=False) for kind in _OF_A_BREAKER},
+    **{
+        topic_of(kind): Fold(_CHANGES, _regulator_change, of_exchange=False) for kind in (Adjusted, Confirmed, Reverted)
+    },
+    topic_of(SelfReviewTriggered): Fold(_CHANGES, _self_review, of_exchange=False),
+}
+"""Public subject -> how its events change the table ``changes``."""
