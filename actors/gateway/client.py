@@ -14,12 +14,11 @@ from typing import TypeVar, Unpack
 
 import msgspec
 
-from actors.gateway.agent_events import agent_event
 from actors.gateway.exchanges import FILTERS, Answered, Exchanges
 from actors.gateway.forwarded import Passed, new_word
 from actors.gateway.inputs import DEFAULT_LIMITS, InputOptions, new_input
 from actors.gateway.orders import Order, act_of
-from actors.gateway.outside import Addressed
+from actors.gateway.outside import Addressed, agent_event
 from actors.gateway.pieces import Piece, piece_in
 from actors.gateway.sending import Sender
 from actors.gateway.terms import Term, Terms, Within, term_of

@@ -93,7 +93,8 @@ class Exchanges:
 
     def sent(self, exchange: str, seq: int) -> None:
         """Take it that the input of an exchange is stored at a sequence."""
-        self._known[exchange].input_seq = seq
+        if (known := self._known.get(exchange)) is not None:
+            known.input_seq = seq
 
     def leave(self, exchange: str) -> None:
         """Take it that one who waits for an exchange does so no more."""

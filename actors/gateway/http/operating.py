@@ -17,11 +17,10 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from actors.contract.text.allowances import MOST_CHARACTERS
-from actors.gateway.agent_events import check_name
 from actors.gateway.http.bodies import Failure, Name, Reason
 from actors.gateway.http.keys import OPERATOR_VARIABLE, ApiKeys
 from actors.gateway.http.reading import QUERY, User, agent_of, strictly
-from actors.gateway.outside import InvalidField
+from actors.gateway.outside import InvalidField, check_name
 from schemas.names import wrong_with_name
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.loops import Who

@@ -11,10 +11,9 @@ from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
 from litestar.params import HeaderParameter
 
-from actors.gateway.agent_events import check_name
 from actors.gateway.agents import AgentPer, agent_for, unheard_user
 from actors.gateway.http.bodies import loop_named_in, read
-from actors.gateway.outside import InvalidField, InvalidInput
+from actors.gateway.outside import InvalidField, InvalidInput, check_name
 from schemas.intake.strict import hint, shown
 
 USER = "X-Neuraxis-User"

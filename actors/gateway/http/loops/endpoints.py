@@ -7,7 +7,6 @@ from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
 
-from actors.gateway.agent_events import check_name
 from actors.gateway.http.bodies import (
     Failure,
     GuardrailsOverridden,
@@ -22,6 +21,7 @@ from actors.gateway.http.bodies import (
 from actors.gateway.http.loops.answers import decision_of, status_of
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.reading import QUERY, User, agent_of, key_of, strictly
+from actors.gateway.outside import check_name
 
 IdempotencyKey = Annotated[str, HeaderParameter(name="Idempotency-Key", description="Makes repeats one event.")]
 Agent = Annotated[str, QueryParameter(name="agent", description="The agent whose loop it is.")]

@@ -6,12 +6,11 @@ from functools import partial
 
 import msgspec
 
-from actors.gateway.agent_events import agent_event
 from actors.gateway.client import Client
 from actors.gateway.http.bodies import Accepted
 from actors.gateway.http.checks import OK, passes, without_places
 from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
-from actors.gateway.outside import Addressed
+from actors.gateway.outside import Addressed, agent_event
 from actors.gateway.terms import Term
 from actors.gateway.waiting import NoEnd
 from events.codec import Recorded, decode

@@ -6,8 +6,7 @@ door, are bounds on how long each is. The largest tick within them takes self-re
 
 from collections.abc import Iterable
 
-from actors.gateway.agent_events import check_name
-from actors.gateway.outside import InvalidField
+from actors.gateway.outside import InvalidField, check_name
 from schemas.vocabulary.loops import TickObserved, over_together
 
 MOST_MODES = 64
