@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 
-import httpx
 import msgspec
 
 from actors.llm.endpoint import Endpoint
@@ -18,6 +17,7 @@ from actors.llm.wire.protocol import request_body
 from actors.llm.wire.reading import Completion, ListedModel, NotTheProtocol, Refused, read_models
 from actors.llm.wire.receiving import MOST_BYTES, CutShort, Speak, answer_in, whole
 from actors.llm.wire.refusing import HIDDEN, reason_of, without_secrets
+from events.http_client import httpx
 from events.loggers import get_logger
 from schemas.calls import Cut, ModelCall
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID

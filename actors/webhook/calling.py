@@ -5,11 +5,10 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
-import httpx
-
 from actors.webhook.receivers import Address
 from actors.webhook.settings import Style
 from actors.webhook.verdicts import MOST_BYTES, refusal
+from events.http_client import httpx
 
 OVERDUE = "CallOverdue"
 """Error of a call that did not come to an end in time."""

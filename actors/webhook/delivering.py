@@ -10,7 +10,6 @@ worker that dies has told a receiver one alert at most that will be told again.
 import random
 from collections.abc import Mapping, Sequence
 
-import httpx
 import msgspec
 
 from actors.runtime.clock import Clock
@@ -18,6 +17,7 @@ from actors.webhook.calling import OVERDUE, CallFailed, call
 from actors.webhook.payloads import payload
 from actors.webhook.receivers import Address, is_wanted, lines
 from actors.webhook.settings import WebhookSettings
+from events.http_client import httpx
 from events.loggers import get_logger
 from schemas.actor import Message
 from schemas.catalogue import ALERTS

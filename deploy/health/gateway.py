@@ -1,10 +1,9 @@
 """How the doctor looks at the gateway of a set: over HTTP, as a probe does."""
 
-import httpx
-
 from actors.gateway.http.checks import passes
 from deploy.health.finding import Finding, Verdict
 from deploy.processes.running_set import RunFile
+from events.http_client import httpx
 
 _PATIENCE_S = 5.0
 

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-import httpx
-
 from actors.webhook.calling import connections
 from actors.webhook.receivers import Address, BadReceiver, addresses
 from actors.webhook.settings import Receiver
 from deploy.health.finding import Finding, Verdict
+from events.http_client import httpx
 
 PATIENCE_S = 5.0
 """Seconds that a receiver gets to answer, from the first look-up of its name on."""

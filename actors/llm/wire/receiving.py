@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, suppress
 
-import httpx
 import msgspec
 
 from actors.llm.wire.encoding import BadEncoding, Unpacking
@@ -23,6 +22,7 @@ from actors.llm.wire.reading import (
     piece_of,
     read_answer,
 )
+from events.http_client import httpx
 from schemas.intake.sse import DONE, Event, Events, is_stream
 
 MOST_BYTES = 8 * 1024 * 1024

@@ -108,9 +108,20 @@ def test_a_traceback_shows_where_it_failed_and_no_value_of_a_variable(style: str
     assert "diary" not in said
 
 
+DRAWING = {"rich", "pygments", "matplotlib"}
+
+
 def test_what_runs_for_days_loads_nothing_that_draws() -> None:
     loaded = (
         "import sys, deploy.processes.worker, deploy.processes.gateway, deploy.processes.up; "
         "print(*sys.modules, file=sys.stderr)"
     )
-    assert not {"rich", "pygments", "attr", "matplotlib"} & set(logged(loaded).split())
+    assert not {*DRAWING, "attr"} & set(logged(loaded).split())
+
+
+def test_what_effectors_load_once_they_have_something_to_do_draws_nothing() -> None:
+    loaded = (
+        "import sys, actors.llm.answering, actors.llm.client, actors.webhook.delivering; "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    assert not DRAWING & set(logged(loaded).split())

@@ -5,11 +5,4 @@
 ``conversing`` sends the input, and waits for its end           ``speech``    an answer's text while a model speaks
 ``answers``, ``chunks`` from an end to a completion, to events  ``failures``  errors in OpenAI's shape
 ``sending``    what comes piece by piece, while somebody reads  ``endpoints`` the endpoints
-
-httpx is loaded here, before the modules that use it and without its command line, which would bring rich along.
 """
-
-from events.undrawn import undrawn
-
-with undrawn():
-    import httpx  # noqa: F401

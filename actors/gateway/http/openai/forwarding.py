@@ -10,7 +10,6 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Literal
 
-import httpx
 import msgspec
 
 from actors.gateway.client import Client
@@ -23,6 +22,7 @@ from actors.gateway.http.openai.sending import Broken
 from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, returned
 from actors.gateway.terms import Term
 from events.errors import LogError
+from events.http_client import httpx
 from events.loggers import get_logger
 from schemas.intake.strict import shown
 from schemas.vocabulary.gateway import InputAbandoned

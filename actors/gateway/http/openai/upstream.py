@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 
-import httpx
+from events.http_client import httpx
 
 Headers = Iterable[tuple[bytes, bytes]]
 """Headers as they are on the wire."""
