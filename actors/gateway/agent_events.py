@@ -1,4 +1,4 @@
-"""What is told of an agent from outside: checking its names at the door, and giving it its envelope."""
+"""What is told of an agent, or of none, from outside: checking its names at the door, and giving it its envelope."""
 
 import secrets
 from collections.abc import Mapping
@@ -8,6 +8,8 @@ import msgspec
 from actors.gateway.inputs import MAX_NAME, Addressed, InvalidInput
 from actors.runtime.records import rfc3339
 from events.log import Record
+from schemas.actor import Scope
+from schemas.catalogue import entry_of
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of
 from schemas.identity import event_id
@@ -25,7 +27,7 @@ class InvalidField(InvalidInput):
 
 
 def build_event(event: Event, agent: str, *, key: str, partitions: Partitions, now_ns: int) -> Addressed:
-    """Check an event of an agent, and wrap it.
+    """Check an event of an agent, or one that is about none, and wrap it.
 
     The same event type, agent and ``key`` have the same event id, so that a repeat within the stream's dedupe window is
     stored once; an empty key is a fresh one.
@@ -34,7 +36,8 @@ def build_event(event: Event, agent: str, *, key: str, partitions: Partitions, n
         InvalidField: the agent's name cannot be accepted.
         InvalidInput: the event is not what its type says.
     """
-    check_name("agent", agent)
+    if entry_of(event).scope is not Scope.GLOBAL:
+        check_name("agent", agent)
     topic, body = topic_of(event), encode_event(event)
     try:
         msgspec.json.decode(body, type=type(event))  # constructors check nothing

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.loops.service import NotAccepted
 from actors.gateway.http.operating import AllowanceShown, NotFound, Verdict, VerdictRecorded
-from deploy.operating.allowances import allowance_orders, listed, verdict_orders, withdrawal_orders
+from deploy.operating.allowances import allowance_orders, judged_input, listed, verdict_orders, withdrawal_orders
 from deploy.operating.operator_edge import InvalidOrder, Order, append
 from events.jetstream import Access, JetStreamLog
 from events.replay.looking import NothingThere
@@ -36,11 +36,14 @@ class BrokerOperations:
         self._wait_s = wait_s
         self._now_ns = now_ns
 
-    async def judge(self, verdict: Verdict) -> VerdictRecorded:
-        """Put a verdict on record."""
+    async def judge(self, verdict: Verdict, agent: str) -> VerdictRecorded:
+        """Put a verdict on record; with ``agent``, on an exchange of that one alone."""
         async with self._log("exchange") as log:
+            source = StreamSource(log)
+            if agent and (await judged_input(source, verdict.exchange)).agent != agent:
+                raise NotFound(f"agent {agent} has no exchange {verdict.exchange[:64]!r}")
             judged, orders = await verdict_orders(
-                StreamSource(log), verdict.exchange, verdict.verdict, verdict.harm_level, verdict.by, verdict.why
+                source, verdict.exchange, verdict.verdict, verdict.harm_level, verdict.by, verdict.why
             )
             seq = await self._append(log, orders)
         return VerdictRecorded(agent=judged.agent, precedent=judged.precedent, verdict=verdict.verdict, seq=seq)

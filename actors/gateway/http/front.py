@@ -12,6 +12,7 @@ from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPI
 
 from actors.gateway.http.dashboard import PAGE
+from actors.gateway.http.scopes import ANY_KEY, OF_AGENT
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 _METHODS = ("get", "post", "put", "patch", "delete")
@@ -21,7 +22,7 @@ _STYLE = (
 )
 
 
-@get(["/", "/docs"], media_type=MediaType.HTML, include_in_schema=False)
+@get(["/", "/docs"], media_type=MediaType.HTML, include_in_schema=False, security=ANY_KEY, opt={OF_AGENT: True})
 async def show_front(request: Request[Any, Any, State]) -> Response[str]:
     """Show what is served here, to a person."""
     page = page_of(request.app.openapi_schema)

@@ -8,6 +8,7 @@ from litestar.datastructures import State
 from litestar.plugins.prometheus import PrometheusConfig
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
+from actors.gateway.http.scopes import READ
 from actors.gateway.metrics import Metrics
 
 PATH = "/metrics"
@@ -46,7 +47,7 @@ class Measuring:
         return counted + generate_latest(REGISTRY)
 
 
-@get(PATH)
+@get(PATH, security=READ)
 async def show_metrics(request: Request[Any, Any, State]) -> Response[bytes]:
     """Tell Prometheus of inputs and their ends, latencies, alerts, models, the ledger, and this gateway's requests."""
     measuring: Measuring = request.app.state.measuring
