@@ -18,7 +18,7 @@ from litestar.openapi.spec import Components
 from litestar.types import Message, Receive, Scope, Send
 
 from actors.gateway.agents import AgentPer
-from actors.gateway.http import failures, front, health, metrics, operating
+from actors.gateway.http import document, failures, front, health, metrics, operating
 from actors.gateway.http.access import AddressMiddleware, CapacityMiddleware, KeyMiddleware, Limits, guard_browsers
 from actors.gateway.http.dashboard import endpoints as dashboard
 from actors.gateway.http.guard import endpoints as guard_endpoints
@@ -121,7 +121,7 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
         if request.url.path.rstrip("/") not in served:
             raise NotFoundException
 
-    document = OpenAPIConfig(
+    described = OpenAPIConfig(
         title="Neuraxis",
         version=version("neuraxis"),
         path=SCHEMA,
@@ -143,10 +143,11 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
         ],
         before_send=[guard_browsers],
         exception_handlers=failures.HANDLERS,
-        openapi_config=document,
+        openapi_config=described,
         logging_config=None,
         debug=False,
     )
+    document.complete(app.openapi_schema)
     return Gateway(app)
 
 

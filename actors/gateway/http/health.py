@@ -4,6 +4,7 @@ from typing import Any
 
 from litestar import Request, Response, get
 from litestar.datastructures import State
+from litestar.openapi import ResponseSpec
 
 from actors.gateway.http.access import PROBE
 from actors.gateway.http.checks import passes
@@ -19,7 +20,11 @@ async def healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@get("/readyz", opt=_PROBE)
+@get(
+    "/readyz",
+    opt=_PROBE,
+    responses={503: ResponseSpec(Readiness, description="It does not serve: the checks say why.")},
+)
 async def readyz(request: Request[Any, Any, State]) -> Response[Readiness]:
     """Say whether requests are served: the log answers and stores, its judgements are read, all stages have owners."""
     if request.app.state.opened.is_set():

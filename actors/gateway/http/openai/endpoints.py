@@ -45,6 +45,7 @@ Session = Annotated[str, HeaderParameter(name=SESSION, description="The session 
 _BAD = ResponseSpec(ApiFailure, description="The request cannot be taken: param names the parameter.")
 _UNKNOWN = ResponseSpec(ApiFailure, description="There is no such model.")
 _AWAY = ResponseSpec(ApiFailure, description="It was not answered in time: try again.")
+_MODEL = ResponseSpec(Model, description="The model; one of the upstream's as that describes it.")
 _DONE = ResponseSpec(ChatCompletion, description="The answer, or with finish_reason content_filter a refusal.")
 
 
@@ -99,7 +100,7 @@ async def list_models(request: Request[Any, Any, State]) -> Models:
     return Models(data=(Model(id=MODEL), *listed))
 
 
-@get("/v1/models/{model:path}", security=ASK, responses={404: _UNKNOWN}, opt={OF_AGENT: True})
+@get("/v1/models/{model:path}", security=ASK, responses={200: _MODEL, 404: _UNKNOWN}, opt={OF_AGENT: True})
 async def show_model(model: FromPath[str], request: Request[Any, Any, State]) -> Response[Any]:
     """Show a model that may be asked for."""
     name = model.removeprefix("/")

@@ -74,6 +74,7 @@ class Records(Protocol):
 
 _BAD = ResponseSpec(Failure, description="The question cannot be taken: the message names the parameter.")
 _UNKNOWN = ResponseSpec(Failure, description="There is no such exchange.")
+_TREE = ResponseSpec(dict[str, Any], description="The tree of causes, as `neuraxis why --json` prints it.")
 _UNREAD = ResponseSpec(Failure, description="The log or its ledger cannot be read now.")
 _RESPONSES = {400: _BAD, 503: _UNREAD}
 _OF_ONE = {404: _UNKNOWN, 503: _UNREAD}
@@ -141,7 +142,7 @@ async def show_exchange(exchange: FromPath[str], request: Request[Any, Any, Stat
     return await _exchange(request, exchange)
 
 
-@get("/api/exchanges/{exchange:str}/why", security=READ, responses=_OF_ONE, opt={OF_AGENT: True})
+@get("/api/exchanges/{exchange:str}/why", security=READ, responses={200: _TREE, **_OF_ONE}, opt={OF_AGENT: True})
 async def show_why(exchange: FromPath[str], request: Request[Any, Any, State]) -> Response[bytes]:
     """Return why an exchange ended so: its events as a tree of causes, with every number; as `neuraxis why --json`."""
     records: Records = request.app.state.records

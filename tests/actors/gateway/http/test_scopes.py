@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx
@@ -12,11 +12,9 @@ from litestar import Litestar, get
 from actors.gateway.http.app import ENDPOINTS
 from actors.gateway.http.failures import HANDLERS
 from actors.gateway.http.keys import ALL_SCOPES, ANYBODY, Keyring
-from actors.gateway.http.operating import NotFound, Verdict, VerdictRecorded
-from actors.gateway.http.records.endpoints import Happened
 from actors.gateway.http.scopes import OF_AGENT, PUBLIC, SCHEME, keep_to_scope
-from events.ledger import ExchangeResult, Page, Wanted
 from tests.actors.gateway.asking import stored
+from tests.actors.gateway.http.fakes import Operations, Records
 from tests.actors.gateway.http.rig import SCORED, SEED_OVERRIDE, gateway, key_of
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
@@ -33,48 +31,6 @@ ROUTES = sorted(
     ((method, path, handler) for handler in ENDPOINTS for path in handler.paths for method in handler.http_methods),
     key=lambda route: route[:2],
 )
-
-
-class Records:
-    """Records of two agents."""
-
-    def __init__(self) -> None:
-        self.wanted: list[Wanted] = []
-
-    async def exchanges(self, wanted: Wanted) -> Page:
-        self.wanted.append(wanted)
-        return Page(exchanges=(), before=0, head=0)
-
-    async def exchange(self, exchange: str) -> ExchangeResult:
-        return ExchangeResult(exchange=exchange, agent=exchange, session="s", started_seq=1)
-
-    async def why(self, exchange: str) -> bytes:
-        return b"{}"
-
-    async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncGenerator[Happened | None, None]:
-        return self._following()
-
-    async def _following(self) -> AsyncGenerator[Happened | None, None]:
-        for seq, agent in enumerate(("theirs", "own", "", "own"), 1):
-            yield Happened(seq, "forged_id.input.received", json.dumps({"agent": agent}), agent)
-
-
-class Operations:
-    """An operator's acts, of which none is done."""
-
-    async def judge(self, verdict: Verdict, agent: str) -> VerdictRecorded:
-        if agent and verdict.exchange != agent:
-            raise NotFound("there is no such exchange")
-        return VerdictRecorded(agent=agent, precedent="p", verdict=verdict.verdict, seq=1)
-
-    async def allow(self, agent: str, allowance: Any) -> int:
-        return 1
-
-    async def withdraw(self, agent: str, allowance: str, by: str, why: str) -> int:
-        return 1
-
-    async def allowances(self, agent: str) -> Sequence[Any]:
-        return ()
 
 
 def concrete(path: str) -> str:
