@@ -265,7 +265,7 @@ class Client:
         told = new_word(passed, word, partitions=self.log.partitions, now_ns=self.now_ns())
         return await self._sender.store([told.record], term_of(within))
 
-    async def report(self, event: Event, *, agent: str, key: str = "", within: Within = ACCEPT_S) -> Receipt:
+    async def report(self, event: Event, *, agent: str = "", key: str = "", within: Within = ACCEPT_S) -> Receipt:
         """Tell an event of an agent, such as a tick; ``key`` makes repeats one event.
 
         Raises:

@@ -5,6 +5,8 @@ import secrets
 import msgspec
 
 from events.log import Record
+from schemas.actor import Scope
+from schemas.catalogue import entry_of
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of
 from schemas.identity import event_id
@@ -86,7 +88,7 @@ def build_event(
 
 
 def agent_event(event: Event, agent: str, *, key: str, partitions: Partitions, now_ns: int) -> Addressed:
-    """Check an event of an agent, and wrap it.
+    """Check an event of an agent, or one that is about none, and wrap it.
 
     The same event type, agent and ``key`` have the same event id, so that a repeat within the stream's dedupe window is
     stored once; an empty key is a fresh one.
@@ -95,7 +97,8 @@ def agent_event(event: Event, agent: str, *, key: str, partitions: Partitions, n
         InvalidField: the agent's name cannot be accepted.
         InvalidInput: the event is not what its type says.
     """
-    check_name("agent", agent)
+    if entry_of(event).scope is not Scope.GLOBAL:
+        check_name("agent", agent)
     id = event_id(f"{topic_of(event)}\n{agent}\n{key or secrets.token_hex(16)}", "gateway", 0)
     return build_event(event, id=id, agent=agent, partitions=partitions, now_ns=now_ns)
 

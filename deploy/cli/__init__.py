@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "alerts": "deploy.cli.asking.alerts:alerts",
     "patterns": "deploy.cli.guarding.patterns:patterns",
     "precedents": "deploy.cli.guarding.precedents:precedents",
+    "keys": "deploy.cli.guarding.keys:keys",
     "allowances": "deploy.cli.guarding.allowances:allowances",
     "router": "deploy.cli.mind.router:router",
     "train": "deploy.cli.mind.train:train",

@@ -31,7 +31,14 @@ MODEL_VARIABLE = "NEURAXIS_LLM_URL"
 UPSTREAM_VARIABLE = "NEURAXIS_UPSTREAM_API_KEY"
 """Variable that holds the key of the endpoint that the gateway passes requests on to."""
 
-VARIABLES = (MODEL_VARIABLE, "NEURAXIS_LLM_API_KEY", UPSTREAM_VARIABLE, "NEURAXIS_API_KEYS", "NEURAXIS_MODELS")
+VARIABLES = (
+    MODEL_VARIABLE,
+    "NEURAXIS_LLM_API_KEY",
+    UPSTREAM_VARIABLE,
+    "NEURAXIS_API_KEYS",
+    "NEURAXIS_OPERATOR_KEYS",
+    "NEURAXIS_MODELS",
+)
 """The variables that are no keys of sections. Tests have some of their own, which are like none of these."""
 
 BY_DEFAULT = "default"

@@ -113,9 +113,9 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         http: Where it listens, as HOST:PORT (port 0: any free one), or ``off``. An address that other machines reach
             takes API keys.
-        key_file: A file of API keys, one a line, besides those in ``NEURAXIS_API_KEYS``.
-        operator_key_file: A file of operators' keys, likewise, besides those in ``NEURAXIS_OPERATOR_KEYS``: they let in
-            as API keys do, and open verdicts and allowances. Without any keys those are open on a loopback address.
+        keys_file: The file of API keys that ``neuraxis keys`` changes; it holds their hashes. Empty: ``keys.jsonl`` in
+            the data folder. A gateway on a loopback address without this file, and without keys in
+            ``NEURAXIS_API_KEYS`` or ``NEURAXIS_OPERATOR_KEYS``, asks for none.
         wait_s: How long a request waits for what it asked for.
         answer_s: How long the answer of a chat (`/v1/chat/completions`) may take: its exchange's deadline.
         concurrent: Requests served at once; others are told to come again.
@@ -128,8 +128,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     http: Annotated[str, msgspec.Meta(min_length=1)] = "127.0.0.1:8642"
-    key_file: str = ""
-    operator_key_file: str = ""
+    keys_file: str = ""
     wait_s: Seconds = 10.0
     answer_s: Seconds = 60.0
     concurrent: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 256

@@ -12,10 +12,10 @@ import msgspec
 from actors.gateway import Client
 from actors.gateway.agents import SHARED_AGENT
 from actors.gateway.http.access import Limits
-from actors.gateway.http.app import Services, application
-from actors.gateway.http.entrance import Entrance
+from actors.gateway.http.app import Gateway, Services, application
+from actors.gateway.http.audit import Auditing
 from actors.gateway.http.guard.service import GuardService
-from actors.gateway.http.keys import ApiKeys, is_loopback
+from actors.gateway.http.keys import Keyring, is_loopback
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import Measuring
@@ -52,16 +52,15 @@ _logger = get_logger("neuraxis.gateway")
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What a gateway's process is to do.
 
-    ``listener`` is the socket it serves on; ``operating`` how it connects for what it does in an operator's name, with
-    one of the ``operator_keys``. ``upstream`` is where requests for other models go.
+    ``listener`` is the socket it serves on; ``operating`` how it connects for what it does in an operator's name.
+    ``upstream`` is where requests for other models go.
     """
 
     access: Access
     operating: Access
     config: Config
     listener: socket.socket
-    keys: ApiKeys
-    operator_keys: ApiKeys = ApiKeys()
+    keys: Keyring
     upstream: Endpoint | None = None
 
 
@@ -78,9 +77,15 @@ def run(job: Job, lifeline: Lifeline) -> None:
 
 async def _run(job: Job, lifeline: Lifeline) -> None:
     async with told_to_stop(lifeline) as stop:
-        entrance, up = Entrance(), asyncio.Event()
+        settings, up = job.config.gateway, asyncio.Event()
+        gateway = application(
+            job.keys,
+            local=is_loopback(job.listener.getsockname()[0]),
+            limits=Limits(concurrent=settings.concurrent, body_s=settings.body_s),
+            agent_per=settings.agent_per,
+        )
         serving = asyncio.create_task(
-            serve(entrance, job.listener, stop, header_s=job.config.gateway.header_s, up=up), name="serving"
+            serve(gateway, job.listener, stop, header_s=settings.header_s, up=up), name="serving"
         )
         try:
             connection = await _connected(job, stop)
@@ -88,7 +93,7 @@ async def _run(job: Job, lifeline: Lifeline) -> None:
                 await serving
                 return
             try:
-                await _serve(job, connection, lifeline, stop, entrance, (serving, up))
+                await _serve(job, connection, lifeline, stop, gateway, (serving, up))
             finally:
                 await connection.close()
         finally:
@@ -114,7 +119,7 @@ async def _serve(
     connection: Connection,
     lifeline: Lifeline,
     stop: asyncio.Event,
-    entrance: Entrance,
+    gateway: Gateway,
     server: tuple[asyncio.Task[None], asyncio.Event],
 ) -> None:
     serving, up = server
@@ -158,33 +163,25 @@ async def _serve(
                 settings.upstream,
                 conversations,
                 client,
-                lends=not job.keys and not job.operator_keys,
+                lends=lambda: not job.keys.required,
             )
         )
-        limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
-        local = is_loopback(job.listener.getsockname()[0])
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
         records, metrics = BrokerRecords(connection, log, stop, membership, needed), Metrics()
         counting = around.create_task(metrics.follow(log.as_stored()), name="metrics")
-        entrance.open(
-            application(
-                Services(
-                    loops=loops,
-                    conversations=conversations,
-                    guard=guard,
-                    operations=operations,
-                    records=records,
-                    measuring=measuring_of(metrics, log, records, stages),
-                    forwarding=forwarding,
-                ),
-                job.keys,
-                local=local,
-                limits=limits,
-                operator_keys=job.operator_keys,
-                agent_per=settings.agent_per,
+        gateway.open(
+            Services(
+                loops=loops,
+                conversations=conversations,
+                guard=guard,
+                operations=operations,
+                records=records,
+                measuring=measuring_of(metrics, log, records, stages),
+                audit=Auditing(client, wait_s=settings.wait_s),
+                forwarding=forwarding,
             )
         )
-        if not local and settings.agent_per == "shared":
+        if not is_loopback(job.listener.getsockname()[0]) and settings.agent_per == "shared":
             _logger.warning(
                 "agent_shared_by_all",
                 url=url_of(job.listener),
@@ -217,7 +214,7 @@ async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline
         await event.wait()
     gc.collect()
     gc.freeze()
-    _logger.info("gateway_ready", url=url_of(job.listener), keys=bool(job.keys))
+    _logger.info("gateway_ready", url=url_of(job.listener), keys=job.keys.required)
     lifeline.say_ready()
 
 

@@ -12,7 +12,7 @@ from actors.gateway.http.loops.service import NotAccepted
 from actors.gateway.http.operating import AllowanceShown, NotFound, Verdict, VerdictRecorded
 from actors.gateway.orders import Order
 from actors.gateway.outside import InvalidField, InvalidInput
-from deploy.operating.allowances import allowance_orders, listed, verdict_orders, withdrawal_orders
+from deploy.operating.allowances import allowance_orders, judged_input, listed, verdict_orders, withdrawal_orders
 from deploy.operating.ordering import give
 from events.errors import UnknownOutcome
 from events.jetstream import Access, JetStreamLog
@@ -35,11 +35,14 @@ class BrokerOperations:
         self._stream = stream
         self._wait_s = wait_s
 
-    async def judge(self, verdict: Verdict) -> VerdictRecorded:
-        """Put a verdict on record."""
+    async def judge(self, verdict: Verdict, agent: str) -> VerdictRecorded:
+        """Put a verdict on record; with ``agent``, on an exchange of that one alone."""
         async with self._log("exchange") as log:
+            source = StreamSource(log)
+            if agent and (await judged_input(source, verdict.exchange)).agent != agent:
+                raise NotFound(f"agent {agent} has no exchange {verdict.exchange[:64]!r}")
             judged, orders = await verdict_orders(
-                StreamSource(log), verdict.exchange, verdict.verdict, verdict.harm_level, verdict.by, verdict.why
+                source, verdict.exchange, verdict.verdict, verdict.harm_level, verdict.by, verdict.why
             )
             seq = await self._append(log, orders)
         return VerdictRecorded(agent=judged.agent, precedent=judged.precedent, verdict=verdict.verdict, seq=seq)

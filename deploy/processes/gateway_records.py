@@ -123,7 +123,7 @@ class BrokerRecords:
                 batch, coming = coming.result(), None
                 for stored in batch:
                     entry = entry_of(stored, words=words)
-                    yield Happened(stored.seq, entry.topic, msgspec.json.encode(entry).decode())
+                    yield Happened(stored.seq, entry.topic, msgspec.json.encode(entry).decode(), entry.agent)
         finally:
             self._followers -= 1
             stopping.cancel()

@@ -114,6 +114,11 @@ class DataFolder(msgspec.Struct, frozen=True):
         return self.path / "ledger.db"
 
     @property
+    def keys(self) -> Path:
+        """The file of API keys, where no other one is set."""
+        return self.path / "keys.jsonl"
+
+    @property
     def run_file(self) -> Path:
         """Where the running set describes itself."""
         return self.path / "run.json"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from actors.gateway.http.keys import keys_for, operator_keys
+from actors.gateway.http.keys import keyring_for
 from actors.llm.settings import LlmSettings
 from actors.registry import ACTORS
 from actors.webhook.receivers import addresses
@@ -27,6 +27,7 @@ from deploy.config.upstream import upstream_of
 from deploy.health.lost_keys import tell_of_lost_keys
 from deploy.health.lost_tails import record_what_snapshots_know
 from deploy.health.serving import needed_by, watch
+from deploy.operating.keys import keys_file
 from deploy.processes.access import Reach, access_of, context_of
 from deploy.processes.broker import ADMIN, DECIDERS, EFFECTORS, GATEWAY, LEDGER, OPERATOR, EmbeddedBroker
 from deploy.processes.broker.users import context_file, write_context
@@ -218,8 +219,7 @@ def _door(plan: Plan) -> socket.socket | None:
     address = address_of(settings.http)
     if address is None:
         return None
-    keys_for(address.host, settings.key_file, os.environ)
-    operator_keys(settings.operator_key_file, os.environ)
+    keyring_for(address.host, keys_file(settings, plan.data), os.environ)
     upstream_of(settings.upstream, os.environ)
     listener = listen(address, or_else_any="gateway.http" not in plan.config.origins)
     if address.port not in (0, listener.getsockname()[1]):

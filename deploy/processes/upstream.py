@@ -1,6 +1,6 @@
 """Passing requests on, for the length of a gateway's life."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from actors.gateway import Client
@@ -17,7 +17,12 @@ _logger = get_logger("neuraxis.gateway")
 
 @asynccontextmanager
 async def forwarding_to(
-    endpoint: Endpoint | None, settings: UpstreamSettings, conversations: Conversations, client: Client, *, lends: bool
+    endpoint: Endpoint | None,
+    settings: UpstreamSettings,
+    conversations: Conversations,
+    client: Client,
+    *,
+    lends: Callable[[], bool],
 ) -> AsyncIterator[Forwarding | None]:
     """Pass requests on to an endpoint for the length of the block; nothing where there is none.
 

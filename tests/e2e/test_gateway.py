@@ -179,7 +179,8 @@ def test_an_answer_of_the_set_is_a_loop_too_when_it_was_judged(client: httpx.Cli
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the examples are for curl")
 def test_the_examples_of_the_documentation_work(live: Live) -> None:
     page = (Path(__file__).parents[2] / "docs" / "http.md").read_text()
-    examples = re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    written = re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    examples = [each for each in written if "curl" in each]
     assert len(examples) >= 3
     judged = live.ask("Hello!")["exchange"]
     for example in examples:
@@ -240,6 +241,51 @@ def test_a_gateway_of_ones_own_serves_a_running_set_to_those_with_a_key(live: Li
         allowed = {"Authorization": f"Bearer {KEY}"}
         assert client.post(LOOP, json=completion("keyed_001"), headers=allowed).status_code == 200
     assert KEY not in said.read_text()
+
+
+def command_lines() -> bytes:
+    """Return what a list of the processes shows of them."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended
+            found.append(file.read_bytes())
+    return b"".join(found)
+
+
+def test_keys_are_added_and_revoked_while_a_gateway_runs_and_show_up_nowhere(live: Live, tmp_path: Path) -> None:
+    said, where = tmp_path / "gateway.log", ("--set", f"gateway.keys_file={tmp_path / 'keys'}")
+    [owner] = live.rows("keys", "add", "--scope", "operate", "--scope", "ask", "--json", *where)
+    with (
+        gateway_of(live, said, *where, "--set", "runtime.log_level=debug") as address,
+        httpx.Client(base_url=address, timeout=60, trust_env=False) as client,
+    ):
+
+        def status(key: str, id: str) -> int:
+            headers = {"Authorization": f"Bearer {key}"}
+            return client.post(LOOP, json=completion(id, agent="keyed"), headers=headers).status_code
+
+        assert status("nx_nobodys_key", "keyed_002") == 401
+        [added] = live.rows("keys", "add", "--scope", "ask", "--agent", "keyed", "--json", *where)
+        until(lambda: status(added["key"], "keyed_002") == 200, "the new key is in force")
+        listed = live.run("keys", "list", "--json", *where).stdout
+        live.run("keys", "revoke", added["id"], *where)
+        until(lambda: status(added["key"], "keyed_002") == 401, "the revoked key is in force no more")
+        assert status(owner["key"], "keyed_003") == 200
+        refused = client.get("/api/overview", headers={"Authorization": f"Bearer {owner['key']}"})
+        assert refused.status_code == 403
+        override = {"override_fatigue": True, "override_by": "ann", "override_reason": "close", "agent": "keyed"}
+        path = "/orchestrator/override-guardrails/keyed_003"
+        done = client.post(path, json=override, headers={"Authorization": f"Bearer {owner['key']}"})
+        assert done.status_code == 200, done.text
+        processes = command_lines()
+    [acted] = [each for each in live.events("forged_id.access.operated") if each["data"]["key_id"] == owner["id"]]
+    assert acted["data"]["about"] == "keyed_003"
+    everything = live.run("log", "tail", "--since", "1", "--no-follow", "--json", "--text").stdout
+    for key in (added, owner):
+        secret = key["key"].rpartition("_")[2][:20]
+        for place in (said.read_text(), everything, listed, refused.text, (tmp_path / "keys").read_text()):
+            assert secret not in place
+        assert secret.encode() not in processes
 
 
 def test_a_gateway_that_other_machines_reach_warns_of_an_agent_that_is_everybodys(live: Live, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from schemas.wording.personal import CHOSEN
 from tests.each import each
 
 HARMLESS = {
-    "identifiers": "agent alert allowance allowed best citizen concept entity episode exchange family id loop_id motif "
-    "nearest negative "
+    "identifiers": "about agent alert allowance allowed best citizen concept entity episode exchange family id key_id "
+    "loop_id motif nearest negative "
     "new_loop_id of_exchange positive precedent reply_to request rerun_of resting seed session sessions set_by "
     "completion stream_to swapped_in swapped_out",
     "hashes": "fingerprint head prompts settings_hash",

@@ -8,6 +8,7 @@ is a bounded projection, which a restart reads from the log again; of chats, wha
 ``records``     exchanges, why, events                   ``dashboard``  the page that shows them
 ``metrics``     what Prometheus reads                    ``health``     probes
 ``access``      who may come in, and how much of it      ``keys``       API keys
+``scopes``      which endpoint takes which key           ``audit``      what operators do, on record
 ``bodies``      requests and responses as structs        ``failures``   what went wrong, as a response
 ``app``         the application of all this              ``serving``    the server under it
 

@@ -1,42 +1,42 @@
-"""The door: who may come in, how many at once, and how much each may bring. An ASGI application around another.
+"""Who may come in, how many at once, and how much each may bring: middleware of Litestar's, in this order.
 
 Browsers are kept out of a gateway that asks for no key: a page from elsewhere could else send what it likes to a
 loopback address, by its name (``Origin`` tells, and ``Sec-Fetch-Site`` where a browser sends no origin, as for a
 picture) or by a name of its own that leads here (``Host`` tells). A response without a policy of its own is no page: an
 upstream's HTML would else run with all rights of the dashboard.
+
+What is refused here is an exception of the framework's, which ``failures`` makes a response of.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from litestar.connection import ASGIConnection
 from litestar.enums import ScopeType
+from litestar.exceptions import (
+    ClientException,
+    HTTPException,
+    NotAuthorizedException,
+    PermissionDeniedException,
+    TooManyRequestsException,
+)
+from litestar.middleware import AbstractAuthenticationMiddleware, ASGIMiddleware, AuthenticationResult
 from litestar.types import ASGIApp, HTTPReceiveMessage, HTTPRequestEvent, Message, Receive, Scope, Send
 
-from actors.gateway.http.keys import ApiKeys, is_loopback
-from actors.gateway.http.shapes import shaped
-from events.loggers import get_logger
+from actors.gateway.http.keys import Keyring, is_loopback
+from actors.gateway.http.keys.rate import Rates
 
 MAX_BODY = 1_000_000
 """Most bytes of a request's body: with its envelope it still fits into a message of the log."""
 
-OPEN = frozenset({"/healthz", "/readyz"})
-"""Paths for probes: no key is asked for, and they are served however many requests there are."""
+PROBE = "probe"
+"""In an endpoint's ``opt``: it is for probes, and is served however many requests there are. It reads no body."""
 
 _DRAINED = 8 * MAX_BODY
 """Bytes that are read of an oversize body, so that its sender gets to read the answer."""
-
-_CODES = {
-    400: "cut_off",
-    401: "unauthorized",
-    403: "forbidden",
-    408: "too_slow",
-    413: "too_large",
-    429: "too_many_requests",
-}
-"""Status -> the code of a refusal."""
 
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -45,11 +45,10 @@ _HEADERS = (
 )
 """What every response tells a browser, in the place of what it may say itself."""
 
+_OURS = frozenset(name for name, _ in _HEADERS)
 _POLICY = b"content-security-policy"
 _NO_PAGE = b"default-src 'none'; frame-ancestors 'none'; sandbox"
 """The policy of a response that is no page of ours: shown by itself it runs nothing, and belongs to no origin."""
-
-_logger = get_logger("neuraxis.gateway")
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,106 +58,102 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     body_s: float
 
 
-class _Refused(Exception):
-    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.headers = dict(headers or {})
+class AddressMiddleware(ASGIMiddleware):
+    """Refuses pages from elsewhere, and names of other hosts.
 
-
-class AccessMiddleware:
-    """Lets requests through to ``app``.
+    Litestar's ``AllowedHostsConfig`` compares ``Host`` with its port, knows no IPv6 address and no range such as
+    127.0.0.0/8, and cannot depend on whether there are keys by now.
 
     Args:
-        app: What serves them.
-        keys: The API keys, if any are asked for.
+        keys: The keys: where one is asked for, any ``Host`` is served.
         local: Whether it listens on a loopback address: then, where no key is asked for, ``Host`` must name one.
-        limits: See there.
-        operators: The operators' keys: they let in as API keys do, where those are asked for.
-        public: Paths of what everybody may have, without a key.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        keys: ApiKeys,
-        *,
-        local: bool,
-        limits: Limits,
-        operators: ApiKeys | None = None,
-        public: Collection[str] = (),
-    ) -> None:
-        self._app = app
+    scopes = (ScopeType.HTTP,)
+
+    def __init__(self, keys: Keyring, *, local: bool) -> None:
         self._keys = keys
-        self._operators = operators or ApiKeys()
-        self._only_by_loopback = local and not keys
+        self._local = local
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+        """Serve one request, or refuse it."""
+        headers = ASGIConnection[Any, Any, Any, Any](scope).headers
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if self._local and not self._keys.required and not _names_loopback(host):
+            raise PermissionDeniedException("Host names no loopback address: call this by 127.0.0.1 or localhost")
+        if origin is not None and _netloc_of(origin) != host:
+            raise PermissionDeniedException("Origin is another site: pages from elsewhere are not served")
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not _is_followed_link(headers):
+            raise PermissionDeniedException("Sec-Fetch-Site is another site: pages from elsewhere are not served")
+        await next_app(scope, receive, send)
+
+
+class KeyMiddleware(AbstractAuthenticationMiddleware):
+    """Finds the key that a request brings: ``connection.auth`` from then on."""
+
+    def __init__(self, app: ASGIApp, keys: Keyring) -> None:
+        # An empty sequence: OPTIONS needs a key, too.
+        super().__init__(app, scopes={ScopeType.HTTP}, exclude_http_methods=())
+        self._keys = keys
+
+    async def authenticate_request(self, connection: ASGIConnection[Any, Any, Any, Any]) -> AuthenticationResult:
+        """Return the key; raises NotAuthorizedException where a key is asked for and none in force is brought."""
+        key = self._keys.find(connection.headers.get("authorization", "").encode("latin-1"))
+        if key is None:
+            raise NotAuthorizedException(
+                "an API key is needed: send it as `Authorization: Bearer KEY`", headers={"www-authenticate": "Bearer"}
+            )
+        return AuthenticationResult(user=None, auth=key)
+
+
+class CapacityMiddleware(ASGIMiddleware):
+    """Lets in as many requests at once as may be, each key as often as it may, and reads each body in time.
+
+    Litestar counts no requests under way. Its ``request_max_body_size`` has no time limit, and answers before an
+    oversize body has come in: the connection is then cut while the client still sends, which never sees the answer.
+
+    Args:
+        limits: See there.
+        rates: How often each key may ask.
+    """
+
+    scopes = (ScopeType.HTTP,)
+    exclude_opt_key = PROBE
+
+    def __init__(self, limits: Limits, rates: Rates) -> None:
         self._limits = limits
-        self._public = public
+        self._rates = rates
         self._serving = 0
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Serve one request, or refuse it."""
-        if scope["type"] != ScopeType.HTTP:
-            await self._app(scope, receive, send)
-            return
-        if scope["method"] == "HEAD":
-            # What GET would answer, without the body: a probe may ask so, and no endpoint need know.
-            scope, send = {**scope, "method": "GET"}, _without_body(send)
-        send = _with_headers(send)
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(list(scope["headers"]))}
-        try:
-            self._check_address(headers)
-            if scope["path"] in OPEN:
-                await self._app(scope, receive, send)
-                return
-            if scope["path"] not in self._public:
-                self._check_key(headers)
-            await self._let_in(scope, headers, receive, send)
-        except _Refused as refused:
-            _logger.info("request_refused", status=refused.status, method=scope["method"], reason=refused.message)
-            await _answer(send, scope["path"], refused)
-
-    def _check_address(self, headers: Mapping[str, str]) -> None:
-        host = headers.get("host", "")
-        if self._only_by_loopback and not _names_loopback(host):
-            raise _Refused(403, "Host names no loopback address: call this by 127.0.0.1 or localhost")
-        origin = headers.get("origin")
-        if origin is not None and _netloc_of(origin) != host:
-            raise _Refused(403, "Origin is another site: pages from elsewhere are not served")
-        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not _is_followed_link(headers):
-            raise _Refused(403, "Sec-Fetch-Site is another site: pages from elsewhere are not served")
-
-    def _check_key(self, headers: Mapping[str, str]) -> None:
-        given = headers.get("authorization", "").encode("latin-1")
-        is_operator = bool(self._operators) and self._operators.open_to(given)
-        if not self._keys.open_to(given) and not is_operator:
-            raise _Refused(
-                401, "an API key is needed: send it as `Authorization: Bearer KEY`", {"www-authenticate": "Bearer"}
+        key = scope.get("auth")
+        if key is not None and (wait_s := self._rates.take(key)):
+            raise TooManyRequestsException(
+                f"the key {key.id} may ask {key.per_minute} times a minute: try again in {wait_s} s",
+                headers={"retry-after": str(wait_s)},
             )
-
-    async def _let_in(self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send) -> None:
         if self._serving >= self._limits.concurrent:
-            raise _Refused(
-                429, f"{self._serving} requests are being served, as many as may be: try later", {"retry-after": "1"}
+            raise TooManyRequestsException(
+                f"{self._serving} requests are being served, as many as may be: try later", headers={"retry-after": "1"}
             )
         self._serving += 1
         try:
-            body = await self._body(headers, receive)
-            await self._app(scope, _replayed(body, receive), send)
+            body = await self._body(scope, receive)
+            await next_app(scope, _replayed(body, receive), send)
         finally:
             self._serving -= 1
 
-    async def _body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """Read the body whole, before anything waits for it."""
-        stated = headers.get("content-length", "")
+        stated = ASGIConnection[Any, Any, Any, Any](scope).headers.get("content-length", "")
         size, parts, more = 0, [], True
         try:
             async with asyncio.timeout(self._limits.body_s):
                 while more and size <= _DRAINED:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise _Refused(400, "the connection ended before the body did")
+                        raise ClientException("the connection ended before the body did")
                     part: bytes = message.get("body", b"")  # type: ignore[assignment]  # checked by its type above
                     size, more = size + len(part), bool(message.get("more_body", False))
                     if size <= MAX_BODY:
@@ -166,36 +161,28 @@ class AccessMiddleware:
                     elif stated.isdecimal() and int(stated) > _DRAINED:
                         break
         except TimeoutError:
-            raise _Refused(
-                408, f"the body was not there within {self._limits.body_s:g} s: send it faster", {"connection": "close"}
+            raise HTTPException(
+                f"the body was not there within {self._limits.body_s:g} s: send it faster",
+                status_code=408,
+                headers={"connection": "close"},
             ) from None
         if size > MAX_BODY:
-            raise _Refused(413, f"the body has more than {MAX_BODY:,} bytes: send less", {"connection": "close"})
+            raise HTTPException(
+                f"the body has more than {MAX_BODY:,} bytes: send less",
+                status_code=413,
+                headers={"connection": "close"},
+            )
         return b"".join(parts)
 
 
-def _without_body(send: Send) -> Send:
-    async def send_head(message: Message) -> None:
-        if message["type"] == "http.response.body":
-            message = {**message, "body": b""}
-        await send(message)
-
-    return send_head
-
-
-def _with_headers(send: Send) -> Send:
-    """Return ``send`` with what a browser is told of every response."""
-    ours = {name for name, _ in _HEADERS}
-
-    async def send_guarded(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            said = [(name, value) for name, value in message["headers"] if name.lower() not in ours]
-            if not any(name.lower() == _POLICY for name, _ in said):
-                said.append((_POLICY, _NO_PAGE))
-            message = {**message, "headers": [*said, *_HEADERS]}
-        await send(message)
-
-    return send_guarded
+async def guard_browsers(message: Message, scope: Scope) -> None:
+    """Add to a response what a browser is told of every one: Litestar's ``before_send``."""
+    if message["type"] != "http.response.start":
+        return
+    said = [(name, value) for name, value in message["headers"] if name.lower() not in _OURS]
+    if not any(name.lower() == _POLICY for name, _ in said):
+        said.append((_POLICY, _NO_PAGE))
+    message["headers"] = [*said, *_HEADERS]
 
 
 def _is_followed_link(headers: Mapping[str, str]) -> bool:
@@ -226,15 +213,3 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return replay
-
-
-async def _answer(send: Send, path: str, refused: _Refused) -> None:
-    body = msgspec.json.encode(shaped(path, refused.status, _CODES[refused.status], refused.message))
-    headers = {"content-type": "application/json", "content-length": str(len(body)), **refused.headers}
-    start: Message = {
-        "type": "http.response.start",
-        "status": refused.status,
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-    }
-    await send(start)
-    await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -1,36 +1,50 @@
 """The application: the endpoints, what they ask, and the document that describes them."""
 
+import asyncio
 from importlib.metadata import version
 from typing import Any
 
 import msgspec
 from litestar import Litestar, Request, Router
+from litestar.connection import ASGIConnection
 from litestar.datastructures import State
+from litestar.enums import HttpMethod, ScopeType
 from litestar.exceptions import NotFoundException
+from litestar.handlers import BaseRouteHandler
+from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
+from litestar.openapi.spec import Components
+from litestar.types import Message, Receive, Scope, Send
 
 from actors.gateway.agents import AgentPer
-from actors.gateway.http import failures, front, health, metrics, operating
-from actors.gateway.http.access import AccessMiddleware, Limits
+from actors.gateway.http import document, failures, front, health, metrics, operating
+from actors.gateway.http.access import AddressMiddleware, CapacityMiddleware, KeyMiddleware, Limits, guard_browsers
 from actors.gateway.http.dashboard import endpoints as dashboard
 from actors.gateway.http.guard import endpoints as guard_endpoints
 from actors.gateway.http.guard.service import GuardService
-from actors.gateway.http.keys import ApiKeys
+from actors.gateway.http.keys import Keyring
+from actors.gateway.http.keys.rate import Rates
 from actors.gateway.http.loops import endpoints as loops
 from actors.gateway.http.loops import ticks
-from actors.gateway.http.loops.service import LoopService
+from actors.gateway.http.loops.service import LoopService, NotReady
 from actors.gateway.http.metrics import REQUESTS, Measuring
 from actors.gateway.http.openai import endpoints
 from actors.gateway.http.openai.conversing import Conversations
 from actors.gateway.http.openai.forwarding import Forwarding
-from actors.gateway.http.operating import Operations, Operators
+from actors.gateway.http.operating import Operations
 from actors.gateway.http.reading import strict_address
 from actors.gateway.http.records import endpoints as records_endpoints
 from actors.gateway.http.records.endpoints import Records
+from actors.gateway.http.scopes import PUBLIC, SCHEMES, Audit, keep_to_scope
 
 SCHEMA = "/schema"
 """Where the document is."""
+
+PATIENCE_S = 2.0
+"""Seconds that a request waits for the broker to be reached: at a gateway that was started again, that takes less."""
+
+_NOT_YET = "this gateway has not reached its broker yet: try again, /readyz tells"
 
 ENDPOINTS = (
     loops.complete_loop,
@@ -52,9 +66,8 @@ ENDPOINTS = (
 class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What the endpoints ask, each by its name in the application's state.
 
-    ``operations`` are done for whoever has an operator's key; where there are no keys of either kind, for anybody on
-    this machine, who might as well use the command line. ``forwarding`` passes requests for others' models on; None
-    where there is no endpoint for them.
+    ``audit`` puts on record what an operator's key is about to do. ``forwarding`` passes requests for others' models
+    on; None where there is no endpoint for them.
     """
 
     loops: LoopService
@@ -63,20 +76,43 @@ class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     operations: Operations
     records: Records
     measuring: Measuring
+    audit: Audit
     forwarding: Forwarding | None = None
 
 
-def application(
-    services: Services,
-    keys: ApiKeys,
-    *,
-    local: bool,
-    limits: Limits,
-    operator_keys: ApiKeys | None = None,
-    agent_per: AgentPer = "shared",
-) -> AccessMiddleware:
-    """Return the gateway as an ASGI application; see :class:`AccessMiddleware` and :func:`agent_for` for the rest."""
-    operators = Operators(operator_keys or ApiKeys(), open=local and not keys)
+class Gateway:
+    """The gateway as an ASGI application. It serves probes at once, and all else once :meth:`open` was called.
+
+    A socket is open from the first moment on, often held by a supervisor: without this a request would wait there,
+    unread, for as long as the broker is away.
+    """
+
+    def __init__(self, app: Litestar) -> None:
+        self._app = app
+
+    def open(self, services: Services) -> None:
+        """Have requests served from now on, those who wait included."""
+        self._app.state.update(msgspec.structs.asdict(services))
+        self._app.state.opened.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == ScopeType.HTTP and scope["method"] == HttpMethod.HEAD:
+            # What GET would answer, without the body. Litestar wants a handler of its own for each path, and looks for
+            # one before any middleware runs.
+            scope, send = {**scope, "method": "GET"}, _without_body(send)
+        await self._app(scope, receive, send)
+
+
+def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentPer = "shared") -> Gateway:
+    """Return the gateway.
+
+    Args:
+        keys: The API keys, if any are asked for.
+        local: Whether it listens on a loopback address: then, where no key is asked for, ``Host`` must name one.
+        limits: How much is let in at once.
+        agent_per: See :func:`agent_for`.
+    """
     renderers = [JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()]
     served = {f"{SCHEMA}{path}".rstrip("/") for each in renderers for path in each.paths}
 
@@ -85,10 +121,11 @@ def application(
         if request.url.path.rstrip("/") not in served:
             raise NotFoundException
 
-    document = OpenAPIConfig(
+    described = OpenAPIConfig(
         title="Neuraxis",
         version=version("neuraxis"),
         path=SCHEMA,
+        components=Components(security_schemes=dict(SCHEMES)),
         openapi_router=Router(SCHEMA, route_handlers=[], include_in_schema=False, before_request=refuse_other_paths),
         use_handler_docstrings=True,
         # No page that draws it: those load their scripts from foreign hosts.
@@ -96,14 +133,39 @@ def application(
     )
     app = Litestar(
         # A router of their own, so that the document's pages are not asked for their parameters.
-        [Router("/", route_handlers=list(ENDPOINTS), guards=[strict_address])],
-        state=State({**msgspec.structs.asdict(services), "agent_per": agent_per, "operators": operators}),
-        middleware=[REQUESTS.middleware],
+        [Router("/", route_handlers=list(ENDPOINTS), guards=[opened, strict_address, keep_to_scope])],
+        state=State({"agent_per": agent_per, "opened": asyncio.Event()}),
+        middleware=[
+            AddressMiddleware(keys, local=local),
+            DefineMiddleware(KeyMiddleware, keys=keys),
+            CapacityMiddleware(limits, Rates()),
+            REQUESTS.middleware,
+        ],
+        before_send=[guard_browsers],
         exception_handlers=failures.HANDLERS,
-        openapi_config=document,
+        openapi_config=described,
         logging_config=None,
         debug=False,
     )
-    return AccessMiddleware(
-        app, keys, local=local, limits=limits, operators=operators.keys, public=dashboard.public_paths()
-    )
+    document.complete(app.openapi_schema)
+    return Gateway(app)
+
+
+async def opened(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Wait for what endpoints ask: a guard of Litestar's. Raises NotReady."""
+    if handler.opt.get(PUBLIC):
+        return
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            await connection.app.state.opened.wait()
+    except TimeoutError:
+        raise NotReady(_NOT_YET) from None
+
+
+def _without_body(send: Send) -> Send:
+    async def send_head(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await send(message)
+
+    return send_head

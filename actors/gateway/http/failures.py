@@ -15,8 +15,9 @@ from actors.gateway.http.openai.conversing import Unended
 from actors.gateway.http.openai.endpoints import UnknownModel
 from actors.gateway.http.openai.failures import ApiFailure
 from actors.gateway.http.openai.upstream import UpstreamFailed
-from actors.gateway.http.operating import Forbidden, NotFound
+from actors.gateway.http.operating import NotFound
 from actors.gateway.http.reading import LOOP
+from actors.gateway.http.scopes import Forbidden
 from actors.gateway.http.shapes import shaped
 from actors.gateway.outside import InvalidField, InvalidInput
 from events.errors import LogError, Refused
@@ -64,7 +65,19 @@ _CODES: dict[type[Exception], str] = {
 }
 """The codes of errors that have none of their own."""
 
-_FRAMEWORK = {404: "not_found", 405: "bad_method"}
+_FRAMEWORK = {
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "bad_method",
+    408: "too_slow",
+    413: "too_large",
+    429: "too_many_requests",
+}
+"""The codes of the framework's exceptions, ours among them that have no class of their own."""
+
+_AT_THE_DOOR = frozenset({401, 403, 408, 413, 429})
+"""What an operator may want to know of who is not let in."""
 
 _logger = get_logger("neuraxis.gateway")
 
@@ -78,6 +91,8 @@ def failed(request: Request[Any, Any, Any], error: Exception) -> Response[Failur
         message = _WRONG_PLACE.get(status) or _detail(error)
     elif status == 503:
         headers["Retry-After"] = "1"
+    if status in _AT_THE_DOOR:
+        _logger.info("request_refused", status=status, method=request.method, reason=message)
     if status >= 500:
         foreseen = isinstance(error, tuple(_STATUS))
         detail = str(error) if isinstance(error, LogError) else None

@@ -3,7 +3,6 @@
 It is made of the OpenAPI document, and is one piece: no script, no picture, nothing from a foreign host.
 """
 
-from collections.abc import Iterator
 from html import escape
 from typing import Any
 
@@ -12,16 +11,17 @@ from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPI
 
 from actors.gateway.http.dashboard import PAGE
+from actors.gateway.http.document import operations
+from actors.gateway.http.scopes import ANY_KEY, OF_AGENT
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-_METHODS = ("get", "post", "put", "patch", "delete")
 _STYLE = (
     ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:48rem;margin:2rem auto;"
     "padding:0 1rem}code{font-family:ui-monospace,monospace}dt{margin-top:1rem}dd{margin:0}"
 )
 
 
-@get(["/", "/docs"], media_type=MediaType.HTML, include_in_schema=False)
+@get(["/", "/docs"], media_type=MediaType.HTML, include_in_schema=False, security=ANY_KEY, opt={OF_AGENT: True})
 async def show_front(request: Request[Any, Any, State]) -> Response[str]:
     """Show what is served here, to a person."""
     page = page_of(request.app.openapi_schema)
@@ -31,8 +31,9 @@ async def show_front(request: Request[Any, Any, State]) -> Response[str]:
 def page_of(document: OpenAPI) -> str:
     """Return the page on an OpenAPI document."""
     served = "".join(
-        f"<dt><code>{method.upper()} {escape(path)}</code></dt><dd>{escape(told)}</dd>"
-        for path, method, told in _operations(document)
+        f"<dt><code>{method.upper()} {escape(path)}</code></dt>"
+        f"<dd>{escape((operation.description or operation.summary or '').splitlines()[0])}</dd>"
+        for path, method, operation in operations(document)
     )
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Neuraxis</title>'
@@ -43,11 +44,3 @@ def page_of(document: OpenAPI) -> str:
         f'<a href="/schema">JSON</a> and as <a href="/schema/openapi.yaml">YAML</a>; '
         f'<a href="/readyz">/readyz</a> says whether it serves.</p><dl>{served}</dl></body></html>\n'
     )
-
-
-def _operations(document: OpenAPI) -> Iterator[tuple[str, str, str]]:
-    for path, item in sorted((document.paths or {}).items()):
-        for method in _METHODS:
-            operation = getattr(item, method)
-            if operation is not None:
-                yield path, method, (operation.description or operation.summary or "").splitlines()[0]

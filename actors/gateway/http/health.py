@@ -4,22 +4,34 @@ from typing import Any
 
 from litestar import Request, Response, get
 from litestar.datastructures import State
+from litestar.openapi import ResponseSpec
 
+from actors.gateway.http.access import PROBE
 from actors.gateway.http.checks import passes
 from actors.gateway.http.loops.service import LoopService, Readiness
+from actors.gateway.http.scopes import PUBLIC
+
+_PROBE = {PUBLIC: True, PROBE: True}
 
 
-@get("/healthz")
+@get("/healthz", opt=_PROBE)
 async def healthz() -> dict[str, str]:
     """Say that the process lives."""
     return {"status": "ok"}
 
 
-@get("/readyz")
+@get(
+    "/readyz",
+    opt=_PROBE,
+    responses={503: ResponseSpec(Readiness, description="It does not serve: the checks say why.")},
+)
 async def readyz(request: Request[Any, Any, State]) -> Response[Readiness]:
     """Say whether requests are served: the log answers and stores, its judgements are read, all stages have owners."""
-    loops: LoopService = request.app.state.loops
-    checks = await loops.checks()
+    if request.app.state.opened.is_set():
+        loops: LoopService = request.app.state.loops
+        checks = await loops.checks()
+    else:
+        checks = {"log": "the broker has not been reached yet"}
     ready = all(map(passes, checks.values()))
     return Response(
         Readiness(status="ready" if ready else "not_ready", checks=checks), status_code=200 if ready else 503

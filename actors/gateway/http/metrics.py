@@ -3,11 +3,12 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from litestar import Request, Response, get
+from litestar import MediaType, Request, Response, get
 from litestar.datastructures import State
 from litestar.plugins.prometheus import PrometheusConfig
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
+from actors.gateway.http.scopes import READ
 from actors.gateway.metrics import Metrics
 
 PATH = "/metrics"
@@ -46,7 +47,7 @@ class Measuring:
         return counted + generate_latest(REGISTRY)
 
 
-@get(PATH)
+@get(PATH, security=READ, media_type=MediaType.TEXT)
 async def show_metrics(request: Request[Any, Any, State]) -> Response[bytes]:
     """Tell Prometheus of inputs and their ends, latencies, alerts, models, the ledger, and this gateway's requests."""
     measuring: Measuring = request.app.state.measuring

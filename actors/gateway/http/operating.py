@@ -1,8 +1,8 @@
 """What an operator does over HTTP: say how an exchange turned out, and allow what the guards object to.
 
 The events are an operator's, as those of ``neuraxis precedents judge`` and ``neuraxis allowances`` are, and come about
-by the same code: whoever makes the application gives it (:class:`Operations`). They take an operator's key
-(:func:`operators_only`): an API key lets an application tell of itself, not change what the guards stop.
+by the same code: whoever makes the application gives it (:class:`Operations`). They take a key with the scope
+``operate``: one with ``ask`` lets an application tell of itself, not change what the guards stop.
 """
 
 from collections.abc import Sequence
@@ -10,16 +10,14 @@ from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 from litestar import Request, get, post
-from litestar.connection import ASGIConnection
 from litestar.datastructures import State
-from litestar.handlers import BaseRouteHandler
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from actors.contract.text.allowances import MOST_CHARACTERS
 from actors.gateway.http.bodies import Failure, Name, Reason
-from actors.gateway.http.keys import OPERATOR_VARIABLE, ApiKeys
 from actors.gateway.http.reading import QUERY, User, agent_of, strictly
+from actors.gateway.http.scopes import OF_AGENT, OPERATE, READ, agent_of_key
 from actors.gateway.outside import InvalidField, check_name
 from schemas.names import wrong_with_name
 from schemas.vocabulary.allowances import AllowanceRecorded
@@ -31,10 +29,6 @@ Turned = Literal["harm", "false-alarm", "benign"]
 
 class NotFound(LookupError):
     """What was named is not there; the message says what was looked for."""
-
-
-class Forbidden(Exception):
-    """This takes an operator's key; the message says how one is given."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -111,8 +105,8 @@ class AllowancesShown(msgspec.Struct, frozen=True, kw_only=True):
 class Operations(Protocol):
     """What is done in an operator's name; each raises NotFound, InvalidField, NotAccepted or a LogError."""
 
-    async def judge(self, verdict: Verdict) -> VerdictRecorded:
-        """Put a verdict on record."""
+    async def judge(self, verdict: Verdict, agent: str) -> VerdictRecorded:
+        """Put a verdict on record; with ``agent``, on an exchange of that one alone."""
         ...
 
     async def allow(self, agent: str, allowance: AllowanceRecorded) -> int:
@@ -128,48 +122,36 @@ class Operations(Protocol):
         ...
 
 
-class Operators(msgspec.Struct, frozen=True):
-    """Who may operate: whoever has one of the ``keys``; anybody, where there is none and ``open``."""
-
-    keys: ApiKeys
-    open: bool
-
-    def check(self, authorization: bytes) -> None:
-        """Raise Forbidden unless a request with this ``Authorization`` may."""
-        if self.keys:
-            if not self.keys.open_to(authorization):
-                raise Forbidden("this takes an operator's key: send it as `Authorization: Bearer KEY`")
-        elif not self.open:
-            raise Forbidden(
-                "this takes an operator's key, and the gateway has none: set gateway.operator_key_file or "
-                f"{OPERATOR_VARIABLE}, and start it again"
-            )
-
-
-async def operators_only(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Let operators in alone: a guard of Litestar's, which runs before a body is read."""
-    operators: Operators = connection.app.state.operators
-    operators.check(connection.headers.get("authorization", "").encode("latin-1"))
-
-
 _BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
-_FORBIDDEN = ResponseSpec(Failure, description="It takes an operator's key.")
 _UNKNOWN = ResponseSpec(Failure, description="What it names is not there.")
 _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: see whether it is there.")
-_RESPONSES = {400: _BAD, 403: _FORBIDDEN, 404: _UNKNOWN, 503: _NOT_TAKEN}
-_ONLY = [operators_only]
+_RESPONSES = {400: _BAD, 404: _UNKNOWN, 503: _NOT_TAKEN}
 
 Agent = Annotated[str, QueryParameter(name="agent", description="The agent whose allowances they are.")]
 
 
-@post("/v1/verdicts", status_code=200, guards=_ONLY, before_request=strictly(Verdict), responses=_RESPONSES)
+@post(
+    "/v1/verdicts",
+    status_code=200,
+    security=OPERATE,
+    before_request=strictly(Verdict),
+    responses=_RESPONSES,
+    opt={OF_AGENT: True},
+)
 async def judge_exchange(data: JSONBody[Verdict], request: Request[Any, Any, State]) -> VerdictRecorded:
     """Say how an exchange turned out: its input becomes a precedent, a false alarm is allowed besides."""
     operations: Operations = request.app.state.operations
-    return await operations.judge(data)
+    return await operations.judge(data, agent_of_key(request))
 
 
-@post("/v1/allowances", status_code=200, guards=_ONLY, before_request=strictly(Allowance), responses=_RESPONSES)
+@post(
+    "/v1/allowances",
+    status_code=200,
+    security=OPERATE,
+    before_request=strictly(Allowance),
+    responses=_RESPONSES,
+    opt={OF_AGENT: True},
+)
 async def add_allowance(
     data: JSONBody[Allowance], request: Request[Any, Any, State], user: User = ""
 ) -> AllowanceChanged:
@@ -192,9 +174,10 @@ async def add_allowance(
 @post(
     "/v1/allowances/{allowance:str}/withdraw",
     status_code=200,
-    guards=_ONLY,
+    security=OPERATE,
     before_request=strictly(Withdrawal),
     responses=_RESPONSES,
+    opt={OF_AGENT: True},
 )
 async def withdraw_allowance(
     allowance: FromPath[str], data: JSONBody[Withdrawal], request: Request[Any, Any, State], user: User = ""
@@ -206,7 +189,7 @@ async def withdraw_allowance(
     return AllowanceChanged(agent=agent, allowance=allowance, seq=seq)
 
 
-@get("/v1/allowances", guards=_ONLY, responses={400: _BAD, 403: _FORBIDDEN}, opt={QUERY: ("agent",)})
+@get("/v1/allowances", security=READ, responses=_RESPONSES, opt={QUERY: ("agent",), OF_AGENT: True})
 async def list_allowances(request: Request[Any, Any, State], agent: Agent = "", user: User = "") -> AllowancesShown:
     """Return an agent's allowances in force. They hold people's words."""
     operations: Operations = request.app.state.operations

@@ -13,6 +13,7 @@ from litestar.params import HeaderParameter
 
 from actors.gateway.agents import AgentPer, agent_for, unheard_user
 from actors.gateway.http.bodies import loop_named_in, read
+from actors.gateway.http.scopes import agent_of_key, check_agent
 from actors.gateway.outside import InvalidField, InvalidInput, check_name
 from schemas.intake.strict import hint, shown
 
@@ -54,12 +55,19 @@ def strictly(kind: type[msgspec.Struct]) -> Callable[[Request[Any, Any, State]],
     return check
 
 
-def agent_of(request: Request[Any, Any, State], given: str | None, user: str, session: str = "") -> str:
-    """Return the agent that a request is for: the one it names, or that of its user; raises InvalidField for neither.
+def agent_of(
+    request: Request[Any, Any, State], given: str | None, user: str, session: str = "", speaker: str = ""
+) -> str:
+    """Return the agent that a request is for: the one it names, its key's, or that of its user.
 
     A loop or a tick belongs to no session: where agents are one a session, it has to name its agent; what has a
     ``session`` belongs to that one's. A user who would
     change nothing is refused: told nothing, the caller would take an agent that all share for the user's own.
+    ``speaker`` is the user that a body names for whatever purpose: it counts where no header names one.
+
+    Raises:
+        InvalidField: neither is named.
+        Forbidden: the key is for another agent.
     """
     per: AgentPer = request.app.state.agent_per
     if user:
@@ -67,12 +75,15 @@ def agent_of(request: Request[Any, Any, State], given: str | None, user: str, se
             check_name(USER, user)
         except InvalidField as wrong:
             raise InvalidField(USER, f"the header {wrong}") from wrong
+    if not given and not user:
+        given = agent_of_key(request)
     if unheard := unheard_user(given or "", per=per, user=user):
         raise InvalidField(USER, f"the header {USER}: {unheard}")
     try:
-        return agent_for(given or "", per=per, user=user, session=session)
+        agent = agent_for(given or "", per=per, user=user or speaker, session=session)
     except InvalidInput as wrong:
         raise InvalidField("agent", str(wrong)) from wrong
+    return check_agent(request, agent)
 
 
 async def strict_address(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:

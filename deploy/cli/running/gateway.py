@@ -29,19 +29,20 @@ def gateway(
 ) -> None:
     """Serve the set over HTTP in this process, against a broker, until SIGTERM or Ctrl-C.
 
-    `neuraxis up` runs one already. An address that other machines reach takes API keys, in NEURAXIS_API_KEYS or the
-    file gateway.key_file. Where there are any keys, verdicts and allowances take an operator's, in
-    NEURAXIS_OPERATOR_KEYS or the file gateway.operator_key_file. TLS is a reverse proxy's. Any number of gateways may
-    serve one log. Models other than neuraxis are those of gateway.upstream.url, whose key is in
-    NEURAXIS_UPSTREAM_API_KEY or the file gateway.upstream.key_file.
+    `neuraxis up` runs one already. An address that other machines reach takes API keys: those of `neuraxis keys`, in
+    the data folder or the file gateway.keys_file, and those in NEURAXIS_API_KEYS, which may ask, and in
+    NEURAXIS_OPERATOR_KEYS, which may do all. TLS is a reverse proxy's. Any number of gateways may serve one log.
+    Models other than neuraxis are those of gateway.upstream.url, whose key is in NEURAXIS_UPSTREAM_API_KEY or the file
+    gateway.upstream.key_file.
     """
-    from actors.gateway.http.keys import keys_for, operator_keys
+    from actors.gateway.http.keys import keyring_for
     from actors.responder.settings import ResponderSettings
     from actors.swarm.settings import SwarmSettings
     from deploy import logs
     from deploy.cli.failures import WrongUse
     from deploy.config.loading import flag_layer
     from deploy.config.upstream import upstream_of
+    from deploy.operating.keys import keys_file
     from deploy.processes import gateway
     from deploy.processes.access import Reach, access_of, stated
     from deploy.processes.broker import GATEWAY, OPERATOR
@@ -62,8 +63,7 @@ def gateway(
             operating=access_of(operating, target.data, user=OPERATOR, name="gateway for an operator"),
             config=config,
             upstream=upstream_of(config.gateway.upstream, os.environ),
-            operator_keys=operator_keys(config.gateway.operator_key_file, os.environ),
-            keys=keys_for(address.host, config.gateway.key_file, os.environ),
+            keys=keyring_for(address.host, keys_file(config.gateway, target.data), os.environ),
             listener=listen(address, or_else_any=False) if listener is None else socket.socket(fileno=listener),
         ),
         Lifeline(lifeline),

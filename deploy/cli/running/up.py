@@ -32,7 +32,7 @@ from deploy.cli.options import DATA, Target, check_own_weights, examples, target
 @click.option(
     "--http",
     metavar="HOST:PORT|off",
-    help="Where the gateway listens; an address that others reach needs keys in NEURAXIS_API_KEYS."
+    help="Where the gateway listens; an address that others reach needs keys (`neuraxis keys`)."
     "  [default: 127.0.0.1:8642, or any free port if that is taken]",
 )
 @click.option(

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,12 +11,13 @@ import pytest
 from actors.contract.text.allowances import MOST, MOST_CHARACTERS
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
-from actors.gateway.http.keys import ApiKeys, BadKeys, operator_keys
 from actors.gateway.orders import Order
 from deploy.operating.ordering import give
 from deploy.processes.gateway_operating import BrokerOperations
 from events.jetstream import Access, JetStreamLog
+from schemas.vocabulary.access import Operated
 from schemas.vocabulary.allowances import AllowanceRecorded
+from tests.actors.gateway.http.rig import ring_of
 from tests.broker import Broker
 from tests.deploy.operating.test_allowances import TEXT, neuraxis, rows, with_input
 
@@ -29,10 +29,14 @@ JUDGED = {"verdict": "false-alarm", "by": "ann", "why": "our own mail"}
 BUTTON = {"allowance": "button", "phrase": "ignore previous", "by": "ann", "why": "a button", "agent": "ann"}
 
 
+async def unrecorded(operated: Operated) -> None:
+    """Put nothing on record: most of these gateways reach no broker."""
+
+
 def only(operations: BrokerOperations) -> Services:
     """Return services of which none but this is asked."""
     others: dict[str, Any] = dict.fromkeys(("loops", "conversations", "guard", "records", "measuring"))
-    return Services(operations=operations, **others)
+    return Services(operations=operations, audit=unrecorded, **others)
 
 
 @contextlib.asynccontextmanager
@@ -40,13 +44,8 @@ async def gateway(
     url: str, keys: Sequence[str] = (), operators: Sequence[str] = (), *, local: bool = True, wait_s: float = 20.0
 ) -> AsyncIterator[httpx.AsyncClient]:
     operations = BrokerOperations(Access(servers=url), "NEURAXIS", wait_s=wait_s)
-    app = application(
-        only(operations=operations),
-        ApiKeys(keys),
-        local=local,
-        limits=Limits(concurrent=8, body_s=5.0),
-        operator_keys=ApiKeys(operators),
-    )
+    app = application(ring_of(keys, operators), local=local, limits=Limits(concurrent=8, body_s=5.0))
+    app.open(only(operations))
     transport = httpx.ASGITransport(app, raise_app_exceptions=True)  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
         yield client
@@ -164,7 +163,7 @@ def test_an_applications_key_opens_nothing_of_an_operators(method: str, path: st
     given = {"keys": (API,), "operators": (OPERATOR,)}
     refused = ask(NOWHERE, method, path, body, key=API, **given)
     assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
-    assert "operator's key" in refused.json()["message"]
+    assert "neuraxis keys add --scope" in refused.json()["message"]
     assert ask(NOWHERE, method, path, body, **given).status_code == 401
 
 
@@ -172,11 +171,11 @@ def test_an_applications_key_opens_nothing_of_an_operators(method: str, path: st
 def test_where_there_are_keys_and_none_of_an_operator_nobody_may_and_is_told_how(local: bool) -> None:
     refused = ask(NOWHERE, "GET", "/v1/allowances", key=API, keys=(API,), local=local)
     assert refused.status_code == 403
-    assert "NEURAXIS_OPERATOR_KEYS" in refused.json()["message"]
+    assert "neuraxis keys add --scope read" in refused.json()["message"]
 
 
 def test_where_there_are_operators_keys_alone_they_are_asked_for_on_loopback_too() -> None:
-    assert ask(NOWHERE, "GET", "/v1/allowances", operators=(OPERATOR,)).status_code == 403
+    assert ask(NOWHERE, "GET", "/v1/allowances", operators=(OPERATOR,)).status_code == 401
 
 
 def test_an_operators_key_lets_in_where_keys_are_asked_for_and_an_absent_broker_is_told(
@@ -186,17 +185,6 @@ def test_an_operators_key_lets_in_where_keys_are_asked_for_and_an_absent_broker_
     assert ask(with_input.url, "GET", "/v1/allowances", key=OPERATOR, **given).json()["allowances"] == []
     away = ask(NOWHERE, "GET", "/v1/allowances", key=OPERATOR, wait_s=0.5, **given)
     assert (away.status_code, "retry-after" in away.headers) == (503, True)
-
-
-def test_operators_keys_are_read_from_a_file_and_short_ones_refused(tmp_path: Path) -> None:
-    file = tmp_path / "keys"
-    file.write_text(f"{OPERATOR}  # ann\n")
-    keys = operator_keys(str(file), {})
-    assert keys.open_to(f"Bearer {OPERATOR}".encode())
-    assert not keys.open_to(f"Bearer {API}".encode())
-    assert OPERATOR not in repr(keys)
-    with pytest.raises(BadKeys, match="shorter than 16"):
-        operator_keys("", {"NEURAXIS_OPERATOR_KEYS": "short"})
 
 
 # --- what is refused

@@ -29,13 +29,16 @@ LOOP = {
 
 
 @contextlib.contextmanager
-def gateway(folder: Path, nats: str) -> Iterator[httpx.Client]:
+def gateway(folder: Path, nats: str, *flags: str) -> Iterator[httpx.Client]:
     """A gateway's process beside a broker, and a client to it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with (folder / "gateway.log").open("wb") as said:
         process = subprocess.Popen(
-            command("gateway", "--nats", nats, "--http", f"127.0.0.1:{port}", "--set", f"gateway.wait_s={WAIT_S:g}"),
+            [
+                *command("gateway", "--nats", nats, "--http", f"127.0.0.1:{port}"),
+                *("--set", f"gateway.wait_s={WAIT_S:g}", *flags),
+            ],
             stderr=said,
             cwd=folder,
             env=environment(),

@@ -9,6 +9,7 @@ from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
 from actors.gateway.http.dashboard import PAGE
+from actors.gateway.http.scopes import PUBLIC
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -36,18 +37,13 @@ def _pages() -> Mapping[str, tuple[str, bytes]]:
     return {each.name: (_KINDS[f".{each.name.rpartition('.')[2]}"], each.read_bytes()) for each in found}
 
 
-def public_paths() -> frozenset[str]:
-    """Return the paths of the files: whoever reaches the gateway may have them, without a key."""
-    return frozenset({PAGE, f"{PAGE}/", *(f"{PAGE}/{name}" for name in _pages())})
-
-
-@get(PAGE, include_in_schema=False)
+@get(PAGE, include_in_schema=False, opt={PUBLIC: True})
 async def show_dashboard() -> Response[bytes]:
     """Show what the set does, to a person."""
     return _file(_INDEX)
 
 
-@get(f"{PAGE}/{{name:str}}", include_in_schema=False)
+@get(f"{PAGE}/{{name:str}}", include_in_schema=False, opt={PUBLIC: True})
 async def show_file(name: FromPath[str]) -> Response[bytes]:
     """Hand out a file that the page needs."""
     return _file(name)

@@ -26,6 +26,7 @@ from actors.gateway.http.guard.categories import refused_for, scores_of
 from actors.gateway.http.guard.service import Check, Checked, GuardService, Unchecked, numbers_of
 from actors.gateway.http.openai.failures import ApiFailure
 from actors.gateway.http.reading import User, agent_of, strictly
+from actors.gateway.http.scopes import ASK, OF_AGENT
 from actors.gateway.outside import InvalidField, InvalidInput
 from actors.gateway.written import layers_of, situation_of
 
@@ -39,7 +40,14 @@ _RESPONSES = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
 _OPENAIS = {status: ResponseSpec(ApiFailure, description=each.description) for status, each in _RESPONSES.items()}
 
 
-@post("/v1/guard", status_code=200, before_request=strictly(GuardRequest), responses=_RESPONSES)
+@post(
+    "/v1/guard",
+    status_code=200,
+    security=ASK,
+    before_request=strictly(GuardRequest),
+    responses=_RESPONSES,
+    opt={OF_AGENT: True},
+)
 async def guard(data: JSONBody[GuardRequest], request: Request[Any, Any, State], user: User = "") -> GuardVerdicts:
     """Have the guards check an input, or several: whether each may go to a model, and the numbers that say so."""
     inputs = inputs_of(data)
@@ -50,7 +58,14 @@ async def guard(data: JSONBody[GuardRequest], request: Request[Any, Any, State],
     )
 
 
-@post("/v1/moderations", status_code=200, before_request=strictly(ModerationRequest), responses=_OPENAIS)
+@post(
+    "/v1/moderations",
+    status_code=200,
+    security=ASK,
+    before_request=strictly(ModerationRequest),
+    responses=_OPENAIS,
+    opt={OF_AGENT: True},
+)
 async def moderate(data: JSONBody[ModerationRequest], request: Request[Any, Any, State], user: User = "") -> Moderation:
     """Have the guards check texts, in the shape of OpenAI's moderations."""
     texts = texts_of(data)

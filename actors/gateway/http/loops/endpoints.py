@@ -21,6 +21,7 @@ from actors.gateway.http.bodies import (
 from actors.gateway.http.loops.answers import decision_of, status_of
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.reading import QUERY, User, agent_of, key_of, strictly
+from actors.gateway.http.scopes import ASK, OF_AGENT, OPERATE, operate
 from actors.gateway.outside import check_name
 
 IdempotencyKey = Annotated[str, HeaderParameter(name="Idempotency-Key", description="Makes repeats one event.")]
@@ -33,20 +34,34 @@ _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: 
 _WRITING = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
 
 
-@post("/orchestrator/loop-complete", status_code=200, before_request=strictly(LoopCompletion), responses=_WRITING)
+@post(
+    "/orchestrator/loop-complete",
+    status_code=200,
+    security=ASK,
+    before_request=strictly(LoopCompletion),
+    responses=_WRITING,
+    opt={OF_AGENT: True},
+)
 async def complete_loop(
     data: JSONBody[LoopCompletion],
     request: Request[Any, Any, State],
     idempotency_key: IdempotencyKey = "",
     user: User = "",
 ) -> LoopDecision:
-    """Have guardrails decide on a loop that is done: does it run again, and why."""
+    """Have guardrails decide on a loop that is done: does it run again, and why. An override takes `operate`, too."""
     loops: LoopService = request.app.state.loops
-    agent = agent_of(request, data.agent, user)
-    return decision_of(await loops.complete(agent, completed(data), key_of(idempotency_key)))
+    agent, told, key = agent_of(request, data.agent, user), completed(data), key_of(idempotency_key)
+    if told.override_fatigue or told.override_max_reruns:
+        await operate(request)
+    return decision_of(await loops.complete(agent, told, key))
 
 
-@get("/orchestrator/guardrails-status/{loop_id:str}", responses={400: _BAD, 404: _UNKNOWN}, opt={QUERY: ("agent",)})
+@get(
+    "/orchestrator/guardrails-status/{loop_id:str}",
+    security=ASK,
+    responses={400: _BAD, 404: _UNKNOWN},
+    opt={QUERY: ("agent",), OF_AGENT: True},
+)
 async def show_guardrails(
     loop_id: FromPath[str], request: Request[Any, Any, State], agent: Agent = "", user: User = ""
 ) -> GuardrailsShown:
@@ -61,8 +76,10 @@ async def show_guardrails(
 @post(
     "/orchestrator/override-guardrails/{loop_id:str}",
     status_code=200,
+    security=OPERATE,
     before_request=strictly(GuardrailsOverride),
     responses={**_WRITING, 404: _UNKNOWN},
+    opt={OF_AGENT: True},
 )
 async def override_guardrails(
     loop_id: FromPath[str],

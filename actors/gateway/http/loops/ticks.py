@@ -11,12 +11,20 @@ from actors.gateway.http.bodies import Accepted, Failure, Tick, observed
 from actors.gateway.http.loops.endpoints import IdempotencyKey
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.reading import User, agent_of, key_of, strictly
+from actors.gateway.http.scopes import ASK, OF_AGENT
 
 _BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
 _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: send it again.")
 
 
-@post("/v1/ticks", status_code=202, before_request=strictly(Tick), responses={400: _BAD, 503: _NOT_TAKEN})
+@post(
+    "/v1/ticks",
+    status_code=202,
+    security=ASK,
+    before_request=strictly(Tick),
+    responses={400: _BAD, 503: _NOT_TAKEN},
+    opt={OF_AGENT: True},
+)
 async def observe_tick(
     data: JSONBody[Tick],
     request: Request[Any, Any, State],

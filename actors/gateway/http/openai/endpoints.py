@@ -10,7 +10,6 @@ from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody
 
-from actors.gateway.agents import AgentPer, agent_for, unheard_user
 from actors.gateway.http.openai.answers import (
     ChatCompletion,
     Model,
@@ -28,8 +27,8 @@ from actors.gateway.http.openai.questions import ANSWER, FORWARD, SESSION, Quest
 from actors.gateway.http.openai.requests import MODEL, ChatRequest, Given, check_answerable, read_request
 from actors.gateway.http.openai.sending import Gone, Sent, raw, unless_gone
 from actors.gateway.http.openai.upstream import UpstreamFailed
-from actors.gateway.http.reading import HEADERS, QUERY, USER, User
-from actors.gateway.outside import InvalidField
+from actors.gateway.http.reading import HEADERS, QUERY, User, agent_of
+from actors.gateway.http.scopes import ASK, OF_AGENT
 from events.errors import LogError
 from schemas.intake.strict import shown
 
@@ -46,6 +45,7 @@ Session = Annotated[str, HeaderParameter(name=SESSION, description="The session 
 _BAD = ResponseSpec(ApiFailure, description="The request cannot be taken: param names the parameter.")
 _UNKNOWN = ResponseSpec(ApiFailure, description="There is no such model.")
 _AWAY = ResponseSpec(ApiFailure, description="It was not answered in time: try again.")
+_MODEL = ResponseSpec(Model, description="The model; one of the upstream's as that describes it.")
 _DONE = ResponseSpec(ChatCompletion, description="The answer, or with finish_reason content_filter a refusal.")
 
 
@@ -61,9 +61,10 @@ async def read_body(request: Request[Any, Any, State]) -> None:
 @post(
     "/v1/chat/completions",
     status_code=200,
+    security=ASK,
     before_request=read_body,
     responses={200: _DONE, 400: _BAD, 404: _UNKNOWN, 503: _AWAY},
-    opt={QUERY: None, HEADERS: (SESSION,)},
+    opt={QUERY: None, HEADERS: (SESSION,), OF_AGENT: True},
 )
 async def complete_chat(
     data: JSONBody[ChatRequest], request: Request[Any, Any, State], session: Session = "", user: User = ""
@@ -87,7 +88,7 @@ async def complete_chat(
         return Response(None, status_code=_GONE)
 
 
-@get("/v1/models")
+@get("/v1/models", security=ASK, opt={OF_AGENT: True})
 async def list_models(request: Request[Any, Any, State]) -> Models:
     """List the models that may be asked for: the mind, and where there is an upstream its models."""
     forwarding: Forwarding | None = request.app.state.forwarding
@@ -99,7 +100,7 @@ async def list_models(request: Request[Any, Any, State]) -> Models:
     return Models(data=(Model(id=MODEL), *listed))
 
 
-@get("/v1/models/{model:path}", responses={404: _UNKNOWN})
+@get("/v1/models/{model:path}", security=ASK, responses={200: _MODEL, 404: _UNKNOWN}, opt={OF_AGENT: True})
 async def show_model(model: FromPath[str], request: Request[Any, Any, State]) -> Response[Any]:
     """Show a model that may be asked for."""
     name = model.removeprefix("/")
@@ -127,12 +128,9 @@ def _forwarding(request: Request[Any, Any, State], model: str) -> Forwarding:
 
 def _question(request: Request[Any, Any, State], session: str, user: str, kind: str) -> Question:
     given: Given = request.state[_GIVEN]
-    per: AgentPer = request.app.state.agent_per
     conversations: Conversations = request.app.state.conversations
-    if unheard := unheard_user("", per=per, user=user):
-        raise InvalidField(USER, f"the header {USER}: {unheard}")
     session = session_of(given, session, request.headers.get("authorization", ""))
-    agent = agent_for("", per=per, user=user or given.request.user or "", session=session)
+    agent = agent_of(request, None, user, session, given.request.user or "")
     return question_of(given, conversations.histories, agent=agent, session=session, kind=kind)
 
 

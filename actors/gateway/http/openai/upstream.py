@@ -1,6 +1,6 @@
 """The endpoint that other models' requests are passed on to: as they came, and what comes back as it comes."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 from events.http_client import httpx
@@ -54,16 +54,18 @@ class UpstreamFailed(Exception):
 class Upstream:
     """Speaks to one endpoint; made by :meth:`open`."""
 
-    def __init__(self, http: httpx.AsyncClient, base_url: str, key_headers: Mapping[str, str], *, lends: bool) -> None:
+    def __init__(
+        self, http: httpx.AsyncClient, base_url: str, key_headers: Mapping[str, str], *, lends: Callable[[], bool]
+    ) -> None:
         self._http = http
         self._base, _, self._query = base_url.partition("?")
         self._key_headers = [(name.lower().encode(), value.encode()) for name, value in key_headers.items()]
-        self._lends = lends and not key_headers
+        self._lends = lends
 
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, base_url: str, key_headers: Mapping[str, str], *, connect_s: float, near: bool, lends: bool
+        cls, base_url: str, key_headers: Mapping[str, str], *, connect_s: float, near: bool, lends: Callable[[], bool]
     ) -> AsyncIterator["Upstream"]:
         """Open connections as they are needed, and close them at the end.
 
@@ -72,8 +74,8 @@ class Upstream:
             key_headers: What carries the endpoint's key; none where it takes none.
             connect_s: Seconds to reach it.
             near: Whether it is on this machine: then no proxy of the environment is asked.
-            lends: Whether a caller's own key is passed on where there is none of ours. Not where callers have keys for
-                this gateway: those are none of the endpoint's business.
+            lends: Returns whether a caller's own key is passed on where there is none of ours. Not where callers have
+                keys for this gateway: those are none of the endpoint's business.
         """
         limits = httpx.Limits(
             max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_S
@@ -102,10 +104,11 @@ class Upstream:
             raise UpstreamFailed("upstream_unreachable", said) from wrong
 
     def _sent(self, headers: Headers) -> list[tuple[bytes, bytes]]:
+        lends = not self._key_headers and self._lends()
         kept = [
             (name, value)
             for name, value in _through(headers)
-            if (name not in _OWN and not name.startswith(_OURS)) or (self._lends and name in _KEYS)
+            if (name not in _OWN and not name.startswith(_OURS)) or (lends and name in _KEYS)
         ]
         # What comes back is passed on as it is, and read besides: compressed it would have to be unpacked for that.
         return [*kept, *self._key_headers, (b"accept-encoding", b"identity")]

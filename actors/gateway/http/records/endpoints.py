@@ -1,7 +1,7 @@
 """What is recorded, over HTTP: lists of exchanges, how one ended and why, events as they come, and all at a glance.
 
-It holds people's words and everybody's decisions, so it takes an operator's key where there are keys
-(:func:`operators_only`). Whoever makes the application gives the reading itself (:class:`Records`).
+It holds people's words and everybody's decisions, so it takes a key with the scope ``read``, and tells one with an
+agent of that agent alone. Whoever makes the application gives the reading itself (:class:`Records`).
 """
 
 import asyncio
@@ -18,9 +18,10 @@ from litestar.response import ServerSentEventMessage
 
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.openai.sending import Sent, raw
-from actors.gateway.http.operating import operators_only
+from actors.gateway.http.operating import NotFound
 from actors.gateway.http.reading import QUERY
 from actors.gateway.http.records.seen import Seen
+from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent
 from actors.gateway.outside import InvalidField
 from events.ledger import ExchangeResult, Page, Wanted
 from events.ledger.listing import MOST
@@ -36,11 +37,12 @@ LAST_EVENT = "Last-Event-ID"
 
 
 class Happened(msgspec.Struct, frozen=True):
-    """An event of the log as it is shown: its sequence, its public subject, and itself as JSON."""
+    """An event of the log as it is shown: its sequence, its public subject, itself as JSON, and its agent, if any."""
 
     seq: int
     topic: str
     data: str
+    agent: str = ""
 
 
 class Records(Protocol):
@@ -71,12 +73,11 @@ class Records(Protocol):
 
 
 _BAD = ResponseSpec(Failure, description="The question cannot be taken: the message names the parameter.")
-_FORBIDDEN = ResponseSpec(Failure, description="It takes an operator's key.")
 _UNKNOWN = ResponseSpec(Failure, description="There is no such exchange.")
+_TREE = ResponseSpec(dict[str, Any], description="The tree of causes, as `neuraxis why --json` prints it.")
 _UNREAD = ResponseSpec(Failure, description="The log or its ledger cannot be read now.")
-_RESPONSES = {400: _BAD, 403: _FORBIDDEN, 503: _UNREAD}
-_OF_ONE = {403: _FORBIDDEN, 404: _UNKNOWN, 503: _UNREAD}
-_ONLY = [operators_only]
+_RESPONSES = {400: _BAD, 503: _UNREAD}
+_OF_ONE = {404: _UNKNOWN, 503: _UNREAD}
 
 _FILTERS = ("agent", "session", "stage", "action", "reason", "mode", "before", "at", "limit")
 
@@ -97,7 +98,7 @@ Words = Annotated[bool, QueryParameter(description="With people's words, which a
 LastEvent = Annotated[str, HeaderParameter(name=LAST_EVENT, description="What a browser sends when it comes back.")]
 
 
-@get("/api/exchanges", guards=_ONLY, responses=_RESPONSES, opt={QUERY: _FILTERS})
+@get("/api/exchanges", security=READ, responses=_RESPONSES, opt={QUERY: _FILTERS, OF_AGENT: True})
 async def list_exchanges(
     request: Request[Any, Any, State],
     agent: Word = "",
@@ -116,7 +117,7 @@ async def list_exchanges(
     records: Records = request.app.state.records
     return await records.exchanges(
         Wanted(
-            agent=agent,
+            agent=check_agent(request, agent or agent_of_key(request)),
             session=session,
             stage=stage,
             action=action,
@@ -135,21 +136,22 @@ def _check_spelling(name: str, word: str, known: Sequence[str]) -> None:
         raise InvalidField(name, f"{name}: there is no {name} {strict.shown(word)}: there are {', '.join(known)}")
 
 
-@get("/api/exchanges/{exchange:str}", guards=_ONLY, responses=_OF_ONE)
+@get("/api/exchanges/{exchange:str}", security=READ, responses=_OF_ONE, opt={OF_AGENT: True})
 async def show_exchange(exchange: FromPath[str], request: Request[Any, Any, State]) -> ExchangeResult:
     """Return how an exchange ended, with the answer; ``ended`` is null while it is open."""
-    records: Records = request.app.state.records
-    return await records.exchange(exchange)
+    return await _exchange(request, exchange)
 
 
-@get("/api/exchanges/{exchange:str}/why", guards=_ONLY, responses=_OF_ONE)
+@get("/api/exchanges/{exchange:str}/why", security=READ, responses={200: _TREE, **_OF_ONE}, opt={OF_AGENT: True})
 async def show_why(exchange: FromPath[str], request: Request[Any, Any, State]) -> Response[bytes]:
     """Return why an exchange ended so: its events as a tree of causes, with every number; as `neuraxis why --json`."""
     records: Records = request.app.state.records
+    if agent_of_key(request):
+        await _exchange(request, exchange)
     return Response(await records.why(exchange), media_type=MediaType.JSON)
 
 
-@get("/api/overview", guards=_ONLY, responses=_RESPONSES, opt={QUERY: ("at",)})
+@get("/api/overview", security=READ, responses=_RESPONSES, opt={QUERY: ("at",)})
 async def show_overview(request: Request[Any, Any, State], at: At = 0) -> Seen:
     """Return how the set was: what the latest exchanges came to, modes, latencies, alerts, breakers and changes."""
     records: Records = request.app.state.records
@@ -158,10 +160,10 @@ async def show_overview(request: Request[Any, Any, State], at: At = 0) -> Seen:
 
 @get(
     "/api/events",
-    guards=_ONLY,
+    security=READ,
     responses=_RESPONSES,
     media_type="text/event-stream",
-    opt={QUERY: ("topic", "after", "words")},
+    opt={QUERY: ("topic", "after", "words"), OF_AGENT: True},
 )
 async def follow_events(
     request: Request[Any, Any, State],
@@ -179,7 +181,8 @@ async def follow_events(
         if not (last_event.isascii() and last_event.isdecimal() and len(last_event) <= _DIGITS):
             raise InvalidField(LAST_EVENT, f"the header {LAST_EVENT} is no sequence of the log: it is a number")
         after = int(last_event)
-    return Sent(_sent(await records.follow(_filter_of(topic), after, words=words)), _EVENT_STREAM)
+    happened = await records.follow(_filter_of(topic), after, words=words)
+    return Sent(_sent(happened, agent_of_key(request)), _EVENT_STREAM)
 
 
 _DIGITS = 19
@@ -188,11 +191,22 @@ _EVENT_STREAM = raw(
 )
 
 
-async def _sent(happened: AsyncGenerator[Happened | None, None]) -> AsyncGenerator[bytes, None]:
+async def _exchange(request: Request[Any, Any, State], exchange: str) -> ExchangeResult:
+    """Return how an exchange ended; one of another agent than the key's is not there."""
+    records: Records = request.app.state.records
+    found, own = await records.exchange(exchange), agent_of_key(request)
+    if own and found.agent != own:
+        raise NotFound(f"agent {own} has no exchange {exchange[:64]!r}")
+    return found
+
+
+async def _sent(happened: AsyncGenerator[Happened | None, None], agent: str) -> AsyncGenerator[bytes, None]:
+    """Yield events as they are sent; with ``agent``, those of that agent alone."""
     # Litestar's own response cancels a reading over and over, also while it is put away: its consumer would stay.
     async with aclosing(happened):
         async for each in happened:
-            if each is None:
+            if each is None or (agent and each.agent != agent):
+                # For an event of others, too: a reader to whom nothing is sent would take the connection for dead.
                 yield ServerSentEventMessage(comment="nothing new", data=None).encode()
             else:
                 yield ServerSentEventMessage(data=each.data, event=each.topic, id=str(each.seq)).encode()

@@ -13,8 +13,10 @@ from actors.gateway.agents import AgentPer
 from actors.gateway.client import Hearing
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
+from actors.gateway.http.audit import Auditing
 from actors.gateway.http.guard.service import GuardService
-from actors.gateway.http.keys import ApiKeys
+from actors.gateway.http.keys import ALL_SCOPES, Key, Keyring, Scope
+from actors.gateway.http.keys.key import hash_of
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.openai.conversing import Conversations
@@ -54,6 +56,17 @@ SEED_OVERRIDE: dict[str, Any] = {
 """Source G's own request."""
 
 
+def ring_of(asking: Sequence[str] = (), operating: Sequence[str] = ()) -> Keyring:
+    """Return keys that may ask, and others that may do all."""
+    return Keyring([*(key_of(each, "ask") for each in asking), *(key_of(each, *ALL_SCOPES) for each in operating)])
+
+
+def key_of(told: str, *scopes: Scope, agent: str = "", per_minute: int = 0) -> Key:
+    """Return a key as it is stored; its id says what it may do."""
+    id = "-".join((*scopes, hash_of(told)[:4]))
+    return Key(id=id, hash=hash_of(told), scopes=scopes, agent=agent, per_minute=per_minute)
+
+
 @contextlib.asynccontextmanager
 async def gateway(
     stream: SimulatedStream,
@@ -71,8 +84,9 @@ async def gateway(
     records: Any = None,
     measuring: Any = None,
     operator_keys: Sequence[str] = (),
+    ring: Keyring | None = None,
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """Open a gateway on a log, and a client to it, for the length of a block."""
+    """Open a gateway on a log, and a client to it, for the length of a block; ``ring``: in the place of the keys."""
     log, membership = log_of(stream), SimulatedMembership(SimulatedConnection(stream, "g"))
 
     async def hosted() -> frozenset[str]:
@@ -94,7 +108,8 @@ async def gateway(
         )
         guard = GuardService(edge, wait_s=wait_s, sentence=sentence_on)
         conversations = Conversations(edge, wait_s=answer_s, early=hearing is not None)
-        app = application(
+        app = application(ring or ring_of(keys, operator_keys), local=local, limits=limits, agent_per=agent_per)
+        app.open(
             Services(
                 loops=loops,
                 conversations=conversations,
@@ -102,12 +117,8 @@ async def gateway(
                 operations=operations,
                 records=records,
                 measuring=measuring,
-            ),
-            ApiKeys(keys),
-            local=local,
-            limits=limits,
-            operator_keys=ApiKeys(operator_keys),
-            agent_per=agent_per,
+                audit=Auditing(edge, wait_s=wait_s),
+            )
         )
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)  # type: ignore[arg-type]
         async with httpx.AsyncClient(transport=transport, base_url=URL) as client:

@@ -98,7 +98,7 @@ def sent(keys: dict[str, str], *, lends: bool, query: str = "") -> dict[str, str
     async def once() -> dict[str, str]:
         async with (
             serving(says()) as endpoint,
-            Upstream.open(endpoint.base_url + query, keys, connect_s=5, near=True, lends=lends) as upstream,
+            Upstream.open(endpoint.base_url + query, keys, connect_s=5, near=True, lends=lambda: lends) as upstream,
         ):
             response = await upstream.send("POST", "/chat/completions", query=b"a=b", headers=THEIRS, body=b"{}")
             await response.aclose()
@@ -124,7 +124,7 @@ def test_what_belongs_to_a_connection_or_to_the_gateway_does_not_go_out() -> Non
 
 def test_an_endpoint_that_is_away_is_told_with_what_to_do() -> None:
     async def ask(url: str) -> None:
-        async with Upstream.open(url, {}, connect_s=5, near=True, lends=False) as upstream:
+        async with Upstream.open(url, {}, connect_s=5, near=True, lends=lambda: False) as upstream:
             await upstream.send("POST", "/x")
 
     with nobody() as away, pytest.raises(UpstreamFailed, match=r"gateway\.upstream\.url") as failed:

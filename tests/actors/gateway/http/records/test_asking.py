@@ -8,8 +8,7 @@ import pytest
 from litestar import Litestar
 from litestar.datastructures import State
 
-from actors.gateway.http.keys import ApiKeys
-from actors.gateway.http.operating import Operators
+from actors.gateway.http.keys import ANYBODY
 from actors.gateway.http.records.endpoints import Happened, follow_events
 from tests.actors.gateway.http.rig import gateway
 from tests.events.simulated_world import in_world
@@ -39,7 +38,7 @@ async def leave_after(count: int, records: Followed) -> list[dict[str, Any]]:
     """Follow events over ASGI, and go once ``count`` parts of the body have come; return what was sent."""
     app = Litestar(
         [follow_events],
-        state=State({"records": records, "operators": Operators(ApiKeys(), open=True)}),
+        state=State({"records": records}),
         openapi_config=None,
         logging_config=None,
     )
@@ -60,7 +59,7 @@ async def leave_after(count: int, records: Followed) -> list[dict[str, Any]]:
 
     scope = {"type": "http", "method": "GET", "path": "/api/events", "query_string": b"", "headers": []}
     async with asyncio.timeout(30):
-        await app({**scope, "root_path": "", "client": None, "server": None}, receive, send)  # type: ignore[arg-type, typeddict-item]
+        await app({**scope, "root_path": "", "client": None, "server": None, "auth": ANYBODY}, receive, send)  # type: ignore[arg-type, typeddict-item]
     return sent
 
 

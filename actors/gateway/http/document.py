@@ -1,0 +1,59 @@
+"""The OpenAPI document: what every endpoint may answer besides its own, said in one place."""
+
+from collections.abc import Iterator
+
+from litestar.openapi.spec import OpenAPI, OpenAPIMediaType, OpenAPIResponse, Operation, Reference
+
+from actors.gateway.http.openai.failures import is_openai
+
+_METHODS = ("get", "post", "put", "patch", "delete")
+_COMMON = {
+    400: "The request cannot be taken: the message says why.",
+    401: "It takes a key, and brought none that is in force.",
+    403: "The key lacks the scope, or is for another agent; or a page from elsewhere asks.",
+    408: "The body did not come in in time.",
+    413: "The body, or what would be stored of it, is too large.",
+    429: "Too many requests are being served, or the key has asked too often: `Retry-After` says when to come again.",
+    503: "The broker is away, or was not reached yet: `Retry-After` says when to come again.",
+}
+"""Status -> what it says, of every endpoint that takes a key. An endpoint's own words for it are kept."""
+
+_STREAM = "text/event-stream"
+_STREAMED = "/v1/chat/completions"
+"""What is posted there may be answered as a stream of events, too: in Litestar a status has one type."""
+
+
+def operations(document: OpenAPI) -> Iterator[tuple[str, str, Operation]]:
+    """Yield every (path, method, operation), sorted by path."""
+    for path, item in sorted((document.paths or {}).items()):
+        for method in _METHODS:
+            operation: Operation | None = getattr(item, method)
+            if operation is not None:
+                yield path, method, operation
+
+
+def complete(document: OpenAPI) -> None:
+    """Add to each operation what the application around its handler answers, which Litestar does not know of.
+
+    Where a parameter cannot be read, Litestar describes errors of a shape of its own, which are never sent here.
+    """
+    for path, _, operation in operations(document):
+        if not operation.security:
+            continue
+        failure = Reference(ref=f"#/components/schemas/{'ApiFailure' if is_openai(path) else 'Failure'}")
+        responses = operation.responses = dict(operation.responses or {})
+        for status, said in _COMMON.items():
+            if not _is_ours(responses.get(str(status))):
+                content = {"application/json": OpenAPIMediaType(schema=failure)}
+                responses[str(status)] = OpenAPIResponse(description=said, content=content)
+        answer = responses.get("200")
+        if isinstance(answer, OpenAPIResponse) and answer.content and (path == _STREAMED or _STREAM in answer.content):
+            # Without a schema: it would be one of each event.
+            answer.content[_STREAM] = OpenAPIMediaType()
+
+
+def _is_ours(response: OpenAPIResponse | Reference | None) -> bool:
+    """Whether an endpoint has described a response itself: by the name of its type."""
+    if not isinstance(response, OpenAPIResponse):
+        return False
+    return any(isinstance(each.schema, Reference) for each in (response.content or {}).values())

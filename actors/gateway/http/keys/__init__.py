@@ -1,0 +1,9 @@
+"""API keys: what each may do and for whom, kept as hashes in a file, found by what a request brings, never logged.
+
+``key``   a key as it is stored    ``file``   the file of keys    ``ring``   those in force now    ``rate``   its limit
+"""
+
+from actors.gateway.http.keys.key import ALL_SCOPES, ANYBODY, Key, Scope
+from actors.gateway.http.keys.ring import BadKeys, Keyring, is_loopback, keyring_for
+
+__all__ = ["ALL_SCOPES", "ANYBODY", "BadKeys", "Key", "Keyring", "Scope", "is_loopback", "keyring_for"]

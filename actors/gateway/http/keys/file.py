@@ -1,0 +1,42 @@
+"""The file of keys: one a line, as JSON, without any key itself. ``neuraxis keys`` writes it."""
+
+from pathlib import Path
+
+import msgspec
+
+from actors.gateway.http.keys.key import Key
+
+
+class BadKeyFile(ValueError):
+    """The file of keys cannot be used; the message names the line and what to do."""
+
+    code = "bad_keys"
+
+
+def read_keys(file: Path) -> tuple[Key, ...]:
+    """Return the keys in a file, revoked ones too.
+
+    Raises:
+        FileNotFoundError: there is none.
+        BadKeyFile: it cannot be read, a line is no key, or two have one id.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise BadKeyFile(f"the file of keys {file} cannot be read: {wrong}") from wrong
+    keys: dict[str, Key] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            key = msgspec.json.decode(line, type=Key)
+        except msgspec.DecodeError as wrong:
+            # Without the decoder's words, which may repeat the line: somebody may have put a key itself there.
+            what = "this is no key as `neuraxis keys add` stores it: remove the line"
+            raise BadKeyFile(f"{file}, line {number}: {what}") from wrong
+        if key.id in keys:
+            raise BadKeyFile(f"{file}, line {number}: there is another key of id {key.id}: remove one of the lines")
+        keys[key.id] = key
+    return tuple(keys.values())

@@ -1,0 +1,154 @@
+"""The keys in force: those of the environment, and those of a file, which is read anew when it changes."""
+
+import hmac
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from ipaddress import ip_address
+from pathlib import Path
+
+from actors.gateway.http.keys.file import BadKeyFile, read_keys
+from actors.gateway.http.keys.key import ALL_SCOPES, ANYBODY, Key, Scope, hash_of
+from events.loggers import get_logger
+
+VARIABLE = "NEURAXIS_API_KEYS"
+"""Variable that holds keys of scope ``ask``, separated by commas or white space."""
+
+OPERATOR_VARIABLE = "NEURAXIS_OPERATOR_KEYS"
+"""Variable that holds keys of all scopes, likewise."""
+
+LEAST = 16
+"""Fewest characters of a key of the environment."""
+
+LOOK_S = 1.0
+"""Seconds between two looks at the file: a revoked key opens no longer than that."""
+
+_logger = get_logger("neuraxis.gateway")
+
+
+class BadKeys(ValueError):
+    """The API keys, or their lack, do not go with the address; the message says what to do. It never shows a key."""
+
+    code = "bad_keys"
+
+
+class Keyring:
+    """The keys that open a gateway.
+
+    Once there was a key, or a file of keys, one is asked for until the process ends: a file that is lost or broken
+    opens the gateway to nobody else. While it cannot be read, the keys that were read last are in force.
+
+    Args:
+        fixed: Keys that do not change.
+        file: The file of the others; it need not be there.
+        clock: Seconds that only grow.
+
+    Raises:
+        BadKeyFile: the file is there and cannot be used.
+    """
+
+    def __init__(
+        self, fixed: Sequence[Key] = (), file: Path | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._fixed = tuple(fixed)
+        self._file = file
+        self._clock = clock
+        self._keys = self._fixed
+        self._required = bool(fixed)
+        self._mark: tuple[int, ...] | None = None
+        self._looked = clock()
+        self._load()
+
+    def __repr__(self) -> str:
+        return f"Keyring({len(self._keys)})"
+
+    @property
+    def required(self) -> bool:
+        """Whether a key is asked for."""
+        self._look()
+        return self._required
+
+    def find(self, authorization: bytes) -> Key | None:
+        """Return the key that an ``Authorization`` header brings, :data:`ANYBODY` where none is asked for, or None."""
+        self._look()
+        if not self._required:
+            return ANYBODY
+        scheme, _, given = authorization.partition(b" ")
+        brought = hash_of(given.strip())
+        # All of them, whichever it is: the time taken tells nothing.
+        found = [key for key in self._keys if hmac.compare_digest(brought, key.hash)]
+        return found[0] if found and scheme.lower() == b"bearer" else None
+
+    def _look(self) -> None:
+        now = self._clock()
+        if self._file is None or now - self._looked < LOOK_S:
+            return
+        self._looked = now
+        try:
+            self._load()
+        except BadKeyFile as wrong:
+            _logger.error("keys_unreadable", reason=str(wrong), in_force=len(self._keys))
+
+    def _load(self) -> None:
+        if self._file is None:
+            return
+        try:
+            found = self._file.stat()
+            mark = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if mark == self._mark:
+                return
+            self._mark = mark
+            self._required = True
+            keys = read_keys(self._file)
+        except FileNotFoundError:
+            if self._mark is not None:
+                self._mark = None
+                raise BadKeyFile(f"the file of keys {self._file} is gone: put it back") from None
+            return
+        except OSError as wrong:
+            raise BadKeyFile(f"the file of keys {self._file} cannot be read: {wrong}") from wrong
+        self._keys = (*self._fixed, *(key for key in keys if not key.revoked))
+        _logger.info("keys_read", keys=[key.id for key in self._keys])
+
+
+def keyring_for(host: str, file: Path, environment: Mapping[str, str]) -> Keyring:
+    """Return the keys from the environment and from a file.
+
+    Raises:
+        BadKeys: a key is too short, the file cannot be used, or there is no key for an address that others can reach.
+    """
+    fixed = [
+        *_given("ask", VARIABLE, ("ask",), environment),
+        *_given("operator", OPERATOR_VARIABLE, ALL_SCOPES, environment),
+    ]
+    try:
+        keys = Keyring(fixed, file)
+    except BadKeyFile as wrong:
+        raise BadKeys(str(wrong)) from wrong
+    if not keys.required and not is_loopback(host):
+        raise BadKeys(
+            f"{host} can be reached from other machines: make API keys with `neuraxis keys add`, set them in "
+            f"{VARIABLE}, or listen on 127.0.0.1"
+        )
+    return keys
+
+
+def _given(kind: str, variable: str, scopes: tuple[Scope, ...], environment: Mapping[str, str]) -> list[Key]:
+    given = [key for key in re.split(r"[,\s]+", environment.get(variable, "")) if key]
+    if short := [key for key in given if len(key) < LEAST]:
+        raise BadKeys(
+            f"{len(short)} of the keys in {variable} are shorter than {LEAST} characters: make longer, random ones"
+        )
+    # Named by their places: a piece of their hashes would help whoever guesses at a weak one.
+    return [
+        Key(id=f"env-{kind}-{place}", hash=hash_of(key), scopes=scopes)
+        for place, key in enumerate(dict.fromkeys(given), 1)
+    ]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

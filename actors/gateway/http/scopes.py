@@ -1,0 +1,116 @@
+"""What each endpoint needs: a scope of the caller's key, and of a key with an agent that the endpoint keeps to it.
+
+An endpoint says its scope as OpenAPI does, in ``security`` (:data:`ASK`, :data:`READ`, :data:`OPERATE`, or
+:data:`ANY_KEY`); one that needs no key has :data:`PUBLIC` in its ``opt``. One that says neither serves nobody. A key
+with an agent gets in where the endpoint's ``opt`` has :data:`OF_AGENT` alone: such an endpoint acts for, and tells of,
+that agent alone (:func:`agent_of_key`, :func:`check_agent`).
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from litestar.connection import ASGIConnection
+from litestar.enums import HttpMethod
+from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from litestar.openapi.spec import SecurityRequirement, SecurityScheme
+
+from actors.gateway.http.keys import Key, Scope
+from events.loggers import get_logger
+from schemas.vocabulary.access import Operated
+
+SCHEME = "key"
+"""What the OpenAPI document calls the keys."""
+
+SCHEMES = {
+    SCHEME: SecurityScheme(
+        type="http",
+        scheme="bearer",
+        description="A key of the gateway (`neuraxis keys add`); the words beside it are the scopes that it must have.",
+    )
+}
+
+ASK: Sequence[SecurityRequirement] = [{SCHEME: ["ask"]}]
+"""For ``security``: sends something, and gets what was made of it."""
+
+READ: Sequence[SecurityRequirement] = [{SCHEME: ["read"]}]
+"""For ``security``: shows what is recorded."""
+
+OPERATE: Sequence[SecurityRequirement] = [{SCHEME: ["operate"]}]
+"""For ``security``: changes what the set does. Each request but GET is put on record with the key's id."""
+
+ANY_KEY: Sequence[SecurityRequirement] = [{SCHEME: []}]
+"""For ``security``: whatever the key may do."""
+
+PUBLIC = "exclude_from_auth"
+"""In ``opt``: no key is asked for. Litestar's own word, which its authentication looks at."""
+
+OF_AGENT = "of_agent"
+"""In ``opt``: the endpoint keeps to the agent of a key that has one."""
+
+Audit = Callable[[Operated], Awaitable[None]]
+"""Puts on record what an operator's key is about to do; raises NotAccepted or a LogError where that fails."""
+
+_logger = get_logger("neuraxis.gateway")
+
+
+class Forbidden(Exception):
+    """The key does not open this; the message says what it lacks."""
+
+
+async def keep_to_scope(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Let in whom the endpoint is for: a guard of Litestar's, which runs before a body is read. Raises Forbidden."""
+    method = connection.scope.get("method")
+    if handler.opt.get(PUBLIC) or method == HttpMethod.OPTIONS:
+        return
+    needed = scopes_of(handler)
+    if needed is None:
+        raise Forbidden("this endpoint names no scope, and serves nobody: report it, it is a bug")
+    key: Key = connection.auth
+    for scope in needed:
+        _check_scope(key, scope)
+    if key.agent and not handler.opt.get(OF_AGENT):
+        raise Forbidden("this tells of all agents, or changes all of them, and the key has an agent: use another key")
+    if "operate" in needed and method != HttpMethod.GET:
+        await _put_on_record(connection, key)
+
+
+def scopes_of(handler: BaseRouteHandler) -> tuple[str, ...] | None:
+    """Return the scopes that an endpoint needs; None where it names none at all."""
+    security = handler.resolve_security() if isinstance(handler, HTTPRouteHandler) else []
+    named = [each[SCHEME] for each in security if SCHEME in each]
+    return tuple(scope for each in named for scope in each) if named else None
+
+
+async def operate(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
+    """Take it that a request, by what its body says, does what only an operator may. Raises Forbidden."""
+    key: Key = connection.auth
+    _check_scope(key, "operate")
+    await _put_on_record(connection, key)
+
+
+def agent_of_key(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
+    """Return the one agent that a request may be about; empty: any."""
+    key: Key = connection.auth
+    return key.agent
+
+
+def check_agent(connection: ASGIConnection[Any, Any, Any, Any], agent: str) -> str:
+    """Return the agent that a request is about; raises Forbidden where its key is for another one."""
+    own = agent_of_key(connection)
+    if own and agent != own:
+        raise Forbidden(f"the key is for agent {own} alone: name that one, or none")
+    return agent
+
+
+def _check_scope(key: Key, scope: Scope | str) -> None:
+    if scope not in key.scopes:
+        raise Forbidden(f"this takes a key with the scope {scope}: `neuraxis keys add --scope {scope}` makes one")
+
+
+async def _put_on_record(connection: ASGIConnection[Any, Any, Any, Any], key: Key) -> None:
+    """Record an act before it is done: there is none that is not on record."""
+    audit: Audit = connection.app.state.audit
+    action = f"{connection.scope.get('method')} {connection.scope.get('path_template', '')}"
+    about = "/".join(str(value) for value in connection.path_params.values())
+    _logger.info("operated", key=key.id, action=action)
+    await audit(Operated(key_id=key.id, action=action, about=about[:500]))

@@ -1,0 +1,127 @@
+"""``neuraxis keys``."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from deploy.cli import saying
+from deploy.cli.groups import Commands
+from deploy.cli.options import DATA, Target, config_options, examples, json_option
+
+_SCOPES: tuple[Literal["ask", "read", "operate"], ...] = ("ask", "read", "operate")  # importing them takes long
+_MOST_PER_MINUTE = 10**9
+
+
+@click.group(cls=Commands, epilog=examples("neuraxis keys list"))
+def keys() -> None:
+    """The gateway's API keys: what each may do, for which agent, and how often.
+
+    A gateway reads the file again within a second, so that none has to be started anew. Once there was a key, every
+    request needs one.
+    """
+
+
+def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say where the file is; the command gets its path as its first argument."""
+
+    @wraps(command)
+    def with_file(data: Path, config_file: Path | None, sets: Sequence[str], **others: Any) -> Any:
+        from deploy.operating.keys import keys_file
+
+        target = Target(data, "", "", "", "", config_file, sets)
+        return command(keys_file(target.config().gateway, target.data), **others)
+
+    folder = click.Path(path_type=Path, file_okay=False)
+    data = click.option("--data", type=folder, default=DATA, show_default=True, help="Folder of the set.")
+    return config_options(data(with_file))
+
+
+@keys.command(
+    epilog=examples(
+        'neuraxis keys add --scope ask --note "the support desk"',
+        "neuraxis keys add --scope ask --scope read --agent support --per-minute 600",
+        'neuraxis keys add --scope read --note "Prometheus"',
+    )
+)
+@_file_options
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(_SCOPES),
+    multiple=True,
+    required=True,
+    help="ask: send inputs, loops and ticks. read: see what is recorded. operate: change what the set does.",
+)
+@click.option("--agent", default="", metavar="AGENT", help="The one agent that it acts for and reads of.")
+@click.option(
+    "--per-minute",
+    type=click.IntRange(1, _MOST_PER_MINUTE),
+    help="Requests a minute, at each gateway.  [default: as many as there are]",
+)
+@click.option("--note", default="", help="Whose it is.")
+@json_option
+def add(file: Path, scopes: tuple[Any, ...], agent: str, per_minute: int | None, note: str, as_json: bool) -> None:
+    """Make a key, and print it once: only its hash is kept, and nobody can tell it again."""
+    import msgspec
+
+    from actors.gateway import check_name
+    from deploy.cli.failures import WrongUse
+    from deploy.operating.keys import add_key
+    from schemas.names import wrong_with_name
+
+    if agent:
+        check_name("agent", agent)
+    if wrong := wrong_with_name(note):
+        raise WrongUse(f"--note: the note {wrong}")
+    chosen = tuple(scope for scope in _SCOPES if scope in scopes)
+    key, told = add_key(file, chosen, agent=agent, per_minute=per_minute or 0, note=note)
+    if as_json:
+        click.echo(msgspec.json.encode({"id": key.id, "key": told, "scopes": key.scopes, "agent": agent}).decode())
+        return
+    click.echo(told)
+    saying.say(f"key {key.id} may {', '.join(chosen)}: keep it now, it is not shown again", err=True)
+
+
+@keys.command(name="list", epilog=examples("neuraxis keys list --json"))
+@_file_options
+@json_option
+def list_(file: Path, as_json: bool) -> None:
+    """Print the keys by their ids, in the order of making, those that were revoked too."""
+    from deploy.cli.output import emit
+    from deploy.operating.keys import held_keys
+
+    emit(
+        [
+            {
+                "id": key.id,
+                "scopes": key.scopes,
+                "agent": key.agent,
+                "per_minute": key.per_minute,
+                "note": key.note,
+                "created": key.created,
+                "revoked": key.revoked,
+            }
+            for key in held_keys(file)
+        ],
+        as_json=as_json,
+    )
+
+
+@keys.command(epilog=examples("neuraxis keys revoke 3f9a1c07"))
+@click.argument("id", metavar="ID")
+@_file_options
+@json_option
+def revoke(file: Path, id: str, as_json: bool) -> None:
+    """Have a key open nothing more; gateways heed that within a second. Its id stays listed."""
+    import msgspec
+
+    from deploy.operating.keys import revoke_key
+
+    key = revoke_key(file, id)
+    if as_json:
+        click.echo(msgspec.json.encode({"id": key.id, "revoked": key.revoked}).decode())
+        return
+    saying.say(f"key {key.id} opens nothing more")

@@ -1,0 +1,87 @@
+"""The file of the gateway's API keys: where it is, and how it is changed. Gateways read it anew by themselves."""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from actors.gateway.http.keys.file import BadKeyFile, read_keys
+from actors.gateway.http.keys.key import Key, Scope, new_key
+from deploy.config.settings import GatewaySettings
+from deploy.processes.broker.users import write_private
+from deploy.processes.running_set import DataFolder
+
+
+class NoSuchKey(LookupError):
+    """There is no such key; the message says what to do."""
+
+    code = "no_such_key"
+
+
+def keys_file(settings: GatewaySettings, data: DataFolder) -> Path:
+    """Return where the keys of a gateway are."""
+    return Path(settings.keys_file).expanduser() if settings.keys_file else data.keys
+
+
+def held_keys(file: Path) -> tuple[Key, ...]:
+    """Return the keys in a file, revoked ones too, in the order of making; raises BadKeyFile."""
+    try:
+        return read_keys(file)
+    except FileNotFoundError:
+        return ()
+
+
+def add_key(file: Path, scopes: tuple[Scope, ...], *, agent: str, per_minute: int, note: str) -> tuple[Key, str]:
+    """Make a key and store its hash; return it as it is stored, and the key itself. Raises BadKeyFile."""
+    key, told = new_key(scopes, created=_now(), agent=agent, per_minute=per_minute, note=note)
+    _change(file, lambda held: (*held, key))
+    return key, told
+
+
+def revoke_key(file: Path, id: str) -> Key:
+    """Have a key open nothing from here on; return it. One that was revoked before stays so.
+
+    Raises:
+        NoSuchKey: there is none of this id.
+        BadKeyFile: see there.
+    """
+
+    def change(held: tuple[Key, ...]) -> Sequence[Key]:
+        if id not in {key.id for key in held}:
+            raise NoSuchKey(f"{file} has no key of id {id}: `neuraxis keys list` shows those there are")
+        return [
+            msgspec.structs.replace(key, revoked=_now()) if key.id == id and not key.revoked else key for key in held
+        ]
+
+    return next(key for key in _change(file, change) if key.id == id)
+
+
+def _change(file: Path, change: Callable[[tuple[Key, ...]], Sequence[Key]]) -> Sequence[Key]:
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _alone(file):
+            keys = change(held_keys(file))
+            # A gateway that reads meanwhile has the old keys or the new ones, never half a line.
+            write_private(file, b"".join(msgspec.json.encode(key) + b"\n" for key in keys))
+    except OSError as wrong:
+        raise BadKeyFile(f"the file of keys {file} cannot be written: {wrong}") from wrong
+    return keys
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """Let one command after the other change the file. The lock is beside it: the file itself is replaced."""
+    descriptor = os.open(file.with_name(f"{file.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,31 @@
+"""Who used a key for what. Owner: ``gateway``, the edge that asks for keys."""
+
+from typing import Annotated
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.entry import Entry
+from schemas.event import Event
+
+
+class Operated(Event, frozen=True, kw_only=True, tag="forged_id.access.operated"):
+    """Somebody does over HTTP what takes an operator's key; it is recorded before it is done, and may fail then.
+
+    ``key_id`` names the key; it is ``none`` where the gateway asks for no key. ``action`` is the method and the path's
+    pattern; ``about`` is what the path itself names, such as a loop or an allowance.
+    """
+
+    key_id: Annotated[str, msgspec.Meta(max_length=64)]
+    action: Annotated[str, msgspec.Meta(max_length=200)]
+    about: Annotated[str, msgspec.Meta(max_length=500)] = ""
+
+
+ENTRIES = (
+    Entry(
+        owner="gateway",
+        scope=Scope.GLOBAL,
+        meaning="Somebody does over HTTP what takes an operator's key: which key, and what.",
+        sample=Operated(key_id="3f9a1c07", action="POST /v1/allowances/{allowance:str}/withdraw", about="button"),
+    ),
+)

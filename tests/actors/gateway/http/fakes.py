@@ -1,0 +1,63 @@
+"""What stands in for the log's records and an operator's acts, where a test is about who may ask for them."""
+
+import json
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+from actors.gateway.http.operating import NotFound, Verdict, VerdictRecorded
+from actors.gateway.http.records.endpoints import Happened
+from actors.gateway.http.records.seen import Seen
+from events.errors import Unavailable
+from events.ledger import ExchangeResult, Page, Wanted
+
+
+class Records:
+    """Records of two agents."""
+
+    def __init__(self) -> None:
+        self.wanted: list[Wanted] = []
+
+    async def exchanges(self, wanted: Wanted) -> Page:
+        self.wanted.append(wanted)
+        return Page(exchanges=(), before=0, head=0)
+
+    async def exchange(self, exchange: str) -> ExchangeResult:
+        return ExchangeResult(exchange=exchange, agent=exchange, session="s", started_seq=1)
+
+    async def overview(self, at: int) -> Seen:
+        raise Unavailable("no process writes the ledger")
+
+    async def why(self, exchange: str) -> bytes:
+        return b"{}"
+
+    async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncGenerator[Happened | None, None]:
+        return self._following()
+
+    async def _following(self) -> AsyncGenerator[Happened | None, None]:
+        for seq, agent in enumerate(("theirs", "own", "", "own"), 1):
+            yield Happened(seq, "forged_id.input.received", json.dumps({"agent": agent}), agent)
+
+
+class Operations:
+    """An operator's acts, of which none is done."""
+
+    async def judge(self, verdict: Verdict, agent: str) -> VerdictRecorded:
+        if agent and verdict.exchange != agent:
+            raise NotFound("there is no such exchange")
+        return VerdictRecorded(agent=agent, precedent="p", verdict=verdict.verdict, seq=1)
+
+    async def allow(self, agent: str, allowance: Any) -> int:
+        return 1
+
+    async def withdraw(self, agent: str, allowance: str, by: str, why: str) -> int:
+        return 1
+
+    async def allowances(self, agent: str) -> Sequence[Any]:
+        return ()
+
+
+class Measuring:
+    """No metrics at all."""
+
+    async def render(self) -> bytes:
+        return b""

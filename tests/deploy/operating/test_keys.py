@@ -1,0 +1,75 @@
+"""``neuraxis keys``, as it is typed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from actors.gateway.http.keys import Keyring
+from deploy.cli import main
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def keys(*arguments: str, status: int = 0) -> Result:
+    result = CliRunner().invoke(main, ["keys", *arguments])
+    assert result.exit_code == status, result.output
+    return result
+
+
+def test_a_key_is_shown_once_listed_without_itself_and_revoked(folder: Path) -> None:
+    file = folder / ".neuraxis" / "keys.jsonl"
+    made = keys(
+        "add", "--scope", "read", "--scope", "ask", "--agent", "support", "--per-minute", "60", "--note", "desk"
+    )
+    told = made.stdout.strip()
+    found = Keyring([], file).find(f"Bearer {told}".encode())
+    assert found is not None
+    assert (found.scopes, found.agent, found.per_minute) == (("ask", "read"), "support", 60)
+    assert found.id in made.stderr
+    [listed] = [json.loads(line) for line in keys("list", "--json").stdout.splitlines()]
+    assert (listed["id"], listed["note"], listed["revoked"]) == (found.id, "desk", "")
+    assert told not in keys("list").stdout
+    keys("revoke", found.id)
+    assert Keyring([], file).find(f"Bearer {told}".encode()) is None
+    assert json.loads(keys("list", "--json").stdout)["revoked"]
+
+
+def test_the_file_is_the_one_that_the_configuration_names(folder: Path) -> None:
+    (folder / "neuraxis.toml").write_text('[gateway]\nkeys_file = "ours"\n')
+    keys("add", "--scope", "ask")
+    assert (folder / "ours").exists()
+    assert not (folder / ".neuraxis").exists()
+
+
+def test_there_are_no_keys_at_first() -> None:
+    assert keys("list", "--json").stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (("add",), 2, "--scope"),
+        (("add", "--scope", "reed"), 2, "reed"),
+        (("add", "--scope", "ask", "--agent", "a\x07b"), 2, "agent"),
+        (("add", "--scope", "ask", "--note", "n" * 300), 2, "--note"),
+        (("add", "--scope", "ask", "--per-minute", "0"), 2, "--per-minute"),
+        (("revoke", "nobody"), 1, "neuraxis keys list"),
+    ],
+)
+def test_what_cannot_be_done_is_told(arguments: tuple[str, ...], status: int, said: str) -> None:
+    assert said in keys(*arguments, status=status).stderr
+
+
+def test_a_file_that_is_none_of_keys_is_left_as_it_is(folder: Path) -> None:
+    (folder / "neuraxis.toml").write_text('[gateway]\nkeys_file = "ours"\n')
+    (folder / "ours").write_text("nx_a_key_itself\n")
+    refused = keys("add", "--scope", "ask", status=2)
+    assert "ours, line 1" in refused.stderr
+    assert "nx_a_key_itself" not in refused.output
+    assert (folder / "ours").read_text() == "nx_a_key_itself\n"
