@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
-CODE := schemas events actors deploy bench clients tests
+CODE := schemas events actors deploy neuraxis_server bench clients tests
 
 .PHONY: help demo up local-llm test test-faults test-sim lint format samples bench docs lock clean
 
@@ -70,7 +70,7 @@ docs: $(READY) ## Write what is derived from the catalogue into docs/reference
 lock: ## Pin the dependencies anew, with hashes and without hosts
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install uv
-	@$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade \
+	@$(BIN)/uv pip compile pyproject.toml --extra dev --extra examples --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet \
 		--output-file requirements.lock
 
