@@ -54,7 +54,7 @@ def test_from_its_wheel_it_loads_nothing_of_the_server_and_no_broker_client_unti
         "import sys, pathlib, neuraxis\n"
         f"assert pathlib.Path(neuraxis.__file__).is_relative_to({str(tmp_path)!r}), neuraxis.__file__\n"
         "assert 'nats' not in sys.modules\n"
-        "import neuraxis.nats, neuraxis.pytest_plugin\n"
+        "import neuraxis.nats, neuraxis_pytest\n"
         "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     )
     done = subprocess.run(
