@@ -62,7 +62,7 @@ def test_a_check_sends_what_it_is_given_and_returns_a_typed_verdict() -> None:
     server = Scripted(told({"allowed": True, "results": [VERDICT]}))
     layers = [Layer(role="system", content="Be kind.")]
     verdict = server.client(api_key="k").check(
-        "Hello", layers=layers, documents=["A page"], situation="travel", session="s", agent="a", user="ann"
+        "Hello", layers=layers, documents=["A page"], context="travel", session="s", agent="a", user="ann"
     )
     assert (verdict.allowed, verdict.stage, verdict.numbers["reflex.passed"]) == (True, "ARBITER", {"matches": []})
     assert verdict.require() is verdict
@@ -203,6 +203,8 @@ WRONG: Sequence[tuple[Callable[[Client], object], str]] = [
     (lambda client: client.check_all([Input(text="a")] * 129), "inputs"),
     (lambda client: client.ask("x", session="späť"), "session"),
     (lambda client: client.ask("x", user="a\nb"), "user"),
+    (lambda client: client.ask("half a character: \ud800"), ""),
+    (lambda client: client.ask([{"role": "user", "content": float("nan")}]), ""),
 ]
 
 

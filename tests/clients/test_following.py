@@ -67,7 +67,7 @@ class Breaking:
             raise httpx.ConnectError("refused")
         if isinstance(answer, int):
             return httpx.Response(answer, json={"code": "said", "message": "said"}, headers={"retry-after": "0"})
-        return httpx.Response(200, stream=Cut(answer))
+        return httpx.Response(200, stream=Cut(answer), headers={"content-type": "text/event-stream; charset=utf-8"})
 
 
 class Cut(httpx.SyncByteStream, httpx.AsyncByteStream):
@@ -94,7 +94,7 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _raise_lasting(failed: neuraxis.NeuraxisError) -> float:
-    if isinstance(failed, neuraxis.Forbidden):
+    if isinstance(failed, neuraxis.Forbidden | neuraxis.BadAnswer):
         raise failed
     return 0.0
 
@@ -132,5 +132,14 @@ def test_what_waiting_does_not_help_is_raised() -> None:
     with (
         Client(URL, transport=httpx.MockTransport(Breaking(sent(5), 403))) as client,
         pytest.raises(neuraxis.Forbidden),
+    ):
+        list(client.events(after=4))
+
+
+def test_a_page_that_is_no_stream_is_said_to_be_none() -> None:
+    page = httpx.Response(200, text="<h1>hello</h1>")
+    with (
+        Client(URL, transport=httpx.MockTransport(lambda _: page)) as client,
+        pytest.raises(neuraxis.BadAnswer, match="base URL"),
     ):
         list(client.events(after=4))

@@ -44,7 +44,7 @@ def test_what_is_always_there_for_the_client_has_no_default_at_the_server() -> N
 def test_an_input_has_fields_that_the_server_takes() -> None:
     whole = neuraxis.Input(
         text="a", layers=[neuraxis.Layer(role="user", content="b")], documents=["c"], tool_results=["d"],
-        situation="e", session="f", agent="g",
+        context="e", session="f", agent="g",
     )  # fmt: skip
     body = whole.body()
     assert set(body) == set(GuardInput.__struct_fields__)

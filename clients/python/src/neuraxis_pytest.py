@@ -67,7 +67,12 @@ class BundleTest(pytest.Item):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the ini options; paths are relative to the ini file."""
-    parser.addini(COMMAND, f"the server's command (default: ${VARIABLE}, else neuraxis on PATH)", "string", "")
+    parser.addini(
+        COMMAND,
+        f"the server's command (default: ${VARIABLE}, else neuraxis beside this Python or on PATH)",
+        "string",
+        "",
+    )
     parser.addini(CONFIG, "neuraxis configuration file under whose settings bundles are decided anew", "string", "")
     parser.addini(MODELS, "folder of older weights that decisions in bundles rest on", "string", "")
     parser.addini(BUNDLES, "folders whose bundles are tests (default: any)", "args", [])
@@ -129,11 +134,11 @@ def _command(config: pytest.Config) -> list[str]:
         if "/" in words[0]:
             words[0] = str(_below_ini(config, words[0]))
         return words
-    found = shutil.which("neuraxis") or shutil.which("neuraxis", path=str(Path(sys.executable).parent))
+    found = shutil.which("neuraxis", path=str(Path(sys.executable).parent)) or shutil.which("neuraxis")
     if found is None:
         raise NotTested(
-            f"there is no command `neuraxis` on PATH: install the server in an environment of its own, "
-            f"and name its command in the ini option {COMMAND} or in {VARIABLE}"
+            "there is no command `neuraxis` beside this Python or on PATH: install the server in an environment of its"
+            f" own, and name its command in the ini option {COMMAND} or in {VARIABLE}"
         )
     return [found]
 

@@ -80,7 +80,7 @@ class AsyncClient:
         layers: Sequence[Layer] = (),
         documents: Sequence[str] = (),
         tool_results: Sequence[str] = (),
-        situation: str = "",
+        context: str = "",
         session: str = "",
         agent: str = "",
         user: str = "",
@@ -92,13 +92,13 @@ class AsyncClient:
             layers: What else goes into the prompt, each part in its role.
             documents: The same for what was retrieved.
             tool_results: The same for what tools said.
-            situation: The kind of situation, by which precedents are compared.
+            context: The kind of situation, by which precedents are compared.
             session: The session it belongs to; without one it is judged by itself.
             agent: The agent that it is for; else the server's usual one.
             user: Who asks, where the server has an agent for each user.
         """
         one = Input(
-            text=text, layers=layers, documents=documents, tool_results=tool_results, situation=situation,
+            text=text, layers=layers, documents=documents, tool_results=tool_results, context=context,
             session=session, agent=agent,
         )  # fmt: skip
         return await self._call(calls.check(one, user))
@@ -182,6 +182,7 @@ class AsyncClient:
                 if not answer.is_success:
                     await answer.aread()
                     calls.raise_for(answer)
+                calls.check_stream(answer)
                 async for piece in answer.aiter_bytes():
                     for event in following.take(piece):
                         yield event
@@ -202,10 +203,11 @@ class AsyncClient:
             attempt += 1
 
     async def _send(self, call: Call[T], end: float) -> T:
+        body = call.content()
         try:
             async with asyncio.timeout_at(end):
                 answer = await self._http.request(
-                    call.method, call.path, params=call.query, json=call.body, headers=call.headers, timeout=None
+                    call.method, call.path, params=call.query, content=body, headers=call.headers, timeout=None
                 )
         except TimeoutError as late:
             raise calls.overdue(self._server.url, self._timeout) from late

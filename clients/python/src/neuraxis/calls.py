@@ -58,6 +58,15 @@ class Call(Generic[T]):
     headers: Mapping[str, str] = field(default_factory=dict)
     repeatable: bool = False
 
+    def content(self) -> bytes | None:
+        """Return the body as it is sent, None where there is none; raises BadInput for what is no JSON."""
+        if self.body is None:
+            return None
+        try:
+            return json.dumps(self.body, ensure_ascii=False, allow_nan=False).encode()
+        except (TypeError, ValueError) as wrong:
+            raise BadInput(f"the request cannot be written as JSON: {wrong}", code="bad_value") from wrong
+
 
 def check(one: Input, user: str) -> Call[Verdict]:
     """A check of one input."""
@@ -123,7 +132,8 @@ def feedback(exchange: str, reward: float | None, harmful: bool | None, comment:
 
 def headers_of(server: Server) -> dict[str, str]:
     """Return the headers of every call."""
-    return {"authorization": f"Bearer {server.api_key}"} if server.api_key else {}
+    key = {"authorization": f"Bearer {server.api_key}"} if server.api_key else {}
+    return {"accept": "application/json", "content-type": "application/json", **key}
 
 
 def check_limits(timeout: float, retries: int) -> None:
@@ -137,6 +147,13 @@ def check_limits(timeout: float, retries: int) -> None:
 def raise_for(answer: httpx.Response) -> NoReturn:
     """Raise what an answer that has been read says that failed."""
     raise failure_of(answer.status_code, _json(answer.content), answer.headers)
+
+
+def check_stream(answer: httpx.Response) -> None:
+    """Raise BadAnswer where what was begun is no stream of events: none would ever come of it."""
+    kind = answer.headers.get("content-type", "")
+    if not kind.startswith("text/event-stream"):
+        raise BadAnswer(f"the events come as {kind or 'nothing'}: is the base URL that of a Neuraxis?")
 
 
 def result_of(call: Call[T], answer: httpx.Response, body: bytes) -> T:

@@ -79,7 +79,7 @@ class Client:
         layers: Sequence[Layer] = (),
         documents: Sequence[str] = (),
         tool_results: Sequence[str] = (),
-        situation: str = "",
+        context: str = "",
         session: str = "",
         agent: str = "",
         user: str = "",
@@ -91,13 +91,13 @@ class Client:
             layers: What else goes into the prompt, each part in its role.
             documents: The same for what was retrieved.
             tool_results: The same for what tools said.
-            situation: The kind of situation, by which precedents are compared.
+            context: The kind of situation, by which precedents are compared.
             session: The session it belongs to; without one it is judged by itself.
             agent: The agent that it is for; else the server's usual one.
             user: Who asks, where the server has an agent for each user.
         """
         one = Input(
-            text=text, layers=layers, documents=documents, tool_results=tool_results, situation=situation,
+            text=text, layers=layers, documents=documents, tool_results=tool_results, context=context,
             session=session, agent=agent,
         )  # fmt: skip
         return self._call(calls.check(one, user))
@@ -178,6 +178,7 @@ class Client:
                 if not answer.is_success:
                     answer.read()
                     calls.raise_for(answer)
+                calls.check_stream(answer)
                 for piece in answer.iter_bytes():
                     yield from following.take(piece)
         except httpx.HTTPError as wrong:
@@ -196,10 +197,10 @@ class Client:
             attempt += 1
 
     def _send(self, call: Call[T], end: float) -> T:
-        left, body = max(end - time.monotonic(), 0.001), bytearray()
+        left, sent, body = max(end - time.monotonic(), 0.001), call.content(), bytearray()
         try:
             with self._http.stream(
-                call.method, call.path, params=call.query, json=call.body, headers=call.headers, timeout=left
+                call.method, call.path, params=call.query, content=sent, headers=call.headers, timeout=left
             ) as answer:
                 for piece in answer.iter_bytes():
                     body += piece

@@ -43,15 +43,13 @@ class Input:
     layers: Sequence[Layer] = ()
     documents: Sequence[str] = ()
     tool_results: Sequence[str] = ()
-    situation: str = ""
+    context: str = ""
     session: str = ""
     agent: str = ""
 
     def body(self) -> dict[str, Any]:
         """Return it as the server takes it."""
-        told = {**asdict(self), "context": self.situation}
-        del told["situation"]
-        return {name: value for name, value in told.items() if value}
+        return {name: value for name, value in asdict(self).items() if value}
 
 
 @dataclass(frozen=True, kw_only=True)
