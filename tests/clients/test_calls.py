@@ -171,7 +171,10 @@ def test_only_what_changes_nothing_is_sent_again_after_a_broken_connection() -> 
     row = told({"exchanges": [], "before": 0, "head": 0})
     server = Scripted(httpx.ReadError("cut"), told(OURS, 503), row)
     assert server.client().exchanges().exchanges == ()
-    for call in (lambda client: client.ask("x"), lambda client: client.feedback("e1", reward=1.0)):
+    told_of = Scripted(httpx.ReadError("cut"), told({"exchange": "e1", "event": "f1", "precedent": "p1"}, 202))
+    assert told_of.client().feedback("e1", harmful=True).precedent == "p1"
+    assert len({each.headers["idempotency-key"] for each in told_of.asked}) == 1
+    for call in (lambda client: client.ask("x"), lambda client: client.check("x")):
         broken = Scripted(httpx.ReadError("cut"))
         with pytest.raises(neuraxis.NotReachable) as raised:
             call(broken.client())

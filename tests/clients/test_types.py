@@ -12,7 +12,7 @@ from actors.gateway.http.openai.answers import REFUSALS, ChatCompletion, Decisio
 from deploy.cli.rendering.entries import Entry
 from events.ledger import Page
 from events.ledger.listing import Listed
-from neuraxis import events, models
+from neuraxis import calls, events, models
 from schemas.catalogue import CATALOGUE
 from schemas.event import ROOT, encode_event
 from schemas.export.headers import sample_headers
@@ -34,6 +34,14 @@ from schemas.vocabulary.gateway import Role
 )
 def test_a_type_has_the_fields_that_the_server_sends(ours: type, theirs: type[msgspec.Struct]) -> None:
     assert {each.name for each in dataclasses.fields(ours)} == set(theirs.__struct_fields__)
+
+
+def test_feedback_is_what_the_gateway_takes_and_answers() -> None:
+    theirs = pytest.importorskip("actors.gateway.http.feedback.endpoints", reason="this gateway takes no feedback")
+    assert {each.name for each in dataclasses.fields(neuraxis.Feedback)} == set(theirs.FeedbackTaken.__struct_fields__)
+    sent = calls.feedback("e1", 0.5, False, "late").body
+    assert sent is not None
+    assert set(sent) == set(theirs.Feedback.__struct_fields__)
 
 
 def test_what_is_always_there_for_the_client_has_no_default_at_the_server() -> None:

@@ -54,7 +54,9 @@ def test_what_is_checked_asked_and_recorded_is_typed(client: Client) -> None:
 
 
 def test_feedback_is_taken(client: Client) -> None:
-    exchange = client.ask(QUESTION, session=fresh("client")).decision.exchange
+    session = fresh("client")
+    exchange = client.ask(QUESTION, session=session).decision.exchange
+    until(lambda: bool(client.exchanges(session=session, stage="DELIBERATIVE").exchanges), "the ledger has its end")
     try:
         given = client.feedback(exchange, reward=0.5, comment="just what I needed")
     except neuraxis.NotFound as missing:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NoReturn, TypeVar
+from uuid import uuid4
 
 import httpx
 
@@ -116,7 +117,7 @@ def exchanges(**wanted: str | int) -> Call[Page]:
 
 
 def feedback(exchange: str, reward: float | None, harmful: bool | None, comment: str) -> Call[Feedback]:
-    """What somebody says of an exchange."""
+    """What somebody says of an exchange; its key makes one event of it, however often it is sent."""
     if reward is None and harmful is None and not comment.strip():
         raise BadInput("feedback says nothing: give reward, harmful or comment", field="reward", code="missing_field")
     if reward is not None and not -1.0 <= reward <= 1.0:
@@ -126,7 +127,9 @@ def feedback(exchange: str, reward: float | None, harmful: bool | None, comment:
         method="POST",
         path="/v1/feedback",
         body={name: value for name, value in told.items() if value is not None},
+        headers={"idempotency-key": uuid4().hex},
         read=partial(read, Feedback),
+        repeatable=True,
     )
 
 

@@ -139,7 +139,10 @@ class Client:
     def feedback(
         self, exchange: str, *, reward: float | None = None, harmful: bool | None = None, comment: str = ""
     ) -> Feedback:
-        """Say how an exchange was: ``reward`` from -1 to 1, whether it did harm, a comment; one of them at least."""
+        """Say how an exchange was: ``reward`` from -1 to 1, whether it did harm, a comment; one of them at least.
+
+        Where an operator's key tells of harm, inputs like that one are rejected from then on.
+        """
         return self._call(calls.feedback(exchange, reward, harmful, comment))
 
     def events(

@@ -146,10 +146,15 @@ class Explanation:
 
 @dataclass(frozen=True, kw_only=True)
 class Feedback:
-    """That what was said of an exchange is in the log: ``event`` is its id there."""
+    """That what was said of an exchange is in the log: ``event`` is its id there.
+
+    ``precedent`` names what an operator's word of harm has put on record, empty where there is none: inputs like that
+    one are rejected.
+    """
 
     exchange: str
     event: str
+    precedent: str = ""
 
 
 def read(kind: type[T], told: Any) -> T:
