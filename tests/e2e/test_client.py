@@ -111,7 +111,9 @@ def test_the_examples_of_both_pages_run_as_they_are_written(live: Live) -> None:
     ours = [each for each in blocks("python") if "from neuraxis import" in each]
     assert (len(own), len(ours)) == (4, 1)
     for example, expected in zip(
-        [*ours, *own], ["False REFLEX", "False REFLEX", "DELIBERATIVE", "response.emitted", "EXECUTED"], strict=True
+        [*ours, *own],
+        ["False REFLEX", "False REFLEX", "DELIBERATIVE", "response.emitted", "response.emitted"],
+        strict=True,
     ):
         done = subprocess.run(
             [sys.executable, "-P", "-c", example],
