@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from neuraxis_server import ordered
+from neuraxis_server import for_children, ordered
 from tests.fixtures import FOLDER
 
 ROOT = Path(__file__).parents[2]
@@ -38,12 +38,10 @@ def installed(folder: Path) -> list[str]:
     return [sys.executable, str(script)]
 
 
-def run(project: Path, command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+def run(project: Path, command: Sequence[str], **more: str) -> "subprocess.CompletedProcess[str]":
     path = os.pathsep.join([str(project), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.run(
-        command, cwd=project, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=120,
-        check=False,
-    )  # fmt: skip
+    given = {**os.environ, "PYTHONPATH": path, **more}
+    return subprocess.run(command, cwd=project, env=given, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_the_command_and_the_processes_that_it_spawns_find_their_own_packages(project: Path) -> None:
@@ -53,9 +51,12 @@ def test_the_command_and_the_processes_that_it_spawns_find_their_own_packages(pr
     assert "reflex" in done.stdout
 
 
-def test_as_a_module_it_does_too(project: Path) -> None:
-    done = run(project, [sys.executable, "-P", "-m", "neuraxis_server", "schema", "subjects"])
-    assert (done.returncode, "forged_id.reflex.blocked" in done.stdout) == (0, True), done.stderr
+def test_as_a_module_it_does_too_and_so_does_every_process_that_it_starts(project: Path) -> None:
+    told = run(project, [sys.executable, "-P", "-m", "neuraxis_server", "schema", "subjects"])
+    assert (told.returncode, "forged_id.reflex.blocked" in told.stdout) == (0, True), told.stderr
+    given = for_children(ordered([str(project), *sys.path], str(ROOT), [str(project)]), str(ROOT))
+    again = run(project, [sys.executable, "-m", "deploy.cli", "schema", "subjects"], **given)
+    assert (again.returncode, again.stdout) == (0, told.stdout), again.stderr
 
 
 @pytest.mark.parametrize(
@@ -70,8 +71,13 @@ def test_as_a_module_it_does_too(project: Path) -> None:
             ["/env/bin", "/lib/python3.11", "/checkout", "/env/site-packages", "/theirs"],
         ),
         (["/checkout", "/lib/python3.11"], "/checkout", ["/checkout", ""], ["/lib/python3.11", "/checkout"]),
+        (
+            ["/home", "/env/site-packages", "/theirs", "/lib/python3.11"], "/home",
+            ["/home", "/env/site-packages", "/theirs"],
+            ["/lib/python3.11", "/home", "/env/site-packages", "/theirs"],
+        ),
     ],
-    ids=["installed", "a checkout", "a checkout that PYTHONPATH names"],
+    ids=["installed", "a checkout", "a checkout that PYTHONPATH names", "a process that was started so"],
 )  # fmt: skip
 def test_what_is_ours_comes_before_what_is_installed_and_what_was_added_last(
     path: list[str], home: str, added: list[str], expected: list[str]

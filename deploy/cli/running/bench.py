@@ -63,7 +63,7 @@ def bench(names: tuple[str, ...], **judged: str | int | None) -> None:
             lacking.update(missing)
             continue
         # A process each: one benchmark's memory and threads must not be the next one's weather.
-        if subprocess.run([sys.executable, "-m", f"bench.{name}"], env=_own_first(), check=False).returncode:
+        if subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False).returncode:
             failed.append(name)
     said = [f"these benchmarks did not finish: {', '.join(failed)}"] if failed else []
     if lacking:
@@ -88,19 +88,9 @@ def _judgement(names: tuple[str, ...], judged: Mapping[str, str | int | None]) -
         raise CheckFailed(f"{', '.join(missing)} not installed: pip install 'neuraxis[bench]'")
     options = [f"--{name}={value}" for name, value in judged.items() if name != "corpus" and value is not None]
     if subprocess.run(
-        [sys.executable, "-m", "bench.judgement", str(judged["corpus"]), *options], env=_own_first(), check=False
+        [sys.executable, "-m", "bench.judgement", str(judged["corpus"]), *options], check=False
     ).returncode:
         raise CheckFailed("the benchmark did not finish")
-
-
-def _own_first() -> dict[str, str]:
-    """Return an environment in which ``bench`` is ours, whatever the working folder and PYTHONPATH hold."""
-    import os
-    from pathlib import Path
-
-    home = str(Path(__file__).parents[3])
-    path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
 
 
 def missing_modules(module: str) -> list[str]:
