@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
-CODE := schemas events actors deploy bench tests
+CODE := schemas events actors deploy neuraxis_server bench clients tests
 
 .PHONY: help demo up local-llm test test-faults test-sim lint format samples bench docs lock clean
 
@@ -16,13 +16,13 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The stamp is older than the lock file after `make lock` or a pull, and then the environment is brought up to date.
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock pyproject.toml clients/python/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or later is needed; choose one with: make PYTHON=python3.12" >&2; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing the locked dependencies into $(VENV) ..."
 	@$(PIP) install --require-hashes --requirement requirements.lock
-	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(PIP) install --no-deps --no-build-isolation --editable . --editable clients/python
 	@touch $@
 
 demo: $(READY) ## Feed a bundled conversation through all workers, explain a decision, verify the replay
@@ -70,7 +70,7 @@ docs: $(READY) ## Write what is derived from the catalogue into docs/reference
 lock: ## Pin the dependencies anew, with hashes and without hosts
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install uv
-	@$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade \
+	@$(BIN)/uv pip compile pyproject.toml --extra dev --extra examples --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet \
 		--output-file requirements.lock
 

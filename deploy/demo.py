@@ -104,7 +104,7 @@ def command(*arguments: str, data: Path) -> None:
 
 
 # Without a model, so that the demo shows the same everywhere.
-_UP = (sys.executable, "-m", "deploy.cli", "up", "--llm", "composer")
+_UP = (sys.executable, "-P", "-m", "neuraxis_server", "up", "--llm", "composer")
 
 
 def _start(data: Path, ready: Path, output: BinaryIO) -> "subprocess.Popen[bytes]":

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import deploy
 from deploy.cli import main
 
-NOT_LOADED = ("deploy.pytest_plugin", "deploy.training", "deploy.simulating", "deploy.demo", "deploy.examples")
+NOT_LOADED = ("deploy.training", "deploy.simulating", "deploy.demo", "deploy.examples")
 """What belongs to no command, or to one whose libraries take long."""
 
 _CONTEXT = multiprocessing.get_context("forkserver")

@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("schemas", "events", "actors", "deploy")
 """Imports point from later ones to earlier ones."""
 
-PACKAGES = (*LAYERS, "bench")
+CLIENT = "clients/python/src"
+PACKAGES = (*LAYERS, "neuraxis_server", CLIENT, "bench")
 IMPURE = {
     "aiosqlite", "asyncio", "concurrent", "datetime", "getpass", "http", "httpx", "io", "locale", "logging",
     "multiprocessing", "nats", "openai", "os", "pathlib", "platform", "queue", "random", "secrets", "select",
@@ -133,6 +134,17 @@ def test_imports_point_one_way(layer: str) -> None:
         f"{named(file)}: {name}" for file in sources(layer) for name in imports_of(file) if name.split(".")[0] in later
     ]
     assert wrong == []
+
+
+def test_the_client_imports_nothing_of_the_server_and_only_what_it_asks_for() -> None:
+    allowed = {"neuraxis", "httpx", "nats", *sys.stdlib_module_names}
+    found = {
+        f"{named(file)}: {name}"
+        for file in sources(CLIENT)
+        for name in imports_of(file)
+        if name.split(".")[0] not in allowed
+    }
+    assert found == {f"{CLIENT}/neuraxis_pytest.py: pytest"}
 
 
 def test_the_vocabulary_knows_nothing_of_brokers() -> None:
@@ -266,7 +278,7 @@ def test_no_file_names_a_place_on_somebody_s_machine() -> None:
 
 
 def text_files() -> Iterator[Path]:
-    for folder in (*PACKAGES, "tests", "docs"):
+    for folder in (*PACKAGES, "clients", "tests", "docs"):
         for file in (ROOT / folder).rglob("*"):
             if file.is_file() and file.suffix in TEXT_FILES and "__pycache__" not in file.parts:
                 yield file
@@ -306,7 +318,8 @@ def test_every_locked_package_has_hashes() -> None:
 
 def test_the_lock_file_covers_what_the_project_asks_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = [Requirement(line) for line in (*project["dependencies"], *project["optional-dependencies"]["dev"])]
+    extras = project["optional-dependencies"]
+    asked = [Requirement(line) for line in (*project["dependencies"], *extras["dev"], *extras["examples"])]
     pinned = locked()
     wrong = [
         str(requirement)

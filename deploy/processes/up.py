@@ -299,7 +299,7 @@ def worker_programs(plan: Plan, place: Place, model: Attachment) -> tuple[Worker
 
 
 def _gateway(plan: Plan, place: Place, door: socket.socket) -> WorkerProgram:
-    command = (sys.executable, "-P", "-m", "deploy.cli", "gateway", "--listener", str(door.fileno()))
+    command = (sys.executable, "-P", "-m", "neuraxis_server", "gateway", "--listener", str(door.fileno()))
     contexts = ("--context", place.context(GATEWAY), "--operator-context", place.context(OPERATOR))
     flags = ("--data", str(plan.data.path), *contexts, *plan.config_flags)
     return WorkerProgram(GATEWAY, (*command, *flags), keep_fds=(door.fileno(),))
@@ -307,7 +307,7 @@ def _gateway(plan: Plan, place: Place, door: socket.socket) -> WorkerProgram:
 
 def _worker(plan: Plan, name: str, context: str, hosts: tuple[str, ...], more: tuple[str, ...] = ()) -> WorkerProgram:
     # -P: a folder named `deploy` where the person stands must not be taken for ours.
-    command = (sys.executable, "-P", "-m", "deploy.cli", "worker", *hosts)
+    command = (sys.executable, "-P", "-m", "neuraxis_server", "worker", *hosts)
     flags = ("--data", str(plan.data.path), "--context", context, "--name", name, *plan.config_flags, *more)
     return WorkerProgram(name, (*command, *flags))
 

@@ -18,13 +18,20 @@ TIMEOUT_S = 120.0
 
 
 class Live:
-    """``neuraxis up`` with its data in ``.neuraxis`` of a folder, where its commands are run too."""
+    """``neuraxis up`` with its data in ``.neuraxis`` of a folder, where its commands are run too.
+
+    The folder is a user's project, with packages of their own that have the names of ours, and ``PYTHONPATH`` names it:
+    each process of the set meets them.
+    """
 
     def __init__(self, folder: Path, *flags: str) -> None:
         self.folder = folder
         self.data = folder / ".neuraxis"
         self.output = folder / "up.log"
         ready = folder / "ready"
+        for name in ("schemas", "events", "actors", "deploy"):
+            (folder / name).mkdir(exist_ok=True)
+            (folder / name / "__init__.py").write_text("raise ImportError('this package is somebody else's')\n")
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
                 [*command("up"), "--ready-file", str(ready), *flags],
@@ -32,7 +39,7 @@ class Live:
                 stdout=output,
                 stderr=output,
                 cwd=folder,
-                env=environment(),
+                env={**environment(), "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])},
             )
         try:
             until(lambda: ready.exists() or self.process.poll() is not None, "the set is ready")
@@ -135,7 +142,7 @@ def run(folder: Path, *arguments: str, stdin: str | bytes = "", status: int = 0)
 
 def command(*arguments: str) -> Sequence[str]:
     """Return the command line that runs ``neuraxis`` with these arguments."""
-    return [sys.executable, "-m", "deploy.cli", *arguments]
+    return [sys.executable, "-P", "-m", "neuraxis_server", *arguments]
 
 
 def environment() -> dict[str, str]:

@@ -12,6 +12,7 @@ from deploy.cli.groups import Commands
 from deploy.cli.logs.log_copies import export, record
 from deploy.cli.logs.log_import import import_
 from deploy.cli.logs.log_tail import tail
+from deploy.cli.logs.log_test import test
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.replaying.source import (
@@ -43,7 +44,7 @@ def log() -> None:
     """
 
 
-for apart in (export, import_, record, tail):
+for apart in (export, import_, record, tail, test):
     log.add_command(apart)
 
 

@@ -1,0 +1,219 @@
+"""The client for asyncio; its methods are those of ``Client``, awaited."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from neuraxis import calls
+from neuraxis.calls import Call
+from neuraxis.errors import NeuraxisError
+from neuraxis.events import ALERTS, Event, topic_of
+from neuraxis.following import BROKEN, PATH, SILENCE_S, Following, head
+from neuraxis.models import Answer, Explanation, Feedback, Input, Layer, Page, Verdict
+from neuraxis.server import FOLDER, find_server
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """Calls a Neuraxis; to be closed, or used in an ``async with`` block, in one event loop.
+
+    Args:
+        base_url: Its address, such as ``http://127.0.0.1:8642``; else ``NEURAXIS_URL``; else the set that runs in
+            ``data``.
+        api_key: The key to call it with; else ``NEURAXIS_API_KEY``; else none.
+        timeout: Seconds that a call may take in all, repeats and the pauses before them included.
+        retries: How often a call is sent again, where that cannot do anything twice.
+        data: The data folder of a set on this machine.
+        transport: What carries requests, for tests.
+
+    Raises:
+        Misconfigured: it is not said where the server is, or what is said cannot be.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = 60.0,
+        retries: int = 2,
+        data: Path | str = FOLDER,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        calls.check_limits(timeout, retries)
+        self._server = find_server(base_url, api_key, data)
+        self._timeout = timeout
+        self._retries = retries
+        self._http = httpx.AsyncClient(
+            base_url=self._server.url,
+            headers=calls.headers_of(self._server),
+            timeout=timeout,
+            trust_env=not self._server.is_local,
+            transport=transport,
+        )
+
+    def __repr__(self) -> str:
+        return f"AsyncClient({self._server.url!r})"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._http.aclose()
+
+    async def check(
+        self,
+        text: str = "",
+        *,
+        layers: Sequence[Layer] = (),
+        documents: Sequence[str] = (),
+        tool_results: Sequence[str] = (),
+        context: str = "",
+        session: str = "",
+        agent: str = "",
+        user: str = "",
+    ) -> Verdict:
+        """Have the guards check an input, which nobody answers; a refusal is a verdict, not an error.
+
+        Args:
+            text: What the user says.
+            layers: What else goes into the prompt, each part in its role.
+            documents: The same for what was retrieved.
+            tool_results: The same for what tools said.
+            context: The kind of situation, by which precedents are compared.
+            session: The session it belongs to; without one it is judged by itself.
+            agent: The agent that it is for; else the server's usual one.
+            user: Who asks, where the server has an agent for each user.
+        """
+        one = Input(
+            text=text, layers=layers, documents=documents, tool_results=tool_results, context=context,
+            session=session, agent=agent,
+        )  # fmt: skip
+        return await self._call(calls.check(one, user))
+
+    async def check_all(self, inputs: Sequence[Input], *, user: str = "") -> tuple[Verdict, ...]:
+        """Have several inputs checked in one request, 128 at most; return their verdicts in their order."""
+        return await self._call(calls.check_all(inputs, user))
+
+    async def ask(self, question: str | Sequence[Mapping[str, Any]], *, session: str = "", user: str = "") -> Answer:
+        """Ask the whole mind: a text, or the messages of a conversation as OpenAI's clients write them.
+
+        Without a ``session`` the server derives one from the conversation's first messages.
+        """
+        return await self._call(calls.ask(question, session, user))
+
+    async def why(self, exchange: str) -> Explanation:
+        """Return why an exchange ended as it did. Takes an operator's key, where there are keys."""
+        return await self._call(calls.why(exchange))
+
+    async def exchanges(
+        self,
+        *,
+        agent: str = "",
+        session: str = "",
+        stage: str = "",
+        action: str = "",
+        reason: str = "",
+        mode: str = "",
+        before: int = 0,
+        limit: int = 50,
+    ) -> Page:
+        """Return a page of exchanges, the latest first; ``page.before`` asks for the next. Takes an operator's key."""
+        wanted = calls.exchanges(
+            agent=agent, session=session, stage=stage, action=action, reason=reason, mode=mode, before=before,
+            limit=limit,
+        )  # fmt: skip
+        return await self._call(wanted)
+
+    async def feedback(
+        self, exchange: str, *, reward: float | None = None, harmful: bool | None = None, comment: str = ""
+    ) -> Feedback:
+        """Say how an exchange was: ``reward`` from -1 to 1, whether it did harm, a comment; one of them at least.
+
+        Where an operator's key tells of harm, inputs like that one are rejected from then on.
+        """
+        return await self._call(calls.feedback(exchange, reward, harmful, comment))
+
+    async def events(
+        self, topic: str = ">", *, after: int | None = None, words: bool = False, patience: float = 60.0
+    ) -> AsyncGenerator[Event, None]:
+        """Yield the events of a public subject as they come, each once and in order, without end.
+
+        A broken connection is taken up again where it was. Takes an operator's key, where there are keys. Who leaves
+        the loop early closes the generator (``contextlib.aclosing``).
+
+        Args:
+            topic: The subject; ``*`` and ``>`` are wildcards, the root may be left out.
+            after: Begin behind this sequence, such as that of the last event that was dealt with; else with what comes.
+            words: With people's words, which are hidden otherwise.
+            patience: Seconds without a connection after which the failure is raised.
+        """
+        begin = await self._call(head()) if after is None else after
+        following = Following(topic_of(topic), begin, words=words, patience_s=patience)
+        while True:
+            try:
+                async with aclosing(self._follow(following)) as connection:
+                    async for event in connection:
+                        yield event
+                failed: NeuraxisError = BROKEN
+            except NeuraxisError as wrong:
+                failed = wrong
+            await asyncio.sleep(following.pause_after(failed))
+
+    def alerts(self, *, after: int | None = None, patience: float = 60.0) -> AsyncGenerator[Event, None]:
+        """Yield alerts as they come, each as the ``alert`` of its event; otherwise as :meth:`events` does."""
+        return self.events(ALERTS, after=after, patience=patience)
+
+    async def _follow(self, following: Following) -> AsyncGenerator[Event, None]:
+        waits = httpx.Timeout(self._timeout, read=SILENCE_S)
+        try:
+            async with self._http.stream(
+                "GET", PATH, params=following.query, headers=following.headers(), timeout=waits
+            ) as answer:
+                if not answer.is_success:
+                    await answer.aread()
+                    calls.raise_for(answer)
+                calls.check_stream(answer)
+                async for piece in answer.aiter_bytes():
+                    for event in following.take(piece):
+                        yield event
+        except httpx.HTTPError as wrong:
+            raise calls.unreached(self._server.url, wrong, self._timeout) from wrong
+
+    async def _call(self, call: Call[T]) -> T:
+        loop = asyncio.get_running_loop()
+        end, attempt = loop.time() + self._timeout, 0
+        while True:
+            try:
+                return await self._send(call, end)
+            except NeuraxisError as failed:
+                pause = calls.pause_before(call, failed, attempt)
+                if pause is None or attempt == self._retries or loop.time() + pause >= end:
+                    raise
+            await asyncio.sleep(pause)
+            attempt += 1
+
+    async def _send(self, call: Call[T], end: float) -> T:
+        body = call.content()
+        try:
+            async with asyncio.timeout_at(end):
+                answer = await self._http.request(
+                    call.method, call.path, params=call.query, content=body, headers=call.headers, timeout=None
+                )
+        except TimeoutError as late:
+            raise calls.overdue(self._server.url, self._timeout) from late
+        except httpx.HTTPError as wrong:
+            raise calls.unreached(self._server.url, wrong, self._timeout) from wrong
+        return calls.result_of(call, answer, answer.content)

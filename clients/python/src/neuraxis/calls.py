@@ -1,0 +1,228 @@
+"""Every call as data: what is sent, how the answer is read, and when it may be sent again. No I/O."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Generic, NoReturn, TypeVar
+from uuid import uuid4
+
+import httpx
+
+from neuraxis.errors import (
+    BadAnswer,
+    BadInput,
+    Misconfigured,
+    NeuraxisError,
+    NotReachable,
+    RateLimited,
+    Unavailable,
+    failure_of,
+)
+from neuraxis.models import (
+    Answer,
+    Explanation,
+    Feedback,
+    Input,
+    Page,
+    Verdict,
+    read,
+    read_answer,
+    read_explanation,
+    read_page,
+    read_verdicts,
+)
+from neuraxis.server import Server
+
+MODEL = "neuraxis"
+"""The model name of the whole mind."""
+
+MOST_INPUTS = 128
+"""Inputs of one request."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Generic[T]):
+    """A request and how its answer is read.
+
+    ``repeatable``: a second one changes nothing that the first did not, so that it may be sent again whatever became
+    of the first. Any other is sent again only where the first was certainly not taken.
+    """
+
+    method: str
+    path: str
+    read: Callable[[Any], T]
+    body: Mapping[str, Any] | None = None
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    repeatable: bool = False
+
+    def content(self) -> bytes | None:
+        """Return the body as it is sent, None where there is none; raises BadInput for what is no JSON."""
+        if self.body is None:
+            return None
+        try:
+            return json.dumps(self.body, ensure_ascii=False, allow_nan=False).encode()
+        except (TypeError, ValueError) as wrong:
+            raise BadInput(f"the request cannot be written as JSON: {wrong}", code="bad_value") from wrong
+
+
+def check(one: Input, user: str) -> Call[Verdict]:
+    """A check of one input."""
+    return Call(
+        method="POST",
+        path="/v1/guard",
+        body=one.body(),
+        headers=_named("x-neuraxis-user", user),
+        read=lambda told: read_verdicts(told, 1)[0],
+    )
+
+
+def check_all(inputs: Sequence[Input], user: str) -> Call[tuple[Verdict, ...]]:
+    """A check of several inputs."""
+    if not 1 <= len(inputs) <= MOST_INPUTS:
+        raise BadInput(f"{len(inputs)} inputs: a request takes 1 to {MOST_INPUTS}", field="inputs", code="bad_value")
+    return Call(
+        method="POST",
+        path="/v1/guard",
+        body={"inputs": [each.body() for each in inputs]},
+        headers=_named("x-neuraxis-user", user),
+        read=partial(read_verdicts, count=len(inputs)),
+    )
+
+
+def ask(question: str | Sequence[Mapping[str, Any]], session: str, user: str) -> Call[Answer]:
+    """A question to the whole mind: a text, or the messages of a conversation in OpenAI's shape."""
+    messages = [{"role": "user", "content": question}] if isinstance(question, str) else [*map(dict, question)]
+    return Call(
+        method="POST",
+        path="/v1/chat/completions",
+        body={"model": MODEL, "messages": messages},
+        headers={**_named("x-neuraxis-session", session), **_named("x-neuraxis-user", user)},
+        read=read_answer,
+    )
+
+
+def why(exchange: str) -> Call[Explanation]:
+    """Why an exchange ended so."""
+    return Call(method="GET", path=f"/api/exchanges/{_id(exchange)}/why", read=read_explanation, repeatable=True)
+
+
+def exchanges(**wanted: str | int) -> Call[Page]:
+    """A page of exchanges; what is empty or 0 does not narrow it."""
+    query = {name: str(value) for name, value in wanted.items() if value}
+    return Call(method="GET", path="/api/exchanges", query=query, read=read_page, repeatable=True)
+
+
+def feedback(exchange: str, reward: float | None, harmful: bool | None, comment: str) -> Call[Feedback]:
+    """What somebody says of an exchange; its key makes one event of it, however often it is sent."""
+    if reward is None and harmful is None and not comment.strip():
+        raise BadInput("feedback says nothing: give reward, harmful or comment", field="reward", code="missing_field")
+    if reward is not None and not -1.0 <= reward <= 1.0:
+        raise BadInput(f"reward is {reward}: it goes from -1 to 1", field="reward", code="bad_value")
+    told = {"exchange": _id(exchange), "reward": reward, "harmful": harmful, "comment": comment or None}
+    return Call(
+        method="POST",
+        path="/v1/feedback",
+        body={name: value for name, value in told.items() if value is not None},
+        headers={"idempotency-key": uuid4().hex},
+        read=partial(read, Feedback),
+        repeatable=True,
+    )
+
+
+def headers_of(server: Server) -> dict[str, str]:
+    """Return the headers of every call."""
+    key = {"authorization": f"Bearer {server.api_key}"} if server.api_key else {}
+    return {"accept": "application/json", "content-type": "application/json", **key}
+
+
+def check_limits(timeout: float, retries: int) -> None:
+    """Raise Misconfigured for a timeout or a number of retries that no call could keep to."""
+    if not 0 < timeout < float("inf") or retries < 0:
+        raise Misconfigured(
+            f"timeout={timeout}, retries={retries}: the one is above 0, the other not below", code="bad_value"
+        )
+
+
+def raise_for(answer: httpx.Response) -> NoReturn:
+    """Raise what an answer that has been read says that failed."""
+    raise failure_of(answer.status_code, _json(answer.content), answer.headers)
+
+
+def check_stream(answer: httpx.Response) -> None:
+    """Raise BadAnswer where what was begun is no stream of events: none would ever come of it."""
+    kind = answer.headers.get("content-type", "")
+    if not kind.startswith("text/event-stream"):
+        raise BadAnswer(f"the events come as {kind or 'nothing'}: is the base URL that of a Neuraxis?")
+
+
+def result_of(call: Call[T], answer: httpx.Response, body: bytes) -> T:
+    """Return what an answer says; raises what it fails with."""
+    told = _json(body)
+    if not answer.is_success:
+        raise failure_of(answer.status_code, told, answer.headers)
+    if told is None:
+        raise BadAnswer(f"{call.path} answered without JSON: is the base URL that of a Neuraxis?")
+    return call.read(told)
+
+
+def overdue(url: str, seconds: float) -> NotReachable:
+    """Return that an answer has not come in time."""
+    return NotReachable(f"{url} has not answered within {seconds:g} s: give a longer timeout", code="timeout")
+
+
+def unreached(url: str, wrong: httpx.HTTPError, seconds: float) -> NotReachable:
+    """Return what a failure of the transport is."""
+    if isinstance(wrong, httpx.TimeoutException):
+        return overdue(url, seconds)
+    if isinstance(wrong, httpx.ConnectError):
+        return NotReachable(f"{url} takes no connection: does the server run there?", code="no_connection")
+    return NotReachable(f"{url}: the connection broke ({type(wrong).__name__}): send it again", code="broken")
+
+
+def pause_before(call: Call[Any], failed: NeuraxisError, attempt: int) -> float | None:
+    """Return the seconds after which a failed call may be sent again; None where it may not.
+
+    ``attempt`` counts from 0. A connection that was refused and 429 have changed nothing at the server.
+    """
+    growing = 0.2 * float(2**attempt)
+    match failed:
+        case RateLimited(retry_after=seconds):
+            return max(seconds, growing)
+        case NotReachable(code="no_connection"):
+            return growing
+        case Unavailable(retry_after=seconds) if call.repeatable:
+            return max(seconds, growing)
+        case NotReachable() if call.repeatable:
+            return growing
+        case _:
+            return None
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def _named(name: str, value: str) -> dict[str, str]:
+    if not value:
+        return {}
+    if not (value.isascii() and value.isprintable()) or value != value.strip():
+        # Headers have no agreed way to hold it, and another name would be another session.
+        raise BadInput(
+            f"{name.removeprefix('x-neuraxis-')} goes in a header: write it in printable ASCII",
+            field=name.removeprefix("x-neuraxis-"),
+            code="bad_value",
+        )
+    return {name: value}
+
+
+def _id(exchange: str) -> str:
+    if not exchange or not all(sign.isascii() and (sign.isalnum() or sign in "-_") for sign in exchange):
+        raise BadInput(f"{exchange[:64]!r} is no exchange's id", field="exchange", code="bad_value")
+    return exchange

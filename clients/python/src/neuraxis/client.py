@@ -1,0 +1,214 @@
+"""The client for programs without an event loop."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from neuraxis import calls
+from neuraxis.calls import Call
+from neuraxis.errors import NeuraxisError
+from neuraxis.events import ALERTS, Event, topic_of
+from neuraxis.following import BROKEN, PATH, SILENCE_S, Following, head
+from neuraxis.models import Answer, Explanation, Feedback, Input, Layer, Page, Verdict
+from neuraxis.server import FOLDER, find_server
+
+T = TypeVar("T")
+
+
+class Client:
+    """Calls a Neuraxis; to be closed, or used in a ``with`` block. Threads may share one.
+
+    Args:
+        base_url: Its address, such as ``http://127.0.0.1:8642``; else ``NEURAXIS_URL``; else the set that runs in
+            ``data``.
+        api_key: The key to call it with; else ``NEURAXIS_API_KEY``; else none.
+        timeout: Seconds that a call may take in all, repeats and the pauses before them included.
+        retries: How often a call is sent again, where that cannot do anything twice.
+        data: The data folder of a set on this machine.
+        transport: What carries requests, for tests.
+
+    Raises:
+        Misconfigured: it is not said where the server is, or what is said cannot be.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = 60.0,
+        retries: int = 2,
+        data: Path | str = FOLDER,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        calls.check_limits(timeout, retries)
+        self._server = find_server(base_url, api_key, data)
+        self._timeout = timeout
+        self._retries = retries
+        self._http = httpx.Client(
+            base_url=self._server.url,
+            headers=calls.headers_of(self._server),
+            timeout=timeout,
+            trust_env=not self._server.is_local,
+            transport=transport,
+        )
+
+    def __repr__(self) -> str:
+        return f"Client({self._server.url!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._http.close()
+
+    def check(
+        self,
+        text: str = "",
+        *,
+        layers: Sequence[Layer] = (),
+        documents: Sequence[str] = (),
+        tool_results: Sequence[str] = (),
+        context: str = "",
+        session: str = "",
+        agent: str = "",
+        user: str = "",
+    ) -> Verdict:
+        """Have the guards check an input, which nobody answers; a refusal is a verdict, not an error.
+
+        Args:
+            text: What the user says.
+            layers: What else goes into the prompt, each part in its role.
+            documents: The same for what was retrieved.
+            tool_results: The same for what tools said.
+            context: The kind of situation, by which precedents are compared.
+            session: The session it belongs to; without one it is judged by itself.
+            agent: The agent that it is for; else the server's usual one.
+            user: Who asks, where the server has an agent for each user.
+        """
+        one = Input(
+            text=text, layers=layers, documents=documents, tool_results=tool_results, context=context,
+            session=session, agent=agent,
+        )  # fmt: skip
+        return self._call(calls.check(one, user))
+
+    def check_all(self, inputs: Sequence[Input], *, user: str = "") -> tuple[Verdict, ...]:
+        """Have several inputs checked in one request, 128 at most; return their verdicts in their order."""
+        return self._call(calls.check_all(inputs, user))
+
+    def ask(self, question: str | Sequence[Mapping[str, Any]], *, session: str = "", user: str = "") -> Answer:
+        """Ask the whole mind: a text, or the messages of a conversation as OpenAI's clients write them.
+
+        Without a ``session`` the server derives one from the conversation's first messages.
+        """
+        return self._call(calls.ask(question, session, user))
+
+    def why(self, exchange: str) -> Explanation:
+        """Return why an exchange ended as it did. Takes an operator's key, where there are keys."""
+        return self._call(calls.why(exchange))
+
+    def exchanges(
+        self,
+        *,
+        agent: str = "",
+        session: str = "",
+        stage: str = "",
+        action: str = "",
+        reason: str = "",
+        mode: str = "",
+        before: int = 0,
+        limit: int = 50,
+    ) -> Page:
+        """Return a page of exchanges, the latest first; ``page.before`` asks for the next. Takes an operator's key."""
+        wanted = calls.exchanges(
+            agent=agent, session=session, stage=stage, action=action, reason=reason, mode=mode, before=before,
+            limit=limit,
+        )  # fmt: skip
+        return self._call(wanted)
+
+    def feedback(
+        self, exchange: str, *, reward: float | None = None, harmful: bool | None = None, comment: str = ""
+    ) -> Feedback:
+        """Say how an exchange was: ``reward`` from -1 to 1, whether it did harm, a comment; one of them at least.
+
+        Where an operator's key tells of harm, inputs like that one are rejected from then on.
+        """
+        return self._call(calls.feedback(exchange, reward, harmful, comment))
+
+    def events(
+        self, topic: str = ">", *, after: int | None = None, words: bool = False, patience: float = 60.0
+    ) -> Iterator[Event]:
+        """Yield the events of a public subject as they come, each once and in order, without end.
+
+        A broken connection is taken up again where it was. Takes an operator's key, where there are keys.
+
+        Args:
+            topic: The subject; ``*`` and ``>`` are wildcards, the root may be left out.
+            after: Begin behind this sequence, such as that of the last event that was dealt with; else with what comes.
+            words: With people's words, which are hidden otherwise.
+            patience: Seconds without a connection after which the failure is raised.
+        """
+        begin = self._call(head()) if after is None else after
+        following = Following(topic_of(topic), begin, words=words, patience_s=patience)
+        while True:
+            try:
+                yield from self._follow(following)
+                failed: NeuraxisError = BROKEN
+            except NeuraxisError as wrong:
+                failed = wrong
+            time.sleep(following.pause_after(failed))
+
+    def alerts(self, *, after: int | None = None, patience: float = 60.0) -> Iterator[Event]:
+        """Yield alerts as they come, each as the ``alert`` of its event; otherwise as :meth:`events` does."""
+        return self.events(ALERTS, after=after, patience=patience)
+
+    def _follow(self, following: Following) -> Iterator[Event]:
+        waits = httpx.Timeout(self._timeout, read=SILENCE_S)
+        try:
+            with self._http.stream(
+                "GET", PATH, params=following.query, headers=following.headers(), timeout=waits
+            ) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    calls.raise_for(answer)
+                calls.check_stream(answer)
+                for piece in answer.iter_bytes():
+                    yield from following.take(piece)
+        except httpx.HTTPError as wrong:
+            raise calls.unreached(self._server.url, wrong, self._timeout) from wrong
+
+    def _call(self, call: Call[T]) -> T:
+        end, attempt = time.monotonic() + self._timeout, 0
+        while True:
+            try:
+                return self._send(call, end)
+            except NeuraxisError as failed:
+                pause = calls.pause_before(call, failed, attempt)
+                if pause is None or attempt == self._retries or time.monotonic() + pause >= end:
+                    raise
+            time.sleep(pause)
+            attempt += 1
+
+    def _send(self, call: Call[T], end: float) -> T:
+        left, sent, body = max(end - time.monotonic(), 0.001), call.content(), bytearray()
+        try:
+            with self._http.stream(
+                call.method, call.path, params=call.query, content=sent, headers=call.headers, timeout=left
+            ) as answer:
+                for piece in answer.iter_bytes():
+                    body += piece
+                    if time.monotonic() > end:
+                        raise calls.overdue(self._server.url, self._timeout)
+        except httpx.HTTPError as wrong:
+            raise calls.unreached(self._server.url, wrong, self._timeout) from wrong
+        return calls.result_of(call, answer, bytes(body))

@@ -1,0 +1,134 @@
+"""What can go wrong, by what a caller does about it."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neuraxis.models import Verdict
+
+_SECONDS_AT_MOST = 3600.0
+
+
+class NeuraxisError(Exception):
+    """Any failure of a call.
+
+    Attributes:
+        code: A stable word for what happened, the server's where it has one.
+        status: The HTTP status of the answer; 0 where there was none.
+        exchange: The exchange that it is about, where the server named one.
+    """
+
+    def __init__(self, message: str, *, code: str = "failed", status: int = 0, exchange: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+        self.exchange = exchange
+
+
+class Misconfigured(NeuraxisError):
+    """It is not said where the server is, or what is said of it cannot be: nothing was sent."""
+
+
+class NotReachable(NeuraxisError):
+    """Nobody answered: no connection, one that broke, or no answer in time. What was sent may have arrived."""
+
+
+class BadInput(NeuraxisError):
+    """The server does not take the request as it is (400, 413); ``field`` names the part that is wrong."""
+
+    def __init__(self, message: str, *, field: str = "", **more: Any) -> None:
+        super().__init__(message, **more)
+        self.field = field
+
+
+class Unauthorized(NeuraxisError):
+    """The API key is missing or not known (401)."""
+
+
+class Forbidden(NeuraxisError):
+    """The API key does not reach this far, or this is not served to whoever calls from here (403)."""
+
+
+class NotFound(NeuraxisError):
+    """There is no such exchange, or no such path: the server may be of another release (404)."""
+
+
+class RateLimited(NeuraxisError):
+    """Too many requests (429): nothing was done. ``retry_after`` is in seconds."""
+
+    def __init__(self, message: str, *, retry_after: float = 1.0, **more: Any) -> None:
+        super().__init__(message, **more)
+        self.retry_after = retry_after
+
+
+class Unavailable(NeuraxisError):
+    """The server cannot serve this now (503), such as while its broker is away. ``retry_after`` is in seconds."""
+
+    def __init__(self, message: str, *, retry_after: float = 1.0, **more: Any) -> None:
+        super().__init__(message, **more)
+        self.retry_after = retry_after
+
+
+class Unanswered(NeuraxisError):
+    """It is in the log, and has no end in time (504): ask for its exchange later rather than send it again."""
+
+
+class ServerFailed(NeuraxisError):
+    """The server failed in a way that it did not foresee (500 and others)."""
+
+
+class BadAnswer(NeuraxisError):
+    """What answered is no Neuraxis of a release that this client knows: is the base URL right?"""
+
+
+class Refused(NeuraxisError):
+    """The guards refused an input: raised by :meth:`Verdict.require`, which a call never does by itself."""
+
+    def __init__(self, verdict: "Verdict") -> None:
+        super().__init__(verdict.sentence or verdict.reason, code=verdict.reason, exchange=verdict.exchange)
+        self.verdict = verdict
+
+
+def failure_of(status: int, body: Any, headers: Mapping[str, str]) -> NeuraxisError:
+    """Return what an answer with a status above 299 says; ``body`` is its JSON, None where it has none."""
+    told = body if isinstance(body, dict) else {}
+    inner = told.get("error")
+    said = inner if isinstance(inner, dict) else told
+    message = _text(said.get("message")) or f"the server answered with status {status}"
+    field = _text(said.get("field")) or _text(said.get("param"))
+    more: dict[str, Any] = {
+        "code": _text(said.get("code")) or f"status_{status}",
+        "status": status,
+        "exchange": headers.get("x-neuraxis-exchange", ""),
+    }
+    match status:
+        case 400 | 408 | 413 | 422:
+            return BadInput(message, field=field, **more)
+        case 401:
+            return Unauthorized(message, **more)
+        case 403:
+            return Forbidden(message, **more)
+        case 404 | 405:
+            return NotFound(message, **more)
+        case 429:
+            return RateLimited(message, retry_after=seconds_of(headers), **more)
+        case 503:
+            return Unavailable(message, retry_after=seconds_of(headers), **more)
+        case 504:
+            return Unanswered(message, **more)
+        case _ if status < 400:
+            return BadAnswer(f"the server sends elsewhere (status {status}): name it by its own address", **more)
+        case _:
+            return ServerFailed(message, **more)
+
+
+def seconds_of(headers: Mapping[str, str]) -> float:
+    """Return the seconds that ``Retry-After`` asks for, an hour at most; 1 where it names none."""
+    try:
+        return min(max(float(headers.get("retry-after", "")), 0.0), _SECONDS_AT_MOST)
+    except ValueError:
+        return 1.0
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,85 @@
+"""Where a reading of events stands, and when it is taken up again after a break. No I/O."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from neuraxis.calls import Call
+from neuraxis.errors import BadAnswer, NeuraxisError, NotReachable, RateLimited, ServerFailed, Unavailable
+from neuraxis.events import Event, event_of_row
+from neuraxis.sse import Decoder
+
+PATH = "/api/events"
+SILENCE_S = 45.0
+"""Seconds without a byte after which a connection is given up: the server says every 15 that nothing came."""
+
+_LONGEST_PAUSE_S = 5.0
+
+
+def head() -> Call[int]:
+    """The sequence at which the log ends now: what is followed from there on misses nothing, whatever breaks."""
+    return Call(method="GET", path="/api/overview", read=_read_head, repeatable=True)
+
+
+def _read_head(told: Any) -> int:
+    now = told.get("now") if isinstance(told, dict) else None
+    found = now.get("head") if isinstance(now, dict) else None
+    if not isinstance(found, int):
+        raise BadAnswer("the answer does not say where the log ends: is the base URL that of a Neuraxis?")
+    return found
+
+
+class Following:
+    """A reading of events behind a sequence, each once and in order, over as many connections as it takes.
+
+    Args:
+        topic: The public subject that is read.
+        after: The sequence behind which it begins.
+        words: With people's words.
+        patience_s: Seconds without a connection after which it is given up.
+        clock: Seconds of a clock that never goes back.
+    """
+
+    def __init__(
+        self, topic: str, after: int, *, words: bool, patience_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.query = {"topic": topic, "after": str(after), **({"words": "true"} if words else {})}
+        self.last = after
+        self._patience_s = patience_s
+        self._clock = clock
+        self._away_since: float | None = None
+        self._failures = 0
+        self._decoder = Decoder()
+
+    def headers(self) -> Mapping[str, str]:
+        """Begin a connection; return its headers, which say which event was the last."""
+        self._decoder = Decoder()
+        return {"accept": "text/event-stream", "last-event-id": str(self.last)}
+
+    def take(self, piece: bytes) -> Iterator[Event]:
+        """Yield the events that a piece of the stream completes."""
+        self._away_since, self._failures = None, 0
+        for message in self._decoder.feed(piece):
+            event = event_of_row(message.data)
+            if event.seq > self.last:
+                self.last = event.seq
+                yield event
+
+    def pause_after(self, failed: NeuraxisError) -> float:
+        """Return the seconds until the next connection; raises what failed where waiting is no help."""
+        if not isinstance(failed, NotReachable | Unavailable | RateLimited | ServerFailed):
+            raise failed
+        pause = min(0.1 * float(2**self._failures), _LONGEST_PAUSE_S)
+        if isinstance(failed, Unavailable | RateLimited):
+            pause = max(pause, min(failed.retry_after, _LONGEST_PAUSE_S))
+        self._failures = min(self._failures + 1, 16)
+        # From the first failure on: who is slow to take an event has not been away for as long.
+        now = self._clock()
+        self._away_since = now if self._away_since is None else self._away_since
+        if now + pause - self._away_since > self._patience_s:
+            raise failed
+        return pause
+
+
+BROKEN = NotReachable("the event stream has ended", code="broken")
+"""That a stream ended, which one of a server that runs never does."""

@@ -1,0 +1,217 @@
+"""What is sent and what comes back, as immutable values.
+
+What a newer server says beside these fields is passed over; a field that is always there and is not raises BadAnswer.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from typing import Any, Literal, TypeVar
+
+from neuraxis.errors import BadAnswer, Refused
+
+Role = Literal["system", "user", "assistant", "tool", "document"]
+"""Whose words a layer holds, or what they are."""
+
+Stage = str
+"""What ended an exchange: REFLEX, INTUITION, COHERENCE, BREAKER, ARBITER or DELIBERATIVE."""
+
+Action = str
+"""How it ended: EXECUTED, PASSED, BLOCKED, REJECTED, WITHHELD or FAILED."""
+
+REFUSALS = frozenset({"BLOCKED", "REJECTED", "WITHHELD"})
+"""The actions by which guards refuse."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """A part of a prompt beside what the user says, in its own role."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """An input to be checked: what the user says, and what else goes into the prompt.
+
+    Without a ``session`` it is judged by itself: what was checked before counts for nothing then.
+    """
+
+    text: str = ""
+    layers: Sequence[Layer] = ()
+    documents: Sequence[str] = ()
+    tool_results: Sequence[str] = ()
+    context: str = ""
+    session: str = ""
+    agent: str = ""
+
+    def body(self) -> dict[str, Any]:
+        """Return it as the server takes it."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What the guards make of an input.
+
+    ``stage``, ``action`` and ``reason`` say how its exchange ended, ``sentence`` the same in words. ``numbers`` are
+    what each guard recorded, by the subject of its event; what is not there was not looked at.
+    """
+
+    exchange: str
+    allowed: bool
+    stage: Stage
+    action: Action
+    reason: str
+    sentence: str = ""
+    numbers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def require(self) -> "Verdict":
+        """Return this verdict where it allows the input; raises Refused where it does not."""
+        if not self.allowed:
+            raise Refused(self)
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What was decided on a question; ``mode`` is empty where no mode was chosen, since a guard refused."""
+
+    exchange: str
+    stage: Stage
+    action: Action
+    reason: str
+    mode: str = ""
+    agent: str = ""
+    session: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An answer, with the decision behind it; of a refusal, ``text`` says so to the user."""
+
+    text: str
+    finish_reason: str
+    decision: Decision
+    usage: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def refused(self) -> bool:
+        """Whether a guard refused the question."""
+        return self.decision.action in REFUSALS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """An exchange in a list: whose it is, and how it ended; ``stage`` and the others are empty while it is open.
+
+    ``seq`` is the sequence of its input in the log, ``started`` the server's time of that (RFC 3339).
+    """
+
+    exchange: str
+    agent: str
+    session: str
+    seq: int
+    started: str
+    ended_seq: int = 0
+    stage: Stage = ""
+    action: Action = ""
+    reason: str = ""
+    mode: str = ""
+    first_mode: str = ""
+    latency_ms: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """Exchanges, the latest first.
+
+    ``before`` asks for those that follow, 0 at the end; ``head`` is the sequence up to which the list is written.
+    """
+
+    exchanges: tuple[Exchange, ...]
+    before: int
+    head: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """Why an exchange ended as it did: ``sentence`` in words, ``tree`` as ``neuraxis why --json`` prints it."""
+
+    sentence: str
+    tree: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feedback:
+    """That what was said of an exchange is in the log: ``event`` is its id there.
+
+    ``precedent`` names what an operator's word of harm has put on record, empty where there is none: inputs like that
+    one are rejected.
+    """
+
+    exchange: str
+    event: str
+    precedent: str = ""
+
+
+def read(kind: type[T], told: Any) -> T:
+    """Return a flat value from JSON; raises BadAnswer where a field is missing that is always there."""
+    if not isinstance(told, dict):
+        raise BadAnswer(f"the answer has no {kind.__name__.lower()}: is the base URL that of a Neuraxis?")
+    known = fields(kind)  # type: ignore[arg-type]  # T is a dataclass
+    lacking = [
+        each.name
+        for each in known
+        if each.default is MISSING and each.default_factory is MISSING and told.get(each.name) is None
+    ]
+    if lacking:
+        raise BadAnswer(
+            f"the answer's {kind.__name__.lower()} lacks {', '.join(lacking)}: is the base URL that of a Neuraxis?"
+        )
+    return kind(**{each.name: told[each.name] for each in known if told.get(each.name) is not None})
+
+
+def read_answer(told: Any) -> Answer:
+    """Return the answer in a chat completion."""
+    whole = told if isinstance(told, dict) else {}
+    choices = whole.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    message = first.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    usage = whole.get("usage")
+    return Answer(
+        text=content if isinstance(content, str) else "",
+        finish_reason=str(first.get("finish_reason") or ""),
+        decision=read(Decision, whole.get("neuraxis")),
+        usage=usage if isinstance(usage, dict) else {},
+    )
+
+
+def read_page(told: Any) -> Page:
+    """Return a page of exchanges."""
+    listed = told.get("exchanges") if isinstance(told, dict) else None
+    if not isinstance(listed, list):
+        raise BadAnswer("the answer lists no exchanges: is the base URL that of a Neuraxis?")
+    return Page(
+        exchanges=tuple(read(Exchange, each) for each in listed),
+        before=int(told.get("before") or 0),
+        head=int(told.get("head") or 0),
+    )
+
+
+def read_verdicts(told: Any, count: int) -> tuple[Verdict, ...]:
+    """Return the verdicts on ``count`` inputs, in their order."""
+    results = told.get("results") if isinstance(told, dict) else None
+    if not isinstance(results, list) or len(results) != count:
+        raise BadAnswer("the answer has not a verdict for each input: is the base URL that of a Neuraxis?")
+    return tuple(read(Verdict, each) for each in results)
+
+
+def read_explanation(told: Any) -> Explanation:
+    """Return why an exchange ended so."""
+    if not isinstance(told, dict):
+        raise BadAnswer("the answer explains nothing: is the base URL that of a Neuraxis?")
+    return Explanation(sentence=str(told.get("sentence") or ""), tree=told)

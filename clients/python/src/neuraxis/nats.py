@@ -1,0 +1,248 @@
+"""Events straight from the broker, by NATS subjects; for asyncio, as NATS's own client is.
+
+``listen`` hears what comes, ``read`` misses nothing behind a sequence, ``alerts`` remembers at the broker what was
+dealt with. All three yield the same events as the client does over HTTP, and take up a broken connection by themselves.
+"""
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nats
+from nats import errors as nats_errors
+from nats.aio.client import Client as Connection
+from nats.js import JetStreamContext
+from nats.js import errors as stream_errors
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+
+from neuraxis.errors import BadAnswer, Forbidden, Misconfigured, NeuraxisError, NotReachable, Unauthorized
+from neuraxis.events import ALERTS, Event, event_of_message, stored_filter, topic_of
+from neuraxis.server import FOLDER, run_file
+
+STREAM = "NEURAXIS"
+CONNECT_S = 10.0
+"""Seconds that a first connection, or a request to the broker, may take."""
+
+_FETCH = 100
+_FETCH_S = 5.0
+_PAUSE_S = 0.5
+_UNUSED_S = 300.0
+"""Seconds after which the broker forgets a reader that has no name and has left without a word."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Login:
+    """How the broker is reached and entered; ``password`` is shown nowhere."""
+
+    url: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+    creds: str = ""
+    inbox_prefix: str = "_INBOX"
+
+    @classmethod
+    def load(cls, file: Path | str) -> "Login":
+        """Read a login from a context file of the NATS command line; raises Misconfigured."""
+        try:
+            told = json.loads(Path(file).read_bytes())
+            given = {name: str(told[name]) for name in cls.__dataclass_fields__ if told.get(name)}
+            return cls(**given)
+        except (OSError, ValueError, AttributeError, TypeError) as wrong:
+            raise Misconfigured(f"{file} is no context of the NATS command line: {wrong}", code="no_login") from wrong
+
+    @classmethod
+    def of_set(cls, user: str = "observer", data: Path | str = FOLDER) -> "Login":
+        """Return a user's login to the broker of the set that runs in a data folder; raises Misconfigured.
+
+        ``observer`` listens, ``reader`` has durable consumers of alerts too, ``operator`` may read the whole log.
+        """
+        contexts = run_file(data).get("contexts")
+        if not contexts:
+            raise Misconfigured(f"the set in {data} has a broker of its own: load a login of yours", code="no_login")
+        return cls.load(Path(str(contexts)) / f"{user}.json")
+
+
+async def listen(topic: str, login: Login) -> AsyncGenerator[Event, None]:
+    """Yield the events of a public subject as they come; what comes while the connection is away is not heard.
+
+    Raises:
+        NotReachable, Unauthorized: the first connection failed.
+        NeuraxisError: events came faster than they were taken (``too_slow``), and some are lost.
+    """
+    async with _connected(login) as (connection, failures):
+        subscription = await connection.subscribe(topic_of(topic))
+        await connection.flush(timeout=round(CONNECT_S))
+        async for message in subscription.messages:
+            _raise_first(failures)
+            yield event_of_message(message.subject, message.headers, message.data)
+
+
+async def read(topic: str, login: Login, *, after: int, stream: str = STREAM) -> AsyncGenerator[Event, None]:
+    """Yield the events of a public subject behind a sequence of the log, each once and in order, then those to come.
+
+    The login has to be one that may read the log, such as ``operator``.
+    """
+    last = after
+    async with _connected(login) as (connection, failures):
+        jetstream = connection.jetstream(timeout=CONNECT_S)
+        while True:
+            config = ConsumerConfig(
+                name=f"client-{secrets.token_hex(8)}",
+                filter_subject=stored_filter(topic),
+                deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+                opt_start_seq=last + 1,
+                ack_policy=AckPolicy.NONE,
+                inactive_threshold=_UNUSED_S,
+            )
+            async with _reader(jetstream, stream, config, failures, batch=_FETCH, forget=True) as messages:
+                async for message in messages:
+                    event = _event(message)
+                    if event.seq > last:
+                        last = event.seq
+                        yield event
+
+
+async def alerts(login: Login, *, consumer: str = "alerts", stream: str = STREAM) -> AsyncGenerator[Event, None]:
+    """Yield every alert that is stored, as the ``alert`` of its event; the broker keeps what was dealt with.
+
+    An alert is done with when the next one is asked for. One that was being dealt with when this ended comes again, to
+    whoever asks next by the same ``consumer``: it is one of those in ``broker.alert_consumers``. The login is
+    ``reader``'s.
+    """
+    config = ConsumerConfig(
+        name=consumer, durable_name=consumer, filter_subject=stored_filter(ALERTS), ack_policy=AckPolicy.EXPLICIT
+    )
+    async with _connected(login) as (connection, failures):
+        jetstream = connection.jetstream(timeout=CONNECT_S)
+        while True:
+            async with _reader(jetstream, stream, config, failures, batch=1, forget=False) as messages:
+                async for message in messages:
+                    try:
+                        yield _event(message)
+                    except BaseException:
+                        # Who leaves has not dealt with it: it is had again at once, not when the broker has waited.
+                        with suppress(nats_errors.Error):
+                            await message.nak()
+                        raise
+                    await message.ack()
+
+
+@asynccontextmanager
+async def _connected(login: Login) -> AsyncGenerator[tuple[Connection, list[Exception]], None]:
+    failures: list[Exception] = []
+
+    async def note(error: Exception) -> None:
+        failures.append(error)
+
+    options: dict[str, Any] = {"inbox_prefix": login.inbox_prefix}
+    if login.user:
+        options |= {"user": login.user, "password": login.password}
+    if login.creds:
+        options["user_credentials"] = login.creds
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            # By itself first: one that is to reconnect waits without an end for a broker that is not there.
+            probe = await nats.connect(
+                login.url,
+                allow_reconnect=False,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0.1,
+                error_cb=note,
+                **options,
+            )
+            await probe.close()
+            connection = await nats.connect(login.url, max_reconnect_attempts=-1, error_cb=note, **options)
+    except (OSError, TimeoutError, nats_errors.Error) as wrong:
+        told = " ".join(str(each) for each in (wrong, *failures))
+        if "authorization" in told.lower():
+            raise Unauthorized(f"the broker does not know {login.user or 'this login'}", code="unauthorized") from wrong
+        raise NotReachable(f"no broker can be reached at {_shown(login.url)}", code="no_connection") from wrong
+    failures.clear()
+    try:
+        yield connection, failures
+    finally:
+        await connection.close()
+
+
+@asynccontextmanager
+async def _reader(
+    jetstream: JetStreamContext,
+    stream: str,
+    config: ConsumerConfig,
+    failures: list[Exception],
+    *,
+    batch: int,
+    forget: bool,
+) -> AsyncGenerator[AsyncGenerator[Any, None], None]:
+    """Make a consumer, waiting while the broker is away, and yield its messages; ``forget`` deletes it at the end."""
+    name = str(config.name)
+    while True:
+        try:
+            await jetstream.add_consumer(stream, config)
+            break
+        except (TimeoutError, nats_errors.NoRespondersError, stream_errors.ServiceUnavailableError) as wrong:
+            # The broker does not answer what a login may not ask: it says so beside.
+            if any("permissions violation" in str(each).lower() for each in failures):
+                raise Forbidden(f"this login may have no reader {name} of this subject", code="forbidden") from wrong
+            await asyncio.sleep(_PAUSE_S)
+        except (nats_errors.Error, stream_errors.Error) as wrong:
+            raise NeuraxisError(f"the broker gives no reader {name}: {wrong}", code="no_reader") from wrong
+    reader = await jetstream.pull_subscribe_bind(consumer=name, stream=stream)
+    try:
+        async with aclosing(_messages(reader, batch)) as messages:
+            yield messages
+    finally:
+        with suppress(nats_errors.Error, TimeoutError):
+            await reader.unsubscribe()
+            if forget:
+                await jetstream.delete_consumer(stream, name)
+
+
+async def _messages(reader: JetStreamContext.PullSubscription, batch: int) -> AsyncGenerator[Any, None]:
+    """Yield a consumer's messages until the broker does not know it any more."""
+    while True:
+        try:
+            found = await reader.fetch(batch, timeout=_FETCH_S)
+        except TimeoutError:
+            # Nothing new, or a broker that has come back without it, which would stay silent for ever.
+            if not await _is_known(reader):
+                return
+            continue
+        except (nats_errors.Error, stream_errors.Error):
+            await asyncio.sleep(_PAUSE_S)
+            return
+        for message in found:
+            yield message
+
+
+async def _is_known(reader: JetStreamContext.PullSubscription) -> bool:
+    try:
+        await reader.consumer_info()
+    except stream_errors.NotFoundError:
+        return False
+    except (TimeoutError, nats_errors.Error, stream_errors.Error):
+        return True  # the broker is away: asked again when it is back
+    return True
+
+
+def _event(message: Any) -> Event:
+    sequence = message.metadata.sequence.stream
+    if not isinstance(sequence, int):
+        raise BadAnswer("the broker does not say where in the log a message stands")
+    return event_of_message(message.subject, message.headers, message.data, sequence)
+
+
+def _raise_first(failures: list[Exception]) -> None:
+    if any(isinstance(each, nats_errors.SlowConsumerError) for each in failures):
+        raise NeuraxisError(
+            "events came faster than they were taken, and some are lost: read them by their sequence", code="too_slow"
+        )
+
+
+def _shown(url: str) -> str:
+    return url.rpartition("@")[2] or "its address"

@@ -1,0 +1,81 @@
+"""Where the server is, and with which key it is called."""
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from neuraxis.errors import Misconfigured
+
+URL = "NEURAXIS_URL"
+API_KEY = "NEURAXIS_API_KEY"
+FOLDER = Path(".neuraxis")
+"""Where ``neuraxis up`` keeps its things unless told otherwise."""
+
+_LOOPBACK = ("localhost", "::1", "127.")
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server's address, without ``/v1``, and the key that it is called with, which is shown nowhere."""
+
+    url: str
+    api_key: str = field(default="", repr=False)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine, so that no proxy stands between."""
+        return (urlsplit(self.url).hostname or "").startswith(_LOOPBACK)
+
+
+def find_server(base_url: str | None, api_key: str | None, folder: Path | str = FOLDER) -> Server:
+    """Return the server to call: ``base_url``, else ``NEURAXIS_URL``, else the set that runs in ``folder``.
+
+    The key is ``api_key``, else ``NEURAXIS_API_KEY``, else none.
+
+    Raises:
+        Misconfigured: none of them says where it is, or the address or the key cannot be one.
+    """
+    key = os.environ.get(API_KEY, "") if api_key is None else api_key
+    if any(not ("!" <= sign <= "~") for sign in key):
+        raise Misconfigured("the API key has blanks, line ends or characters outside ASCII: it is none", code="bad_key")
+    return Server(_checked(base_url or os.environ.get(URL, "") or _running(Path(folder))), key)
+
+
+def run_file(folder: Path | str) -> dict[str, Any]:
+    """Return what ``run.json`` says of the set that runs in a folder; raises Misconfigured where none does."""
+    path = Path(folder) / "run.json"
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise Misconfigured(
+            f"it is not said where the server is: give base_url, set {URL}, or name the folder of a set that runs"
+            f" on this machine ({path} is not there)",
+            code="no_server",
+        ) from None
+    except (OSError, ValueError) as wrong:
+        raise Misconfigured(f"{path} cannot be read: {wrong}", code="no_server") from wrong
+    if not isinstance(found, dict):
+        raise Misconfigured(f"{path} describes no running set", code="no_server")
+    return found
+
+
+def _running(folder: Path) -> str:
+    address = run_file(folder).get("http")
+    if not isinstance(address, str) or not address:
+        raise Misconfigured(f"the set in {folder} serves no HTTP: start it without `--http off`", code="no_server")
+    return address
+
+
+def _checked(address: str) -> str:
+    try:
+        parts = urlsplit(address)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        whole = False
+    if not whole or parts.query or parts.fragment or parts.username is not None:
+        shown = address.rpartition("@")[2]
+        raise Misconfigured(f"{shown!r} is no address of a server: write http://HOST:PORT", code="bad_url")
+    return address.rstrip("/").removesuffix("/v1").rstrip("/")

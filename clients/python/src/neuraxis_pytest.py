@@ -1,0 +1,148 @@
+"""A pytest plugin: every bundle (``*.nxb``) among the collected paths is a test of the decisions in it.
+
+The server's ``neuraxis log test BUNDLE --json`` makes the decisions, in a process and an environment of its own: a
+project's own packages, whatever their names, are none of its business, and nothing of the server is imported here.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_SUFFIX = ".nxb"
+COMMAND = "neuraxis_command"
+CONFIG = "neuraxis_config"
+BUNDLES = "neuraxis_bundles"
+MODELS = "neuraxis_models"
+VARIABLE = "NEURAXIS_COMMAND"
+TIMEOUT_S = 600.0
+"""Seconds that the decisions of a bundle may take."""
+
+_PASSED, _FAILED = 0, 1
+
+
+class DecisionChanged(Exception):
+    """A bundle's decision came out otherwise than recorded, or none could be made; the message explains."""
+
+
+class NotTested(Exception):
+    """The server's command could not test a bundle; the message says why, and what to do."""
+
+
+class BundleFile(pytest.File):
+    """A bundle among the collected files."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Give the bundle's one test."""
+        yield BundleTest.from_parent(self, name="decisions")
+
+
+class BundleTest(pytest.Item):
+    """The test that a bundle's decisions come out as recorded."""
+
+    def runtest(self) -> None:
+        """Have the decisions made again; raises DecisionChanged, or NotTested where that is not possible."""
+        told = _tested(self.path, self.config)
+        self.add_report_section("call", "neuraxis", str(told.get("summary", "")))
+        if complaint := told.get("complaint"):
+            raise DecisionChanged(complaint)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any, **__: Any) -> Any:
+        """Show what was found; a traceback only where something broke that was not foreseen."""
+        if isinstance(excinfo.value, DecisionChanged | NotTested):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Name the bundle in reports."""
+        return self.path, None, f"decisions of {self.path.name}"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the ini options; paths are relative to the ini file."""
+    parser.addini(
+        COMMAND,
+        f"the server's command (default: ${VARIABLE}, else neuraxis beside this Python or on PATH)",
+        "string",
+        "",
+    )
+    parser.addini(CONFIG, "neuraxis configuration file under whose settings bundles are decided anew", "string", "")
+    parser.addini(MODELS, "folder of older weights that decisions in bundles rest on", "string", "")
+    parser.addini(BUNDLES, "folders whose bundles are tests (default: any)", "args", [])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a configuration that tests nothing: a folder that is to hold bundles, and holds none."""
+    if hasattr(config, "workerinput"):
+        return  # of pytest-xdist: the first process has looked
+    for name in config.getini(BUNDLES):
+        folder = _below_ini(config, name)
+        if folder is not None and not any(folder.rglob(f"*{_SUFFIX}")):
+            raise pytest.UsageError(
+                f"{BUNDLES} names {folder}, which holds no bundle, so that no decision would be tested: "
+                "keep one there by `neuraxis log record NAME --folder FOLDER`, or take the folder out"
+            )
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BundleFile | None:
+    """Take bundles."""
+    if file_path.suffix != _SUFFIX:
+        return None
+    folders = [_below_ini(parent.config, folder) for folder in parent.config.getini(BUNDLES)]
+    if folders and not any(folder in file_path.parents for folder in folders):
+        return None
+    return BundleFile.from_parent(parent, path=file_path)
+
+
+def _tested(bundle: Path, config: pytest.Config) -> dict[str, Any]:
+    """Return what the server's command says of a bundle; raises NotTested."""
+    options = [
+        f"{option}={path}"
+        for option, name in (("--config", CONFIG), ("--models", MODELS))
+        if (path := _below_ini(config, config.getini(name))) is not None
+    ]
+    command = [*_command(config), "log", "test", str(bundle), "--json", *options]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise NotTested(f"{bundle.name} was not decided within {TIMEOUT_S:g} s: test a shorter one") from None
+    except OSError as wrong:
+        raise NotTested(
+            f"{command[0]} cannot be run: {wrong.strerror}; name the server's command in {COMMAND}"
+        ) from wrong
+    if done.returncode in (_PASSED, _FAILED):
+        try:
+            told = json.loads(done.stdout)
+        except ValueError:
+            told = None
+        if isinstance(told, dict) and isinstance(told.get("complaint"), str):
+            return told
+    said = done.stderr.decode(errors="replace").strip() or done.stdout.decode(errors="replace").strip()
+    raise NotTested(said or f"{shlex.join(command)} ended with status {done.returncode} and said nothing")
+
+
+def _command(config: pytest.Config) -> list[str]:
+    words = shlex.split(config.getini(COMMAND) or os.environ.get(VARIABLE, ""))
+    if words:
+        if "/" in words[0]:
+            words[0] = str(_below_ini(config, words[0]))
+        return words
+    found = shutil.which("neuraxis", path=str(Path(sys.executable).parent)) or shutil.which("neuraxis")
+    if found is None:
+        raise NotTested(
+            "there is no command `neuraxis` beside this Python or on PATH: install the server in an environment of its"
+            f" own, and name its command in the ini option {COMMAND} or in {VARIABLE}"
+        )
+    return [found]
+
+
+def _below_ini(config: pytest.Config, path: str) -> Path | None:
+    base = config.inipath.parent if config.inipath is not None else config.rootpath
+    return Path(os.path.abspath(base / path)) if path else None

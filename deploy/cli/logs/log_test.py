@@ -1,0 +1,47 @@
+"""``neuraxis log test``."""
+
+from pathlib import Path
+
+import click
+
+from deploy.cli.groups import command
+from deploy.cli.options import examples, json_option, models_option
+
+
+@command(
+    epilog=examples(
+        "neuraxis log test tests/decisions/polite-override.nxb",
+        "neuraxis log test tests/decisions/polite-override.nxb --config neuraxis.toml --json",
+    )
+)
+@click.argument("bundles", nargs=-1, required=True, metavar="BUNDLE...", type=click.Path(path_type=Path))
+@click.option(
+    "--config", "settings", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Decide the recorded inputs anew under these settings.  [default: as they were recorded]",
+)  # fmt: skip
+@models_option
+@json_option
+def test(bundles: tuple[Path, ...], settings: Path | None, models: str | None, as_json: bool) -> None:
+    """Make the decisions in bundles again, and say whether they come out as recorded; what the pytest plugin runs.
+
+    Under other settings, the first exchange that ends otherwise is told. Exit status 1 where any bundle fails.
+    """
+    from deploy.cli.failures import CheckFailed
+    from deploy.cli.output import emit
+    from deploy.cli.rendering.layout.counting import counted
+    from deploy.cli.saying import say
+    from deploy.replaying.bundle_verdicts import decided_anew, verified
+
+    failed = 0
+    for bundle in bundles:
+        verdict = verified(bundle) if settings is None else decided_anew(bundle, settings)
+        failed += bool(verdict.complaint)
+        if as_json:
+            row = {"bundle": str(bundle), "ok": not verdict.complaint}
+            emit([row | {"summary": verdict.summary, "complaint": verdict.complaint}], as_json=True)
+        else:
+            say(f"{bundle}: {verdict.complaint or verdict.summary}")
+    if failed:
+        raise CheckFailed(
+            f"{counted(failed, 'bundle')} of {len(bundles)}: decisions come out otherwise, or none is tested"
+        )

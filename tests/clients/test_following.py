@@ -1,0 +1,145 @@
+"""Events by HTTP: each once and in order, however the bytes are cut and the connection breaks."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from itertools import islice
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import neuraxis
+from neuraxis import AsyncClient, Client, Event
+from neuraxis.sse import Decoder
+
+URL = "http://127.0.0.1:8642"
+
+
+def row(seq: int, words: str = "") -> str:
+    told = {
+        "seq": seq,
+        "topic": "forged_id.reflex.passed",
+        "data": {"topic": "forged_id.reflex.passed", "words": words},
+    }
+    return json.dumps(told, ensure_ascii=False)
+
+
+def sent(*seqs: int) -> bytes:
+    return "".join(f"event: forged_id.x\r\nid: {seq}\r\ndata: {row(seq)}\r\n\r\n" for seq in seqs).encode()
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))), max_size=4), st.data())
+def test_messages_are_the_same_however_their_bytes_are_cut(words: list[str], data: st.DataObject) -> None:
+    whole = b": nothing new\r\n\r\n" + b"".join(
+        f"id: {seq}\r\ndata: {row(seq, word)}\r\n\r\n".encode() for seq, word in enumerate(words)
+    )
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))
+    decoder, found = Decoder(), []
+    for begin, end in zip([0, *cuts], [*cuts, len(whole)], strict=True):
+        found += decoder.feed(whole[begin:end])
+    assert [json.loads(each.data)["data"]["words"] for each in found] == words
+    assert [each.id for each in found] == [str(seq) for seq in range(len(words))]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_message_may_have_several_lines_and_an_unended_one_is_none(end: str) -> None:
+    decoder = Decoder()
+    found = [*decoder.feed(f"data: a{end}data:b{end}id: 7{end}{end}data: c{end}".encode())]
+    assert [(each.id, each.data) for each in found] == [("7", "a\nb")]
+
+
+class Breaking:
+    """A server whose streams end after some events, and that is away now and then."""
+
+    def __init__(self, *answers: bytes | int) -> None:
+        self.answers = list(answers)
+        self.asked: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/api/overview":
+            return httpx.Response(200, json={"recorded": {}, "now": {"head": 4}})
+        self.asked.append(request)
+        answer = self.answers.pop(0)
+        if answer == 0:
+            raise httpx.ConnectError("refused")
+        if isinstance(answer, int):
+            return httpx.Response(answer, json={"code": "said", "message": "said"}, headers={"retry-after": "0"})
+        return httpx.Response(200, stream=Cut(answer), headers={"content-type": "text/event-stream; charset=utf-8"})
+
+
+class Cut(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body that breaks off."""
+
+    def __init__(self, told: bytes) -> None:
+        self._told = told
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._told
+        raise httpx.ReadError("cut")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._told
+        raise httpx.ReadError("cut")
+
+
+BROKEN = (sent(5, 6) + b"data: {", 0, 503, sent(6, 7), sent(8))
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuraxis.following.Following.pause_after", lambda self, failed: _raise_lasting(failed))
+
+
+def _raise_lasting(failed: neuraxis.NeuraxisError) -> float:
+    if isinstance(failed, neuraxis.Forbidden | neuraxis.BadAnswer):
+        raise failed
+    return 0.0
+
+
+def test_a_reading_goes_on_where_it_was_and_gives_each_event_once() -> None:
+    server = Breaking(*BROKEN)
+    with Client(URL, transport=httpx.MockTransport(server)) as client:
+        found = [each.seq for each in islice(client.events("reflex.*"), 4)]
+    assert found == [5, 6, 7, 8]
+    assert server.asked[0].url.params["topic"] == "forged_id.reflex.*"
+    assert [each.headers["last-event-id"] for each in server.asked] == ["4", "6", "6", "6", "7"]
+
+
+def test_the_asynchronous_reading_does_the_same() -> None:
+    server = Breaking(*BROKEN)
+
+    async def act() -> list[Event]:
+        found: list[Event] = []
+        async with (
+            AsyncClient(URL, transport=httpx.MockTransport(server)) as client,
+            aclosing(client.events("reflex.*", after=4)) as events,
+        ):
+            async for event in events:
+                found.append(event)
+                if len(found) == 4:
+                    break
+        return found
+
+    found = asyncio.run(act())
+    assert [each.seq for each in found] == [5, 6, 7, 8]
+    assert found[0].data == {"words": ""}
+
+
+def test_what_waiting_does_not_help_is_raised() -> None:
+    with (
+        Client(URL, transport=httpx.MockTransport(Breaking(sent(5), 403))) as client,
+        pytest.raises(neuraxis.Forbidden),
+    ):
+        list(client.events(after=4))
+
+
+def test_a_page_that_is_no_stream_is_said_to_be_none() -> None:
+    page = httpx.Response(200, text="<h1>hello</h1>")
+    with (
+        Client(URL, transport=httpx.MockTransport(lambda _: page)) as client,
+        pytest.raises(neuraxis.BadAnswer, match="base URL"),
+    ):
+        list(client.events(after=4))

@@ -1,0 +1,137 @@
+"""Events by NATS subjects, with each login that the embedded broker writes, through a restart of the broker."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+import neuraxis
+from deploy.processes.broker import DECIDERS, EmbeddedBroker
+from deploy.processes.supervisor import Supervisor
+from events.errors import LogError
+from events.jetstream import JetStreamLog
+from events.log import Append, Record
+from neuraxis import Event
+from neuraxis.nats import Login, alerts, listen, read
+from schemas.catalogue import CATALOGUE
+from schemas.event import encode_event
+from schemas.export.headers import sample_headers
+from tests.deploy.processes.test_broker import as_user, embedded, run
+
+ALERT, BLOCKED = "forged_id.alert.critical.breaker", "forged_id.reflex.blocked"
+STORED = {ALERT: "log.00.03.alert.critical.breaker", BLOCKED: "log.00.03.reflex.blocked"}
+DEADLINE_S = 60.0
+
+
+async def store(log: JetStreamLog, topic: str, name: str) -> None:
+    entry = CATALOGUE[topic]
+    headers = sample_headers(entry) | {"Nats-Msg-Id": name, "ce-id": name}
+    await log.append([Append([Record(STORED[topic], headers, encode_event(entry.sample))])])
+
+
+async def taken(events: AsyncGenerator[Event, None], count: int) -> list[Event]:
+    """The first events of a reading, which ends with them."""
+    found: list[Event] = []
+    async with asyncio.timeout(DEADLINE_S), aclosing(events):
+        async for event in events:
+            found.append(event)
+            if len(found) == count:
+                break
+    return found
+
+
+def login(broker: EmbeddedBroker, user: str) -> Login:
+    return Login.load(broker.layout.contexts / f"{user}.json")
+
+
+async def heard_at_once(broker: EmbeddedBroker, log: JetStreamLog) -> None:
+    """``listen`` hears what comes once it listens: something is stored until it is heard."""
+    hearing = asyncio.create_task(taken(listen("alert.>", login(broker, "observer")), 1))
+    count = 0
+    while not hearing.done():
+        await store(log, ALERT, f"heard-{count}")
+        await asyncio.wait((hearing,), timeout=0.2)
+        count += 1
+    (event,) = hearing.result()
+    assert (event.topic, event.id.partition("-")[0], event.seq > 0) == (ALERT, "heard", True)
+    assert event.alert is not None
+    assert (event.alert.severity, event.alert.status) == ("critical", "firing")
+
+
+async def dealt_with(broker: EmbeddedBroker) -> None:
+    """``alerts`` goes on behind what was dealt with; the one that was not comes again."""
+    reader = login(broker, "reader")
+    first = await taken(alerts(reader), 1)
+    again = await taken(alerts(reader), 2)
+    assert again[0] == first[0]
+    after = await taken(alerts(reader), 1)
+    assert after == again[1:]
+
+
+async def nothing_missed(broker: EmbeddedBroker, log: JetStreamLog, pid: int) -> None:
+    """``read`` gives all behind a sequence, each once and in order, through the end of a broker."""
+    reading = read(">", login(broker, "operator"), after=0)
+    found: list[Event] = []
+    async with asyncio.timeout(DEADLINE_S), aclosing(reading):
+        async for event in reading:
+            found.append(event)
+            if event.id == "last-before":
+                os.kill(pid, signal.SIGKILL)
+                await stored_again(log, "after")
+            if event.id == "after":
+                break
+    seqs = [each.seq for each in found]
+    assert seqs == sorted(set(seqs))
+    assert seqs[:1] == [1]
+
+
+async def stored_again(log: JetStreamLog, name: str) -> None:
+    while True:
+        try:
+            await store(log, BLOCKED, name)
+            return
+        except LogError:
+            await asyncio.sleep(0.05)
+
+
+def test_events_come_by_subject_and_go_on_after_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = embedded(tmp_path / ".neuraxis" / "broker")
+
+    async def body(supervisor: Supervisor) -> None:
+        log = await JetStreamLog.connect(as_user(broker, DECIDERS), create=False)
+        for number in range(3):
+            await store(log, ALERT, f"alert-{number}")
+        await heard_at_once(broker, log)
+        await dealt_with(broker)
+        await store(log, BLOCKED, "last-before")
+        (status,) = supervisor.statuses()
+        assert status.pid is not None
+        await nothing_missed(broker, log, status.pid)
+        monkeypatch.setattr("neuraxis.nats.CONNECT_S", 2.0)  # how long the broker is silent to who may not ask
+        with pytest.raises(neuraxis.Forbidden):
+            await taken(read(">", login(broker, "observer"), after=0), 1)
+        await log.close()
+
+    run(broker, body)
+
+
+def test_a_broker_that_is_not_there_is_told_at_once() -> None:
+    with pytest.raises(neuraxis.NotReachable, match=r"127\.0\.0\.1:1"):
+        asyncio.run(taken(listen(">", Login(url="nats://127.0.0.1:1")), 1))
+
+
+def test_a_login_is_read_from_the_running_set_and_shows_no_password(tmp_path: Path) -> None:
+    with pytest.raises(neuraxis.Misconfigured, match=r"run\.json is not there"):
+        Login.of_set(data=tmp_path)
+    contexts = tmp_path / "contexts"
+    contexts.mkdir()
+    (tmp_path / "run.json").write_text(f'{{"contexts": "{contexts}"}}')
+    with pytest.raises(neuraxis.Misconfigured, match="no context"):
+        Login.of_set(data=tmp_path)
+    (contexts / "observer.json").write_text('{"url": "nats://127.0.0.1:4", "user": "o", "password": "hidden-word"}')
+    found = Login.of_set(data=tmp_path)
+    assert (found.user, found.password, "hidden-word" in repr(found)) == ("o", "hidden-word", False)
