@@ -167,6 +167,7 @@ class Conversations:
             agent=question.agent,
             session=question.session,
             layers=folded(question.layers, self._limits.layers),
+            wordless=question.wordless,
             partitions=self._log.partitions,
             now_ns=self.now_ns(),
             reply_to=inbox,

@@ -1,6 +1,8 @@
 """From a request for a completion to the input that it is: whose, in which session, and what of it is new. Pure."""
 
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 
@@ -8,6 +10,7 @@ from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.openai.histories import Histories
 from actors.gateway.http.openai.messages import Read, definitions_in, layers_of, read_message, text_of
 from actors.gateway.http.openai.requests import Given
+from actors.gateway.inputs import NothingSaid, check_says_something
 from schemas.names import wrong_with_name
 from schemas.vocabulary.gateway import Layer
 
@@ -23,13 +26,14 @@ _DERIVED = 32
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """An input made of a request, and what of the conversation will have been read with it.
 
-    ``conversation`` names it among the histories; ``messages`` and ``definitions`` are all that the request has.
+    ``wordless``: the user gave something that is no text, such as a picture. ``conversation`` names it among the histories; ``messages`` and ``definitions`` are all that the request has.
     """
 
     agent: str
     session: str
     text: str
     layers: tuple[Layer, ...]
+    wordless: bool
     conversation: str
     messages: tuple[Read, ...]
     definitions: tuple[Read, ...]
@@ -67,7 +71,7 @@ def question_of(given: Given, histories: Histories, *, agent: str, session: str,
     ``kind`` keeps apart the histories of those who answer: what one of them refused, another may not have read.
 
     Raises:
-        InvalidField: no message is the user's.
+        InvalidField: no message is the user's, or nothing that is new says anything.
     """
     written = given.body["messages"]
     messages = tuple(map(read_message, written))
@@ -83,12 +87,25 @@ def question_of(given: Given, histories: Histories, *, agent: str, session: str,
     if not (known and histories.knows_definitions(conversation, definitions)):
         new += definitions
     goes_on = kind == FORWARD and last < known and bool(layers_of(new))
+    layers = layers_of([*again, *new])
+    wordless = any(part.get("text") is None for part in _parts_of(written[last]))
+    if not wordless:
+        try:
+            check_says_something(text, layers)
+        except NothingSaid as wrong:
+            raise InvalidField(where := f"messages[{last}].content", f"{where}: {wrong}", wrong.code) from wrong
     return Question(
         agent=agent,
         session=session,
         text="" if goes_on else text,
-        layers=layers_of([*again, *new]),
+        layers=layers,
+        wordless=wordless,
         conversation=conversation,
         messages=messages,
         definitions=definitions,
     )
+
+
+def _parts_of(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    content = message.get("content")
+    return content if isinstance(content, list) else ()

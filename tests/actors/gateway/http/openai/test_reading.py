@@ -208,6 +208,17 @@ def test_a_request_without_a_user_message_is_refused() -> None:
         asked([{"role": "system", "content": "x"}])
 
 
+def test_a_request_in_which_nothing_is_judged_is_refused_and_a_picture_alone_is_not() -> None:
+    system, blank = {"role": "system", "content": "Be brief."}, {"role": "user", "content": " "}
+    for messages in ([blank], [system, blank], [{"role": "user", "content": [{"type": "text", "text": "\u200b"}]}]):
+        with pytest.raises(InvalidField) as wrong:
+            asked(messages)
+        assert (wrong.value.field, wrong.value.code) == (f"messages[{len(messages) - 1}].content", "missing_field")
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    assert question(Histories(), [system, {"role": "user", "content": [picture]}]).wordless
+    assert asked([blank, {"role": "tool", "content": "21 degrees"}])[1] == [("tool", "21 degrees")]
+
+
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
