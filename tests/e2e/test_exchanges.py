@@ -70,11 +70,6 @@ def test_a_text_from_stdin_is_taken_as_it_is_but_for_its_last_line_end(live: Liv
     assert sent["text"] == "Two lines,\none question?"
 
 
-def test_an_empty_input_is_ignored_in_silence(live: Live) -> None:
-    row = live.ask("")
-    assert (row["mode"], row["response"]) == ("IGNORE", "")
-
-
 TEXT_LIMIT = "262,144 (gateway.limits.text_bytes)"
 
 

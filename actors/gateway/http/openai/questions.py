@@ -26,7 +26,8 @@ _DERIVED = 32
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """An input made of a request, and what of the conversation will have been read with it.
 
-    ``wordless``: the user gave something that is no text, such as a picture. ``conversation`` names it among the histories; ``messages`` and ``definitions`` are all that the request has.
+    ``wordless``: the user gave something that is no text, such as a picture. ``conversation`` names it among the
+    histories; ``messages`` and ``definitions`` are all that the request has.
     """
 
     agent: str
