@@ -8,7 +8,7 @@ import msgspec
 
 from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.openai.histories import Histories
-from actors.gateway.http.openai.messages import Read, definitions_in, layers_of, read_message, text_of
+from actors.gateway.http.openai.messages import Read, asides_in, definitions_in, layers_of, read_message, text_of
 from actors.gateway.http.openai.requests import Given
 from actors.gateway.inputs import NothingSaid, check_says_something
 from schemas.names import wrong_with_name
@@ -99,7 +99,7 @@ def question_of(given: Given, histories: Histories, *, agent: str, session: str,
         agent=agent,
         session=session,
         text="" if goes_on else text,
-        layers=layers,
+        layers=(*layers, *layers_of(asides_in(given.body))),
         wordless=wordless,
         conversation=conversation,
         messages=messages,
