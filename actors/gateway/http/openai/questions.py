@@ -26,8 +26,9 @@ _DERIVED = 32
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """An input made of a request, and what of the conversation will have been read with it.
 
-    ``wordless``: the user gave something that is no text, such as a picture. ``conversation`` names it among the
-    histories; ``messages`` and ``definitions`` are all that the request has.
+    ``wordless``: the user gave something that is no text, such as a picture. ``caller``: who asks, empty where the
+    session was named. ``conversation`` names it among the histories; ``messages`` and ``definitions`` are all that the
+    request has.
     """
 
     agent: str
@@ -35,41 +36,35 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     layers: tuple[Layer, ...]
     wordless: bool
+    caller: str
     conversation: str
     messages: tuple[Read, ...]
     definitions: tuple[Read, ...]
 
 
-def session_of(given: Given, header: str, authorization: str) -> str:
-    """Return the session of a request: the header's, else that of its ``user``, else one of its first messages.
-
-    A client that sends its whole history each time keeps such a session. Two who begin alike share it, unless they have
-    keys of their own: ``authorization`` is part of it.
-    """
-    if header:
+def named_session(given: Given, header: str) -> str:
+    """Return the session that a request names: the header's, else that of its ``user``; empty where it names none."""
+    user = given.request.user
+    if header or not user:
         return header
-    if user := given.request.user:
-        # Theirs to choose, and no name by our rules: some send an object, or a long key.
-        return user if wrong_with_name(user) is None else f"user:{_hashed(user)}"
-    first = sha256(authorization.encode())
-    for message in given.body["messages"]:
-        first.update(read_message(message).digest)
-        if message["role"] == "user":
-            break
-    return f"chat:{first.hexdigest()[:_DERIVED]}"
+    # Theirs to choose, and no name by our rules: some send an object, or a long key.
+    return user if wrong_with_name(user) is None else f"user:{_hashed(user)}"
 
 
 def _hashed(name: str) -> str:
     return sha256(name.encode()).hexdigest()[:_DERIVED]
 
 
-def question_of(given: Given, histories: Histories, *, agent: str, session: str, kind: str) -> Question:
+def question_of(
+    given: Given, histories: Histories, *, agent: str, session: str, kind: str, caller: str = ""
+) -> Question:
     """Return the input that a request is: the last user message is its text, all else that is new a layer.
 
     A system prompt is one each time: the mind is to be told it for every answer, and what an answer gives away of it is
-    looked for in that answer's exchange. Where another's model goes on
-    with what a user has said before, such as with the results of tools, that is not read again: the text is empty then.
-    ``kind`` keeps apart the histories of those who answer: what one of them refused, another may not have read.
+    looked for in that answer's exchange. Where another's model goes on with what a user has said before, such as with
+    the results of tools, that is not read again: the text is empty then. ``caller`` is who asks, where the session was
+    not named but found. ``kind`` keeps apart the histories of those who answer: what one of them refused, another may
+    not have read.
 
     Raises:
         InvalidField: no message is the user's, or nothing that is new says anything.
@@ -101,6 +96,7 @@ def question_of(given: Given, histories: Histories, *, agent: str, session: str,
         text="" if goes_on else text,
         layers=(*layers, *layers_of(asides_in(given.body))),
         wordless=wordless,
+        caller=caller,
         conversation=conversation,
         messages=messages,
         definitions=definitions,

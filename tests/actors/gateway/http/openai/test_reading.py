@@ -12,7 +12,7 @@ import pytest
 from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.openai.histories import Histories
 from actors.gateway.http.openai.messages import Read, folded
-from actors.gateway.http.openai.questions import Question, question_of, session_of
+from actors.gateway.http.openai.questions import Question, named_session, question_of
 from actors.gateway.http.openai.requests import Given, check_answerable, read_request
 from schemas.names import wrong_with_name
 from schemas.vocabulary.gateway import Layer
@@ -171,23 +171,71 @@ def test_histories_are_bounded_and_the_longest_idle_goes_first() -> None:
     assert [histories.read_of(name, words) for name in ("one", "two", "three")] == [1, 0, 1]
 
 
-def test_a_session_is_the_headers_else_the_users_else_of_the_first_messages() -> None:
-    longer = [*HELLO, {"role": "assistant", "content": "Hi."}, {"role": "user", "content": "More."}]
-    assert session_of(given(user="u"), "s", "") == "s"
-    assert session_of(given(user="u"), "", "") == "u"
-    derived = session_of(given(), "", "")
-    assert derived.startswith("chat:")
-    assert session_of(given(longer), "", "") == derived
-    assert session_of(given([{"role": "system", "content": "x"}, *HELLO]), "", "") != derived
-    assert session_of(given(), "", "Bearer another") != derived
+def test_a_session_is_the_headers_else_the_users() -> None:
+    assert named_session(given(user="u"), "s") == "s"
+    assert named_session(given(user="u"), "") == "u"
+    assert named_session(given(), "") == ""
+
+
+def talk(*said: str) -> list[Read]:
+    """Return messages of a system, a user and an assistant in turn."""
+    return [Read("system", "Be brief."), *(Read(("user", "assistant")[n % 2], each) for n, each in enumerate(said))]
+
+
+def test_a_conversation_finds_its_session_again_by_what_was_said_in_it() -> None:
+    histories = Histories()
+    first = histories.session_of("ann", talk("Hi"))
+    assert wrong_with_name(first) is None
+    histories.wait_at(first, "ann", talk("Hi"))
+    assert histories.session_of("ben", talk("Hi", "Hello.", "More!")) != first, "another caller"
+    assert histories.session_of("ann", talk("Hey", "Hello.", "More!")) != first, "another conversation"
+    assert histories.session_of("ann", talk("Hi", "Hello, as the client cut it", "More!")) == first
+    histories.wait_at(first, "ann", talk("Hi", "Hello.", "More!"))
+    calls = [*talk("Hi", "Hello.", "More!", "{}"), Read("tool", "21 degrees"), Read("user", "Thanks.")]
+    assert histories.session_of("ann", calls) == first
+
+
+def test_who_begins_alike_has_a_session_of_their_own_and_who_breaks_off_leaves_none_to_others() -> None:
+    histories = Histories()
+    ours, theirs = (histories.session_of("key", talk("Hi")) for _ in range(2))
+    assert ours != theirs
+    for each in (ours, theirs):
+        histories.wait_at(each, "key", talk("Hi"))
+    taken = histories.session_of("key", talk("Hi", "Hello.", ORDER))
+    histories.wait_at(taken, "key", talk("Hi", "Hello.", ORDER))
+    again = histories.session_of("key", talk("Hi", "Hello.", ORDER, "No.", ORDER))
+    assert again == taken, "who keeps what was refused keeps its session"
+    assert histories.session_of("key", talk("Hi", "Hello.", "How are you?")) in {ours, theirs} - {taken}
+    assert histories.session_of("key", talk("Hi", "Hello.", "How are you?")) not in {ours, theirs}
+
+
+def test_what_came_to_nothing_is_asked_again_in_the_same_session() -> None:
+    histories = Histories()
+    session = histories.session_of("key", talk("Hi"))
+    histories.wait_before(session, "key", talk("Hi"))
+    assert histories.session_of("key", talk("Hi")) != session, "nothing was said before"
+    histories.wait_at(session, "key", talk("Hi"))
+    assert histories.session_of("key", talk("Hi", "Hello.", "More!")) == session
+    histories.wait_before(session, "key", talk("Hi", "Hello.", "More!"))
+    assert histories.session_of("key", talk("Hi", "Hello.", "More!")) == session
+
+
+def test_sessions_that_wait_are_bounded() -> None:
+    histories = Histories(most=3)
+    for place in ("a", "b", "c", "d"):
+        for _ in range(200):
+            histories.wait_at(f"{place}", "key", talk(place))
+    assert sum(map(len, histories._waiting.values())) == 3 * 64
+    found = [histories.session_of("key", talk(each, "Hello.", "More!")) == each for each in "abcd"]
+    assert found == [False, True, True, True]
 
 
 def test_a_user_that_is_no_name_names_a_session_all_the_same() -> None:
     for user in ("u" * 300, '{"a":\n1}', " "):
-        session = session_of(given(user=user), "", "")
+        session = named_session(given(user=user), "")
         assert session.startswith("user:")
         assert wrong_with_name(session) is None
-        assert session == session_of(given(user=user), "", "")
+        assert session == named_session(given(user=user), "")
 
 
 def test_for_anothers_model_nothing_is_read_twice_and_what_goes_on_has_no_text() -> None:
