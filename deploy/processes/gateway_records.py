@@ -33,6 +33,9 @@ PATIENCE_S = 5.0
 FOLLOWERS = 16
 """Readers of events at once, at most: each is a consumer of the broker's."""
 
+_AHEAD = 16
+"""Events that are asked for at a time for each of them: of one that stops reading some hundred are held."""
+
 QUIET_S = 15.0
 """Seconds without an event after which a reader is told that nothing came: a dead connection shows, a proxy waits."""
 
@@ -124,7 +127,7 @@ class BrokerRecords:
         reading: Tail | None = None
         coming: asyncio.Task[Sequence[Stored]] | None = None
         try:
-            reading = await self._log.tail([filter], after)
+            reading = await self._log.tail([filter], after, pull=_AHEAD)
             while not stopping.done():
                 coming = coming or asyncio.create_task(reading.next(), name="events come")
                 await asyncio.wait((coming, stopping), timeout=QUIET_S, return_when=asyncio.FIRST_COMPLETED)

@@ -42,9 +42,7 @@ _SHARED = (
 @target_options
 @click.option("--format", "form", type=click.Choice(["auto", "jsonl", "text"]), default="auto", show_default=True)
 @speaker_options("of lines that name none")
-@click.option(
-    "--session", default="", help="Session of lines that name none.  [default: a new one; checks: one each]"
-)
+@click.option("--session", default="", help="Session of lines that name none.  [default: a new one; checks: one each]")
 @click.option("--session-per-line", is_flag=True, help="Give each line that names no session one of its own.")
 @click.option("--rate", type=Number(0), default=0.0, metavar="N", help="Inputs a second at most; 0: no limit.")
 @click.option("--concurrency", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Lines under way.")
