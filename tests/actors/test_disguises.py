@@ -195,15 +195,19 @@ def in_names(words: Sequence[str]) -> dict[str, str]:
     }
 
 
+LONG = frozenset({"an object", "YAML", "attributes", "parts of words"})
+"""Forms that are hidden in a long document as well, and the others by themselves: a long one takes its time."""
+
+
 def test_an_order_in_the_names_of_a_document_is_stopped() -> None:
-    harmless = json.dumps([{"name": f"ferry {number}", "day": number, "late": True} for number in range(2_000)])
+    harmless = json.dumps([{"name": f"ferry {number}", "day": number, "late": True} for number in range(700)])
     words, parts = PHRASE.split(), [PHRASE[begin : begin + 4] for begin in range(0, len(PHRASE), 4)]
     forms = in_names(words) | {"parts of words": json.dumps({part: place for place, part in enumerate(parts)})}
 
     passed = [
-        (name, long)
+        (name, bool(long))
         for name, text in forms.items()
-        for long in ("", harmless)
+        for long in ("", harmless if name in LONG else "")
         if isinstance(verdict_of("Sum this up.", Layer(role="tool", content=f"{long}\n{text}\n{long}")), ReflexPassed)
     ]
 
@@ -219,7 +223,7 @@ def z85(data: bytes) -> str:
 
 
 def test_an_order_in_any_base85_is_stopped_wherever_it_stands() -> None:
-    harmless = json.dumps([{"name": f"ferry {number}", "day": number, "late": True} for number in range(2_000)])
+    harmless = json.dumps([{"name": f"ferry {number}", "day": number, "late": True} for number in range(700)])
     data = PHRASE.encode()
     runs = {"RFC 1924": base64.b85encode(data).decode(), "ASCII85": base64.a85encode(data).decode(), "Z85": z85(data)}
     runs |= {f"{name} in lines": f"{run[:25]}\n{run[25:52]}\n{run[52:]}" for name, run in runs.items()}
@@ -248,3 +252,11 @@ def test_many_runs_of_base85_are_decoded_within_a_bound_and_the_rest_is_counted(
 
     assert sentences[0] in undone.found[0].text
     assert undone.unread
+
+
+def test_a_long_run_of_numbers_says_what_a_short_one_does() -> None:
+    order = f"The ferry leaves at nine in summer. {PHRASE}. "
+    for between in (" ", ", ", "\n"):
+        codes = between.join(str(ord(letter)) for letter in order * 40)
+        assert (order * 40).strip() in {each.text.strip() for each in undone_of(codes).found}
+        assert isinstance(verdict_of(f"Read: {codes}"), ReflexBlocked)

@@ -91,12 +91,16 @@ def _places(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp]:
 def _is_text(windows: Digits) -> npt.NDArray[np.bool_]:
     """Return which rows decode to text."""
     groups = windows.reshape(len(windows), windows.shape[1] // _GROUP, _GROUP)
-    return (groups < _NONE).all(axis=(1, 2)) & _group_is_text(groups @ _POWERS).all(axis=1)
+    is_text: npt.NDArray[np.bool_] = np.all(groups < _NONE, axis=(1, 2))
+    is_text &= np.all(_group_is_text(groups @ _POWERS), axis=1)
+    return is_text
 
 
 def _group_is_text(values: Digits) -> npt.NDArray[np.bool_]:
     signs = (values[..., None] >> _SHIFTS) & 0xFF
-    return (values >> 32 == 0) & _IS_PRINTED[signs].all(axis=-1)
+    is_text: npt.NDArray[np.bool_] = values >> 32 == 0
+    is_text &= np.all(_IS_PRINTED[signs], axis=-1)
+    return is_text
 
 
 def _decoded(data: npt.NDArray[np.uint8], begin: int, digits: Digits) -> tuple[str, int]:
