@@ -15,7 +15,16 @@ from schemas.vocabulary.gateway import InputReceived, Layer, Purpose
 DEFAULT_LIMITS = InputLimits()
 """How large an input may be where nothing else is set."""
 
+_UNSEEN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]{0,23}")
+"""Signs that show nothing, fewer than could spell a word."""
+
 _INBOX = re.compile(r"_INBOX(\.[A-Za-z0-9_-]+)+")
+
+
+class NothingSaid(InvalidInput):
+    """An input in which nothing is there to judge or to answer: an end of it would say of nothing that it is good."""
+
+    code = "missing_field"
 
 
 class InputOptions(TypedDict, total=False):
@@ -29,6 +38,7 @@ class InputOptions(TypedDict, total=False):
     deadline_after_ms: int
     exchange: str
     purpose: Purpose
+    wordless: bool
 
 
 def new_input(
@@ -46,13 +56,16 @@ def new_input(
     exchange: str = "",
     stream: bool = False,
     purpose: Purpose = "answer",
+    wordless: bool = False,
     limits: InputLimits = DEFAULT_LIMITS,
 ) -> Addressed:
     """Check an input and wrap it; ``exchange`` is made up when not given. ``limits`` are those of the edge.
 
-    ``purpose`` says who answers it: see ``schemas.vocabulary.gateway.Purpose``.
+    ``purpose`` says who answers it: see ``schemas.vocabulary.gateway.Purpose``. ``wordless``: something else than words
+    goes with it, such as a picture, and is all that it may have.
 
     Raises:
+        NothingSaid: it has no words but those of system layers, which are not judged.
         InvalidInput: too large, too many layers, text that is no Unicode (lone surrogates), a name that is missing,
             overlong or (of an agent or session) has control characters, an inbox that is none, or a deadline outside
             1 ms to 30 days.
@@ -68,6 +81,8 @@ def new_input(
     _utf8("text", text)
     for place, layer in enumerate(layers):
         _utf8(f"layer {place}", layer.content)
+    if not wordless:
+        check_says_something(text, layers)
     if too_large := wrong_with_size(text, layers, limits):
         raise InvalidInput(too_large)
     if reply_to and not _INBOX.fullmatch(reply_to):
@@ -92,6 +107,20 @@ def new_input(
         partitions=partitions,
         now_ns=now_ns,
     )
+
+
+def check_says_something(text: str, layers: Sequence[Layer]) -> None:
+    """Raise NothingSaid for an input that has no words, or none that anybody judges: system layers are an operator's.
+
+    Blanks are no words, nor are signs that show nothing; many of those may spell some, and are left to the guards.
+    """
+    if not any(map(_has_words, (text, *(layer.content for layer in layers if layer.role != "system")))):
+        beside = ": system layers are recorded, and not judged" if layers else ""
+        raise NothingSaid(f"the text is empty or blank, and there is nothing else to check or answer{beside}")
+
+
+def _has_words(text: str) -> bool:
+    return bool(text.strip()) and not _UNSEEN.fullmatch(text)
 
 
 def check_name(what: str, name: str) -> None:

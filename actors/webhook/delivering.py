@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from actors.runtime.clock import Clock
+from actors.runtime.effectors.handover import Handover
 from actors.webhook.calling import OVERDUE, CallFailed, call
 from actors.webhook.payloads import payload
 from actors.webhook.receivers import Address, is_wanted, lines
@@ -56,7 +57,12 @@ class Delivering:
     """
 
     def __init__(
-        self, http: httpx.AsyncClient, settings: WebhookSettings, addresses: Mapping[str, Address], *, clock: Clock
+        self,
+        http: httpx.AsyncClient,
+        settings: WebhookSettings,
+        addresses: Mapping[str, Address],
+        *,
+        clock: Clock,
     ) -> None:
         self._http = http
         self._settings = settings
@@ -65,19 +71,31 @@ class Delivering:
         self._lines = lines(addresses)
         self._answer_s, self._patience_s = settings.answer_ms / 1000, settings.patience_ms / 1000
         self._calls: dict[str, Calls] = {}
+        self._unknown = Handover(clock, settings.unknown_ms / 1000)
 
     async def share(self, message: Message) -> Sequence[Event]:
-        """Share an alert out among those who want it."""
+        """Share an alert out among those who want it.
+
+        Raises:
+            TryLater: nobody does that is known here, so that a worker which knows one is left to share it out.
+        """
         alert = message.event
         assert isinstance(alert, Alert)
         body = msgspec.to_builtins(alert)
-        return tuple(
+        shares = tuple(
             WebhookQueued(
                 body=body, request=message.id, stored_ns=message.time_ns, receiver=name, line=self._lines[name]
             )
             for name, receiver in self._settings.receivers.items()
             if is_wanted(receiver, Severity(alert.severity), alert.source)
         )
+        if shares:
+            return shares
+        self._leave("", message)
+        failed = WebhookFailed(
+            reason="receiver_unknown", error="", failed_seq=message.seq, failed_topic=topic_of(alert)
+        )
+        return (enrich_failure(failed, message),)
 
     async def deliver(self, message: Message, turn: Turn) -> Sequence[Event]:
         """Call a receiver for an alert whose turn it is.
@@ -89,6 +107,7 @@ class Delivering:
         assert isinstance(queued, WebhookQueued)
         alert, name = alert_of(queued), queued.receiver
         if name not in self._addresses:
+            self._leave(name, message)
             return (_failure(message, queued, alert, Calls(message.seq), "receiver_unknown"),)
         calls = self._calls.get(name)
         if calls is None or calls.seq != message.seq:
@@ -123,6 +142,11 @@ class Delivering:
                 attempts=calls.made,
             ),
         )
+
+    def _leave(self, receiver: str, message: Message) -> None:
+        """Raise TryLater while a worker that knows a receiver may take what is for it."""
+        if pause_s := self._unknown.pause_s(receiver, message.seq, message.time_ns):
+            raise TryLater(pause_s)
 
     async def _call(self, queued: WebhookQueued, alert: Alert, within_s: float) -> int:
         receiver = self._settings.receivers[queued.receiver]

@@ -47,6 +47,8 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         backoff_first_ms: Bound of the random wait before the second call; it doubles from call to call.
         backoff_most_ms: What that bound grows to.
         connect_ms: Time to reach a receiver.
+        unknown_ms: Time for which a worker leaves deliveries to a receiver that it does not know to other workers:
+            longer than all of them take to be started again with a new receiver.
         answer_ms: Time for one call, all in all.
         lasts_ms: How long an Alertmanager is to hold an alert that is never resolved: longer than alerts' own lapse.
         backlog: Deliveries, of all receivers, that may wait behind one that has waited for fifteen seconds itself:
@@ -58,6 +60,7 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     backoff_first_ms: Milliseconds = 250
     backoff_most_ms: Milliseconds = 60_000
     connect_ms: Milliseconds = 3_000
+    unknown_ms: Milliseconds = 120_000
     answer_ms: Milliseconds = 10_000
     lasts_ms: Milliseconds = 90_000_000
     backlog: Annotated[int, msgspec.Meta(ge=1, le=5000)] = 2000

@@ -5,7 +5,8 @@ log comes from there too, and where no ledger is written from the log's inputs.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
@@ -13,12 +14,14 @@ import msgspec
 from actors.gateway.http.operating import NotFound
 from actors.gateway.http.records.endpoints import Happened
 from actors.gateway.http.records.seen import Now, Seen
+from actors.gateway.outside import InvalidField
 from actors.runtime.membership.attendance import readable
 from deploy.health.attending import stage_healths
 from deploy.health.serving import NEEDED
 from deploy.processes.queries import EXCHANGE_QUERY, EXCHANGES_QUERY, OVERVIEW_QUERY
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection, JetStreamLog
+from events.jetstream.connection import Answer
 from events.ledger import ExchangeResult, Overview, Page, Point, Wanted
 from events.log import Membership, Stored, Tail
 from events.replay.explain import explain
@@ -30,10 +33,18 @@ PATIENCE_S = 5.0
 FOLLOWERS = 16
 """Readers of events at once, at most: each is a consumer of the broker's."""
 
+_AHEAD = 16
+"""Events that are asked for at a time for each of them: of one that stops reading some hundred are held."""
+
 QUIET_S = 15.0
 """Seconds without an event after which a reader is told that nothing came: a dead connection shows, a proxy waits."""
 
 _NO_LEDGER = "no process writes the ledger, and lists come from it: run `neuraxis up`, or `neuraxis worker ledger`"
+
+_AGAIN_S = 0.05
+"""Seconds after which a ledger that is behind is asked again."""
+
+_CODE, _SAID = "Nats-Service-Error-Code", "Nats-Service-Error"
 T = TypeVar("T")
 
 
@@ -65,7 +76,8 @@ class BrokerRecords:
 
     async def exchanges(self, wanted: Wanted) -> Page:
         """Return a page of exchanges, the latest first."""
-        return await self._asked(EXCHANGES_QUERY, msgspec.json.encode(wanted), Page)
+        places = {"at": wanted.at, "before": wanted.before - 1}
+        return await self._asked(EXCHANGES_QUERY, msgspec.json.encode(wanted), Page, places)
 
     async def written(self) -> int:
         """Return the sequence up to which the ledger is written, -1 where nobody can say."""
@@ -90,7 +102,7 @@ class BrokerRecords:
 
     async def overview(self, at: int) -> Seen:
         """Return how the set was at a sequence of the log; 0: how it is now."""
-        recorded = await self._asked(OVERVIEW_QUERY, msgspec.json.encode(Point(at=at)), Overview)
+        recorded = await self._asked(OVERVIEW_QUERY, msgspec.json.encode(Point(at=at)), Overview, {"at": at})
         if at:
             return Seen(recorded=recorded, now=None)
         head = (await self._log.info()).last_seq
@@ -103,7 +115,9 @@ class BrokerRecords:
         if self._followers >= FOLLOWERS:
             raise Unavailable(f"{FOLLOWERS} readers follow the events, as many as may be: close one of them")
         last = (await self._log.info()).last_seq
-        return self._following(filter, last if after is None else min(after, last), words)
+        if after is not None:
+            _check_place("after", after, last)
+        return self._following(filter, last if after is None else after, words)
 
     async def _following(self, filter: str, after: int, words: bool) -> AsyncGenerator[Happened | None, None]:
         from deploy.cli.rendering.entries import entry_of
@@ -113,7 +127,7 @@ class BrokerRecords:
         reading: Tail | None = None
         coming: asyncio.Task[Sequence[Stored]] | None = None
         try:
-            reading = await self._log.tail([filter], after)
+            reading = await self._log.tail([filter], after, pull=_AHEAD)
             while not stopping.done():
                 coming = coming or asyncio.create_task(reading.next(), name="events come")
                 await asyncio.wait((coming, stopping), timeout=QUIET_S, return_when=asyncio.FIRST_COMPLETED)
@@ -139,15 +153,37 @@ class BrokerRecords:
         except (NotFound, LogError):
             return 0
 
-    async def _asked(self, subject: str, question: bytes, kind: type[T]) -> T:
-        try:
-            answer = await self._connection.request(subject, question, deadline=PATIENCE_S)
-        except Unavailable as wrong:
-            raise Unavailable(_NO_LEDGER if self._connection.connected else str(wrong)) from wrong
-        if code := answer.headers.get("Nats-Service-Error-Code"):
-            told = answer.headers.get("Nats-Service-Error", "")
+    async def _asked(
+        self, subject: str, question: bytes, kind: type[T], places: Mapping[str, int] = MappingProxyType({})
+    ) -> T:
+        """Return the ledger's answer; ``places`` are those of the question that must be in the log, by their names.
+
+        A ledger that has not come so far yet is waited for.
+        """
+        if wanted := {name: seq for name, seq in places.items() if seq > 0}:
+            last = (await self._log.info()).last_seq
+            for name, seq in wanted.items():
+                _check_place(name, seq, last)
+        ends = asyncio.get_running_loop().time() + PATIENCE_S
+        while (answer := await self._answer(subject, question)).headers.get(_CODE) == "400":
+            if not wanted or asyncio.get_running_loop().time() > ends:
+                raise Unavailable(answer.headers.get(_SAID, ""))
+            await asyncio.sleep(_AGAIN_S)
+        if code := answer.headers.get(_CODE):
+            told = answer.headers.get(_SAID, "")
             raise NotFound(told) if code == "404" else Unavailable(told)
         try:
             return msgspec.json.decode(answer.data, type=kind)
         except msgspec.DecodeError as wrong:
             raise Unavailable(f"the ledger's process answers what this release does not read: {wrong}") from wrong
+
+    async def _answer(self, subject: str, question: bytes) -> Answer:
+        try:
+            return await self._connection.request(subject, question, deadline=PATIENCE_S)
+        except Unavailable as wrong:
+            raise Unavailable(_NO_LEDGER if self._connection.connected else str(wrong)) from wrong
+
+
+def _check_place(name: str, seq: int, last: int) -> None:
+    if seq > last:
+        raise InvalidField(name, f"{name}: the log ends at sequence {last:,}, before {seq:,}: name one up to there")

@@ -8,7 +8,7 @@ import msgspec
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream.connection import Access, Answer, ApiError, Connection
 from events.jetstream.imported import as_recorded
-from events.jetstream.reading import Reading
+from events.jetstream.reading import PULL, Reading
 from events.jetstream.sessionkeys import KeyValueKeys, watch
 from events.jetstream.single import NO_MESSAGE, single
 from events.jetstream.stream import DEFAULT_STREAM, ensure_stream
@@ -208,12 +208,12 @@ class JetStreamLog:
             self._losses = await Losses.of(self, last)
         return self._losses
 
-    async def _reading(self, filters: Sequence[str], after: int, upto: int | None = None) -> Reading:
+    async def _reading(self, filters: Sequence[str], after: int, upto: int | None = None, pull: int = PULL) -> Reading:
         gap_ends = (await self.losses()).gap_ends if len(filters) > 1 else ()
         if upto is not None:  # what is not read holds nothing up
             gap_ends = tuple(end for end in gap_ends if end <= upto)
         name = self.connection.new_name()
-        return Reading(self.connection, self.stream, filters, after, name, self.imported_through, gap_ends)
+        return Reading(self.connection, self.stream, filters, after, name, self.imported_through, gap_ends, pull)
 
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a closed range; see ``events.log.Log.history``."""
@@ -236,9 +236,9 @@ class JetStreamLog:
         finally:
             await reading.close()
 
-    async def tail(self, filters: Sequence[str], after: int) -> Tail:
-        """Start an endless reading; see ``events.log.Log.tail``."""
-        reading = await self._reading(filters, after)
+    async def tail(self, filters: Sequence[str], after: int, *, pull: int = PULL) -> Tail:
+        """Start an endless reading; see ``events.log.Log.tail``, and ``Reading`` for ``pull``."""
+        reading = await self._reading(filters, after, pull=pull)
         try:
             await reading.start(endless=True)
         except BaseException:

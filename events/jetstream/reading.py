@@ -32,13 +32,13 @@ from events.log import Stored
 from events.loggers import get_logger
 
 PULL = 2_000
-"""Messages asked for at a time; two requests are kept in flight."""
+"""Messages asked for at a time, where nothing else is said; two requests are kept in flight."""
 
-BACKLOG = 20_000
-"""Messages held unread before no more are asked for."""
+BACKLOG = 10
+"""Requests' messages that are held unread before no more are asked for."""
 
-BACKLOG_BYTES = 64 * 1024 * 1024
-"""And their bytes."""
+BACKLOG_BYTES = 32 * 1024
+"""And their bytes, for each message of a request."""
 
 _SECOND = 1_000_000_000
 _RETRY_WAIT = 0.1
@@ -57,8 +57,14 @@ class Reading:
         name: str,
         imported_through: int = 0,
         gap_ends: Sequence[int] = (),
+        pull: int = PULL,
     ) -> None:
-        """Read the messages on ``filters`` after a sequence; ``gap_ends`` are the last sequences of known gaps."""
+        """Read the messages on ``filters`` after a sequence.
+
+        ``gap_ends`` are the last sequences of known gaps. ``pull`` messages are asked for at a time: who reads for
+        many that may stop reading asks for few, since what is held for each of them follows from that.
+        """
+        self._pull_size = pull
         self._gap_ends = tuple(gap_ends)
         self._ahead: tuple[int, ...] = ()
         self._connection = connection
@@ -167,7 +173,7 @@ class Reading:
                 self._take(msg)
 
         self._subscription = await self._connection.nc.subscribe(
-            self._inbox, cb=take, pending_msgs_limit=4 * BACKLOG, pending_bytes_limit=512 * 1024 * 1024
+            self._inbox, cb=take, pending_msgs_limit=4 * BACKLOG * PULL, pending_bytes_limit=512 * 1024 * 1024
         )
         config: dict[str, Any] = {
             "name": self._consumer,
@@ -221,15 +227,16 @@ class Reading:
                 _logger.debug("consumer_delete", error=wrong.code)
 
     async def _pull(self) -> None:
-        self._credit += PULL
+        self._credit += self._pull_size
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}"
-        await self._connection.publish(subject, pull_request(PULL), reply=self._inbox)
+        await self._connection.publish(subject, pull_request(self._pull_size), reply=self._inbox)
 
     def _pull_more(self) -> None:
-        full = len(self._buffer) > BACKLOG or self._held > BACKLOG_BYTES
-        if self._credit > PULL or full or self._subscription is None:
+        size = self._pull_size
+        full = len(self._buffer) > BACKLOG * size or self._held > BACKLOG_BYTES * size
+        if self._credit > size or full or self._subscription is None:
             return
-        self._credit += PULL  # counted at once, so that messages meanwhile do not ask again
+        self._credit += size  # counted at once, so that messages meanwhile do not ask again
         task = asyncio.create_task(self._pull_counted(self._generation))
         self._pulls.add(task)
         task.add_done_callback(self._pulls.discard)
@@ -237,7 +244,7 @@ class Reading:
     async def _pull_counted(self, generation: int) -> None:
         if generation != self._generation:
             return
-        self._credit -= PULL
+        self._credit -= self._pull_size
         try:
             await self._pull()
         except LogError:
@@ -263,7 +270,7 @@ class Reading:
         self._buffer.append(as_recorded(sequence, time_ns, msg.subject, headers, msg.data, self._imported_through))
         self._held += len(msg.data)
         self._filled.set()
-        if self._credit <= PULL:
+        if self._credit <= self._pull_size:
             self._pull_more()
 
     def _status(self, headers: dict[str, str]) -> None:
@@ -275,7 +282,7 @@ class Reading:
                     self._scanned = max(self._scanned, scanned)
                     self._filled.set()
             return
-        left = unserved(headers, PULL)
+        left = unserved(headers, self._pull_size)
         if left is None:
             self._lost.set()
             return

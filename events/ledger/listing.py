@@ -1,5 +1,6 @@
 """Lists of exchanges from a ledger's read models, the latest first, page by page."""
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from events.ledger.reader import END
 from events.ledger.rows import Text, from_text, to_text
 from events.ledger.schema import connect_read_only
 from schemas.intake.moments import to_milliseconds
+from schemas.intake.strict import BadInput
 
 MOST = 500
 """Exchanges of one page, at most."""
@@ -76,10 +78,22 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     head: int
 
 
+def check_written(ledger: sqlite3.Connection, name: str, seq: int) -> int:
+    """Return the sequence up to which a ledger is written; raises BadInput for a place behind it.
+
+    ``name`` is the question's word for the place. What is shown of the end instead would pass for what comes later.
+    """
+    (head,) = ledger.execute("SELECT ifnull(max(seq), 0) FROM events").fetchone()
+    if seq > head:
+        raise BadInput("beyond_end", name, f"{name}: the ledger ends at sequence {head:,}, before {seq:,}")
+    return int(head)
+
+
 def list_exchanges(path: Path, wanted: Wanted) -> Page:
     """Return a page of the exchanges in a ledger file.
 
     Raises:
+        BadInput: ``at`` or ``before`` lies behind the end of the ledger.
         LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.
     """
     at = wanted.at or END
@@ -94,11 +108,12 @@ def list_exchanges(path: Path, wanted: Wanted) -> Page:
                 conditions.append("ended_seq <= ?")
                 values.append(at)
     with closing(connect_read_only(path)) as ledger, explained(path, "list its exchanges"):
+        head = check_written(ledger, "at", wanted.at)
+        check_written(ledger, "before", wanted.before - 1)
         rows = ledger.execute(
             f"SELECT {_COLUMNS} FROM exchanges WHERE {' AND '.join(conditions)} ORDER BY started_seq DESC LIMIT ?",
             (*values, wanted.limit + 1),
         ).fetchall()
-        (head,) = ledger.execute("SELECT ifnull(max(seq), 0) FROM events").fetchone()
     listed = tuple(_listed(row, at) for row in rows[: wanted.limit])
     return Page(exchanges=listed, before=listed[-1].seq if len(rows) > wanted.limit else 0, head=head)
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from events.ledger.failures import explained
-from events.ledger.listing import Place
+from events.ledger.listing import Place, check_written
 from events.ledger.reader import END
 from events.ledger.rows import from_text, timestamp
 from events.ledger.schema import connect_read_only
@@ -141,12 +141,13 @@ def look_over(path: Path, at: int, healthy: Mapping[str, tuple[float, float]]) -
         healthy: Mode -> the least and the greatest share of the decisions that is healthy, in the order of telling.
 
     Raises:
+        BadInput: the point lies behind the end of the ledger.
         LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.
     """
     with closing(connect_read_only(path)) as ledger, explained(path, "look it over"):
         # One transaction: all of it is of one moment.
         ledger.execute("BEGIN")
-        (head,) = ledger.execute("SELECT ifnull(max(seq), 0) FROM events").fetchone()
+        head = check_written(ledger, "at", at)
         last = ledger.execute(
             "SELECT seq, time FROM events WHERE seq <= ? ORDER BY seq DESC LIMIT 1", (at or END,)
         ).fetchone()

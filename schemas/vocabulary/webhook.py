@@ -47,8 +47,8 @@ class WebhookFailed(Failed, frozen=True, kw_only=True, tag="forged_id.webhook.fa
     Reasons besides an effector's own: ``receiver_refused`` (a status, or an error under a good status, that another
     attempt does not mend),
     ``receiver_unreachable`` and ``receiver_overdue`` (nothing came of it within the patience of the settings),
-    ``receiver_overrun`` (it is down or slow, and more alerts waited for it than may), ``receiver_unknown`` (no longer
-    configured). ``request`` is the id of the alert's event, empty where it is unknown.
+    ``receiver_overrun`` (it is down or slow, and more alerts waited for it than may), ``receiver_unknown`` (no
+    worker that knew it came). ``request`` is the id of the alert's event, empty where it is unknown.
     """
 
     alert: str = ""

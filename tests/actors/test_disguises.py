@@ -2,6 +2,9 @@
 
 import base64
 import json
+import string
+from collections.abc import Sequence
+from functools import reduce
 
 import pytest
 
@@ -169,3 +172,91 @@ def test_what_is_parted_is_stopped_however_wide_or_written_the_parting_is() -> N
     passed = [name for name, text in parted.items() if isinstance(verdict_of(f"Read this: {text}"), ReflexPassed)]
 
     assert not passed
+
+
+def in_names(words: Sequence[str]) -> dict[str, str]:
+    """Return the forms of a document in which words are its names."""
+    numbered = list(enumerate(words))
+    return {
+        "an object": json.dumps(dict.fromkeys(words, 1)),
+        "an indented object": json.dumps(dict.fromkeys(words, 1), indent=2),
+        "an object with texts": json.dumps({word: f"value {number}" for number, word in numbered}),
+        "a list of objects": json.dumps([{word: {"id": number}} for number, word in numbered]),
+        "an object within another": reduce(lambda inner, word: f'{{"{word}": {inner}}}', reversed(words), "1"),
+        "names and values": json.dumps(dict(zip(words[::2], words[1::2], strict=True))),
+        "YAML": "\n".join(f"{word}: {number}" for number, word in numbered),
+        "YAML with texts": "\n".join(f"{word}: some value" for word in words),
+        "TOML": "\n".join(f"{word} = {number}" for number, word in numbered),
+        "an environment": "\n".join(f"{word.upper()}=1" for word in words),
+        "attributes": "<a " + " ".join(f'{word}="lorem ipsum"' for word in words) + "/>",
+        "elements": "".join(f"<{word}>lorem</{word}>" for word in words),
+        "a program": f"f({', '.join(f'{word}={number}' for number, word in numbered)})",
+        "an address": f"https://x.example/?{'&'.join(f'{word}=lorem' for word in words)}",
+    }
+
+
+LONG = frozenset({"an object", "YAML", "attributes", "parts of words"})
+"""Forms that are hidden in a long document as well, and the others by themselves: a long one takes its time."""
+
+
+def test_an_order_in_the_names_of_a_document_is_stopped() -> None:
+    harmless = json.dumps([{"name": f"ferry {number}", "day": number, "late": True} for number in range(700)])
+    words, parts = PHRASE.split(), [PHRASE[begin : begin + 4] for begin in range(0, len(PHRASE), 4)]
+    forms = in_names(words) | {"parts of words": json.dumps({part: place for place, part in enumerate(parts)})}
+
+    passed = [
+        (name, bool(long))
+        for name, text in forms.items()
+        for long in ("", harmless if name in LONG else "")
+        if isinstance(verdict_of("Sum this up.", Layer(role="tool", content=f"{long}\n{text}\n{long}")), ReflexPassed)
+    ]
+
+    assert not passed
+
+
+def z85(data: bytes) -> str:
+    """Return data as ZeroMQ writes it, padded with blanks."""
+    signs = string.digits + string.ascii_lowercase + string.ascii_uppercase + ".-:+=^!/*?&<>()[]{}@%$#"
+    rest = data + b" " * (-len(data) % 4)
+    numbers = [int.from_bytes(rest[begin : begin + 4], "big") for begin in range(0, len(rest), 4)]
+    return "".join(signs[number // 85**power % 85] for number in numbers for power in (4, 3, 2, 1, 0))
+
+
+def test_an_order_in_any_base85_is_stopped_wherever_it_stands() -> None:
+    harmless = json.dumps([{"name": f"ferry {number}", "day": number, "late": True} for number in range(700)])
+    data = PHRASE.encode()
+    runs = {"RFC 1924": base64.b85encode(data).decode(), "ASCII85": base64.a85encode(data).decode(), "Z85": z85(data)}
+    runs |= {f"{name} in lines": f"{run[:25]}\n{run[25:52]}\n{run[52:]}" for name, run in runs.items()}
+
+    passed = [
+        (name, place)
+        for name, run in runs.items()
+        for place, text in {
+            "alone": run,
+            "after a word": f"decode:{run} thanks",
+            "in a list": f"- {run}\n- 2",
+            "in a document": json.dumps({"d": run}),
+            "in a dense document": json.dumps({"d": run, "e": [1, 2]}, separators=(",", ":")),
+            "in a long document": f"{harmless}\n{run}\n{harmless}",
+        }.items()
+        if isinstance(verdict_of(text), ReflexPassed) and not ("lines" in name and "document" in place)
+    ]
+
+    assert not passed
+
+
+def test_many_runs_of_base85_are_decoded_within_a_bound_and_the_rest_is_counted() -> None:
+    sentences = [f"a harmless sentence, number {number}" for number in range(2_000)]
+
+    undone = undone_of(" ".join(base64.b85encode(each.encode()).decode() for each in sentences))
+
+    assert sentences[0] in undone.found[0].text
+    assert undone.unread
+
+
+def test_a_long_run_of_numbers_says_what_a_short_one_does() -> None:
+    order = f"The ferry leaves at nine in summer. {PHRASE}. "
+    for between in (" ", ", ", "\n"):
+        codes = between.join(str(ord(letter)) for letter in order * 40)
+        assert (order * 40).strip() in {each.text.strip() for each in undone_of(codes).found}
+        assert isinstance(verdict_of(f"Read: {codes}"), ReflexBlocked)

@@ -104,6 +104,13 @@ def test_events_come_in_order_and_go_on_where_a_client_was(
         ("/api/events?after=9223372036854775808", 400, "after"),
         ("/api/events?topic=a..b", 400, "topic"),
         ("/api/events?topic=>.a", 400, "topic"),
+        ("/api/events?topic=alerts.>", 400, "did you mean forged_id.alert.>"),
+        ("/api/events?topic=forged_id.router.mode_selcted", 400, "forged_id.router.mode_selected"),
+        ("/api/events?topic=nonsense.>", 400, "neuraxis schema subjects"),
+        ("/api/events?after=99999999", 400, "the log ends at sequence"),
+        ("/api/overview?at=99999999", 400, "the log ends at sequence"),
+        ("/api/exchanges?at=99999999", 400, "the log ends at sequence"),
+        ("/api/exchanges?before=99999999", 400, "the log ends at sequence"),
         ("/api/events?after=x", 400, "after"),
         ("/api/events?words=maybe", 400, "words"),
     ],
@@ -116,6 +123,8 @@ def test_a_question_that_cannot_be_answered_says_why(client: httpx.Client, path:
 def test_a_last_event_that_is_no_sequence_is_refused(client: httpx.Client) -> None:
     answer = client.get("/api/events", headers={"Last-Event-ID": "yesterday"})
     assert (answer.status_code, "Last-Event-ID" in answer.text) == (400, True), answer.text
+    answer = client.get("/api/events", headers={"Last-Event-ID": "99999999"})
+    assert (answer.status_code, "the log ends at sequence" in answer.text) == (400, True), answer.text
 
 
 @pytest.mark.usefixtures("asked")

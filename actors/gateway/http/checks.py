@@ -13,8 +13,21 @@ def passes(said: str) -> bool:
 
 
 def without_places(said: str) -> str:
-    """Return what is said of a fault without the addresses in it: who may probe a gateway need not know them."""
-    return _PLACE.sub("", said)
+    """Return what is said of a fault without the addresses and folders in it: who asks a gateway need not know them.
+
+    Of a file its name stays, so that an operator knows which is meant. What stands in quotes is the caller's own.
+    """
+    return _FILE.sub(r"\1", _HOST.sub("", _ADDRESS.sub("", said)))
 
 
-_PLACE = re.compile(r"(?: at)? [a-z][a-z0-9+.-]*://\S+?(?=[;:,.)]?(?:\s|$))")
+_END = r"(?=[;:,.)]*(?:\s|$))"
+_ADDRESS = re.compile(rf"(?:(?: at)? |^)[a-z][a-z0-9+.-]*://\S+?{_END}")
+_HOST = re.compile(
+    rf"(?:(?: at)? |^)(?!127\.0\.0\.1(?![:\d]))"
+    rf"(?:(?:\d+\.){{3}}\d+(?::\d+)?|\[[0-9a-f:]+\](?::\d+)?|[A-Za-z][\w.-]*:\d{{2,5}}){_END}"
+)
+_SERVED = "v1|api|orchestrator|schema|dashboard|docs|readyz|healthz|metrics"
+_FILE = re.compile(
+    rf"(?<![\w'\"./~])(?:/(?!(?:{_SERVED})\b)(?:[\w.+@~-]+/)*|(?:~|\.{{1,2}}|\.\w[\w.-]*)/(?:[\w.+@~-]+/)*)"
+    r"([\w.+@~-]*[\w~-])"
+)

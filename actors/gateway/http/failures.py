@@ -7,7 +7,6 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
 from actors.gateway.http.bodies import Failure
-from actors.gateway.http.checks import without_places
 from actors.gateway.http.guard.service import Unchecked
 from actors.gateway.http.loops.service import NotAccepted, NotReady, Unanswered, Undecided, Unjudged, UnknownLoop
 from actors.gateway.http.openai.answers import headers_of
@@ -111,7 +110,7 @@ HANDLERS: Any = {HTTPException: failed, Exception: failed}
 
 def _message(error: Exception) -> str:
     if isinstance(error, LogError):
-        return without_places(f"the log: {error}")
+        return f"the log: {error}"
     if isinstance(error, tuple(_STATUS)):
         return str(error.args[0])
     return "a bug: see the gateway's log, and report it"

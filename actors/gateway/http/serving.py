@@ -15,11 +15,20 @@ DRAIN_S = 10
 """Seconds in which requests under way may end once the server is to stop."""
 
 KEEP_ALIVE_S = 30
+STALL_S = 30.0
+"""Seconds in which a client must take something of what waits for it; else its connection is cut."""
+
 _MOST_HEADERS = 64 * 1024
 
 
 async def serve(
-    app: ASGIApp, listener: socket.socket, stop: asyncio.Event, *, header_s: float, up: asyncio.Event
+    app: ASGIApp,
+    listener: socket.socket,
+    stop: asyncio.Event,
+    *,
+    header_s: float,
+    up: asyncio.Event,
+    stall_s: float = STALL_S,
 ) -> None:
     """Serve on ``listener`` until ``stop`` is set, then let requests under way end.
 
@@ -29,10 +38,11 @@ async def serve(
         stop: Ends the serving.
         header_s: Seconds in which a request's headers must have come in; else the connection is closed.
         up: Set once requests are taken.
+        stall_s: See :data:`STALL_S`.
     """
     config = uvicorn.Config(
         app,
-        http=functools.partial(_Hurried, header_s=header_s),  # type: ignore[arg-type]  # it is only called
+        http=functools.partial(_Hurried, header_s=header_s, stall_s=stall_s),  # type: ignore[arg-type]  # it is only called
         ws="none",
         lifespan="off",
         log_config=None,
@@ -72,10 +82,15 @@ class _Server(uvicorn.Server):
 
 
 class _Hurried(H11Protocol):
-    """Closes a connection whose headers take too long: uvicorn itself waits for them without end."""
+    """Closes a connection whose headers take too long, or whose client takes nothing of what is sent.
 
-    def __init__(self, *args: Any, header_s: float, **more: Any) -> None:
+    Uvicorn itself waits for both without end, and whoever sends holds what it sends, and its place among the readers.
+    """
+
+    def __init__(self, *args: Any, header_s: float, stall_s: float, **more: Any) -> None:
         super().__init__(*args, **more)
+        self._stall_s = stall_s
+        self._stalling: asyncio.TimerHandle | None = None
         self._header_s = header_s
         self._hurry: asyncio.TimerHandle | None = None
 
@@ -90,6 +105,31 @@ class _Hurried(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._relax()
+        self._go_on()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._go_on()
+
+    def _watch(self, waiting: int) -> None:
+        self._go_on()
+        self._stalling = self.loop.call_later(self._stall_s, self._cut_unless_less_than, waiting)
+
+    def _cut_unless_less_than(self, waiting: int) -> None:
+        left = self.transport.get_write_buffer_size()
+        if left >= waiting:
+            self.transport.abort()
+        else:
+            self._watch(left)
+
+    def _go_on(self) -> None:
+        if self._stalling is not None:
+            self._stalling.cancel()
+            self._stalling = None
 
     def _expect_headers(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:

@@ -3,6 +3,7 @@
 import msgspec
 
 from actors.gateway.http.bodies import Failure
+from actors.gateway.http.checks import without_places
 from actors.gateway.http.openai.failures import ApiFailure, failure_of, is_openai
 
 
@@ -18,4 +19,4 @@ def shaped(
     """Return an error at a path."""
     if is_openai(path):
         return failure_of(status, message, code, field or None)
-    return Failure(code=code, field=field or msgspec.UNSET, message=message, loop_id=loop_id)
+    return Failure(code=code, field=field or msgspec.UNSET, message=without_places(message), loop_id=loop_id)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.effectors.answers import Answer, Answers
+from actors.runtime.effectors.handover import Handover
 from actors.runtime.effectors.requests import (
     EFFECT_ABANDONED,
     EFFECT_RAISED,
@@ -42,6 +43,7 @@ from events.losses import LOSS_FILTER, Losses
 from schemas.actor import Emission, Message
 from schemas.catalogue import entry_of
 from schemas.effector import Effector, Line, TryLater, Turn
+from schemas.errors import UnknownVersion
 from schemas.event import Event, topic_of
 from schemas.identity import event_id
 from schemas.permissions import durable_name
@@ -51,6 +53,9 @@ T = TypeVar("T")
 
 STOP_DEADLINE = 10.0
 """Seconds that performances under way get to end when the worker is told to stop."""
+
+NEWER_S = 10.0
+"""Seconds for which a request of a newer release is left to workers of that: more than a worker takes to start."""
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
 _REFUSED_WAIT = 30.0
@@ -65,6 +70,7 @@ class EffectorWorker:
         build: Version of the code, for the ``ce-build`` header.
         ack_wait: Seconds after which a silent worker's requests go to others.
         stop_deadline: See :data:`STOP_DEADLINE`.
+        newer_s: See :data:`NEWER_S`.
 
     Attributes:
         effector: What it runs.
@@ -85,6 +91,7 @@ class EffectorWorker:
         build: str = "",
         ack_wait: float = ACK_WAIT,
         stop_deadline: float = STOP_DEADLINE,
+        newer_s: float = NEWER_S,
     ) -> None:
         check(effector)
         self.effector = effector
@@ -96,6 +103,7 @@ class EffectorWorker:
         self._build = build
         self._ack_wait = ack_wait
         self._stop_deadline = stop_deadline
+        self._newer = Handover(self._clock, newer_s)
         self._prefix = entry_of(effector.failed).prefix
         own = Line("", effector.consumes, _any, _whatever_turn(effector.handle))
         self._lines = {own: effector.in_order} | dict.fromkeys(effector.lines, True)
@@ -304,6 +312,11 @@ class EffectorWorker:
         """Return what answers a request, None where the log holds an answer."""
         offered, delivery = request.offered, under_way.delivery
         if isinstance(offered, Unreadable):
+            stored = offered.stored
+            if offered.code == UnknownVersion.code and (
+                pause_s := self._newer.pause_s(under_way.line.name, stored.seq, stored.time_ns)
+            ):
+                raise TryLater(pause_s)
             return self._failure(request, offered.code)
         if offered.stored.seal is Seal.CLOSED:
             return self._failure(request, TEXT_FORGOTTEN)

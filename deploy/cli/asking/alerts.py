@@ -196,9 +196,9 @@ async def _followed(
     async with AsyncExitStack() as open_things:
         live = await open_things.enter_async_context(stream_or_ledger(target))
         source = live if isinstance(live, LedgerSource) else stream_source(open_things, live)
-        if isinstance(live, LedgerSource):
-            await look_since(source, max(since or 1, 1))
         last = (await source.info()).last_seq
+        if isinstance(live, LedgerSource) or (since or 0) > last + 1:
+            await look_since(source, max(since or 1, 1))
         past = [each async for each in _recorded(source, since, last) if is_loud(each, least)]
         is_over = isinstance(live, LedgerSource)
         if is_over and not past:

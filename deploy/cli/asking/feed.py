@@ -42,7 +42,7 @@ _SHARED = (
 @target_options
 @click.option("--format", "form", type=click.Choice(["auto", "jsonl", "text"]), default="auto", show_default=True)
 @speaker_options("of lines that name none")
-@click.option("--session", default="", help="Session of lines that name none.  [default: a new one]")
+@click.option("--session", default="", help="Session of lines that name none.  [default: a new one; checks: one each]")
 @click.option("--session-per-line", is_flag=True, help="Give each line that names no session one of its own.")
 @click.option("--rate", type=Number(0), default=0.0, metavar="N", help="Inputs a second at most; 0: no limit.")
 @click.option("--concurrency", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Lines under way.")
@@ -91,7 +91,8 @@ def feed(
         "user": user,
         "agent_per": agent_per(target),
         "session": session,
-        "session_per_line": session_per_line,
+        # As everywhere, what was checked before counts for nothing where no session is named.
+        "session_per_line": session_per_line or (check and not session),
         "rate": rate,
         "concurrency": concurrency,
         "purpose": "check" if check else "answer",

@@ -50,13 +50,13 @@ def tail(
 ) -> None:
     """Print events as they are stored, until Ctrl-C; a ledger file is read to its end."""
     follow = not no_follow and log_file is None
-    asyncio.run(_tail(target, log_file, filter_of(topic), since, count, follow, words, as_json))
+    asyncio.run(_tail(target, log_file, topic, since, count, follow, words, as_json))
 
 
 async def _tail(
     target: Target,
     log_file: Path | None,
-    filter: str,
+    topic: str,
     since: int | None,
     count: int | None,
     follow: bool,
@@ -75,7 +75,7 @@ async def _tail(
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
     left = count
     try:
-        async with aclosing(_messages(target, log_file, filter, since, count, follow)) as messages:
+        async with aclosing(_messages(target, log_file, topic, since, count, follow)) as messages:
             async for batch in messages:
                 entries = [entry_of(stored, words=words) for stored in batch[:left]]
                 if as_json:
@@ -93,12 +93,14 @@ async def _tail(
 
 
 async def _messages(
-    target: Target, log_file: Path | None, filter: str, since: int | None, count: int | None, follow: bool
+    target: Target, log_file: Path | None, topic: str, since: int | None, count: int | None, follow: bool
 ) -> AsyncGenerator[Sequence["Stored"]]:
     """Yield the events since a sequence, or the latest ones, and then those that come; where none can, ``count``."""
     from events.replay.looking import NothingThere, look_since
     from events.replay.sources import LedgerSource
+    from schemas.intake.topics import unknown_topic
 
+    filter = filter_of(topic)
     async with AsyncExitStack() as open_things:
         source: Source
         live: JetStreamLog | None = None
@@ -110,14 +112,15 @@ async def _messages(
         else:
             source = await open_things.enter_async_context(opened(target, log_file))
         last = (await source.info()).last_seq
-        if live is None:
+        if live is None or (since or 0) > last + 1:
             await look_since(source, since or 1)
         latest = count if count is not None and live is None else _LATEST
         any_past = False
         async for batch in _past(source, filter, since, latest, last):
             any_past = True
             yield batch
-        if live is None and not any_past:
+        # What no release's event is of, nor any of this log, will not come either.
+        if not any_past and (live is None or (topic and unknown_topic(topic))):
             begin = f" from sequence {since:,} on" if since is not None else ""
             raise NothingThere(f"no event in the {source.name}{begin} is of that subject, so that nothing is shown")
         if live is not None:

@@ -31,6 +31,7 @@ def filter_of(topic: str) -> str:
     """Return the filter over stored subjects that a pattern of public ones stands for; raises WrongUse."""
     from deploy.cli.failures import WrongUse
     from schemas.event import ROOT
+    from schemas.intake.topics import unknown_topic
     from schemas.subjects import EVERYTHING, topic_filter
 
     if not topic or topic == f"{ROOT}.>":
@@ -38,31 +39,9 @@ def filter_of(topic: str) -> str:
     tokens = topic.split(".")
     if tokens[0] != ROOT or len(tokens) < 2 or not all(tokens) or ">" in tokens[:-1] or set(topic) & set(" \t\r\n"):
         raise WrongUse(f"{topic!r} is no public subject: write {ROOT}.router.mode_selected, or {ROOT}.router.>")
-    _tell_of_no_subject(tokens)
+    # A log of another release may have some, and is looked at.
+    say(unknown_topic(topic))
     return topic_filter(topic)
-
-
-def _tell_of_no_subject(pattern: list[str]) -> None:
-    """Say so where no event of this release is of a subject: a log of another one may have some, and is looked at."""
-    from difflib import get_close_matches
-
-    from schemas.catalogue import CATALOGUE
-
-    subjects = [topic.split(".") for topic in CATALOGUE]
-    if any(_matches(pattern, subject) for subject in subjects):
-        return
-    known = {".".join(subject[:-1] + pattern[-1:]) if pattern[-1] == ">" else ".".join(subject) for subject in subjects}
-    near = get_close_matches(".".join(pattern), sorted(known), n=1)
-    meant = f"did you mean {near[0]}?" if near else "`neuraxis schema subjects` lists all"
-    say(f"no event of this release is of the subject {'.'.join(pattern)}: {meant}")
-
-
-def _matches(pattern: list[str], subject: list[str]) -> bool:
-    if pattern[-1] == ">":
-        pattern, subject = pattern[:-1], subject[: len(pattern) - 1] if len(subject) >= len(pattern) else []
-    return len(pattern) == len(subject) and all(
-        each in ("*", token) for each, token in zip(pattern, subject, strict=True)
-    )
 
 
 @asynccontextmanager

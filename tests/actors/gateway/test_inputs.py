@@ -1,7 +1,7 @@
 """What an edge lets in, and what it says of what it keeps out."""
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.gateway import InvalidInput, new_input
+from actors.gateway.inputs import NothingSaid
 from actors.gateway.outside import MAX_NAME, Addressed
 from events.codec import Recorded, decode
 from events.log import Stored
@@ -16,7 +17,7 @@ from schemas.identity import event_id
 from schemas.intake.limits import InputLimits
 from schemas.names import MAX_NAME_BYTES, MAX_NAME_CHARACTERS, wrong_with_name
 from schemas.subjects import Partitions
-from schemas.vocabulary.gateway import InputReceived, Layer
+from schemas.vocabulary.gateway import InputReceived, Layer, Purpose
 from tests.actors.strategies import texts
 
 PARTITIONS = Partitions(agents=4, sessions=16)
@@ -70,9 +71,9 @@ names = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp
 
 @given(text=texts, agent=names, session=names)
 def test_any_unicode_text_and_names_survive_the_way_into_the_log(text: str, agent: str, session: str) -> None:
-    found = read_back(an_input(text, agent=agent, session=session)).message
+    found = read_back(an_input(f"x{text}", agent=agent, session=session)).message
     assert isinstance(found.event, InputReceived)
-    assert (found.event.text, found.agent, found.session) == (text, agent, session)
+    assert (found.event.text, found.agent, found.session) == (f"x{text}", agent, session)
 
 
 def test_its_envelope_begins_an_exchange() -> None:
@@ -102,9 +103,24 @@ def test_its_subject_lies_in_the_partitions_of_its_agent_and_session(agent: str,
     assert an_input(agent=agent, session=session).record.subject == expected
 
 
-def test_an_empty_text_and_nul_are_texts() -> None:
-    assert received(an_input("")).text == ""
+def test_a_text_may_be_empty_beside_words_that_are_judged_and_nul_is_text() -> None:
+    for role in ("user", "assistant", "tool", "document"):
+        assert received(an_input("", layers=[Layer(role=role, content="21 degrees")])).text == ""
     assert received(an_input("a\0b")).text == "a\0b"
+    assert received(an_input("", wordless=True)).text == ""
+
+
+def test_an_input_in_which_nothing_is_judged_is_refused_whatever_it_is_for() -> None:
+    beside = ((), (EMPTY,), (Layer(role="system", content="Be brief."),), (Layer(role="tool", content=" \n"),))
+    for purpose in get_args(Purpose):
+        for text in ("", " \n\t", "\u200b", "\ufeff \u2060"):
+            for layers in beside:
+                with pytest.raises(NothingSaid, match="nothing else to check or answer"):
+                    an_input(text, layers=layers, purpose=purpose)
+
+
+def test_signs_that_could_spell_words_unseen_are_left_to_the_guards() -> None:
+    assert received(an_input("\u200b\u200c" * 40)).text
 
 
 LIMITS = InputLimits(text_bytes=300, layer_bytes=600, layers=3, input_bytes=900)

@@ -27,7 +27,7 @@ async def running(
 ) -> AsyncIterator[tuple[EffectorWorker, asyncio.Event]]:
     """Run a worker over a connection of its own; what it is told to do is to stop, at the latest at the block's end."""
     log = await JetStreamLog.connect(broker.url)
-    worker = EffectorWorker(log, what, name=name, ack_wait=ack_wait, stop_deadline=stop_deadline)
+    worker = EffectorWorker(log, what, name=name, ack_wait=ack_wait, stop_deadline=stop_deadline, newer_s=0.2)
     stop = asyncio.Event()
     try:
         async with asyncio.timeout(90), asyncio.TaskGroup() as tasks:

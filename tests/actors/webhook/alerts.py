@@ -25,7 +25,7 @@ TAKES = Reply((b"ok",))
 SECRET = "T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX"
 """What makes the address of a webhook a secret."""
 
-QUICK = WebhookSettings(backoff_first_ms=1, backoff_most_ms=2)
+QUICK = WebhookSettings(backoff_first_ms=1, backoff_most_ms=2, unknown_ms=300)
 
 
 def alert(name: str = "critical.breaker", **changes: Any) -> Alert:

@@ -17,6 +17,7 @@ from actors.webhook.calling import retry_after
 from actors.webhook.delivering import alert_of, enrich_failure
 from actors.webhook.receivers import LINES, is_wanted, lines
 from actors.webhook.settings import Receiver, WebhookSettings
+from schemas.effector import TryLater
 from schemas.entry import Severity
 from schemas.event import Event
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
@@ -226,12 +227,32 @@ def test_each_receiver_has_a_line_of_its_own_while_there_are_enough(names: set[s
     assert lines(sorted(names, reverse=True)) == found
 
 
-def test_a_receiver_that_is_no_longer_configured_gets_nothing() -> None:
+def test_a_receiver_that_no_worker_knows_any_more_gets_nothing_once_none_has_come() -> None:
     @over(TAKES)
     async def _(endpoint: Endpoint) -> None:
-        recorded = await delivered_by(endpoint, name="gone")
+        async with delivering(receivers("ops"), {"ops": url_of(endpoint)}) as one:
+            [recorded] = await one.perform(queued("gone"))
+            assert one.pauses, "it is left to others first"
+            one.pauses.clear()
+            await one.perform(queued("gone", seq=10, waited_ms=10_000))
+            assert not one.pauses
         assert isinstance(recorded, WebhookFailed)
         assert (recorded.reason, recorded.receiver, endpoint.asked) == ("receiver_unknown", "gone", [])
+
+
+def test_an_alert_that_only_a_receiver_of_other_workers_wants_is_left_to_those_to_share_out() -> None:
+    async def main() -> None:
+        settings = receivers("ops", least=Severity.CRITICAL)
+        async with delivering(settings, {"ops": "http://127.0.0.1:9"}) as one:
+            told = message(alert("info.operator"))
+            with pytest.raises(TryLater):
+                await one.perform(told)
+            await asyncio.sleep(settings.unknown_ms / 1000)
+            [recorded] = await one.perform(told)
+        assert isinstance(recorded, WebhookFailed)
+        assert (recorded.reason, recorded.request, recorded.receiver) == ("receiver_unknown", told.id, "")
+
+    asyncio.run(main())
 
 
 def test_no_record_and_no_log_line_holds_an_address(monkeypatch: pytest.MonkeyPatch) -> None:

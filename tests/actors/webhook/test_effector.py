@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 
@@ -112,6 +113,30 @@ def test_a_receiver_that_fails_and_recovers_gets_every_alert_once(broker: Broker
         taken = Counter(asked.headers["idempotency-key"] for asked in endpoint.asked[12:])
         assert set(taken.values()) == {1}
         assert set(taken) == {each.request for each in delivered}
+
+    on_broker(broker, body)
+
+
+def test_a_worker_of_before_leaves_a_new_receivers_alerts_to_those_that_know_it(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        async with serving(TAKES) as endpoint:
+            environment = {f"URL_{name}": url_of(endpoint) for name in ("ops", "late")}
+            told = msgspec.to_builtins(alert())
+            waiting = [
+                WebhookQueued(body=told, request=str(place), stored_ns=time.time_ns(), receiver="late", line=line)
+                for place, line in enumerate((1, 1, 2))
+            ]
+            before = msgspec.structs.replace(receivers("ops"), unknown_ms=60_000)
+            async with running(log, before, environment, "old") as old:
+                await log.append([Append([stored(place, each) for place, each in enumerate(waiting)])])
+
+                async def left() -> bool:
+                    return old.counters.delivered >= 2
+
+                await until(left, "the old worker to see deliveries that it does not know")
+                async with running(log, receivers("ops", "late"), environment, "new"):
+                    found = await ends(log, 3)
+        assert [(type(each), each.receiver) for each in found] == [(WebhookDelivered, "late")] * 3
 
     on_broker(broker, body)
 

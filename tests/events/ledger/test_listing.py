@@ -8,6 +8,7 @@ import pytest
 from events.errors import Misconfigured
 from events.ledger import Page, Wanted, list_exchanges
 from events.log import Stored
+from schemas.intake.strict import BadInput
 from tests.events.ledger.messages import INPUT, RESPONSE, stored, write
 
 COUNT = 7
@@ -71,3 +72,12 @@ def test_words_narrow_a_list_and_an_end_counts_from_where_it_stands(ledger: Path
 def test_where_there_is_no_ledger_that_is_said(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="no ledger is here"):
         listed(tmp_path / "none.db")
+
+
+def test_a_place_behind_the_end_of_the_ledger_is_refused_and_its_end_named(ledger: Path) -> None:
+    end = 2 * COUNT - 1
+    assert listed(ledger, at=end) == listed(ledger, before=end + 1) == listed(ledger)
+    for wanted in ({"at": end + 1}, {"before": end + 2}):
+        with pytest.raises(BadInput, match=f"the ledger ends at sequence {end}, before {end + 1}") as wrong:
+            listed(ledger, **wanted)
+        assert (wrong.value.code, wrong.value.field) == ("beyond_end", next(iter(wanted)))

@@ -10,6 +10,7 @@ from events.errors import Misconfigured
 from events.ledger import Overview, look_over
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
+from schemas.intake.strict import BadInput
 from tests.events.ledger.messages import INPUT, MODE, RESPONSE, START_NS, exchanges, stored, write
 from tests.events.ledger.test_alerts import alert
 
@@ -56,7 +57,9 @@ def test_at_a_point_nothing_behind_it_has_happened(tmp_path: Path) -> None:
         assert (seen.at, seen.head, seen.exchanges, seen.open) == (at, 12, (at + 3) // 4, bool(at % 4))
         assert sum(each.count for each in seen.ended) == at // 4
         assert seen.decisions == (at + 1) // 4
-    assert looked(path, 99) == looked(path)
+    assert looked(path, 12) == looked(path)
+    with pytest.raises(BadInput, match="the ledger ends at sequence 12, before 13"):
+        looked(path, 13)
 
 
 def test_modes_are_counted_as_the_monitor_does(tmp_path: Path) -> None:

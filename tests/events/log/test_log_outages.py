@@ -6,6 +6,7 @@ import pytest
 
 from events.errors import Conflict, Misconfigured, Unavailable, UnknownOutcome
 from events.jetstream.log import JetStreamLog
+from events.jetstream.reading import BACKLOG, Reading
 from events.log import MAX_RECORD_BYTES, Record
 from schemas.subjects import Partitions
 from tests.broker import Broker
@@ -122,6 +123,25 @@ def test_large_messages_are_read_without_being_cut_off(broker: Broker) -> None:
         await tail.close()
         assert len(await collect(log)) == 90
         assert log.connection.nc.stats["reconnects"] == 0
+        await log.close()
+
+    asyncio.run(body())
+
+
+def test_a_tail_for_one_who_stops_reading_holds_little_and_goes_on_where_it_was(broker: Broker) -> None:
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        await log.append([plain(*[record()] * 400)])
+        await log.append([plain(*[record()] * 400)])
+        tail = await log.tail(["log.>"], 0, pull=4)
+        assert isinstance(tail, Reading)
+        held = 0
+        for _ in range(400):  # whatever is on its way has come by then
+            await log.connection.nc.flush()
+            held = max(held, len(tail._buffer))
+        assert 4 < held <= 4 * (BACKLOG + 4)
+        assert [stored.seq for stored in await read(tail, 800)] == list(range(1, 801))
+        await tail.close()
         await log.close()
 
     asyncio.run(body())

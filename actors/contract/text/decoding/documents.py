@@ -1,8 +1,9 @@
 """An order in pieces: over the values of a JSON document, the variables of a program, or with tags within its words."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from actors.contract.text.decoding.left import Left
 from actors.contract.text.decoding.stretches import stretches_of
@@ -18,6 +19,15 @@ _BEFORE = frozenset("[,:=(+{")
 _FEW_QUOTES = 4_096
 """Quotes that are looked at one by one; of more, one search of the whole text is faster."""
 
+_NAME = re.compile(
+    r"""(?<![\w.-])(?:"([^"\\\n:=]{1,64})"|'([^'\\\n:=]{1,64})'|([A-Za-z_][\w.-]{0,63}))[ \t]{0,8}[:=](?![=/])"""
+    r"|<([A-Za-z][\w.-]{0,63})(?=[\s/>])"
+)
+"""A name of a document, before its value or its attributes."""
+
+_SHORT = re.compile(r"""[ \t]{0,8}["']([A-Za-z][^"'\\\n]{0,31})["']""")
+"""A value that may be a word of what its name says."""
+
 _FEWEST = 3
 _MOST = 32_768
 """Characters of values laid together that are read as they are; of more, what stands around telling words."""
@@ -30,6 +40,9 @@ _PADDING = re.compile(r"[\x00-\x09\x0b-\x1f !#-&*./;?@^-`|~\x7f-\xa9\xab-\xb4\u2
 
 _ESCAPED_BLANK = re.compile(r"\\(?:[tnrf]|u(?:00[0-2a][0-9a-d]|20[0-6][0-9a-f]|3000|feff))", re.I)
 
+_BETWEEN = "\n~\n"
+"""What stands between readings that make one text: many of them would leave others no room."""
+
 _SEAM = "\u034f"
 """What stands between values while the telling ones are sought: it leaves no ink, so that halves make a word."""
 
@@ -38,15 +51,53 @@ _TAGS = re.compile(r"<!--(?:[^<>]*|[^>]{0,200})-->|</?[A-Za-z][^<>]*>")
 
 
 def documents(text: str) -> Iterator[str | Left]:
-    """Yield the values of a document laid together, as words and as parts of words; and a page without its tags."""
+    """Yield the values of a document laid together, as words and as parts of words; its names; a page without tags."""
     if text.count('"') + text.count("'") >= 2 * _FEWEST:
         found = [value for value in _strings(_without_padding(text)) if len(value) <= _PIECE]
         if len(found) >= _FEWEST:
             yield from _laid_together(found)
+    if text.count(":") + text.count("=") + text.count("<") >= _FEWEST:
+        yield from _names(text)
     if "<" in text:
         said, seams = _without_tags(text)
         if seams:
             yield stretches_of(said, ((place, place) for place in seams))
+
+
+def _names(text: str) -> Iterator[str | Left]:
+    """Yield the names of a document laid together, and names with short values where these follow each other.
+
+    Of a table the names come again with every row: what stood side by side before is left out.
+    """
+    names, parts = list[str](), list[str]()
+    for match in _NAME.finditer(text):
+        name = next(filter(None, match.groups()), "")
+        names.append(name)
+        parts.append(name)
+        if (value := _SHORT.match(text, match.end())) is not None:
+            parts.append(value[1])
+    times = Counter(names)
+    once = [name for name in names if times[name] == 1]  # others may stand between them
+    said = dict[str, None]()
+    for each in (names, once, parts):
+        if len(kept := _not_again(each)) >= _FEWEST:
+            for laid in _laid_together(kept):
+                if isinstance(laid, Left):
+                    yield laid
+                else:
+                    said[laid] = None
+    if said:
+        yield _BETWEEN.join(said)
+
+
+def _not_again(names: Sequence[str]) -> Sequence[str]:
+    pairs = set[tuple[str, str]]()
+    kept = list(names[:1])
+    for pair in pairwise(names):
+        if pair not in pairs:
+            pairs.add(pair)
+            kept.append(pair[1])
+    return kept
 
 
 def _without_padding(text: str) -> str:

@@ -77,7 +77,7 @@ def forms_in(text: str) -> frozenset[str]:
     may_have = whole or "hex" in runs or b"<~" in data or _SPACED in small.replace(b"d", b"a")
     if may_have or sum(map(kinds.count, _MIXED)) >= _FEWEST_MIXED:
         found.add("payloads")
-    if data.count(b'"') + data.count(b"'") >= 6 or b"<" in data:
+    if data.count(b'"') + data.count(b"'") >= 6 or b"<" in data or data.count(b":") + data.count(b"=") >= 3:
         found.add("pieces")
     if b"a" * _LONG in small or any(map(small.__contains__, _SPLIT)) or sum(map(small.count, _HALVED)) >= 2:
         found.add("split")

@@ -27,6 +27,11 @@ _LONGEST_GAP = 5
 _MOST_RUNS = 1_024
 """Runs that are read in every way: of more, some from everywhere, and the others as decimal numbers."""
 
+_LONG = 4_096
+"""Characters of a run from which it is read in one go, where it is one of decimal numbers."""
+
+_PARTING = " \t\r\n,;|/.+-"
+
 _IS_DIGIT = np.array([chr(code).isdigit() and code < 128 for code in range(256)])
 
 
@@ -42,6 +47,10 @@ def numerals(text: str) -> Iterator[str]:
             yield from _said([int(each) for each in _NUMBER.findall(runs[place])])
     for place in chosen:
         run = runs[place]
+        if len(run) > _LONG and (said := _in_one_go(run)):
+            # Codes of letters are none in octal, and no places in the alphabet.
+            yield said
+            continue
         for pattern, base in ((_DECIMAL, 10), (_OCTAL, 8), (_BINARY, 2)):
             for match in pattern.finditer(run):
                 yield from _said([int(each, base) for each in _NUMBER.findall(match[0].replace("0o", ""))])
@@ -51,6 +60,21 @@ def numerals(text: str) -> Iterator[str]:
         calls = _CALLS.findall(text)
         if len(calls) >= _FEWEST:
             yield from _said([int(each, 16 if each[1:2] in "xX" else 10) for each in calls])
+
+
+def _in_one_go(run: str) -> str:
+    """Return what a long run says as decimal numbers of two or three digits; empty where it says nothing so."""
+    if (match := _DECIMAL.fullmatch(run.strip(_PARTING))) is None:
+        return ""
+    data = np.frombuffer(match[0].encode("ascii", "replace"), dtype=np.uint8)
+    digit = _IS_DIGIT.take(data)
+    edges = np.flatnonzero(np.diff(digit, prepend=False, append=False))
+    starts, ends = edges[::2], edges[1::2]
+    digits = data.astype(np.int32) - ord("0")
+    codes = digits[ends - 1] + 10 * digits[ends - 2] + np.where(ends - starts > 2, 100 * digits[ends - 3], 0)
+    # As of a short one: a number that is no letter's parts two texts.
+    said = np.where(codes < 127, codes, ord("\n")).astype(np.uint8).tobytes().decode("ascii")
+    return said if is_worded(said) else ""
 
 
 def _runs(text: str) -> list[str]:

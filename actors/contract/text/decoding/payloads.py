@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from actors.contract.text.decoding.base85 import base85
 from actors.contract.text.decoding.left import Left
 from actors.contract.text.decoding.plausible import PRINTED, is_worded, text_of
 from actors.contract.text.decoding.words import long_tokens, words_in
@@ -41,7 +42,6 @@ _AT_LINE_END = re.compile(r"-\r?\n(?=[A-Za-z0-9+/])|\r?\n> ?")
 _ESCAPED_END = re.compile(r"(?<=[A-Za-z0-9+/=])(?:\\r)?\\n(?=[A-Za-z0-9+/])")
 _APART = re.compile(r"(?<!\S)[A-Za-z0-9+/=](?: [A-Za-z0-9+/=]){15,}(?!\S)")
 _BASE32 = re.compile(r"(?:[A-Z2-7]{16,}|(?=[a-z]*[2-7])[a-z2-7]{16,})=*")
-_BASE85 = re.compile(r"(?=.*[a-z])(?=.*[A-Z])[0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{20,}")
 _ASCII85 = re.compile(r"<~[!-uz\s]{10,}?~>")
 _LONGEST_WORD = 64
 _IS_PRINTED = np.isin(np.arange(256), np.frombuffer(PRINTED, dtype=np.uint8))
@@ -59,6 +59,7 @@ def payloads(text: str) -> Iterator[str | Left]:
     yield from _word_by_word(words.mixed(3, _LONGEST_WORD), _decoded_word)
     yield from _word_by_word(words.hex(4, _LONGEST_WORD), _decoded_hex)
     yield from _tokens(long_tokens(text, _LONG_TOKEN))
+    yield from base85(text)
     if "\n>" in text or "-\n" in text:
         # What is quoted in mail, or parted at the ends of lines, is long words once it is laid together.
         yield from _whole(long_tokens(_AT_LINE_END.sub("", text), _LONG))
@@ -85,11 +86,10 @@ def _whole(words: Iterable[str]) -> Iterator[str | Left]:
 
 
 def _tokens(tokens: Iterable[str]) -> Iterator[str | Left]:
-    """Yield what long tokens decode to that have signs in them: parted base64, and base85."""
+    """Yield what long tokens decode to that have signs in them: parted base64."""
     long = list(dict.fromkeys(token for token in tokens if not token.isalnum()))
     bare = map(_bare, long)
     yield from _decoded([run for run in bare if len(run) >= _LONG and _MIXED.search(run)], _from_base64)
-    yield from _decoded([token for token in long if _BASE85.fullmatch(token)], base64.b85decode)
 
 
 def _decoded(runs: Sequence[str], decode: Decode) -> Iterator[str | Left]:

@@ -106,7 +106,7 @@ def inputs_of(body: GuardRequest) -> tuple[tuple[str, GuardInput], ...]:
     """Return the inputs of a request, each with its path in the body (empty: the body itself).
 
     Raises:
-        InvalidField: it has inputs both ways, or an input has nothing to check.
+        InvalidField: it has inputs both ways.
     """
     if body.inputs is None:
         found: tuple[tuple[str, GuardInput], ...] = (("", body),)
@@ -115,14 +115,6 @@ def inputs_of(body: GuardRequest) -> tuple[tuple[str, GuardInput], ...]:
         if beside:
             raise InvalidField(beside, f"{beside} stands beside inputs: put it into one of them")
         found = tuple((f"inputs[{place}]", _with_defaults(each, body)) for place, each in enumerate(body.inputs))
-    for place, each in found:
-        if not any(
-            map(_has_words, (each.text, *(each.layers or ()), *(each.documents or ()), *(each.tool_results or ())))
-        ):
-            where = f"{place}." if place else ""
-            raise InvalidField(
-                f"{where}text", f"{where}text is missing: there is nothing to check (or give layers)", "missing_field"
-            )
     return found
 
 
@@ -130,17 +122,8 @@ def texts_of(body: ModerationRequest) -> tuple[str, ...]:
     """Return the texts of a request, one for each result.
 
     Raises:
-        InvalidField: texts and parts are mixed, or one of them has nothing to check.
+        InvalidField: texts and parts are mixed.
     """
-    texts = _inputs_in(body)
-    for place, text in enumerate(texts):
-        if not _has_words(text):
-            where = "input" if isinstance(body.input, str) or len(texts) == 1 else f"input[{place}]"
-            raise InvalidField(where, f"{where} is empty: there is nothing to check", "missing_field")
-    return texts
-
-
-def _inputs_in(body: ModerationRequest) -> tuple[str, ...]:
     if isinstance(body.input, str):
         return (body.input,)
     texts = tuple(each for each in body.input if isinstance(each, str))
@@ -149,12 +132,6 @@ def _inputs_in(body: ModerationRequest) -> tuple[str, ...]:
     if len(texts) < len(body.input):
         raise InvalidField("input", "input mixes texts and parts: give the ones or the others")
     return texts
-
-
-def _has_words(part: object) -> bool:
-    """Whether a text, or what has one as its content, says anything."""
-    words = part if isinstance(part, str) else getattr(part, "content", "")
-    return bool(words.strip())
 
 
 def _with_defaults(each: GuardInput, body: GuardRequest) -> GuardInput:

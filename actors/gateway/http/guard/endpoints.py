@@ -27,6 +27,7 @@ from actors.gateway.http.guard.service import Check, Checked, GuardService, Unch
 from actors.gateway.http.openai.failures import ApiFailure
 from actors.gateway.http.reading import User, agent_of, strictly
 from actors.gateway.http.scopes import ASK, OF_AGENT
+from actors.gateway.inputs import NothingSaid
 from actors.gateway.outside import InvalidField, InvalidInput
 from actors.gateway.written import layers_of, situation_of
 
@@ -70,7 +71,8 @@ async def moderate(data: JSONBody[ModerationRequest], request: Request[Any, Any,
     """Have the guards check texts, in the shape of OpenAI's moderations."""
     texts = texts_of(data)
     agent = agent_of(request, None, user)
-    checks = [(f"input[{place}]", Check(text=text, agent=agent)) for place, text in enumerate(texts)]
+    places = ["input"] if len(texts) == 1 else [f"input[{place}]" for place in range(len(texts))]
+    checks = [(place, Check(text=text, agent=agent)) for place, text in zip(places, texts, strict=True)]
     service, found = await _checked(request, checks)
     return Moderation(
         id=f"modr-{found[0].exchange}", model=MODEL, results=tuple(_moderated(service, each) for each in found)
@@ -115,6 +117,9 @@ def _placed(place: str) -> Iterator[None]:
         yield
     except InvalidField as wrong:
         raise InvalidField(f"{place}.{wrong.field}" if place else wrong.field, str(wrong), wrong.code) from wrong
+    except NothingSaid as wrong:
+        field = place if place.startswith("input[") or place == "input" else ".".join(filter(None, (place, "text")))
+        raise InvalidField(field, f"{field}: {wrong}", wrong.code) from wrong
     except InvalidInput as wrong:
         raise InvalidField(place, f"{place}: {wrong}" if place else str(wrong), wrong.code) from wrong
 

@@ -138,6 +138,7 @@ class Conversations:
             agent=question.agent,
             session=question.session,
             layers=folded(question.layers, self._client.limits.layers),
+            wordless=question.wordless,
             inbox=inbox,
             deadline_after_ms=max(1, round((self._wait_s + further_s) * 1000)),
             purpose=purpose,

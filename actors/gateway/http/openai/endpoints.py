@@ -1,7 +1,7 @@
 """The endpoints that clients of OpenAI's know: completions of chats, and the models that may be asked for."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, nullcontext, suppress
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager, nullcontext, suppress
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -23,7 +23,8 @@ from actors.gateway.http.openai.chunks import Chunks, event_of
 from actors.gateway.http.openai.conversing import Conversations, Ended, Spoken, Unended
 from actors.gateway.http.openai.failures import ApiFailure, failure_of
 from actors.gateway.http.openai.forwarding import Forwarding, Incoming
-from actors.gateway.http.openai.questions import ANSWER, FORWARD, SESSION, Question, question_of, session_of
+from actors.gateway.http.openai.messages import read_message
+from actors.gateway.http.openai.questions import ANSWER, FORWARD, SESSION, Question, named_session, question_of
 from actors.gateway.http.openai.requests import MODEL, ChatRequest, Given, check_answerable, read_request
 from actors.gateway.http.openai.sending import Gone, Sent, raw, unless_gone
 from actors.gateway.http.openai.upstream import UpstreamFailed
@@ -78,12 +79,14 @@ async def complete_chat(
         if data.model != MODEL:
             forwarding = _forwarding(request, data.model)
             question = _question(request, session, user, FORWARD)
-            return await _forwarded(request, forwarding, question, data)
+            with _going_on(conversations, question):
+                return await _forwarded(request, forwarding, question, data)
         check_answerable(data)
         question = _question(request, session, user, ANSWER)
-        if data.stream:
-            return await _streamed(request, conversations, question, data)
-        return _completed(await unless_gone(request.receive, conversations.ask(question)), data)
+        with _going_on(conversations, question):
+            if data.stream:
+                return await _streamed(request, conversations, question, data)
+            return _completed(await unless_gone(request.receive, conversations.ask(question)), data)
     except Gone:
         return Response(None, status_code=_GONE)
 
@@ -129,9 +132,28 @@ def _forwarding(request: Request[Any, Any, State], model: str) -> Forwarding:
 def _question(request: Request[Any, Any, State], session: str, user: str, kind: str) -> Question:
     given: Given = request.state[_GIVEN]
     conversations: Conversations = request.app.state.conversations
-    session = session_of(given, session, request.headers.get("authorization", ""))
+    caller, session = "", named_session(given, session)
+    if not session:
+        caller = f"{kind}\n{request.headers.get('authorization', '')}"
+        session = conversations.histories.session_of(caller, tuple(map(read_message, given.body["messages"])))
     agent = agent_of(request, None, user, session, given.request.user or "")
-    return question_of(given, conversations.histories, agent=agent, session=session, kind=kind)
+    return question_of(given, conversations.histories, agent=agent, session=session, kind=kind, caller=caller)
+
+
+@contextmanager
+def _going_on(conversations: Conversations, question: Question) -> Iterator[None]:
+    """Have a session that was found be found again: behind the question, or before one that came to nothing.
+
+    Whoever leaves may have had it judged all the same: before that the session is for nobody any more.
+    """
+    try:
+        yield
+    except (Unended, UpstreamFailed):
+        if question.caller:
+            conversations.histories.wait_before(question.session, question.caller, question.messages)
+        raise
+    if question.caller:
+        conversations.histories.wait_at(question.session, question.caller, question.messages)
 
 
 def _completed(ended: Ended, data: ChatRequest) -> Response[Any]:

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from actors.gateway.http.checks import without_places
+
 PATHS = ("/v1/chat/", "/v1/models", "/v1/moderations")
 """What the paths begin with."""
 
@@ -36,4 +38,4 @@ def is_openai(path: str) -> bool:
 def failure_of(status: int, message: str, code: str, param: str | None = None) -> ApiFailure:
     """Return an error of a status."""
     kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
-    return ApiFailure(error=ApiError(message=message, type=kind, param=param, code=code))
+    return ApiFailure(error=ApiError(message=without_places(message), type=kind, param=param, code=code))

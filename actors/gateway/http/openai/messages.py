@@ -4,12 +4,16 @@ A model is shown more than the last user turn. So all words of a request are rea
 it, the definitions of tools, and the texts of parameters that are not known here.
 """
 
+import base64
+import binascii
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
+from actors.contract.text.decoding.plausible import text_of as text_in
 from schemas.vocabulary.gateway import Layer, Role
 
 ROLES: Mapping[str, Role] = {
@@ -25,10 +29,17 @@ ROLES: Mapping[str, Role] = {
 _MARKS = frozenset(
     {"role", "type", "id", "tool_call_id", "url", "data", "file_data", "file_id", "format", "detail", "$ref", "ttl"}
 )
-"""Keys whose text no model reads as words: kinds, ids, addresses and encoded files. Only text without white space."""
+"""Keys whose text no model reads as words: kinds, ids, addresses and encoded files. Only text without white space, and
+such as holds no text in base64."""
 
-_UNREAD = frozenset({"model", "user", "stream", "metadata", "service_tier", "safety_identifier", "prompt_cache_key"})
-"""Parameters that no model is shown."""
+_UNREAD = frozenset({"messages", "model", "stream"})
+"""What is no words, or read by itself."""
+
+_ASIDE = frozenset({"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key"})
+"""Parameters that OpenAI shows no model; others may. They change from request to request."""
+
+_LEAST_FILE = 12
+"""Characters of base64 that may hold an order."""
 
 _DEFINITIONS = frozenset({"tools", "functions", "response_format"})
 """Parameters that say what a model may call, or what its answer must look like."""
@@ -64,13 +75,19 @@ def definitions_in(body: Mapping[str, Any]) -> tuple[Read, ...]:
     """Return what beside its messages a request shows to a model: a part for each tool and each further parameter."""
     found = []
     for name, value in body.items():
-        if name == "messages" or name in _UNREAD:
+        if name in _UNREAD or name in _ASIDE:
             continue
         for each in value if isinstance(value, list) else (value,):
             words = "\n".join(words_in(each))
             if words.strip():
                 found.append(Read("tool" if name in _DEFINITIONS else "document", words))
     return tuple(found)
+
+
+def asides_in(body: Mapping[str, Any]) -> tuple[Read, ...]:
+    """Return what is read each time of what a request says of itself, such as its metadata."""
+    said = [value for name in sorted(_ASIDE & body.keys()) for value in words_in(body[name], "id")]
+    return (Read("document", "\n".join(said)),) if said else ()
 
 
 def layers_of(parts: Iterable[Read]) -> tuple[Layer, ...]:
@@ -99,17 +116,21 @@ def digest_of(parts: Sequence[Read]) -> bytes:
     return sha256(b"".join(part.digest for part in parts)).digest()
 
 
-def words_in(value: Any) -> Iterator[str]:
+def words_in(value: Any, key: str = "") -> Iterator[str]:
     """Yield the words in a JSON value: texts at any depth, a schema's properties, and other names that are words.
+
+    ``key`` is the name that the value has. Of an encoded file the text is yielded that it holds, if it does.
 
     Many endpoints show a model its tools as the JSON that they are, names that nobody knows included.
     """
-    waiting = [("", value)]
+    waiting = [(key, value)]
     while waiting:  # no recursion: a body may be nested deeply, and its depth must not multiply its length
         key, value = waiting.pop()
         if isinstance(value, str):
             if key not in _MARKS or _is_words(value):
                 yield value
+            elif said := _file_in(value):
+                yield said
         elif isinstance(value, Mapping):
             names = sorted(value)  # clients write the same message in any order
             yield from names if key == "properties" else filter(_is_words, names)
@@ -120,3 +141,18 @@ def words_in(value: Any) -> Iterator[str]:
 
 def _is_words(value: Any) -> bool:
     return not isinstance(value, str) or any(map(str.isspace, value))
+
+
+def _file_in(value: str) -> str:
+    """Return the text that a mark holds: a file as a data URL, or in base64; empty where it is none."""
+    begin, comma, data = value.partition(",")
+    if begin.startswith("data:") and comma and not begin.endswith(";base64"):
+        return unquote(data)
+    run = (data if begin.startswith("data:") else value).rstrip("=").replace("-", "+").replace("_", "/")
+    if len(run) < _LEAST_FILE or len(run) % 4 == 1:
+        return ""
+    try:
+        said = text_in(base64.b64decode(run + "=" * (-len(run) % 4), validate=True))
+    except binascii.Error:
+        return ""
+    return said

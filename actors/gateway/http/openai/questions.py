@@ -1,12 +1,15 @@
 """From a request for a completion to the input that it is: whose, in which session, and what of it is new. Pure."""
 
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 
 from actors.gateway.http.openai.histories import Histories
-from actors.gateway.http.openai.messages import Read, definitions_in, layers_of, read_message, text_of
+from actors.gateway.http.openai.messages import Read, asides_in, definitions_in, layers_of, read_message, text_of
 from actors.gateway.http.openai.requests import Given
+from actors.gateway.inputs import NothingSaid, check_says_something
 from actors.gateway.outside import InvalidField
 from schemas.names import wrong_with_name
 from schemas.vocabulary.gateway import Layer
@@ -23,51 +26,48 @@ _DERIVED = 32
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """An input made of a request, and what of the conversation will have been read with it.
 
-    ``conversation`` names it among the histories; ``messages`` and ``definitions`` are all that the request has.
+    ``wordless``: the user gave something that is no text, such as a picture. ``caller``: who asks, empty where the
+    session was named. ``conversation`` names it among the histories; ``messages`` and ``definitions`` are all that the
+    request has.
     """
 
     agent: str
     session: str
     text: str
     layers: tuple[Layer, ...]
+    wordless: bool
+    caller: str
     conversation: str
     messages: tuple[Read, ...]
     definitions: tuple[Read, ...]
 
 
-def session_of(given: Given, header: str, authorization: str) -> str:
-    """Return the session of a request: the header's, else that of its ``user``, else one of its first messages.
-
-    A client that sends its whole history each time keeps such a session. Two who begin alike share it, unless they have
-    keys of their own: ``authorization`` is part of it.
-    """
-    if header:
+def named_session(given: Given, header: str) -> str:
+    """Return the session that a request names: the header's, else that of its ``user``; empty where it names none."""
+    user = given.request.user
+    if header or not user:
         return header
-    if user := given.request.user:
-        # Theirs to choose, and no name by our rules: some send an object, or a long key.
-        return user if wrong_with_name(user) is None else f"user:{_hashed(user)}"
-    first = sha256(authorization.encode())
-    for message in given.body["messages"]:
-        first.update(read_message(message).digest)
-        if message["role"] == "user":
-            break
-    return f"chat:{first.hexdigest()[:_DERIVED]}"
+    # Theirs to choose, and no name by our rules: some send an object, or a long key.
+    return user if wrong_with_name(user) is None else f"user:{_hashed(user)}"
 
 
 def _hashed(name: str) -> str:
     return sha256(name.encode()).hexdigest()[:_DERIVED]
 
 
-def question_of(given: Given, histories: Histories, *, agent: str, session: str, kind: str) -> Question:
+def question_of(
+    given: Given, histories: Histories, *, agent: str, session: str, kind: str, caller: str = ""
+) -> Question:
     """Return the input that a request is: the last user message is its text, all else that is new a layer.
 
     A system prompt is one each time: the mind is to be told it for every answer, and what an answer gives away of it is
-    looked for in that answer's exchange. Where another's model goes on
-    with what a user has said before, such as with the results of tools, that is not read again: the text is empty then.
-    ``kind`` keeps apart the histories of those who answer: what one of them refused, another may not have read.
+    looked for in that answer's exchange. Where another's model goes on with what a user has said before, such as with
+    the results of tools, that is not read again: the text is empty then. ``caller`` is who asks, where the session was
+    not named but found. ``kind`` keeps apart the histories of those who answer: what one of them refused, another may
+    not have read.
 
     Raises:
-        InvalidField: no message is the user's.
+        InvalidField: no message is the user's, or nothing that is new says anything.
     """
     written = given.body["messages"]
     messages = tuple(map(read_message, written))
@@ -83,12 +83,26 @@ def question_of(given: Given, histories: Histories, *, agent: str, session: str,
     if not (known and histories.knows_definitions(conversation, definitions)):
         new += definitions
     goes_on = kind == FORWARD and last < known and bool(layers_of(new))
+    layers = layers_of([*again, *new])
+    wordless = any(part.get("text") is None for part in _parts_of(written[last]))
+    if not wordless:
+        try:
+            check_says_something(text, layers)
+        except NothingSaid as wrong:
+            raise InvalidField(where := f"messages[{last}].content", f"{where}: {wrong}", wrong.code) from wrong
     return Question(
         agent=agent,
         session=session,
         text="" if goes_on else text,
-        layers=layers_of([*again, *new]),
+        layers=(*layers, *layers_of(asides_in(given.body))),
+        wordless=wordless,
+        caller=caller,
         conversation=conversation,
         messages=messages,
         definitions=definitions,
     )
+
+
+def _parts_of(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    content = message.get("content")
+    return content if isinstance(content, list) else ()

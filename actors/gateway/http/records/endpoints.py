@@ -28,6 +28,7 @@ from events.ledger.listing import MOST
 from events.ledger.reader import END
 from schemas.event import ROOT
 from schemas.intake import strict
+from schemas.intake.topics import unknown_topic
 from schemas.subjects import topic_filter
 from schemas.vocabulary.responder import Action, Stage
 from schemas.vocabulary.router import Mode
@@ -224,6 +225,8 @@ def _filter_of(topic: str) -> str:
         ">" in tokens[:-1]
     ):
         raise InvalidField("topic", "topic is no subject: write tokens with dots between, such as forged_id.alert.>")
+    if unknown := unknown_topic(subject):
+        raise InvalidField("topic", f"topic: {unknown}")
     return topic_filter(subject)
 
 

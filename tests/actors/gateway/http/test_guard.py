@@ -147,6 +147,8 @@ UNREADABLE: list[tuple[dict[str, Any], str, str]] = [
     ({"text": ""}, "text", "missing_field"),
     ({"text": " \n"}, "text", "missing_field"),
     ({"text": "", "documents": ["", {"content": " "}]}, "text", "missing_field"),
+    ({"text": "\u200b"}, "text", "missing_field"),
+    ({"text": "", "layers": [{"role": "system", "content": "Be brief."}]}, "text", "missing_field"),
     ({"inputs": []}, "inputs", "bad_value"),
     ({"inputs": [{"text": "x"}, {}]}, "inputs[1].text", "missing_field"),
     ({"inputs": [{"text": "x"}], "text": "y"}, "text", "bad_value"),

@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 import structlog
+from actors.gateway.agent_events import InvalidField
 from structlog.testing import capture_logs
 
 from actors.gateway.http.checks import without_places
-from events.errors import Unavailable
+from actors.gateway.http.loops.service import NotAccepted
+from actors.gateway.http.openai.failures import failure_of
+from actors.gateway.http.operating import NotFound
+from events.errors import LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome
 from tests.actors.gateway.http.rig import gateway, guarding
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
@@ -23,6 +27,16 @@ WHERE = "nats://10.1.2.3:4222,nats://10.1.2.4:4222"
         (f"no broker answers at {WHERE} within 2 s; start one", "no broker answers within 2 s; start one"),
         (f"the broker at {WHERE}: it is sealed", "the broker: it is sealed"),
         (f"the broker is {WHERE}", "the broker is"),
+        (f"{WHERE} refuses this login", " refuses this login"),
+        ("nobody is at broker.internal:4222: start it", "nobody is: start it"),
+        ("it listens on 10.0.0.7 and [::1]:4222.", "it listens on and."),
+        ("/var/lib/neuraxis/ledger.db: no ledger is here", "ledger.db: no ledger is here"),
+        ("the folder ~/.neuraxis/broker is full", "the folder broker is full"),
+        ("see .neuraxis/logs/worker-1.log", "see worker-1.log"),
+        ("call this by 127.0.0.1 or localhost", "call this by 127.0.0.1 or localhost"),
+        ("ask /v1/models or /api/exchanges, 5/7", "ask /v1/models or /api/exchanges, 5/7"),
+        ("there is no model 'https://x.example/m': 'a/b'", "there is no model 'https://x.example/m': 'a/b'"),
+        ("at 2026-01-02T12:00:00.123Z, 10:30", "at 2026-01-02T12:00:00.123Z, 10:30"),
         ("not served: arbiter 03; see /readyz and/or doctor", "not served: arbiter 03; see /readyz and/or doctor"),
     ],
 )
@@ -74,3 +88,36 @@ def test_a_look_that_fails_names_no_place_either() -> None:
 
     in_world(body)
     assert "10.1.2" not in found[0]
+
+
+class Away:
+    """Records and operations that fail as those of a broker and its ledger do."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def exchanges(self, wanted: Any) -> Any:
+        raise self._error
+
+    async def judge(self, verdict: Any) -> Any:
+        raise self._error
+
+
+def test_no_error_names_an_address_or_a_folder() -> None:
+    verdict = {"exchange": "e", "verdict": "benign", "by": "ann", "why": "x"}
+    places = f"stream NEURAXIS at {WHERE}, /var/lib/neuraxis/ledger.db, broker.internal:4222"
+    errors = [kind(places) for kind in (Unavailable, LedgerDamaged, Misconfigured, UnknownOutcome, NotFound)]
+    errors += [InvalidField("exchange", places), NotAccepted(places), ValueError(places)]
+    told: list[str] = []
+
+    async def body(stream: SimulatedStream) -> None:
+        for error in errors:
+            async with gateway(stream, records=Away(error), operations=Away(error)) as client:
+                told.append((await client.get("/api/exchanges")).text)
+                told.append((await client.post("/v1/verdicts", json=verdict)).text)
+
+    in_world(body)
+    told.append(failure_of(503, places, "unanswered").error.message)
+    assert len(told) == 2 * len(errors) + 1
+    assert all("message" in each for each in told[:-1])
+    assert not [each for each in told for place in ("10.1.2", "/var", "internal", "://") if place in each]

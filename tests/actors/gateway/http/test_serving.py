@@ -33,13 +33,15 @@ class Held:
 
 
 @contextlib.asynccontextmanager
-async def serving(app: Held, stop: asyncio.Event, header_s: float = DEADLINE_S) -> AsyncIterator[int]:
+async def serving(
+    app: Any, stop: asyncio.Event, header_s: float = DEADLINE_S, stall_s: float = DEADLINE_S
+) -> AsyncIterator[int]:
     """Serve ``app`` for the length of a block; gives the port."""
     listener = socket.create_server(("127.0.0.1", 0))
     port: int = listener.getsockname()[1]
     up = asyncio.Event()
     async with asyncio.timeout(2 * DEADLINE_S), asyncio.TaskGroup() as tasks:
-        tasks.create_task(serve(app, listener, stop, header_s=header_s, up=up))
+        tasks.create_task(serve(app, listener, stop, header_s=header_s, up=up, stall_s=stall_s))
         await up.wait()
         try:
             yield port
@@ -136,3 +138,57 @@ async def refused_at(port: int) -> None:
         with contextlib.suppress(ConnectionError):
             await writer.wait_closed()
         await asyncio.sleep(0.01)
+
+
+class Endless:
+    """Sends without end, up to so many parts; says once it has been told that the client is gone."""
+
+    def __init__(self, parts: int) -> None:
+        self.parts = parts
+        self.cut = asyncio.Event()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        leaving = asyncio.create_task(self._left(receive))
+        for _ in range(self.parts):
+            if self.cut.is_set():
+                break
+            await send({"type": "http.response.body", "body": b"x" * 65_536, "more_body": True})
+            await asyncio.sleep(0)
+        else:
+            await send({"type": "http.response.body", "body": b""})
+        leaving.cancel()
+
+    async def _left(self, receive: Any) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.cut.set()
+
+
+def test_a_client_that_reads_nothing_of_what_is_sent_is_cut() -> None:
+    async def main() -> None:
+        app = Endless(1_000_000)
+        async with serving(app, asyncio.Event(), stall_s=0.2) as port:
+            _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1_024)
+            writer.write(PROBE)
+            await app.cut.wait()
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    asyncio.run(main())
+
+
+def test_a_client_that_reads_slowly_is_sent_all_of_it() -> None:
+    async def main() -> int:
+        app, had = Endless(200), 0
+        async with serving(app, asyncio.Event(), stall_s=5.0) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1_024)
+            writer.write(PROBE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+            while piece := await reader.read(1 << 20):
+                had += piece.count(b"x")
+            writer.close()
+            await writer.wait_closed()
+        return had
+
+    assert asyncio.run(main()) >= 200 * 65_536

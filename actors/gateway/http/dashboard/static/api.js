@@ -121,6 +121,7 @@ export async function follow(topic, { heard, changed, signal }) {
       // A connection that breaks in the middle of a reading is the browser's own error.
       changed(false, wrong instanceof Locked || wrong instanceof Refused ? wrong : new Away("The stream of events broke off"));
       if (wrong instanceof Locked) return;
+      if (wrong instanceof Refused) last = ""; // the log is another one: it does not hold what came last
     }
     const wait = WAITS_MS[Math.min(failures, WAITS_MS.length - 1)];
     failures += 1;
