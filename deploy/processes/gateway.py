@@ -14,6 +14,7 @@ from actors.gateway.agents import SHARED_AGENT
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
 from actors.gateway.http.entrance import Entrance
+from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.loops.judgements import Judgements
@@ -180,6 +181,7 @@ async def _serve(
         local = is_loopback(job.listener.getsockname()[0])
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
         records, metrics = BrokerRecords(connection, log, stop, membership, needed), Metrics()
+        feedback = FeedbackService(edge, log.partitions, records.rated, wait_s=settings.wait_s)
         counting = around.create_task(metrics.follow(log.as_stored()), name="metrics")
         entrance.open(
             application(
@@ -187,6 +189,7 @@ async def _serve(
                     loops=loops,
                     conversations=conversations,
                     guard=guard,
+                    feedback=feedback,
                     operations=operations,
                     records=records,
                     measuring=measuring_of(metrics, log, records, stages),
@@ -208,7 +211,7 @@ async def _serve(
                 remedy='set gateway.agent_per = "user", or have every request name an agent',
             )
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
-        services = [each for each in (loops, guard, conversations, forwarding) if each is not None]
+        services = [each for each in (loops, guard, conversations, feedback, forwarding) if each is not None]
         hurrying = around.create_task(_hurry(services, stop), name="hurry")
         await serving
         for task in (following, looking, counting, announcing, hurrying):
@@ -238,7 +241,7 @@ async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline
 
 
 async def _hurry(
-    services: Sequence[LoopService | GuardService | Conversations | Forwarding], stop: asyncio.Event
+    services: Sequence[LoopService | GuardService | Conversations | FeedbackService | Forwarding], stop: asyncio.Event
 ) -> None:
     await stop.wait()
     for service in services:

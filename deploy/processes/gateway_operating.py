@@ -11,9 +11,10 @@ from contextlib import asynccontextmanager
 
 from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.loops.service import NotAccepted
-from actors.gateway.http.operating import AllowanceShown, NotFound, Verdict, VerdictRecorded
+from actors.gateway.http.operating import HARM_LEVEL, AllowanceShown, NotFound, Verdict, VerdictRecorded
 from deploy.operating.allowances import allowance_orders, listed, verdict_orders, withdrawal_orders
 from deploy.operating.operator_edge import InvalidOrder, Order, append
+from deploy.operating.precedents import listed as listed_precedents
 from events.jetstream import Access, JetStreamLog
 from events.replay.looking import NothingThere
 from events.replay.sources import StreamSource
@@ -44,6 +45,19 @@ class BrokerOperations:
             )
             seq = await self._append(log, orders)
         return VerdictRecorded(agent=judged.agent, precedent=judged.precedent, verdict=verdict.verdict, seq=seq)
+
+    async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
+        """Make a harmful precedent of an exchange's input, unless there is one; return its name, if any."""
+        async with self._log("exchange") as log:
+            source = StreamSource(log)
+            try:
+                judged, orders = await verdict_orders(source, exchange, "harm", HARM_LEVEL, by, why)
+            except (NothingThere, InvalidOrder):
+                return None
+            known = {each.precedent: each.outcome for each in await listed_precedents(source, judged.agent)}
+            if known.get(judged.precedent) != "harmful":
+                await self._append(log, orders)
+        return judged.precedent
 
     async def allow(self, agent: str, allowance: AllowanceRecorded) -> int:
         """Put an allowance on record; return its sequence."""

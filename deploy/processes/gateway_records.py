@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
+from actors.gateway.http.feedback.service import Rated
 from actors.gateway.http.operating import NotFound
 from actors.gateway.http.records.endpoints import Happened
 from actors.gateway.http.records.seen import Now, Seen
@@ -17,12 +18,17 @@ from actors.runtime.membership.attendance import readable
 from deploy.health.attending import stage_healths
 from deploy.health.serving import NEEDED
 from deploy.processes.queries import EXCHANGE_QUERY, EXCHANGES_QUERY, OVERVIEW_QUERY
+from events.codec import Recorded, decode
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection, JetStreamLog
 from events.ledger import ExchangeResult, Overview, Page, Point, Wanted
 from events.log import Membership, Stored, Tail
 from events.replay.explain import explain
-from events.replay.sources import StreamSource
+from events.replay.sources import StreamSource, exchange_of
+from schemas.event import topic_of
+from schemas.subjects import topic_filter
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.responder import ResponseEmitted
 
 PATIENCE_S = 5.0
 """Seconds that the ledger's process has for an answer."""
@@ -34,6 +40,7 @@ QUIET_S = 15.0
 """Seconds without an event after which a reader is told that nothing came: a dead connection shows, a proxy waits."""
 
 _NO_LEDGER = "no process writes the ledger, and lists come from it: run `neuraxis up`, or `neuraxis worker ledger`"
+_OF_AN_EXCHANGE = [topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted)]
 T = TypeVar("T")
 
 
@@ -77,6 +84,34 @@ class BrokerRecords:
     async def exchange(self, exchange: str) -> ExchangeResult:
         """Return how an exchange ended."""
         return await self._asked(EXCHANGE_QUERY, msgspec.json.encode({"exchange": exchange}), ExchangeResult)
+
+    async def rated(self, exchange: str) -> Rated:
+        """Return whose an exchange was and its mode, also of one that the ledger does not have yet.
+
+        A caller may speak of an answer as soon as it has it, and the ledger comes behind. No more of the log is read
+        than the ledger lacks: whoever makes up ids makes little work.
+        """
+        head = (await self.exchanges(Wanted(limit=1))).head
+        found, mode = None, None
+        try:
+            result = await self.exchange(exchange)
+            found, mode = (result.agent, result.session), result.ended.mode if result.ended else None
+            if result.ended is not None:
+                return Rated(exchange=exchange, agent=result.agent, session=result.session, mode=mode)
+        except NotFound:
+            pass
+        last = (await self._log.info()).last_seq
+        async for batch in self._log.as_stored().history(_OF_AN_EXCHANGE, head, last):
+            for stored in batch:
+                if exchange_of(stored) != exchange:
+                    continue
+                recorded = decode(stored)
+                if isinstance(recorded, Recorded):
+                    found = recorded.message.agent, recorded.message.session
+                    mode = getattr(recorded.message.event, "mode", mode)
+        if found is None:
+            raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
+        return Rated(exchange=exchange, agent=found[0], session=found[1], mode=mode)
 
     async def why(self, exchange: str) -> bytes:
         """Return why an exchange ended so, as ``neuraxis why --json`` does."""

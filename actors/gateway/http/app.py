@@ -14,6 +14,8 @@ from actors.gateway.agents import AgentPer
 from actors.gateway.http import failures, front, health, metrics, operating
 from actors.gateway.http.access import AccessMiddleware, Limits
 from actors.gateway.http.dashboard import endpoints as dashboard
+from actors.gateway.http.feedback import endpoints as feedback_endpoints
+from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.guard import endpoints as guard_endpoints
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ApiKeys
@@ -37,6 +39,7 @@ ENDPOINTS = (
     loops.show_guardrails,
     loops.override_guardrails,
     ticks.observe_tick,
+    *feedback_endpoints.ENDPOINTS,
     *guard_endpoints.ENDPOINTS,
     *operating.ENDPOINTS,
     *records_endpoints.ENDPOINTS,
@@ -60,6 +63,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     loops: LoopService
     conversations: Conversations
     guard: GuardService
+    feedback: FeedbackService
     operations: Operations
     records: Records
     measuring: Measuring

@@ -25,6 +25,9 @@ from schemas.names import wrong_with_name
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.loops import Who
 
+HARM_LEVEL = 0.9
+"""How harmful what did harm was, where nobody says."""
+
 Turned = Literal["harm", "false-alarm", "benign"]
 """How an exchange turned out."""
 
@@ -48,7 +51,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     verdict: Turned
     by: Who
     why: Reason
-    harm_level: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = 0.9
+    harm_level: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = HARM_LEVEL
 
 
 class VerdictRecorded(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,6 +118,13 @@ class Operations(Protocol):
         """Put a verdict on record."""
         ...
 
+    async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
+        """Make a harmful precedent of an exchange's input, unless there is one; return its name.
+
+        None where the exchange has no words of its own, or they were forgotten.
+        """
+        ...
+
     async def allow(self, agent: str, allowance: AllowanceRecorded) -> int:
         """Put an allowance on record; return its sequence."""
         ...
@@ -150,6 +160,16 @@ async def operators_only(connection: ASGIConnection[Any, Any, Any, Any], handler
     """Let operators in alone: a guard of Litestar's, which runs before a body is read."""
     operators: Operators = connection.app.state.operators
     operators.check(connection.headers.get("authorization", "").encode("latin-1"))
+
+
+def may_operate(connection: ASGIConnection[Any, Any, Any, Any]) -> bool:
+    """Whether whoever asks is an operator."""
+    operators: Operators = connection.app.state.operators
+    try:
+        operators.check(connection.headers.get("authorization", "").encode("latin-1"))
+    except Forbidden:
+        return False
+    return True
 
 
 _BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")

@@ -12,11 +12,13 @@ from actors.gateway import Client
 from actors.gateway.agents import AgentPer
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
+from actors.gateway.http.feedback.service import FeedbackService, Lookup, Rated
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.openai.conversing import Conversations, Hearing
+from actors.gateway.http.operating import NotFound
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.cli.rendering.sentences import sentence_on
@@ -54,6 +56,11 @@ SEED_OVERRIDE: dict[str, Any] = {
 """Source G's own request."""
 
 
+async def nothing_rated(exchange: str) -> Rated:
+    """Find no exchange."""
+    raise NotFound(f"the log holds no exchange {exchange!r}")
+
+
 @contextlib.asynccontextmanager
 async def gateway(
     stream: SimulatedStream,
@@ -69,6 +76,7 @@ async def gateway(
     looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
     operations: Any = None,
     records: Any = None,
+    rated: Lookup | None = None,
     measuring: Any = None,
     operator_keys: Sequence[str] = (),
 ) -> AsyncIterator[httpx.AsyncClient]:
@@ -110,11 +118,15 @@ async def gateway(
             unserved=stages.unended,
             now_ns=VirtualClock().now_ns,
         )
+        feedback = FeedbackService(
+            edge, log.partitions, rated or nothing_rated, wait_s=wait_s, now_ns=VirtualClock().now_ns
+        )
         app = application(
             Services(
                 loops=loops,
                 conversations=conversations,
                 guard=guard,
+                feedback=feedback,
                 operations=operations,
                 records=records,
                 measuring=measuring,

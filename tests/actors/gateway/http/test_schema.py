@@ -30,6 +30,7 @@ def test_every_endpoint_is_described() -> None:
         "/v1/models": {"get"},
         "/v1/models/{model}": {"get"},
         "/v1/ticks": {"post"},
+        "/v1/feedback": {"post"},
         "/v1/guard": {"post"},
         "/v1/moderations": {"post"},
         "/v1/verdicts": {"post"},
