@@ -6,6 +6,7 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import Protocol
 
 import msgspec
 
@@ -21,7 +22,6 @@ from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import Measuring
 from actors.gateway.http.openai.conversing import Conversations
-from actors.gateway.http.openai.forwarding import Forwarding
 from actors.gateway.http.serving import serve
 from actors.gateway.metrics import Metrics
 from actors.llm.endpoint import Endpoint
@@ -32,6 +32,7 @@ from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerLook, said_of
 from deploy.health.serving import Stages, needed_by, told
+from deploy.processes.gateway_examining import BrokerExaminations
 from deploy.processes.gateway_operating import BrokerOperations
 from deploy.processes.gateway_records import BrokerRecords
 from deploy.processes.inbox import hearing
@@ -181,6 +182,7 @@ async def _serve(
         local = is_loopback(job.listener.getsockname()[0])
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
         records, metrics = BrokerRecords(connection, log, stop, membership, needed), Metrics()
+        examinations = BrokerExaminations(job.access, job.config.log, records.rated, within_s=settings.examine_s)
         feedback = FeedbackService(edge, log.partitions, records.rated, wait_s=settings.wait_s)
         counting = around.create_task(metrics.follow(log.as_stored()), name="metrics")
         entrance.open(
@@ -192,6 +194,7 @@ async def _serve(
                     feedback=feedback,
                     operations=operations,
                     records=records,
+                    examinations=examinations,
                     measuring=measuring_of(metrics, log, records, stages),
                     forwarding=forwarding,
                 ),
@@ -211,7 +214,9 @@ async def _serve(
                 remedy='set gateway.agent_per = "user", or have every request name an agent',
             )
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
-        services = [each for each in (loops, guard, conversations, feedback, forwarding) if each is not None]
+        services = [
+            each for each in (loops, guard, conversations, feedback, examinations, forwarding) if each is not None
+        ]
         hurrying = around.create_task(_hurry(services, stop), name="hurry")
         await serving
         for task in (following, looking, counting, announcing, hurrying):
@@ -240,9 +245,11 @@ async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline
     lifeline.say_ready()
 
 
-async def _hurry(
-    services: Sequence[LoopService | GuardService | Conversations | FeedbackService | Forwarding], stop: asyncio.Event
-) -> None:
+class _Hurried(Protocol):
+    def hurry(self, seconds: float) -> None: ...
+
+
+async def _hurry(services: Sequence[_Hurried], stop: asyncio.Event) -> None:
     await stop.wait()
     for service in services:
         service.hurry(GRACE_S)

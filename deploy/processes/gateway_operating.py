@@ -10,15 +10,29 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from actors.gateway.agent_events import InvalidField
-from actors.gateway.http.loops.service import NotAccepted
-from actors.gateway.http.operating import HARM_LEVEL, AllowanceShown, NotFound, Verdict, VerdictRecorded
+from actors.gateway.http.checks import without_places
+from actors.gateway.http.loops.service import NotAccepted, Undecided
+from actors.gateway.http.operating import (
+    HARM_LEVEL,
+    AllowanceShown,
+    BreakerWasReset,
+    NotFound,
+    Verdict,
+    VerdictRecorded,
+)
+from deploy.operating import breaker_orders
 from deploy.operating.allowances import allowance_orders, listed, verdict_orders, withdrawal_orders
+from deploy.operating.deadline import Deadline
 from deploy.operating.operator_edge import InvalidOrder, Order, append
 from deploy.operating.precedents import listed as listed_precedents
 from events.jetstream import Access, JetStreamLog
 from events.replay.looking import NothingThere
 from events.replay.sources import StreamSource
 from schemas.vocabulary.allowances import AllowanceRecorded
+from schemas.vocabulary.operator import BreakerResetOrdered
+
+_SHARE = 0.9
+"""Of the time of an act that waits for an answer: what is left at its end is for saying how far it has come."""
 
 
 class BrokerOperations:
@@ -84,6 +98,25 @@ class BrokerOperations:
                 for each in await listed(StreamSource(log), agent)
             ]
 
+    async def reset_breaker(self, agent: str, session: str, by: str, why: str) -> BreakerWasReset:
+        """Reset a session's breaker, and wait until it has done so."""
+        order, deadline = BreakerResetOrdered(by=by, why=why), Deadline(_SHARE * self._wait_s)
+        async with self._log("session") as log:
+            try:
+                async with deadline.kept():
+                    done = await breaker_orders.reset(log, agent, session, order, deadline=deadline)
+            except breaker_orders.NotCarriedOut as wrong:
+                raise Undecided(str(wrong)) from wrong
+        return BreakerWasReset(
+            agent=agent,
+            session=session,
+            state_before=done.state_before,
+            trust_before=done.trust_before,
+            state=done.state,
+            trust=done.trust,
+            seq=done.answered_seq,
+        )
+
     async def _append(self, log: JetStreamLog, orders: Sequence[Order]) -> int:
         return await append(log, orders, self._now_ns(), self._wait_s)
 
@@ -103,6 +136,6 @@ class BrokerOperations:
                 "see whether it is there, and send it again"
             ) from None
         except NothingThere as wrong:
-            raise NotFound(str(wrong)) from wrong
+            raise NotFound(without_places(str(wrong))) from wrong
         except InvalidOrder as wrong:
             raise InvalidField(field, str(wrong)) from wrong

@@ -92,26 +92,25 @@ class BrokerRecords:
         than the ledger lacks: whoever makes up ids makes little work.
         """
         head = (await self.exchanges(Wanted(limit=1))).head
-        found, mode = None, None
         try:
             result = await self.exchange(exchange)
-            found, mode = (result.agent, result.session), result.ended.mode if result.ended else None
+            rated = Rated(exchange=exchange, agent=result.agent, session=result.session)
             if result.ended is not None:
-                return Rated(exchange=exchange, agent=result.agent, session=result.session, mode=mode)
+                return msgspec.structs.replace(rated, mode=result.ended.mode, ended_seq=result.ended_seq)
         except NotFound:
-            pass
+            rated = None
         last = (await self._log.info()).last_seq
         async for batch in self._log.as_stored().history(_OF_AN_EXCHANGE, head, last):
-            for stored in batch:
-                if exchange_of(stored) != exchange:
+            for recorded in map(decode, (each for each in batch if exchange_of(each) == exchange)):
+                if not isinstance(recorded, Recorded):
                     continue
-                recorded = decode(stored)
-                if isinstance(recorded, Recorded):
-                    found = recorded.message.agent, recorded.message.session
-                    mode = getattr(recorded.message.event, "mode", mode)
-        if found is None:
+                message = recorded.message
+                rated = rated or Rated(exchange=exchange, agent=message.agent, session=message.session)
+                if isinstance(message.event, ResponseEmitted):
+                    rated = msgspec.structs.replace(rated, mode=message.event.mode, ended_seq=message.seq)
+        if rated is None:
             raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
-        return Rated(exchange=exchange, agent=found[0], session=found[1], mode=mode)
+        return rated
 
     async def why(self, exchange: str) -> bytes:
         """Return why an exchange ended so, as ``neuraxis why --json`` does."""

@@ -29,7 +29,9 @@ from actors.gateway.http.openai.forwarding import Forwarding
 from actors.gateway.http.operating import Operations, Operators
 from actors.gateway.http.reading import strict_address
 from actors.gateway.http.records import endpoints as records_endpoints
+from actors.gateway.http.records import examining
 from actors.gateway.http.records.endpoints import Records
+from actors.gateway.http.records.examining import Examinations
 
 SCHEMA = "/schema"
 """Where the document is."""
@@ -43,6 +45,7 @@ ENDPOINTS = (
     *guard_endpoints.ENDPOINTS,
     *operating.ENDPOINTS,
     *records_endpoints.ENDPOINTS,
+    *examining.ENDPOINTS,
     *endpoints.ENDPOINTS,
     health.healthz,
     health.readyz,
@@ -66,6 +69,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     feedback: FeedbackService
     operations: Operations
     records: Records
+    examinations: Examinations
     measuring: Measuring
     forwarding: Forwarding | None = None
 

@@ -21,12 +21,16 @@ from schemas.vocabulary.router import Mode
 
 
 class Rated(msgspec.Struct, frozen=True, kw_only=True):
-    """An exchange that feedback is on: whose it was, and the mode that it was answered in, if any."""
+    """An exchange that feedback is on: whose it was, the mode that it was answered in, if any, and where it ended.
+
+    ``ended_seq`` is 0 while it is open.
+    """
 
     exchange: str
     agent: str
     session: str
     mode: Mode | None = None
+    ended_seq: int = 0
 
 
 Lookup = Callable[[str], Awaitable[Rated]]
