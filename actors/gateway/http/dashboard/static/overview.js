@@ -8,19 +8,25 @@ const at = (name) => document.getElementById(name);
 const quiet = (text) => element("p", { class: "quiet" }, text);
 const tag = (kind, text) => element("span", { class: `tag ${kind}` }, text);
 
-/** Show how the set was. `narrow` is called with a session that a person picks. */
-export function showOverview({ recorded, now }, exchanges, narrow) {
+/**
+ * Show how the set was. `narrow` is called with a session that a person picks, `reset` with one whose breaker is to be
+ * reset, which acts on the present alone.
+ */
+export function showOverview({ recorded, now }, exchanges, narrow, reset) {
   replace(at("alerts-told"), [firing(recorded)]);
   replace(at("alerts"), alerts(recorded));
   replace(at("ends"), ends(recorded, exchanges));
   replace(at("modes"), modes(recorded));
-  replace(at("breakers"), breakers(recorded, narrow));
+  replace(at("breakers"), breakers(recorded, Boolean(now)));
   replace(at("regulator"), adjustments(recorded.adjustments));
   replace(at("reviews"), reviews(recorded.reviews));
   replace(at("stages"), stages(now, recorded.head));
   // Listeners are set again where a button came to be anew.
   for (const button of at("breakers").querySelectorAll("button[data-session]")) {
     button.onclick = () => narrow(button.dataset.session);
+  }
+  for (const button of at("breakers").querySelectorAll("button[data-reset]")) {
+    button.onclick = () => reset(recorded.breakers.find((each) => keyOf(each) === button.dataset.reset), button);
   }
 }
 
@@ -104,7 +110,11 @@ function modes({ modes: shares, decisions }) {
   ];
 }
 
-function breakers({ breakers: open, breakers_open: all }) {
+function keyOf({ agent, session }) {
+  return `${agent}\n${session}`;
+}
+
+function breakers({ breakers: open, breakers_open: all }, present) {
   if (!open.length) return quiet("Every session's is closed.");
   return listed("breakers", open.map((each) =>
     element("li", {},
@@ -112,7 +122,9 @@ function breakers({ breakers: open, breakers_open: all }) {
       element("button", { type: "button", class: "plain", "data-key": `session ${each.session}`,
         "data-session": each.session, title: "Show its exchanges" }, each.session),
       element("span", { class: "quiet" },
-        ` trust ${each.trust}, ${counted(each.violations, "violation")}, since ${moment(each.time)}`))), all);
+        ` trust ${each.trust}, ${counted(each.violations, "violation")}, since ${moment(each.time)} `),
+      present ? element("button", { type: "button", "data-key": `reset ${keyOf(each)}`, "data-reset": keyOf(each),
+        "aria-label": `Reset the breaker of ${each.session}` }, "Reset") : null)), all);
 }
 
 function adjustments(changes) {
