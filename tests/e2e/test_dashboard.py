@@ -1,11 +1,14 @@
 """The dashboard in a real browser, on a running set."""
 
+import base64
 import json
 import os
 import re
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -387,3 +390,53 @@ def test_a_key_is_asked_for_where_there_are_keys_and_sent_as_a_header_alone(page
     page.get_by_role("button", name="Forget the key").click()
     expect(page.get_by_label("Operator's key")).to_be_visible()
     assert page.evaluate("sessionStorage.length") == 0
+
+
+PICTURE = Path(__file__).parents[2] / "docs" / "images" / "dashboard.png"
+"""The picture in the README: this test makes it, with ``NEURAXIS_PICTURE=write`` in the environment."""
+
+COARSE = """async (pictures) => Promise.all(pictures.map(async (picture) => {
+  const image = new Image();
+  image.src = "data:image/png;base64," + picture;
+  await image.decode();
+  const canvas = new OffscreenCanvas(64, 41);
+  const drawing = canvas.getContext("2d");
+  drawing.drawImage(image, 0, 0, 64, 41);
+  const pixels = drawing.getImageData(0, 0, 64, 41).data;
+  return { width: image.width, height: image.height, grey: [...pixels].filter((_, place) => place % 4 === 1) };
+}))"""
+"""Pictures as their sizes, and as a few grey fields each: what stands where, whatever the fonts."""
+
+
+def test_the_picture_in_the_readme_is_of_the_page_as_it_is(browser: Browser, address: str, tmp_path: Path) -> None:
+    recorded = json.loads(Path(__file__).with_name("recorded_page.json").read_text())
+    answers = {"/api/exchanges": recorded["exchanges"], "/api/overview": recorded["overview"]}
+
+    def answer(route: Route) -> None:
+        path = urlsplit(route.request.url).path
+        if path != "/api/events":  # no event comes
+            route.fulfill(json=recorded["why"] if path.endswith("/why") else answers[path])
+
+    with browser.new_context(
+        viewport={"width": 1180, "height": 760}, color_scheme="light", locale="en-GB", timezone_id="UTC"
+    ) as context:
+        context.set_default_timeout(PATIENCE_MS)
+        page = context.new_page()
+        page.clock.set_fixed_time(recorded["now"])
+        page.route("**/api/**", answer)
+        page.goto(f"{address}/dashboard")
+        opened = page.locator(f"tr[data-exchange='{recorded['exchange']}']").get_by_role("button")
+        opened.click()
+        expect(page.get_by_role("region", name="Decision", exact=True)).to_contain_text(recorded["why"]["sentence"])
+        page.evaluate("scrollTo(0, 0)")
+        made = page.screenshot(path=tmp_path / "dashboard.png")
+        if os.environ.get("NEURAXIS_PICTURE") == "write":
+            PICTURE.parent.mkdir(exist_ok=True)
+            PICTURE.write_bytes(made)
+        kept = PICTURE.read_bytes()
+        assert len(kept) < 200_000
+        now, before = page.evaluate(COARSE, [base64.b64encode(each).decode() for each in (made, kept)])
+    assert (before["width"], before["height"]) == (now["width"], now["height"]) == (1180, 760)
+    assert max(before["grey"]) - min(before["grey"]) > 50, "the picture is blank"
+    apart = sum(abs(a - b) for a, b in zip(now["grey"], before["grey"], strict=True)) / len(now["grey"])
+    assert apart < 12, f"the page looks otherwise than in {PICTURE.name}: make it anew with NEURAXIS_PICTURE=write"
