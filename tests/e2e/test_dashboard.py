@@ -125,8 +125,10 @@ def test_filters_narrow_the_list_and_say_so_where_nothing_is_left(page: Page) ->
     expect(page.get_by_text("No exchange is like that.")).to_be_visible()
     page.get_by_role("button", name="Clear").click()
     expect(row(page, "dashboard-answered")).to_be_visible()
-    page.get_by_label("Reason").fill("prompt_injection")
-    expect(row(page, "dashboard-answered")).to_have_count(0)
+    for words in ("attack KNOWN", "prompt_injection"):
+        page.get_by_label("Words of the reason").fill(words)
+        expect(row(page, "dashboard-answered")).to_have_count(0)
+        expect(row(page, "dashboard-refused")).to_be_visible()
     page.get_by_label("Agent").fill("nobody")
     expect(page.get_by_text("No exchange is like that.")).to_be_visible()
 

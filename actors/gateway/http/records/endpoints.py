@@ -23,7 +23,7 @@ from actors.gateway.http.operating import operators_only
 from actors.gateway.http.reading import QUERY
 from actors.gateway.http.records.seen import Seen
 from events.ledger import ExchangeResult, Page, Wanted
-from events.ledger.listing import MOST
+from events.ledger.listing import LONGEST_WORDS, MOST
 from events.ledger.reader import END
 from schemas.event import ROOT
 from schemas.intake import strict
@@ -78,9 +78,16 @@ _RESPONSES = {400: _BAD, 403: _FORBIDDEN, 503: _UNREAD}
 _OF_ONE = {403: _FORBIDDEN, 404: _UNKNOWN, 503: _UNREAD}
 _ONLY = [operators_only]
 
-_FILTERS = ("agent", "session", "stage", "action", "reason", "mode", "before", "at", "limit")
+_FILTERS = ("agent", "session", "stage", "action", "reason", "mode", "words", "before", "at", "limit")
 
 Word = Annotated[str, QueryParameter(description="Only those with this; all where it is not given.")]
+Searched = Annotated[
+    str,
+    QueryParameter(
+        max_length=LONGEST_WORDS,
+        description="Only those whose end `neuraxis why` tells with all of these words, from the end alone.",
+    ),
+]
 Count = Annotated[int, QueryParameter(ge=1, le=MOST, description="How many, at most.")]
 Before = Annotated[int, QueryParameter(ge=0, le=END, description="Only those whose input stands before this sequence.")]
 At = Annotated[
@@ -106,6 +113,7 @@ async def list_exchanges(
     action: Word = "",
     reason: Word = "",
     mode: Word = "",
+    words: Searched = "",
     before: Before = 0,
     at: At = 0,
     limit: Count = 50,
@@ -122,6 +130,7 @@ async def list_exchanges(
             action=action,
             reason=reason,
             mode=mode,
+            words=words,
             before=before,
             at=at,
             limit=limit,

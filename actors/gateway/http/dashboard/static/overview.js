@@ -95,7 +95,7 @@ function curve(latencies) {
     element("figcaption", { class: "quiet" }, `The list's latencies, the oldest first; up to ${duration(top)}.`));
 }
 
-function modes({ modes: shares, decisions }) {
+function modes({ modes: shares, decisions, modes_by_agent: agents }) {
   if (!decisions) return quiet("No routing decision yet.");
   const judged = (each) => (each.share > each.high ? "above" : each.share < each.low ? "below" : "healthy");
   return [
@@ -107,7 +107,15 @@ function modes({ modes: shares, decisions }) {
           `${percent(each.share)}, ${judged(each)} ${judged(each) === "healthy" ? "at" : ""} `.replace("  ", " "),
           `${percent(each.low)} to ${percent(each.high)}`),
         bar(each.share, each.low, each.high)))),
+    agents.length > 1 ? element("details", { "data-key": "mode agents" }, element("summary", {}, "By agent"),
+      element("ul", { class: "plain" }, agents.map(ofAgent))) : null,
   ];
+}
+
+function ofAgent({ agent, decisions, modes: counts }) {
+  const shares = Object.entries(counts).map(([mode, count]) => `${mode} ${percent(count / decisions)}`);
+  return element("li", {}, element("strong", {}, agent), ` ${shares.join(", ")}`,
+    element("span", { class: "quiet" }, ` of ${counted(decisions, "decision")}`));
 }
 
 function keyOf({ agent, session }) {
@@ -153,14 +161,18 @@ function stages(now, written) {
   const lack = { no_owner: "nobody serves it", stalled: "stalled: what waits does not move", recovering: "reads its past" };
   const behind = Math.max(0, now.head - written);
   const ill = now.stages.filter((each) => each.lack);
+  const late = now.stages.filter((each) => each.waiting);
   const line = (each) => element("li", {},
     tag(each.lack ? (each.needed ? "critical" : "warning") : "good", each.lack ? lack[each.lack] : "serves"), " ",
     element("strong", {}, each.stage),
     element("span", { class: "quiet" }, each.partitions > 1 ? ` ${each.served} of ${each.partitions} partitions` : "",
+      each.waiting ? `, ${counted(each.waiting, "message")} behind` : "",
       each.slow ? `, ${counted(each.slow, "decision")} over budget, up to ${duration(each.worst_ms)}` : ""));
   return [
     element("p", {}, ill.length ? `${counted(ill.length, "stage")} of ${now.stages.length} not served.` :
       `All ${now.stages.length} are served.`,
+      late.length ? ` Behind: ${late.map((each) => `${each.stage} by ${counted(each.waiting, "message")}`).join(", ")}.` :
+        " None is behind.",
       behind ? ` The ledger is ${counted(behind, "event")} behind the log.` : " The ledger is up to the log's end."),
     ill.length ? element("ul", { class: "plain" }, ill.map(line)) : null,
     element("details", { "data-key": "stages" }, element("summary", {}, "Each of them"),
