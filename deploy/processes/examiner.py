@@ -62,8 +62,7 @@ class Examiner:
                 return _body_of(await _answer(asked))
         except TimeoutError:
             raise Unavailable(
-                f"there is no answer within {term.waited:.1f} s: the log is too long for that; the command line has "
-                "the same without a deadline"
+                f"there is no answer within {term.waited:.1f} s: ask again, or the command line, which has no deadline"
             ) from None
         finally:
             self._asked -= 1
