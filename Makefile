@@ -25,8 +25,8 @@ $(READY): requirements.lock pyproject.toml clients/python/pyproject.toml
 	@$(PIP) install --no-deps --no-build-isolation --editable . --editable clients/python
 	@touch $@
 
-demo: $(READY) ## Feed a bundled conversation through all workers, explain a decision, verify the replay
-	@$(BIN)/python -m deploy.demo
+demo: $(READY) ## Feed bundled conversations, explain a decision, verify the replay; KEEP=1 leaves the dashboard up
+	@$(BIN)/python -m deploy.demo $(if $(KEEP),--keep)
 
 up: $(READY) ## Run everything on this machine until Ctrl-C
 	@$(BIN)/neuraxis up

@@ -1,10 +1,11 @@
 """``python -m deploy.demo``: the whole set in a folder of its own, fed with a few conversations and then examined.
 
 It runs what a person would run, ``neuraxis up`` in a process and the other commands in this one, and ends with
-status 0 only if each of them did what it should.
+status 0 only if each of them did what it should. The set ends with it; with ``--keep``, at Ctrl-C.
 """
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -20,13 +21,16 @@ from typing import BinaryIO
 
 import click
 
+from actors.gateway.http.dashboard import PAGE
 from deploy.cli import main as neuraxis
 from deploy.cli.asking.feed import summary_text
 from deploy.cli.failures import explain
 from deploy.cli.output import table
 from deploy.cli.rendering.layout.counting import counted
 from deploy.client import connect
+from deploy.config.settings import GatewaySettings
 from deploy.feeding import Failure, Feeder, LineFormat, Outcome, Tally, lines_of
+from deploy.processes.running_set import DataFolder
 from events.loggers import structlog
 
 CONVERSATIONS = "demo_conversations.jsonl"
@@ -49,27 +53,39 @@ class DemoFailed(Exception):
     code = "demo_failed"
 
 
-def main() -> None:
+@click.command()
+@click.option("--keep", is_flag=True, help="Let the set run on at the end, for its dashboard, until Ctrl-C.")
+def main(keep: bool) -> None:
     """Run the demonstration; ends the process with 0, or with 1 after saying what failed."""
     # Reconnections and the like are the set's own affair here: its log is shown when it matters.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
     os.environ.pop("NATS_URL", None)
+    # Whoever is asked to end takes the set along, which hears nothing of that.
+    signal.signal(signal.SIGTERM, _end)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="neuraxis-demo-") as folder:
         log = Path(folder, "up.log")
         try:
-            _run(Path(folder), log)
+            _run(Path(folder), log, begun, keep=keep)
         except Exception as error:
             click.echo(f"\ndemo failed: {explain(error)[0]}", err=True)
             if log.exists():
                 latest = log.read_text(errors="replace").splitlines()[-_LOG_LINES:]
                 click.echo("\n".join(["the set's last words:", *latest]), err=True)
             sys.exit(1)
-    click.echo(f"\nDone in {time.monotonic() - begun:.1f} s. Next: `make up`, and in another terminal:")
-    click.echo('  .venv/bin/neuraxis ask "What is the capital of Peru?"')
+    if not keep:
+        click.echo(f"\nDone in {time.monotonic() - begun:.1f} s. Next: `make up`, and in another terminal:")
+        click.echo('  .venv/bin/neuraxis ask "What is the capital of Peru?"')
+        click.echo(
+            f"In a browser: http://{GatewaySettings().http}{PAGE} (`make demo KEEP=1` shows these conversations)"
+        )
 
 
-def _run(folder: Path, log: Path) -> None:
+def _end(*_: object) -> None:
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _run(folder: Path, log: Path, begun: float, *, keep: bool) -> None:
     data, ready = folder / "data", folder / "ready"
     step("neuraxis up: an embedded broker, the actors, and the ledger")
     with log.open("wb") as output:
@@ -84,12 +100,23 @@ def _run(folder: Path, log: Path) -> None:
         command("why", outcomes[-1].exchange, data=data)
         command("replay", "--verify", data=data)
         command("log", "verify", data=data)
+        if keep:
+            _keep(running, DataFolder(data), begun)
     finally:
         status = _stop(running)
     step("stop")
     if status != 0:
         raise DemoFailed(f"the set ended with exit status {status} instead of 0")
     click.echo("every process ended in good order")
+
+
+def _keep(running: "subprocess.Popen[bytes]", data: DataFolder, begun: float) -> None:
+    """Show where the dashboard is, and wait until a person has seen enough."""
+    step("the dashboard")
+    click.echo(f"Done in {time.monotonic() - begun:.1f} s. Ctrl-C stops the set. Open in a browser:")
+    click.echo(f"  {data.read().http}{PAGE}")
+    with contextlib.suppress(KeyboardInterrupt):
+        running.wait()
 
 
 def step(what: str) -> None:

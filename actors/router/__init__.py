@@ -8,9 +8,10 @@ failure, or an answer outside the two, leaves it to the higher score. No model t
 Consumes ``input.received`` (the text), ``appraisal.completed`` (what the text is as a turn of talk),
 ``memory.recalled`` (the go-ahead, and how familiar the ground is),
 ``llm.completed`` and ``llm.failed`` (a tie-break's answer), ``act.finished`` and ``response.emitted`` (what was
-answered, which the session's next input may speak well or ill of: ``router.feedback_observed``), ``regulator.adjusted``
-and ``.reverted`` (what is added to the agent's weights from there on), ``.scheduled`` and ``.cycle_completed`` (which
-agents are still heard of, and what was added to one that was dropped).
+answered, which the session's next input may speak well or ill of: ``router.feedback_observed``), ``feedback.given``
+(an application does so in so many words), ``regulator.adjusted`` and ``.reverted`` (what is added to the agent's
+weights from there on), ``.scheduled`` and ``.cycle_completed`` (which agents are still heard of, and what was added to
+one that was dropped).
 
 Source: the deterministic mode router of the cognitive architecture document, with its contradictions settled as the
 design's page on subsystems says. ``signals`` reads texts, ``scoring`` holds the formula, ``settings`` its numbers,
@@ -24,6 +25,7 @@ from actors.router.telling import tell
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalCompleted
+from schemas.vocabulary.feedback import FeedbackGiven
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
@@ -43,6 +45,7 @@ ACTOR: Actor[State] = Actor(
         LlmFailed,
         ActFinished,
         ResponseEmitted,
+        FeedbackGiven,
         ForgetOrdered,
         TurnsForgotten,
         Adjusted,

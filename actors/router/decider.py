@@ -8,6 +8,8 @@ memory.recalled         -> router.mode_selected, or router.tiebreak_requested wh
 llm.completed, .failed  -> router.mode_selected, for the tie-break that was asked
 act.finished            -> router.mode_selected without ACT, where ACT had been selected
 response.emitted        the text is dropped; the session remembers what was answered, and in which mode
+feedback.given          -> router.feedback_observed, where it says something of its exchange's mode, and not the same
+                        again; then the session's next input says nothing of that exchange
 operator.forget_ordered the session is dropped, with what its last words hash to
 router.mode_selected    the topic's streak of low confidence grows or ends
 regulator.adjusted,     what is added to the agent's weights from here on
@@ -22,7 +24,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.router.feedback import Answered, observe_feedback, words_of
+from actors.router.feedback import Answered, learn_from, observe_feedback, words_of
 from actors.router.overlay import NO_OFFSETS, Offsets, Overlay, Word, heard, in_force
 from actors.router.selection import Context, is_open, observe, reroute, select_mode, settled
 from actors.router.settings import RouterSettings, effective_weights
@@ -32,13 +34,14 @@ from schemas.event import Event, topic_of
 from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalCompleted, TurnReading
+from schemas.vocabulary.feedback import FeedbackGiven
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import Familiarity, MemoryRecalled, TurnsForgotten
 from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.regulator import Adjusted, CycleCompleted, RegulatorScheduled, Reverted
 from schemas.vocabulary.responder import ResponseEmitted
-from schemas.vocabulary.router import Mode, ModeSelected, TiebreakRequested
+from schemas.vocabulary.router import Feedback, FeedbackObserved, Mode, ModeSelected, TiebreakRequested
 
 _NS_PER_MS = 1_000_000
 
@@ -86,7 +89,8 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
 class State(msgspec.Struct, frozen=True):
     """A router partition: settings, memories by session, open exchanges, and the exchanges that ended lately.
 
-    ``overlays`` hold, by agent, what the regulator adds to the weights of the settings.
+    ``overlays`` hold, by agent, what the regulator adds to the weights of the settings; ``told`` what was said of
+    exchanges in so many words, lately.
     """
 
     settings: RouterSettings = RouterSettings()
@@ -94,6 +98,7 @@ class State(msgspec.Struct, frozen=True):
     pending: Map[str, Pending] = Map()
     ended: ExpiringMap[bool] = ExpiringMap()
     overlays: Map[str, Overlay] = Map()
+    told: ExpiringMap[Feedback] = ExpiringMap()
 
 
 def initial() -> State:
@@ -106,6 +111,10 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
     event, settings = message.event, state.settings
     if isinstance(event, InputReceived):
         return _feedback(state, message, event.text) if event.purpose == "answer" else ()
+    if isinstance(event, FeedbackGiven):
+        observed = learn_from(event, message.exchange)
+        is_new = observed is not None and state.told.get(message.exchange) != observed.feedback
+        return (observed,) if observed is not None and is_new else ()
     pending = state.pending.get(message.exchange)
     if pending is None:
         return ()
@@ -145,6 +154,11 @@ def evolve(state: State, message: Message) -> State:
             return _remember(state, message, memory, pending)
         case ResponseEmitted() as response:
             return _ended(state, message, response, pending)
+        case FeedbackGiven():
+            return _without_inference(state, message)
+        case FeedbackObserved(of_exchange=exchange, feedback=feedback) if exchange == message.exchange:
+            told = state.told.set(exchange, feedback, message.time_ns, _lifetime_ns(state))
+            return msgspec.structs.replace(state, told=told)
         case ForgetOrdered(what="session"):
             return _without(state, message.agent, [message.session])
         case TurnsForgotten(sessions=sessions):
@@ -219,6 +233,17 @@ def _routed(pending: Pending | None, selected: ModeSelected) -> Pending | None:
     if selected.terminal_mode is None:
         return Pending(text=pending.text, stage="acting", selected=selected)
     return Pending(text=pending.text, stage="routed")
+
+
+def _without_inference(state: State, message: Message) -> State:
+    """Have the session's next input say nothing of an exchange: somebody has said in so many words how it was."""
+    memory = state.sessions.get(message.session_key)
+    if memory is None or memory.answered is None or memory.answered.exchange != message.exchange:
+        return state
+    memory = msgspec.structs.replace(memory, answered=None)
+    # It was not used: what was seen last stays so.
+    sessions = state.sessions.set(message.session_key, memory, message.time_ns, _lifetime_ns(state))
+    return msgspec.structs.replace(state, sessions=sessions)
 
 
 def _without(state: State, agent: str, sessions: Iterable[str]) -> State:

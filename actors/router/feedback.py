@@ -11,6 +11,10 @@ RESPOND             sets right what the input before it meant, at once          
 ==================  ==============================================================  ====================
 
 The first row that holds counts. Of the judged input only hashes of its words are kept.
+
+What an application says in so many words (``feedback.given``) counts for any exchange, and in the stead of what its
+session's next input would say: a reward above 0 is ``correct_route``, one below 0 for what was answered in ACKNOWLEDGE
+is ``under_engagement``.
 """
 
 from zlib import crc32
@@ -19,6 +23,7 @@ import msgspec
 
 from actors.router.phrases import CLARIFICATION, FUNCTION_WORDS
 from actors.router.signals import WORD_EDGES, clauses_of, fold, read_text
+from schemas.vocabulary.feedback import FeedbackGiven
 from schemas.vocabulary.router import Feedback, FeedbackObserved, Mode
 
 WORDS_KEPT = 64
@@ -85,6 +90,19 @@ def observe_feedback(text: str, previous: Answered, *, at_once: bool) -> Feedbac
         return _observed(previous, "missed_act", "memory_follow_up")
     if at_once and clarifies(text):
         return _observed(previous, "missed_clarify", "clarified")
+    return None
+
+
+def learn_from(given: FeedbackGiven, exchange: str) -> FeedbackObserved | None:
+    """Return what an application's word says of the mode that an exchange was answered in; None where nothing."""
+    if given.mode is None or given.reward is None:
+        return None
+    if given.reward > 0:
+        return FeedbackObserved(of_exchange=exchange, mode=given.mode, feedback="correct_route", signal="rewarded")
+    if given.reward < 0 and given.mode == "ACKNOWLEDGE":
+        return FeedbackObserved(
+            of_exchange=exchange, mode=given.mode, feedback="under_engagement", signal="disapproved"
+        )
     return None
 
 

@@ -178,7 +178,10 @@ class Worker:
         stalled = self._advance.stalled(self.shards, asyncio.get_running_loop().time())
         leads = {key for key, shard in self.shards.items() if shard.role is Role.LEADING}
         overruns: dict[str, Overrun] = {}
-        for (name, _), shard in self.shards.items():
+        waiting: dict[str, int] = {}
+        for (name, partition), shard in self.shards.items():
+            if (name, partition) in leads and shard.view.waiting:
+                waiting[name] = waiting.get(name, 0) + len(shard.view.waiting)
             if (overrun := shard.budget.overrun()) is not None:
                 overruns[name] = added(overruns.get(name), overrun, overrun.count)
         return Heartbeat(
@@ -189,6 +192,7 @@ class Worker:
             overruns=overruns,
             unsaved=by_actor(key for key, shard in self.shards.items() if shard.unsaved),
             stands_in=self._stands_in,
+            waiting=waiting,
         )
 
     async def _follow_members(self, stop: asyncio.Event, tasks: asyncio.TaskGroup, context: Context) -> None:

@@ -118,6 +118,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
             ``NEURAXIS_API_KEYS`` or ``NEURAXIS_OPERATOR_KEYS``, asks for none.
         wait_s: How long a request waits for what it asked for.
         answer_s: How long the answer of a chat (`/v1/chat/completions`) may take: its exchange's deadline.
+        examine_s: How long a decision made again, or an actor's state, may take over HTTP.
         concurrent: Requests served at once; others are told to come again.
         header_s: Seconds in which a request's headers must have come in; ``body_s`` likewise its body.
         loops: Loops whose latest judgement is kept in memory for questions about it.
@@ -131,6 +132,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     keys_file: str = ""
     wait_s: Seconds = 10.0
     answer_s: Seconds = 60.0
+    examine_s: Seconds = 60.0
     concurrent: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 256
     header_s: Seconds = 10.0
     body_s: Seconds = 10.0

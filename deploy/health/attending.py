@@ -37,4 +37,5 @@ def stage_healths(alive: Sequence[Heartbeat], partitions: Partitions, needed: Se
             lack=lack,
             slow=overran.count if overran else 0,
             worst_ms=overran.worst_ms if overran else 0.0,
+            waiting=sum(presence.waiting.get(stage, 0) for presence in alive),
         )

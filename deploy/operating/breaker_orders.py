@@ -1,13 +1,18 @@
 """Orders to a session's circuit breaker: given through the log, and answered there."""
 
+import time
 from functools import partial
 
 import msgspec
 
 from actors.gateway import Client, Order, Receipt, is_answer_to
+from actors.gateway.orders import records_of
 from deploy.operating.deadline import Deadline
+from deploy.operating.recorded import latest_about
 from events.codec import Recorded
 from events.jetstream import JetStreamLog
+from events.replay.looking import NothingThere
+from events.replay.sources import Source, StreamSource
 from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, Standing
 from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrdered
 
@@ -89,6 +94,42 @@ async def give(
         trust=standing.trust,
         ordered_seq=order.seq,
         answered_seq=found.stored.seq,
+    )
+
+
+async def reset(log: JetStreamLog, agent: str, session: str, event: BreakerResetOrdered, *, deadline: Deadline) -> Done:
+    """Reset a session's breaker, whatever state it is in.
+
+    Raises:
+        NothingThere: the breaker has judged no input of that session: of a name that is misspelt, nobody is to be told
+            that it is reset.
+        NotCarriedOut, LogError, InvalidInput: see :func:`give`.
+    """
+    records_of([Order(event=event, agent=agent, session=session)], log.partitions, time.time_ns())
+    source = StreamSource(log)
+    if not await latest_of(source, agent, session, (await source.info()).last_seq, 1):
+        raise unknown(source, agent, session)
+    return await give(log, agent, session, event, BreakerReset, deadline=deadline)
+
+
+def unknown(source: Source, agent: str, session: str) -> NothingThere:
+    """Return the error that says that no input of a session was judged."""
+    return NothingThere(
+        f"the breaker has judged no input of session {session!r} of agent {agent!r} in the {source.name}: "
+        "check the name, or name another agent"
+    )
+
+
+async def latest_of(source: Source, agent: str, session: str, upto: int, most: int) -> list[Recorded]:
+    """Return the breaker's latest events of a session, ``most`` at most, oldest first."""
+    tokens = source.partitions.agent_token(agent), source.partitions.session_token(session)
+    return await latest_about(
+        source,
+        agent,
+        [f"log.{tokens[0]}.{tokens[1]}.breaker.>"],
+        upto,
+        most,
+        lambda each: hasattr(each.message.event, "standing") and each.message.session == session,
     )
 
 

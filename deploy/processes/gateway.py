@@ -6,6 +6,7 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import Protocol
 
 import msgspec
 
@@ -14,6 +15,7 @@ from actors.gateway.agents import SHARED_AGENT
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Gateway, Services, application
 from actors.gateway.http.audit import Auditing
+from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import Keyring, is_loopback
 from actors.gateway.http.loops.judgements import Judgements
@@ -30,6 +32,7 @@ from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerLook, said_of
 from deploy.health.serving import Stages, needed_by, told
+from deploy.processes.gateway_examining import BrokerExaminations
 from deploy.processes.gateway_operating import BrokerOperations
 from deploy.processes.gateway_records import BrokerRecords
 from deploy.processes.inbox import hearing
@@ -168,14 +171,18 @@ async def _serve(
         )
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
         records, metrics = BrokerRecords(connection, log, stop, membership, needed), Metrics()
+        examinations = BrokerExaminations(job.access, job.config.log, records.rated, within_s=settings.examine_s)
+        feedback = FeedbackService(client, records.rated, wait_s=settings.wait_s)
         counting = around.create_task(metrics.follow(log.as_stored()), name="metrics")
         gateway.open(
             Services(
                 loops=loops,
                 conversations=conversations,
                 guard=guard,
+                feedback=feedback,
                 operations=operations,
                 records=records,
+                examinations=examinations,
                 measuring=measuring_of(metrics, log, records, stages),
                 audit=Auditing(client, wait_s=settings.wait_s),
                 forwarding=forwarding,
@@ -190,7 +197,7 @@ async def _serve(
                 remedy='set gateway.agent_per = "user", or have every request name an agent',
             )
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
-        hurrying = around.create_task(_hurry(client, stop), name="hurry")
+        hurrying = around.create_task(_hurry((client, examinations), stop), name="hurry")
         await serving
         for task in (following, looking, counting, announcing, hurrying):
             task.cancel()
@@ -218,9 +225,14 @@ async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline
     lifeline.say_ready()
 
 
-async def _hurry(client: Client, stop: asyncio.Event) -> None:
+class _Hurried(Protocol):
+    def hurry(self, seconds: float) -> None: ...
+
+
+async def _hurry(services: Sequence[_Hurried], stop: asyncio.Event) -> None:
     await stop.wait()
-    client.hurry(GRACE_S)
+    for service in services:
+        service.hurry(GRACE_S)
 
 
 def _withdraws(config: Config) -> bool:

@@ -8,17 +8,32 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from actors.gateway.http.loops.service import NotAccepted
-from actors.gateway.http.operating import AllowanceShown, NotFound, Verdict, VerdictRecorded
+from actors.gateway.http.checks import without_places
+from actors.gateway.http.loops.service import NotAccepted, Undecided
+from actors.gateway.http.operating import (
+    HARM_LEVEL,
+    AllowanceShown,
+    BreakerWasReset,
+    NotFound,
+    Verdict,
+    VerdictRecorded,
+)
 from actors.gateway.orders import Order
 from actors.gateway.outside import InvalidField, InvalidInput
+from deploy.operating import breaker_orders
 from deploy.operating.allowances import allowance_orders, judged_input, listed, verdict_orders, withdrawal_orders
+from deploy.operating.deadline import Deadline
 from deploy.operating.ordering import give
+from deploy.operating.precedents import listed as listed_precedents
 from events.errors import UnknownOutcome
 from events.jetstream import Access, JetStreamLog
 from events.replay.looking import NothingThere
 from events.replay.sources import StreamSource
 from schemas.vocabulary.allowances import AllowanceRecorded
+from schemas.vocabulary.operator import BreakerResetOrdered
+
+_SHARE = 0.9
+"""Of the time of an act that waits for an answer: what is left at its end is for saying how far it has come."""
 
 
 class BrokerOperations:
@@ -47,6 +62,19 @@ class BrokerOperations:
             seq = await self._append(log, orders)
         return VerdictRecorded(agent=judged.agent, precedent=judged.precedent, verdict=verdict.verdict, seq=seq)
 
+    async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
+        """Make a harmful precedent of an exchange's input, unless there is one; return its name, if any."""
+        async with self._log("exchange") as log:
+            source = StreamSource(log)
+            try:
+                judged, orders = await verdict_orders(source, exchange, "harm", HARM_LEVEL, by, why)
+            except (NothingThere, InvalidInput):
+                return None
+            known = {each.precedent: each.outcome for each in await listed_precedents(source, judged.agent)}
+            if known.get(judged.precedent) != "harmful":
+                await self._append(log, orders)
+        return judged.precedent
+
     async def allow(self, agent: str, allowance: AllowanceRecorded) -> int:
         """Put an allowance on record; return its sequence."""
         async with self._log("allowance") as log:
@@ -72,6 +100,25 @@ class BrokerOperations:
                 for each in await listed(StreamSource(log), agent)
             ]
 
+    async def reset_breaker(self, agent: str, session: str, by: str, why: str) -> BreakerWasReset:
+        """Reset a session's breaker, and wait until it has done so."""
+        order, deadline = BreakerResetOrdered(by=by, why=why), Deadline(_SHARE * self._wait_s)
+        async with self._log("session") as log:
+            try:
+                async with deadline.kept():
+                    done = await breaker_orders.reset(log, agent, session, order, deadline=deadline)
+            except breaker_orders.NotCarriedOut as wrong:
+                raise Undecided(str(wrong)) from wrong
+        return BreakerWasReset(
+            agent=agent,
+            session=session,
+            state_before=done.state_before,
+            trust_before=done.trust_before,
+            state=done.state,
+            trust=done.trust,
+            seq=done.answered_seq,
+        )
+
     async def _append(self, log: JetStreamLog, orders: Sequence[Order]) -> int:
         return (await give(log, orders, self._wait_s)).seq
 
@@ -91,6 +138,6 @@ class BrokerOperations:
                 "see whether it is there, and send it again"
             ) from None
         except NothingThere as wrong:
-            raise NotFound(str(wrong)) from wrong
+            raise NotFound(without_places(str(wrong))) from wrong
         except InvalidInput as wrong:
             raise InvalidField(field, str(wrong)) from wrong

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
+from actors.gateway.http.feedback.service import Rated
 from actors.gateway.http.operating import NotFound
 from actors.gateway.http.records.endpoints import Happened
 from actors.gateway.http.records.seen import Now, Seen
@@ -19,13 +20,18 @@ from actors.runtime.membership.attendance import readable
 from deploy.health.attending import stage_healths
 from deploy.health.serving import NEEDED
 from deploy.processes.queries import EXCHANGE_QUERY, EXCHANGES_QUERY, OVERVIEW_QUERY
+from events.codec import Recorded, decode
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection, JetStreamLog
 from events.jetstream.connection import Answer
 from events.ledger import ExchangeResult, Overview, Page, Point, Wanted
 from events.log import Membership, Stored, Tail
 from events.replay.explain import explain
-from events.replay.sources import StreamSource
+from events.replay.sources import StreamSource, exchange_of
+from schemas.event import topic_of
+from schemas.subjects import topic_filter
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.responder import ResponseEmitted
 
 PATIENCE_S = 5.0
 """Seconds that the ledger's process has for an answer."""
@@ -45,6 +51,7 @@ _AGAIN_S = 0.05
 """Seconds after which a ledger that is behind is asked again."""
 
 _CODE, _SAID = "Nats-Service-Error-Code", "Nats-Service-Error"
+_OF_AN_EXCHANGE = [topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted)]
 T = TypeVar("T")
 
 
@@ -89,6 +96,33 @@ class BrokerRecords:
     async def exchange(self, exchange: str) -> ExchangeResult:
         """Return how an exchange ended."""
         return await self._asked(EXCHANGE_QUERY, msgspec.json.encode({"exchange": exchange}), ExchangeResult)
+
+    async def rated(self, exchange: str) -> Rated:
+        """Return whose an exchange was and its mode, also of one that the ledger does not have yet.
+
+        A caller may speak of an answer as soon as it has it, and the ledger comes behind. No more of the log is read
+        than the ledger lacks: whoever makes up ids makes little work.
+        """
+        head = (await self.exchanges(Wanted(limit=1))).head
+        try:
+            result = await self.exchange(exchange)
+            rated = Rated(exchange=exchange, agent=result.agent, session=result.session)
+            if result.ended is not None:
+                return msgspec.structs.replace(rated, mode=result.ended.mode, ended_seq=result.ended_seq)
+        except NotFound:
+            rated = None
+        last = (await self._log.info()).last_seq
+        async for batch in self._log.as_stored().history(_OF_AN_EXCHANGE, head, last):
+            for recorded in map(decode, (each for each in batch if exchange_of(each) == exchange)):
+                if not isinstance(recorded, Recorded):
+                    continue
+                message = recorded.message
+                rated = rated or Rated(exchange=exchange, agent=message.agent, session=message.session)
+                if isinstance(message.event, ResponseEmitted):
+                    rated = msgspec.structs.replace(rated, mode=message.event.mode, ended_seq=message.seq)
+        if rated is None:
+            raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
+        return rated
 
     async def why(self, exchange: str) -> bytes:
         """Return why an exchange ended so, as ``neuraxis why --json`` does."""

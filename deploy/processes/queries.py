@@ -23,6 +23,7 @@ from nats.micro.service import Service
 from actors.ledger import LedgerProjector
 from actors.monitor.settings import HEALTHY, Range
 from actors.runtime.worker import Worker
+from deploy.cli.rendering.sentences import sentence_on
 from deploy.health.readiness import LEDGER_QUERY, LedgerHealth, writing_fault
 from deploy.processes.inbox import is_inbox
 from events.errors import LogError
@@ -30,8 +31,9 @@ from events.jetstream import Connection
 from events.ledger import Point, Wanted, exchange_result, list_exchanges, look_over
 from events.loggers import get_logger
 from events.sealing.sealing import Sealing
-from schemas.event import ROOT
+from schemas.event import ROOT, topic_of
 from schemas.intake.strict import BadInput, read
+from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import Mode
 
 EXCHANGE_QUERY = f"{ROOT}.query.ledger.exchange"
@@ -59,6 +61,27 @@ class PartitionStatus(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int
 
 
+def phrased(stage: str, action: str, reason: str, mode: str) -> str:
+    """Tell an end in words, as ``neuraxis why`` does; nothing where this release has none for it."""
+    try:
+        end = msgspec.convert(
+            {
+                "topic": topic_of(ResponseEmitted),
+                "stage": stage,
+                "action": action,
+                "reason": reason,
+                "mode": mode or None,
+                "first_mode": mode or None,
+                "response": "",
+                "backend": "",
+            },
+            ResponseEmitted,
+        )
+    except msgspec.ValidationError:  # of another release
+        return ""
+    return sentence_on(end)
+
+
 @asynccontextmanager
 async def serving(
     connection: Connection,
@@ -83,7 +106,9 @@ async def serving(
             service = await _service(connection, "ledger", "How an exchange ended, from the ledger.")
             stack.push_async_callback(service.stop)
             await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=_Exchange(ledger, sealing))
-            listing = _Look(Wanted, '{"limit": 50} and what they are to be', partial(list_exchanges, ledger))
+            listing = _Look(
+                Wanted, '{"limit": 50} and what they are to be', partial(list_exchanges, ledger, phrased=phrased)
+            )
             await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=listing)
             ranges: Mapping[str, tuple[float, float]] = {mode: (each.low, each.high) for mode, each in healthy.items()}
             overview = _Look(Point, '{"at": <sequence>}, 0 for now', lambda point: look_over(ledger, point.at, ranges))

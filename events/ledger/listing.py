@@ -1,6 +1,7 @@
 """Lists of exchanges from a ledger's read models, the latest first, page by page."""
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,12 @@ from schemas.intake.strict import BadInput
 MOST = 500
 """Exchanges of one page, at most."""
 
+LONGEST_WORDS = 200
+"""Characters of the words that are searched for."""
+
+MOST_ENDS = 2_000
+"""Ways to end, with reason and mode, that words are looked for in: the latest to come up first."""
+
 _OF_ITS_BEGINNING = ("agent", "session")
 _WORDS = (*_OF_ITS_BEGINNING, "stage", "action", "reason", "mode")
 _COLUMNS = (
@@ -32,7 +39,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Which exchanges: those with these words where they are given, of which no word is said; ``before`` a sequence.
 
     ``at`` is a point of the log: nothing behind it has happened, so that an exchange which ended later is open. 0 is
-    the log's end. ``before`` 0: from the latest on.
+    the log's end. ``before`` 0: from the latest on. ``words`` stand in how an exchange's end is told, each of them, or
+    in its reason's own name.
     """
 
     agent: str = ""
@@ -41,6 +49,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     action: str = ""
     reason: str = ""
     mode: str = ""
+    words: Annotated[str, msgspec.Meta(max_length=LONGEST_WORDS)] = ""
     before: Place = 0
     at: Place = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 50
@@ -89,8 +98,14 @@ def check_written(ledger: sqlite3.Connection, name: str, seq: int) -> int:
     return int(head)
 
 
-def list_exchanges(path: Path, wanted: Wanted) -> Page:
+Phrased = Callable[[str, str, str, str], str]
+"""Tells an end in words: from stage, action, reason and mode, which may be empty."""
+
+
+def list_exchanges(path: Path, wanted: Wanted, phrased: Phrased = lambda *_: "") -> Page:
     """Return a page of the exchanges in a ledger file.
+
+    ``phrased`` tells ends in words, where words are searched for; without it reasons' own names alone are.
 
     Raises:
         BadInput: ``at`` or ``before`` lies behind the end of the ledger.
@@ -110,12 +125,35 @@ def list_exchanges(path: Path, wanted: Wanted) -> Page:
     with closing(connect_read_only(path)) as ledger, explained(path, "list its exchanges"):
         head = check_written(ledger, "at", wanted.at)
         check_written(ledger, "before", wanted.before - 1)
+        if words := wanted.words.casefold().split():
+            ends = _ends_with(ledger, words, phrased)
+            places = ", ".join(["(?, ?, ?, ?)"] * len(ends))
+            conditions.append(f"(stage, action, reason, ifnull(mode, '')) IN (VALUES {places})" if ends else "FALSE")
+            values += [part for end in ends for part in end]
+            # At that point the exchange had not ended so yet.
+            conditions.append("ended_seq <= ?")
+            values.append(at)
         rows = ledger.execute(
             f"SELECT {_COLUMNS} FROM exchanges WHERE {' AND '.join(conditions)} ORDER BY started_seq DESC LIMIT ?",
             (*values, wanted.limit + 1),
         ).fetchall()
     listed = tuple(_listed(row, at) for row in rows[: wanted.limit])
     return Page(exchanges=listed, before=listed[-1].seq if len(rows) > wanted.limit else 0, head=head)
+
+
+def _ends_with(ledger: sqlite3.Connection, words: list[str], phrased: Phrased) -> list[tuple[Text, ...]]:
+    """Return the ends that are told with all of these words: stage, action, reason and mode."""
+    ends = ledger.execute(
+        "SELECT stage, action, reason, ifnull(mode, '') FROM exchanges WHERE ended_seq IS NOT NULL "
+        "GROUP BY 1, 2, 3, 4 ORDER BY max(ended_seq) DESC LIMIT ?",
+        (MOST_ENDS,),
+    ).fetchall()
+    return [end for end in ends if _has(words, *map(from_text, end), phrased=phrased)]
+
+
+def _has(words: list[str], stage: str, action: str, reason: str, mode: str, *, phrased: Phrased) -> bool:
+    told = f"{phrased(stage, action, reason, mode)} {reason}".casefold()
+    return all(word in told for word in words)
 
 
 def _listed(row: tuple[Any, ...], at: int) -> Listed:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from math import ceil
 from pathlib import Path
@@ -13,7 +13,7 @@ import msgspec
 from events.ledger.failures import explained
 from events.ledger.listing import Place, check_written
 from events.ledger.reader import END
-from events.ledger.rows import from_text, timestamp
+from events.ledger.rows import Text, from_text, timestamp
 from events.ledger.schema import connect_read_only
 from schemas.intake.moments import to_milliseconds
 
@@ -22,6 +22,12 @@ LATEST = 1_000
 
 DECISIONS = 200
 """Routing decisions whose modes are counted, as many as the monitor looks at."""
+
+DECISIONS_SEEN = 2_000
+"""Routing decisions among which each agent's latest :data:`DECISIONS` are looked for."""
+
+AGENTS = 20
+"""Agents whose modes are told, those with the most decisions there."""
 
 SHOWN = 50
 """Alerts and sessions that are named, at most."""
@@ -52,6 +58,14 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     share: float
     low: float
     high: float
+
+
+class AgentModes(msgspec.Struct, frozen=True, kw_only=True):
+    """How often an agent's latest routing decisions chose each mode, the most frequent first."""
+
+    agent: str
+    decisions: int
+    modes: dict[str, int]
 
 
 class Firing(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +120,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         p99_ms: So of ninety-nine in a hundred.
         decisions: Routing decisions whose modes are counted, of all agents together.
         modes: The shares of the modes.
+        modes_by_agent: The same by agent, of the latest decisions of each.
         alerts: Alerts that fire, the most severe first, and as many as are shown at once.
         alerts_firing: How many fire.
         breakers: Sessions whose breaker is not in NORMAL, the latest first, and as many as are shown at once.
@@ -124,6 +139,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     p99_ms: float | None
     decisions: int
     modes: tuple[Share, ...]
+    modes_by_agent: tuple[AgentModes, ...]
     alerts: tuple[Firing, ...]
     alerts_firing: int
     breakers: tuple[Stands, ...]
@@ -158,19 +174,17 @@ def look_over(path: Path, at: int, healthy: Mapping[str, tuple[float, float]]) -
             "ORDER BY started_seq DESC LIMIT ?",
             (seq, seq, LATEST),
         ).fetchall()
-        modes = [
-            str(mode)
-            for (mode,) in ledger.execute(
-                # As the monitor counts: ACT where a loop ran, and not the choice after it.
-                "SELECT ifnull(terminal_mode, 'ACT') FROM mode_selections WHERE NOT rerouted AND seq <= ? "
-                "ORDER BY seq DESC LIMIT ?",
-                (seq, DECISIONS),
-            )
-        ]
+        selected = ledger.execute(
+            # As the monitor counts: ACT where a loop ran, and not the choice after it.
+            "SELECT ifnull(terminal_mode, 'ACT'), ifnull(agent, '') FROM mode_selections "
+            "LEFT JOIN exchanges ON exchange = exchange_id WHERE NOT rerouted AND seq <= ? ORDER BY seq DESC LIMIT ?",
+            (seq, DECISIONS_SEEN),
+        ).fetchall()
         alerts = _alerts(ledger, seq, time_ns)
         breakers = _breakers(ledger, seq)
         adjustments, reviews = (_changes(ledger, owner, seq) for owner in ("regulator", "self_review"))
     ended = [(from_text(stage), from_text(action)) for over, stage, action, _ in exchanges if over]
+    modes = [str(mode) for mode, _ in selected[:DECISIONS]]
     latencies = sorted(latency for over, _, _, latency in exchanges if over and latency is not None)
     return Overview(
         at=seq,
@@ -185,6 +199,7 @@ def look_over(path: Path, at: int, healthy: Mapping[str, tuple[float, float]]) -
         p99_ms=_rank(latencies, 0.99),
         decisions=len(modes),
         modes=tuple(_share(mode, modes, low, high) for mode, (low, high) in healthy.items()),
+        modes_by_agent=tuple(_by_agent(selected)),
         alerts=alerts[:SHOWN],
         alerts_firing=len(alerts),
         breakers=breakers[:SHOWN],
@@ -197,6 +212,17 @@ def look_over(path: Path, at: int, healthy: Mapping[str, tuple[float, float]]) -
 def _share(mode: str, modes: Sequence[str], low: float, high: float) -> Share:
     count = modes.count(mode)
     return Share(mode=mode, count=count, share=round(count / len(modes), 6) if modes else 0.0, low=low, high=high)
+
+
+def _by_agent(selected: Sequence[tuple[str, Text]]) -> Iterator[AgentModes]:
+    """Yield what agents' latest decisions chose, given mode and agent of each decision, the latest first."""
+    latest: dict[Text, list[str]] = {}
+    for mode, agent in selected:
+        chosen = latest.setdefault(agent, [])
+        if len(chosen) < DECISIONS:
+            chosen.append(str(mode))
+    for agent, chosen in sorted(latest.items(), key=lambda each: -len(each[1]))[:AGENTS]:
+        yield AgentModes(agent=from_text(agent), decisions=len(chosen), modes=dict(Counter(chosen).most_common()))
 
 
 def _rank(ordered: Sequence[float], share: float) -> float | None:

@@ -66,7 +66,10 @@ ANSWERING = frozenset({"memory", "router"})
 
 TERMINAL = "forged_id.response.emitted"
 ROOT_TOPIC = "forged_id.input.received"
-FEEDBACK = "forged_id.router.feedback_observed"
+REMARKS = frozenset(
+    {"forged_id.router.feedback_observed", "forged_id.feedback.given", "forged_id.feedback.harm_reported"}
+)
+"""What is said of an exchange afterwards, perhaps days later: no part of its way, nor of the time that it took."""
 
 
 def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Explanation | None:
@@ -95,8 +98,9 @@ def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Ex
         else:
             roots.append(one)
     events = [one.message.event for one in recorded]
-    # A remark on the exchange before says nothing of this one's way.
-    spoke = {CATALOGUE[one.envelope.topic].owner for one in recorded if one.envelope.topic != FEEDBACK}
+    own = [one for one in recorded if one.envelope.topic not in REMARKS]
+    spoke = {CATALOGUE[one.envelope.topic].owner for one in own}
+    latest = (own or recorded)[-1]
     unreached = tuple(owner for owner in path or path_of(events) if owner not in spoke)
     way = _way(recorded, by_id)
     uncalled = {owner: why for owner, why in ON_DEMAND.items() if owner not in spoke and owner not in unreached}
@@ -107,9 +111,9 @@ def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Ex
         roots=tuple(_node(root, None, first, children) for root in roots),
         complete=bool(way) and way[0].envelope.topic == ROOT_TOPIC,
         critical_path=tuple(one.stored.seq for one in way),
-        total_ms=_milliseconds(first, recorded[-1]),
+        total_ms=_milliseconds(first, latest),
         unreached=unreached,
-        absent=dict.fromkeys(unreached, _stop(way, recorded[-1])) | uncalled,
+        absent=dict.fromkeys(unreached, _stop(way, latest)) | uncalled,
         unreadable=tuple(unreadable),
     )
 

@@ -91,10 +91,11 @@ Feedback = Literal["missed_clarify", "missed_act", "under_engagement", "correct_
 
 
 class FeedbackObserved(Event, frozen=True, kw_only=True, tag="forged_id.router.feedback_observed"):
-    """What a session's next input says of the mode chosen before it.
+    """What a session's next input, or an application's feedback, says of the mode that an exchange was answered in.
 
     ``of_exchange`` is the exchange judged and ``mode`` what it was answered in; ``signal`` is what was seen:
-    ``repeated``, ``clarified``, ``memory_follow_up``, ``negative`` or ``positive``.
+    ``repeated``, ``clarified``, ``memory_follow_up``, ``negative`` or ``positive`` in an input, ``rewarded`` or
+    ``disapproved`` in feedback.
     """
 
     of_exchange: str
@@ -165,7 +166,7 @@ ENTRIES = (
         ),
     ),
     _entry(
-        meaning="What the next input of a session says of the mode chosen before it.",
+        meaning="What a session's next input, or an application's feedback, says of the mode of an exchange.",
         sample=FeedbackObserved(of_exchange="exchange-1", mode="RESPOND", feedback="missed_clarify", signal="repeated"),
     ),
     *own_entries(

@@ -1,11 +1,14 @@
 """A real browser for tests of the page: Debian's Chromium, driven by Playwright."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or ""
 
@@ -36,3 +39,31 @@ def browsing() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+def opened(context: BrowserContext, address: str) -> Iterator[Page]:
+    """Open the dashboard, and yield it once it shows what was asked; whatever it complains of fails the test."""
+    context.set_default_timeout(PATIENCE_MS)
+    page, wrong = context.new_page(), list[str]()
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if "Content Security Policy" in said.text else None)
+    page.goto(f"{address}/dashboard")
+    expect(row(page, "dashboard-refused")).to_be_visible()
+    yield page
+    assert wrong == []
+
+
+def row(page: Page, session: str) -> Any:
+    """Return the rows of a session's exchanges."""
+    named = page.locator("[data-label=Session]", has_text=re.compile(f"^{re.escape(session)}$"))
+    return page.locator("#rows").get_by_role("row").filter(has=named)
+
+
+def serious_faults(page: Page) -> None:
+    """Fail where axe finds something serious."""
+    found = Axe().run(page).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found if _serious(each)] == []
+
+
+def _serious(violation: dict[str, Any]) -> bool:
+    return violation["impact"] in ("serious", "critical")

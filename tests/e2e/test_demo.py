@@ -1,10 +1,15 @@
 """What ``make demo`` runs, in a process of its own and without a terminal."""
 
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
+
+import httpx
+import pytest
 
 from tests.e2e.live import environment
 
@@ -34,6 +39,31 @@ def test_the_demo_shows_every_decision_explains_one_verifies_all_and_leaves_noth
     assert re.search(r"verified: [1-9][0-9,]* decisions made again came out as recorded", told)
     assert "events equal" in told
     assert "every process ended in good order" in told
+    assert "http://127.0.0.1:8642/dashboard" in told
+
+
+def test_a_demo_that_is_kept_shows_its_dashboard_until_it_is_told_to_stop() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "deploy.demo", "--keep"]
+        given = environment() | {"TMPDIR": folder}
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=given
+        ) as process:
+            assert process.stdout is not None
+            killing = threading.Timer(120, process.kill)
+            killing.start()
+            try:
+                address = next(line.strip() for line in process.stdout if line.strip().endswith("/dashboard"))
+                assert "Neuraxis dashboard" in httpx.get(address, timeout=60, trust_env=False).text
+                process.send_signal(signal.SIGTERM)
+                process.stdout.read()
+                assert process.wait(60) == 128 + signal.SIGTERM
+            finally:
+                killing.cancel()
+                process.kill()
+        assert list(Path(folder).iterdir()) == []
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(address, timeout=60, trust_env=False)
 
 
 def test_a_demo_that_cannot_run_says_why() -> None:

@@ -21,6 +21,8 @@ from actors.gateway.agents import AgentPer
 from actors.gateway.http import document, failures, front, health, metrics, operating
 from actors.gateway.http.access import AddressMiddleware, CapacityMiddleware, KeyMiddleware, Limits, guard_browsers
 from actors.gateway.http.dashboard import endpoints as dashboard
+from actors.gateway.http.feedback import endpoints as feedback_endpoints
+from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.guard import endpoints as guard_endpoints
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import Keyring
@@ -35,7 +37,9 @@ from actors.gateway.http.openai.forwarding import Forwarding
 from actors.gateway.http.operating import Operations
 from actors.gateway.http.reading import strict_address
 from actors.gateway.http.records import endpoints as records_endpoints
+from actors.gateway.http.records import examining
 from actors.gateway.http.records.endpoints import Records
+from actors.gateway.http.records.examining import Examinations
 from actors.gateway.http.scopes import PUBLIC, SCHEMES, Audit, keep_to_scope
 
 SCHEMA = "/schema"
@@ -51,9 +55,11 @@ ENDPOINTS = (
     loops.show_guardrails,
     loops.override_guardrails,
     ticks.observe_tick,
+    *feedback_endpoints.ENDPOINTS,
     *guard_endpoints.ENDPOINTS,
     *operating.ENDPOINTS,
     *records_endpoints.ENDPOINTS,
+    *examining.ENDPOINTS,
     *endpoints.ENDPOINTS,
     health.healthz,
     health.readyz,
@@ -73,8 +79,10 @@ class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     loops: LoopService
     conversations: Conversations
     guard: GuardService
+    feedback: FeedbackService
     operations: Operations
     records: Records
+    examinations: Examinations
     measuring: Measuring
     audit: Audit
     forwarding: Forwarding | None = None

@@ -1,7 +1,7 @@
-"""What an operator does over HTTP: say how an exchange turned out, and allow what the guards object to.
+"""What an operator does over HTTP: say how an exchange turned out, allow what the guards object to, reset a breaker.
 
-The events are an operator's, as those of ``neuraxis precedents judge`` and ``neuraxis allowances`` are, and come about
-by the same code: whoever makes the application gives it (:class:`Operations`). They take a key with the scope
+The events are an operator's, as those of ``neuraxis precedents judge``, ``allowances`` and ``breaker`` are, and come
+about by the same code: whoever makes the application gives it (:class:`Operations`). They take a key with the scope
 ``operate``: one with ``ask`` lets an application tell of itself, not change what the guards stop.
 """
 
@@ -23,6 +23,9 @@ from schemas.names import wrong_with_name
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.loops import Who
 
+HARM_LEVEL = 0.9
+"""How harmful what did harm was, where nobody says."""
+
 Turned = Literal["harm", "false-alarm", "benign"]
 """How an exchange turned out."""
 
@@ -42,7 +45,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     verdict: Turned
     by: Who
     why: Reason
-    harm_level: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = 0.9
+    harm_level: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = HARM_LEVEL
 
 
 class VerdictRecorded(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,11 +105,40 @@ class AllowancesShown(msgspec.Struct, frozen=True, kw_only=True):
     status: Literal["success"] = "success"
 
 
+class BreakerReset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A session's circuit breaker goes back to the state of a new session."""
+
+    session: Name
+    by: Who
+    why: Who
+    agent: Name | None = None
+
+
+class BreakerWasReset(msgspec.Struct, frozen=True, kw_only=True):
+    """From where to where a breaker went, and the sequence of the event that says so."""
+
+    agent: str
+    session: str
+    state_before: str
+    trust_before: float
+    state: str
+    trust: float
+    seq: int
+    status: Literal["success"] = "success"
+
+
 class Operations(Protocol):
     """What is done in an operator's name; each raises NotFound, InvalidField, NotAccepted or a LogError."""
 
     async def judge(self, verdict: Verdict, agent: str) -> VerdictRecorded:
         """Put a verdict on record; with ``agent``, on an exchange of that one alone."""
+        ...
+
+    async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
+        """Make a harmful precedent of an exchange's input, unless there is one; return its name.
+
+        None where the exchange has no words of its own, or they were forgotten.
+        """
         ...
 
     async def allow(self, agent: str, allowance: AllowanceRecorded) -> int:
@@ -119,6 +151,10 @@ class Operations(Protocol):
 
     async def allowances(self, agent: str) -> Sequence[AllowanceShown]:
         """Return an agent's allowances in force, in the order of recording."""
+        ...
+
+    async def reset_breaker(self, agent: str, session: str, by: str, why: str) -> BreakerWasReset:
+        """Reset a session's breaker, and wait until it has done so."""
         ...
 
 
@@ -198,4 +234,21 @@ async def list_allowances(request: Request[Any, Any, State], agent: Agent = "", 
     return AllowancesShown(agent=whose, allowances=tuple(await operations.allowances(whose)))
 
 
-ENDPOINTS = (judge_exchange, add_allowance, withdraw_allowance, list_allowances)
+@post(
+    "/api/breaker/reset",
+    status_code=200,
+    security=OPERATE,
+    before_request=strictly(BreakerReset),
+    responses=_RESPONSES,
+    opt={OF_AGENT: True},
+)
+async def reset_breaker(
+    data: JSONBody[BreakerReset], request: Request[Any, Any, State], user: User = ""
+) -> BreakerWasReset:
+    """Reset a session's circuit breaker, whatever state it is in; the log keeps who ordered it, and why."""
+    operations: Operations = request.app.state.operations
+    agent = agent_of(request, data.agent, user, data.session)
+    return await operations.reset_breaker(agent, data.session, data.by, data.why)
+
+
+ENDPOINTS = (reset_breaker, judge_exchange, add_allowance, withdraw_allowance, list_allowances)

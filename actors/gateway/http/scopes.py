@@ -88,6 +88,12 @@ async def operate(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
     await _put_on_record(connection, key)
 
 
+def may_operate(connection: ASGIConnection[Any, Any, Any, Any]) -> bool:
+    """Whether a request comes with a key that may do what only an operator may."""
+    key: Key = connection.auth
+    return "operate" in key.scopes
+
+
 def agent_of_key(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
     """Return the one agent that a request may be about; empty: any."""
     key: Key = connection.auth

@@ -26,6 +26,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
         overruns: Actor -> its decisions here that took longer than its budget, since the process began; the longest is
             that of late.
         unsaved: Actor -> partitions whose latest snapshot could not be saved.
+        waiting: Actor -> messages of the partitions that it leads which wait to be decided; none where nothing does.
         stands_in: The actors that it runs where nobody who hosts them lives.
     """
 
@@ -36,6 +37,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
     overruns: Mapping[str, Overrun] = {}
     unsaved: Mapping[str, tuple[str, ...]] = {}
     stands_in: tuple[str, ...] = ()
+    waiting: Mapping[str, int] = {}
 
 
 def heartbeat_of(value: bytes) -> Heartbeat | None:

@@ -1,7 +1,6 @@
 """``neuraxis breaker``."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -135,22 +134,13 @@ def _head(found: Shown) -> Iterator[str]:
 @_order_options
 def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Reset a session's breaker to the state of a new session, whatever it was; the log keeps who did it and why."""
-    from actors.gateway.orders import Order, records_of
     from deploy.cli.connect import connected, run_within
-    from events.replay.sources import StreamSource
-    from schemas.vocabulary.breaker import BreakerReset
+    from deploy.operating.breaker_orders import reset as ordered
     from schemas.vocabulary.operator import BreakerResetOrdered
-
-    order = BreakerResetOrdered(by=by, why=why)
 
     async def is_reset(within: "Deadline") -> "Done":
         async with connected(target, deadline=within) as log:
-            records_of([Order(event=order, agent=agent, session=session)], log.partitions, time.time_ns())
-            source = StreamSource(log)
-            # Of a name that is misspelt, nobody is to be told that it is reset.
-            if not await _latest(source, agent, session, (await source.info()).last_seq, 1):
-                raise _unknown(source, agent, session)
-        return await _ordered(target, agent, session, order, BreakerReset, within)
+            return await ordered(log, agent, session, BreakerResetOrdered(by=by, why=why), deadline=within)
 
     _tell(run_within(target, timeout, is_reset), "is reset", as_json)
 
@@ -208,12 +198,13 @@ async def _standing(source: "Source", agent: str, session: str, last: int) -> Sh
     from actors.breaker.decider import recall
     from actors.breaker.machine import stance_of
     from deploy.cli.output import latest
+    from deploy.operating.breaker_orders import latest_of, unknown
 
     upto = (await source.info()).last_seq
     views = await showing.folded(source, upto, source.partitions.session_token(session), "breaker")
-    found = await _latest(source, agent, session, upto, max(last, 1))
+    found = await latest_of(source, agent, session, upto, max(last, 1))
     if not found:
-        raise _unknown(source, agent, session)
+        raise unknown(source, agent, session)
     state = views["breaker"].state
     machine = recall(state, found[-1].message)
     return Shown(
@@ -231,30 +222,6 @@ async def _standing(source: "Source", agent: str, session: str, last: int) -> Sh
         balances=machine.balances,
         upto=upto,
         events=tuple(_moved(recorded) for recorded in latest(found, last)),
-    )
-
-
-def _unknown(source: "Source", agent: str, session: str) -> Exception:
-    from events.replay.looking import NothingThere
-
-    return NothingThere(
-        f"the breaker has judged no input of session {session!r} of agent {agent!r} in the {source.name}: "
-        "check the name, or name another --agent"
-    )
-
-
-async def _latest(source: "Source", agent: str, session: str, upto: int, most: int) -> list["Recorded"]:
-    """Return the breaker's latest events of a session, ``most`` at most, oldest first."""
-    from deploy.operating.recorded import latest_about
-
-    tokens = source.partitions.agent_token(agent), source.partitions.session_token(session)
-    return await latest_about(
-        source,
-        agent,
-        [f"log.{tokens[0]}.{tokens[1]}.breaker.>"],
-        upto,
-        most,
-        lambda each: hasattr(each.message.event, "standing") and each.message.session == session,
     )
 
 

@@ -14,7 +14,7 @@ from deploy.cli.rendering.layout.quoting import quoted
 from deploy.cli.rendering.replay import new_field_text
 from deploy.cli.rendering.words import without_words
 from deploy.replaying.what_if_verdicts import headline, measured_texts, nothing_compared, reason_text, redecided
-from events.replay.whatif import LATEST, RECORDED, Example, Report, fields_of
+from events.replay.whatif import LATEST, RECORDED, Change, Example, Outcome, Report, Traced, fields_of
 from schemas.catalogue import CATALOGUE
 
 _FIELDS_SHOWN = 8
@@ -83,18 +83,24 @@ _EFFECTS = {
 
 def without_texts(report: Report) -> Report:
     """Return a report without people's words: texts are left out, and hidden in the events that differ."""
-    return msgspec.structs.replace(report, examples=tuple(map(_without_texts, report.examples)))
+    examples = [_outcome_without_texts(each.outcome) for each in report.examples]
+    traced = {
+        exchange: Traced(_outcome_without_texts(each.outcome), tuple(map(_change_without_texts, each.changes)))
+        for exchange, each in report.traced.items()
+    }
+    shown = tuple(Example(outcome, fields_of(outcome.first)) for outcome in examples)
+    return msgspec.structs.replace(report, examples=shown, traced=traced)
 
 
-def _without_texts(example: Example) -> Example:
-    outcome = example.outcome
-    first = outcome.first
-    if first is not None:
-        recorded, whatif = (_hidden(first.topic, body) for body in (first.recorded, first.whatif))
-        first = msgspec.structs.replace(first, recorded=recorded, whatif=whatif)
+def _outcome_without_texts(outcome: Outcome) -> Outcome:
+    first = outcome.first and _change_without_texts(outcome.first)
     was, now = (msgspec.structs.replace(end, response="") for end in (outcome.recorded, outcome.whatif))
-    outcome = msgspec.structs.replace(outcome, text="", recorded=was, whatif=now, first=first)
-    return Example(outcome, fields_of(first))
+    return msgspec.structs.replace(outcome, text="", recorded=was, whatif=now, first=first)
+
+
+def _change_without_texts(change: Change) -> Change:
+    recorded, whatif = (_hidden(change.topic, body) for body in (change.recorded, change.whatif))
+    return msgspec.structs.replace(change, recorded=recorded, whatif=whatif)
 
 
 def _hidden(topic: str, body: dict[str, Any] | None) -> dict[str, Any] | None:

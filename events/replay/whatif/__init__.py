@@ -24,13 +24,25 @@ reason. Where they may have been otherwise, nothing is told of an exchange that 
 from events.replay.whatif.changes import Changes
 from events.replay.whatif.comparison import fields_of
 from events.replay.whatif.past import Past, PastReader
-from events.replay.whatif.report import LATEST, MOST_EXAMPLES, RECORDED, Example, Fate, Outcome, Report, Tally
+from events.replay.whatif.report import (
+    LATEST,
+    MOST_EXAMPLES,
+    RECORDED,
+    Change,
+    Example,
+    Fate,
+    Outcome,
+    Report,
+    Tally,
+    Traced,
+)
 from events.replay.whatif.timeline import Timeline
 
 __all__ = [
     "LATEST",
     "MOST_EXAMPLES",
     "RECORDED",
+    "Change",
     "Changes",
     "Example",
     "Fate",
@@ -40,5 +52,6 @@ __all__ = [
     "Report",
     "Tally",
     "Timeline",
+    "Traced",
     "fields_of",
 ]

@@ -7,6 +7,7 @@ import msgspec
 
 from events.replay.whatif.report import (
     EFFECT_MISSING,
+    MOST_CHANGES,
     MOST_EXAMPLES,
     NOT_REDECIDED,
     OPEN,
@@ -17,6 +18,7 @@ from events.replay.whatif.report import (
     Outcome,
     Report,
     Tally,
+    Traced,
 )
 from schemas.event import Event, topic_of
 from schemas.vocabulary.responder import ResponseEmitted
@@ -34,6 +36,7 @@ class _Track(msgspec.Struct):
     decided: bool = False
     held: bool = False
     unknown: set[str] = set()
+    changes: list[Change] = []
 
 
 class Comparison:
@@ -45,6 +48,7 @@ class Comparison:
         self._examples: list[Example] = []
         self._of = of
         self._fates: dict[str, Fate] = {}
+        self._traced: dict[str, Traced] = {}
         self._exchanges = 0
         self._counts: Counter[Fate] = Counter()
         self._without_end: Counter[str] = Counter()
@@ -85,10 +89,13 @@ class Comparison:
             track.held = True
 
     def differs(self, exchange: str, change: Change) -> None:
-        """Note an event that is otherwise; the first of an exchange is kept."""
+        """Note an event that is otherwise; the first of an exchange is kept, and all of one that is asked about."""
         track = self._tracks.get(exchange)
-        if track is not None and track.first is None:
-            track.first = change
+        if track is None:
+            return
+        track.first = track.first or change
+        if exchange in self._of and len(track.changes) < MOST_CHANGES:
+            track.changes.append(change)
 
     def has_diverged(self, exchange: str) -> bool:
         """Whether an open exchange has taken another course, and still goes on."""
@@ -131,6 +138,7 @@ class Comparison:
         self._counts[fate] += 1
         if exchange in self._of:
             self._fates[exchange] = fate
+            self._traced[exchange] = Traced(outcome, tuple(track.changes))
         if outcome.whatif.how and outcome.changed:
             self._without_end[outcome.whatif.how] += 1
         self._ends.setdefault(outcome.recorded.label, Counter())[outcome.whatif.label] += 1
@@ -165,6 +173,7 @@ class Comparison:
             unanswered=unanswered,
             examples=tuple(self._examples),
             fates=self._fates,
+            traced=self._traced,
         )
 
 

@@ -25,6 +25,10 @@ MOST_EXAMPLES = 20
 """Changed exchanges that are kept for a report, unless told otherwise."""
 
 
+MOST_CHANGES = 100
+"""Events of an exchange that is asked about that are kept where they are otherwise."""
+
+
 class Tally(msgspec.Struct):
     """What became of an actor's events.
 
@@ -132,6 +136,13 @@ class Example(msgspec.Struct, frozen=True):
     fields: dict[str, tuple[Any, Any]]
 
 
+class Traced(msgspec.Struct, frozen=True):
+    """An exchange that was asked about, whatever became of it, and its events that are otherwise, in order."""
+
+    outcome: Outcome
+    changes: tuple[Change, ...]
+
+
 class Report(msgspec.Struct, frozen=True):
     """What other settings would have changed.
 
@@ -149,6 +160,7 @@ class Report(msgspec.Struct, frozen=True):
         unanswered: Actors that the changes concern, and of whose decisions none that says anything could be made anew.
         examples: The first changed exchanges.
         fates: What became of the exchanges that were asked about, as far as they are in the log.
+        traced: Those exchanges, with all of their events that are otherwise (:data:`MOST_CHANGES` at most).
         behaviour: ``RECORDED``: each stretch of the log was decided under the behaviour that was in force there;
             ``LATEST``: all of it under today's.
         measured: The changed settings that running processes read, to measure with: what they measured is taken from
@@ -174,6 +186,7 @@ class Report(msgspec.Struct, frozen=True):
     behaviour: str = RECORDED
     measured: dict[str, Reading] = {}
     all_measured: bool = False
+    traced: dict[str, Traced] = {}
 
     @property
     def share(self) -> float:

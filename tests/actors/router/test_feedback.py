@@ -1,8 +1,11 @@
 """What the next input says of a choice: each row of the feedback table, and what is none."""
 
+from typing import Any
+
 import pytest
 
 from actors.router.settings import RouterSettings
+from schemas.vocabulary.feedback import FeedbackGiven
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import TurnsForgotten
 from schemas.vocabulary.operator import ForgetOrdered
@@ -213,3 +216,47 @@ def test_a_session_in_which_a_forgotten_fact_was_told_leaves_nothing_to_be_recog
     router.hear(answered("RESPOND"), Address(exchange="e1"))
     router.hear(TurnsForgotten(sessions=("session",)), Address(session="", exchange=""))
     assert feedback(router, said, "e2") is None
+
+
+def given(router: Partition, exchange: str, **said: Any) -> list[tuple[str, str]]:
+    """Tell of an exchange in so many words; return what the router makes of it."""
+    return [
+        (event.feedback, event.signal)
+        for event in router.when(FeedbackGiven(**said), Address(exchange=exchange))
+        if isinstance(event, FeedbackObserved)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "reward", "learned"),
+    [
+        ("RESPOND", 1.0, [("correct_route", "rewarded")]),
+        ("ACKNOWLEDGE", 0.2, [("correct_route", "rewarded")]),
+        ("ACKNOWLEDGE", -0.5, [("under_engagement", "disapproved")]),
+        ("RESPOND", -1.0, []),
+        ("RESPOND", 0.0, []),
+        ("RESPOND", None, []),
+        (None, 1.0, []),
+    ],
+)
+def test_what_an_application_says_of_an_exchange_judges_its_mode(
+    mode: Mode | None, reward: float | None, learned: list[tuple[str, str]]
+):
+    assert given(partition(), "long-ago", mode=mode, reward=reward, comment="so") == learned
+
+
+def test_the_same_word_on_an_exchange_is_learned_once_and_another_one_again():
+    router = partition()
+    assert given(router, "e1", mode="ACKNOWLEDGE", reward=1.0) == [("correct_route", "rewarded")]
+    assert given(router, "e1", mode="ACKNOWLEDGE", reward=0.5) == []
+    assert given(router, "e1", mode="ACKNOWLEDGE", reward=-0.5) == [("under_engagement", "disapproved")]
+    assert given(router, "e2", mode="ACKNOWLEDGE", reward=1.0) == [("correct_route", "rewarded")]
+
+
+def test_the_next_input_says_nothing_of_an_exchange_that_somebody_spoke_of():
+    router = after("RESPOND")
+    given(router, "e1", mode="RESPOND", reward=-1.0)
+    assert feedback(router, QUESTION, "e2") is None
+    router = after("RESPOND")
+    given(router, "e0", mode="RESPOND", reward=-1.0)
+    assert feedback(router, QUESTION, "e2") == ("missed_clarify", "repeated")

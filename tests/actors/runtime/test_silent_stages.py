@@ -173,6 +173,7 @@ def test_a_worker_is_ready_once_it_has_decided_what_came_while_nobody_did(monkey
             await asyncio.sleep(5)
             assert not worker.ready.is_set()
             assert "reflex" in worker.presence().recovering
+            assert worker.presence().waiting["reflex"] >= 3
             monkeypatch.setattr(Shard, "work", work)
             for shard in worker.shards.values():
                 shard.turn()

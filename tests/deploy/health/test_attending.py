@@ -20,15 +20,21 @@ def test_needed_stages_are_told_of_and_others_where_somebody_hosts_them() -> Non
     assert (found["reflex"].needed, found["reflex"].lack, found["reflex"].partitions) == (True, "no_owner", 2)
 
 
-def test_partitions_and_slow_decisions_of_several_workers_are_added() -> None:
+def test_partitions_slow_decisions_and_lag_of_several_workers_are_added() -> None:
     over = [Overrun(budget_ms=5.0, count=count, worst_ms=worst) for count, worst in ((2, 9.0), (3, 7.0))]
     found = healths(
-        Heartbeat(("reflex",), serves={"reflex": ("00",), "clock": ("all",)}, overruns={"reflex": over[0]}),
-        Heartbeat(("reflex",), serves={"reflex": ("01",)}, overruns={"reflex": over[1]}),
+        Heartbeat(
+            ("reflex",),
+            serves={"reflex": ("00",), "clock": ("all",)},
+            overruns={"reflex": over[0]},
+            waiting={"reflex": 4},
+        ),
+        Heartbeat(("reflex",), serves={"reflex": ("01",)}, overruns={"reflex": over[1]}, waiting={"reflex": 3}),
     )
     reflex = found["reflex"]
     assert (reflex.served, reflex.lack, reflex.slow, reflex.worst_ms) == (2, None, 5, 9.0)
     assert (found["clock"].served, found["clock"].slow) == (1, 0)
+    assert (reflex.waiting, found["clock"].waiting) == (7, 0)
 
 
 def test_what_does_not_move_is_told_as_stalled() -> None:

@@ -35,8 +35,8 @@ async def unrecorded(operated: Operated) -> None:
 
 def only(operations: BrokerOperations) -> Services:
     """Return services of which none but this is asked."""
-    others: dict[str, Any] = dict.fromkeys(("loops", "conversations", "guard", "records", "measuring"))
-    return Services(operations=operations, audit=unrecorded, **others)
+    others: dict[str, Any] = dict.fromkeys(Services.__struct_fields__)
+    return Services(**{**others, "operations": operations, "audit": unrecorded})
 
 
 @contextlib.asynccontextmanager
@@ -155,6 +155,11 @@ REFUSED = [
     ("POST", "/v1/allowances", BUTTON),
     ("POST", "/v1/allowances/button/withdraw", {"by": "ann", "why": "gone"}),
     ("GET", "/v1/allowances", None),
+    ("POST", "/api/breaker/reset", {"session": "lunch", "by": "ann", "why": "read it"}),
+    ("POST", "/api/what-if", {"exchange": "e-1", "settings": {"router.act": False}}),
+    ("GET", "/api/settings", None),
+    ("GET", "/api/state/breaker/lunch", None),
+    ("GET", "/api/state/clock", None),
 ]
 
 

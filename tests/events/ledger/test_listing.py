@@ -81,3 +81,19 @@ def test_a_place_behind_the_end_of_the_ledger_is_refused_and_its_end_named(ledge
         with pytest.raises(BadInput, match=f"the ledger ends at sequence {end}, before {end + 1}") as wrong:
             listed(ledger, **wanted)
         assert (wrong.value.code, wrong.value.field) == ("beyond_end", next(iter(wanted)))
+
+
+def told(stage: str, action: str, reason: str, mode: str) -> str:
+    return f"It was {action.lower()} by the {'Odd' if reason == 'r1' else 'even'} one; {mode}."
+
+
+def test_words_find_what_an_end_is_told_with_and_its_reason_by_name(ledger: Path) -> None:
+    def found(words: str, **more: object) -> list[str]:
+        return ids(list_exchanges(ledger, msgspec.convert({"words": words, **more}, Wanted), told))
+
+    assert found("ONE odd") == found("r1") == ["x5", "x3", "x1"]
+    assert found("even", at=3) == ["x0"]
+    assert found("even", at=1) == [], "it had not ended so yet"
+    assert found("odd even") == found("nowhere") == []
+    assert len(found("one", limit=2)) == 2
+    assert ids(listed(ledger, words="odd")) == [], "without phrases, reasons alone"

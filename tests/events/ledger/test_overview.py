@@ -50,6 +50,21 @@ def test_exchanges_are_counted_by_how_they_ended_and_how_long_they_took(tmp_path
     assert (seen.p50_ms, seen.p99_ms) == (30.0, 90.0)
 
 
+def test_modes_are_counted_by_agent_of_the_latest_decisions_of_each(tmp_path: Path) -> None:
+    acting = msgspec.structs.replace(MODE, terminal_mode=None)
+    of = {"ada": (MODE, MODE, acting), "bob": (acting,)}
+    messages = list[Stored]()
+    for agent, decisions in of.items():
+        for number, mode in enumerate(decisions):
+            for event in (INPUT, mode):
+                messages.append(stored(len(messages) + 1, event, exchange=f"{agent}-{number}", agent=agent))
+    seen = looked(ledger(tmp_path, *messages))
+    told = [(each.agent, each.decisions, each.modes) for each in seen.modes_by_agent]
+    chosen = str(MODE.terminal_mode)
+    assert told == [("ada", 3, {chosen: 2, "ACT": 1}), ("bob", 1, {"ACT": 1})]
+    assert looked(tmp_path / "ledger.db", 2).modes_by_agent[0].decisions == 1
+
+
 def test_at_a_point_nothing_behind_it_has_happened(tmp_path: Path) -> None:
     path = ledger(tmp_path, *exchanges(3))
     for at in range(1, 13):

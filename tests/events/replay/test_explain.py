@@ -14,6 +14,7 @@ from schemas.envelope import LATENCY, decode_headers
 from schemas.event import Event
 from schemas.stages import ON_DEMAND, PATH
 from schemas.vocabulary.act import ActDelegationRequested, ActPlanRequested
+from schemas.vocabulary.feedback import FeedbackGiven
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmFailed
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
@@ -172,6 +173,15 @@ def test_a_model_that_was_asked_and_kept_silent_is_named() -> None:
 
 def test_a_remark_on_the_exchange_before_is_no_word_on_this_one() -> None:
     assert "router" in explained([stored(1, entry_of(FeedbackObserved).sample)]).unreached
+
+
+def test_feedback_days_later_is_told_and_takes_no_part_in_the_exchange() -> None:
+    before = one_exchange()
+    last = before[-1]
+    later = stored(last.seq + 1, FeedbackGiven(reward=1.0), exchange="exchange-0", at_ms=86_400_000)
+    whole, told = explained(before), explained([*before, later])
+    assert (told.total_ms, told.critical_path) == (whole.total_ms, whole.critical_path)
+    assert told.roots[-1].topic == "forged_id.feedback.given"
 
 
 def test_a_node_tells_what_was_decided_by_whom_and_with_what() -> None:

@@ -24,7 +24,7 @@ from actors.gateway.http.records.seen import Seen
 from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent
 from actors.gateway.outside import InvalidField
 from events.ledger import ExchangeResult, Page, Wanted
-from events.ledger.listing import MOST
+from events.ledger.listing import LONGEST_WORDS, MOST
 from events.ledger.reader import END
 from schemas.event import ROOT
 from schemas.intake import strict
@@ -80,9 +80,16 @@ _UNREAD = ResponseSpec(Failure, description="The log or its ledger cannot be rea
 _RESPONSES = {400: _BAD, 503: _UNREAD}
 _OF_ONE = {404: _UNKNOWN, 503: _UNREAD}
 
-_FILTERS = ("agent", "session", "stage", "action", "reason", "mode", "before", "at", "limit")
+_FILTERS = ("agent", "session", "stage", "action", "reason", "mode", "words", "before", "at", "limit")
 
 Word = Annotated[str, QueryParameter(description="Only those with this; all where it is not given.")]
+Searched = Annotated[
+    str,
+    QueryParameter(
+        max_length=LONGEST_WORDS,
+        description="Only those whose end `neuraxis why` tells with all of these words, from the end alone.",
+    ),
+]
 Count = Annotated[int, QueryParameter(ge=1, le=MOST, description="How many, at most.")]
 Before = Annotated[int, QueryParameter(ge=0, le=END, description="Only those whose input stands before this sequence.")]
 At = Annotated[
@@ -108,6 +115,7 @@ async def list_exchanges(
     action: Word = "",
     reason: Word = "",
     mode: Word = "",
+    words: Searched = "",
     before: Before = 0,
     at: At = 0,
     limit: Count = 50,
@@ -124,6 +132,7 @@ async def list_exchanges(
             action=action,
             reason=reason,
             mode=mode,
+            words=words,
             before=before,
             at=at,
             limit=limit,

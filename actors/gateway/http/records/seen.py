@@ -11,7 +11,7 @@ class StageHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     ``served`` of its ``partitions`` are; ``lack`` says why the others are not, None where there are none. ``needed``
     says whether the set is sound without it. ``slow`` decisions took longer than its budget since its workers began,
-    of late up to ``worst_ms``.
+    of late up to ``worst_ms``. ``waiting`` messages wait to be decided, in all its workers together: its lag.
     """
 
     stage: str
@@ -21,6 +21,7 @@ class StageHealth(msgspec.Struct, frozen=True, kw_only=True):
     lack: Lack | None = None
     slow: int = 0
     worst_ms: float = 0.0
+    waiting: int = 0
 
 
 class Now(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,12 +14,14 @@ from actors.gateway.client import Hearing
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
 from actors.gateway.http.audit import Auditing
+from actors.gateway.http.feedback.service import FeedbackService, Lookup, Rated
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ALL_SCOPES, Key, Keyring, Scope
 from actors.gateway.http.keys.key import hash_of
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.openai.conversing import Conversations
+from actors.gateway.http.operating import NotFound
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.cli.rendering.sentences import sentence_on
@@ -67,6 +69,11 @@ def key_of(told: str, *scopes: Scope, agent: str = "", per_minute: int = 0) -> K
     return Key(id=id, hash=hash_of(told), scopes=scopes, agent=agent, per_minute=per_minute)
 
 
+async def nothing_rated(exchange: str) -> Rated:
+    """Find no exchange."""
+    raise NotFound(f"the log holds no exchange {exchange!r}")
+
+
 @contextlib.asynccontextmanager
 async def gateway(
     stream: SimulatedStream,
@@ -82,6 +89,8 @@ async def gateway(
     looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
     operations: Any = None,
     records: Any = None,
+    examinations: Any = None,
+    rated: Lookup | None = None,
     measuring: Any = None,
     operator_keys: Sequence[str] = (),
     ring: Keyring | None = None,
@@ -108,14 +117,17 @@ async def gateway(
         )
         guard = GuardService(edge, wait_s=wait_s, sentence=sentence_on)
         conversations = Conversations(edge, wait_s=answer_s, early=hearing is not None)
+        feedback = FeedbackService(edge, rated or nothing_rated, wait_s=wait_s)
         app = application(ring or ring_of(keys, operator_keys), local=local, limits=limits, agent_per=agent_per)
         app.open(
             Services(
                 loops=loops,
                 conversations=conversations,
                 guard=guard,
+                feedback=feedback,
                 operations=operations,
                 records=records,
+                examinations=examinations,
                 measuring=measuring,
                 audit=Auditing(edge, wait_s=wait_s),
             )

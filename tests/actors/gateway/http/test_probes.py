@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import structlog
-from actors.gateway.agent_events import InvalidField
+from actors.gateway.outside import InvalidField
 from structlog.testing import capture_logs
 
 from actors.gateway.http.checks import without_places

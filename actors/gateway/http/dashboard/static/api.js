@@ -24,11 +24,13 @@ export const key = {
   forget: () => sessionStorage.removeItem(KEY),
 };
 
-async function opened(path, { headers = {}, signal } = {}) {
+async function opened(path, { headers = {}, signal, method = "GET", body } = {}) {
   const given = key.get();
   let answer;
   try {
     answer = await fetch(path, {
+      method,
+      body,
       headers: given ? { ...headers, Authorization: `Bearer ${given}` } : headers,
       signal,
       cache: "no-store",
@@ -41,7 +43,8 @@ async function opened(path, { headers = {}, signal } = {}) {
   }
   if (answer.ok) return answer;
   const told = await answer.json().then((body) => String(body.message), () => answer.statusText);
-  if (answer.status === 401 || answer.status === 403) throw new Locked(told);
+  // What may be looked at need not be changed: a key that opens the page stays where an act is refused.
+  if (answer.status === 401 || (answer.status === 403 && method === "GET")) throw new Locked(told);
   throw new Refused(answer.status, told);
 }
 
@@ -50,6 +53,18 @@ export async function ask(path, parameters = {}, signal = undefined) {
   const given = Object.entries(parameters).filter(([, value]) => value !== "" && value !== 0 && value !== null);
   const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   const answer = await opened(query ? `${path}?${query}` : path, { signal });
+  try {
+    return await answer.json();
+  } catch (wrong) {
+    if (signal?.aborted) throw wrong;
+    throw new Away("The gateway's answer ended in the middle");
+  }
+}
+
+/** Send a body as JSON to a path, and return the JSON of the answer. */
+export async function tell(path, body, signal = undefined) {
+  const headers = { "Content-Type": "application/json" };
+  const answer = await opened(path, { method: "POST", headers, body: JSON.stringify(body), signal });
   try {
     return await answer.json();
   } catch (wrong) {

@@ -1,10 +1,12 @@
 // The page: one point of the log, and everything that is shown of it. Events from the gateway ring; what is shown is
 // then asked for anew, so that live and past are one and the same code, and a flood of events costs a few questions.
 
+import { Again } from "./again.js";
 import { Away, Locked, ask, follow, key } from "./api.js";
 import { counted, element, moment, replace } from "./dom.js";
 import { Exchanges } from "./exchanges.js";
 import { showOverview } from "./overview.js";
+import { Reset } from "./reset.js";
 import { explained } from "./why.js";
 
 const RUNG_MS = 200; // between two looks at what has changed
@@ -20,6 +22,8 @@ const filters = at("filters");
 
 const state = { point: 0, head: 0, rung: 0, limit: PAGE, opened: "", told: null, toldAt: -1, asked: true };
 const exchanges = new Exchanges((exchange) => open(exchange));
+const again = new Again();
+const reset = new Reset(() => look());
 let following = null;
 let waiting = 0;
 let due = Infinity;
@@ -80,7 +84,7 @@ function show(page, seen, point) {
   state.asked = false;
   exchanges.mark(state.opened);
   at("more").hidden = !page.before || state.limit >= MOST;
-  showOverview(seen, page.exchanges, narrow);
+  showOverview(seen, page.exchanges, narrow, (breaker) => reset.open(breaker));
   showPoint(recorded);
   at("page").setAttribute("aria-busy", "false");
   refreshDecision();
@@ -153,6 +157,7 @@ async function open(exchange) {
   state.toldAt = -1;
   exchanges.mark(exchange);
   at("decision").hidden = false;
+  again.about(exchange);
   replace(at("decision-told"), element("p", { class: "quiet" }, "Loading"));
   at("decision-title").focus();
   at("decision").scrollIntoView({ block: "nearest" });
@@ -188,6 +193,7 @@ function refreshDecision() {
 function close() {
   if (at("decision").hidden) return;
   const closed = state.opened;
+  again.about("");
   state.opened = "";
   at("decision").hidden = true;
   exchanges.mark("");
@@ -196,7 +202,8 @@ function close() {
 
 at("close").addEventListener("click", close);
 document.addEventListener("keydown", (press) => {
-  if (press.key === "Escape") close();
+  // Of an open dialog it closes that alone.
+  if (press.key === "Escape" && !press.target.closest("dialog")) close();
 });
 
 // The connection, and the key.
@@ -243,6 +250,8 @@ function lock(wrong) {
   clearTimeout(waiting);
   due = Infinity;
   state.opened = "";
+  again.about("");
+  reset.close();
   at("decision").hidden = true;
   at("page").hidden = at("time").hidden = true;
   at("forget-key").hidden = true;

@@ -8,19 +8,25 @@ const at = (name) => document.getElementById(name);
 const quiet = (text) => element("p", { class: "quiet" }, text);
 const tag = (kind, text) => element("span", { class: `tag ${kind}` }, text);
 
-/** Show how the set was. `narrow` is called with a session that a person picks. */
-export function showOverview({ recorded, now }, exchanges, narrow) {
+/**
+ * Show how the set was. `narrow` is called with a session that a person picks, `reset` with one whose breaker is to be
+ * reset, which acts on the present alone.
+ */
+export function showOverview({ recorded, now }, exchanges, narrow, reset) {
   replace(at("alerts-told"), [firing(recorded)]);
   replace(at("alerts"), alerts(recorded));
   replace(at("ends"), ends(recorded, exchanges));
   replace(at("modes"), modes(recorded));
-  replace(at("breakers"), breakers(recorded, narrow));
+  replace(at("breakers"), breakers(recorded, Boolean(now)));
   replace(at("regulator"), adjustments(recorded.adjustments));
   replace(at("reviews"), reviews(recorded.reviews));
   replace(at("stages"), stages(now, recorded.head));
   // Listeners are set again where a button came to be anew.
   for (const button of at("breakers").querySelectorAll("button[data-session]")) {
     button.onclick = () => narrow(button.dataset.session);
+  }
+  for (const button of at("breakers").querySelectorAll("button[data-reset]")) {
+    button.onclick = () => reset(recorded.breakers.find((each) => keyOf(each) === button.dataset.reset), button);
   }
 }
 
@@ -89,7 +95,7 @@ function curve(latencies) {
     element("figcaption", { class: "quiet" }, `The list's latencies, the oldest first; up to ${duration(top)}.`));
 }
 
-function modes({ modes: shares, decisions }) {
+function modes({ modes: shares, decisions, modes_by_agent: agents }) {
   if (!decisions) return quiet("No routing decision yet.");
   const judged = (each) => (each.share > each.high ? "above" : each.share < each.low ? "below" : "healthy");
   return [
@@ -101,10 +107,22 @@ function modes({ modes: shares, decisions }) {
           `${percent(each.share)}, ${judged(each)} ${judged(each) === "healthy" ? "at" : ""} `.replace("  ", " "),
           `${percent(each.low)} to ${percent(each.high)}`),
         bar(each.share, each.low, each.high)))),
+    agents.length > 1 ? element("details", { "data-key": "mode agents" }, element("summary", {}, "By agent"),
+      element("ul", { class: "plain" }, agents.map(ofAgent))) : null,
   ];
 }
 
-function breakers({ breakers: open, breakers_open: all }) {
+function ofAgent({ agent, decisions, modes: counts }) {
+  const shares = Object.entries(counts).map(([mode, count]) => `${mode} ${percent(count / decisions)}`);
+  return element("li", {}, element("strong", {}, agent), ` ${shares.join(", ")}`,
+    element("span", { class: "quiet" }, ` of ${counted(decisions, "decision")}`));
+}
+
+function keyOf({ agent, session }) {
+  return `${agent}\n${session}`;
+}
+
+function breakers({ breakers: open, breakers_open: all }, present) {
   if (!open.length) return quiet("Every session's is closed.");
   return listed("breakers", open.map((each) =>
     element("li", {},
@@ -112,7 +130,9 @@ function breakers({ breakers: open, breakers_open: all }) {
       element("button", { type: "button", class: "plain", "data-key": `session ${each.session}`,
         "data-session": each.session, title: "Show its exchanges" }, each.session),
       element("span", { class: "quiet" },
-        ` trust ${each.trust}, ${counted(each.violations, "violation")}, since ${moment(each.time)}`))), all);
+        ` trust ${each.trust}, ${counted(each.violations, "violation")}, since ${moment(each.time)} `),
+      present ? element("button", { type: "button", "data-key": `reset ${keyOf(each)}`, "data-reset": keyOf(each),
+        "aria-label": `Reset the breaker of ${each.session}` }, "Reset") : null)), all);
 }
 
 function adjustments(changes) {
@@ -141,14 +161,18 @@ function stages(now, written) {
   const lack = { no_owner: "nobody serves it", stalled: "stalled: what waits does not move", recovering: "reads its past" };
   const behind = Math.max(0, now.head - written);
   const ill = now.stages.filter((each) => each.lack);
+  const late = now.stages.filter((each) => each.waiting);
   const line = (each) => element("li", {},
     tag(each.lack ? (each.needed ? "critical" : "warning") : "good", each.lack ? lack[each.lack] : "serves"), " ",
     element("strong", {}, each.stage),
     element("span", { class: "quiet" }, each.partitions > 1 ? ` ${each.served} of ${each.partitions} partitions` : "",
+      each.waiting ? `, ${counted(each.waiting, "message")} behind` : "",
       each.slow ? `, ${counted(each.slow, "decision")} over budget, up to ${duration(each.worst_ms)}` : ""));
   return [
     element("p", {}, ill.length ? `${counted(ill.length, "stage")} of ${now.stages.length} not served.` :
       `All ${now.stages.length} are served.`,
+      late.length ? ` Behind: ${late.map((each) => `${each.stage} by ${counted(each.waiting, "message")}`).join(", ")}.` :
+        " None is behind.",
       behind ? ` The ledger is ${counted(behind, "event")} behind the log.` : " The ledger is up to the log's end."),
     ill.length ? element("ul", { class: "plain" }, ill.map(line)) : null,
     element("details", { "data-key": "stages" }, element("summary", {}, "Each of them"),

@@ -1,0 +1,105 @@
+"""The endpoint for feedback: how good an exchange was, whether it did harm, and what somebody says of it."""
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Request, post
+from litestar.datastructures import State
+from litestar.openapi import ResponseSpec
+from litestar.params import JSONBody
+
+from actors.gateway.http.bodies import Failure, Name
+from actors.gateway.http.feedback.service import FeedbackService
+from actors.gateway.http.loops.endpoints import IdempotencyKey
+from actors.gateway.http.operating import NotFound, Operations
+from actors.gateway.http.reading import User, agent_of, key_of, strictly
+from actors.gateway.http.scopes import ASK, OF_AGENT, agent_of_key, may_operate, operate
+from actors.gateway.outside import InvalidField
+from schemas.vocabulary.feedback import FeedbackGiven, HarmReported, Reward
+
+MOST_COMMENT = 8_000
+"""Characters of a comment."""
+
+_BY, _WHY = "feedback", "reported as harmful by POST /v1/feedback"
+
+
+class Feedback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How an exchange was: one of ``reward``, ``harmful`` and ``comment`` is given, at least.
+
+    ``exchange`` is its whole id. ``reward`` is 1 for the best, -1 for the worst. ``harmful``: it did harm.
+    """
+
+    exchange: Name
+    reward: Reward | None = None
+    harmful: bool | None = None
+    comment: Annotated[str, msgspec.Meta(max_length=MOST_COMMENT)] | None = None
+
+
+class FeedbackTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Feedback is in the log: the exchange, and the event's id.
+
+    ``precedent`` names what harm has put on record where an operator told of it; inputs like that one are rejected.
+    """
+
+    exchange: str
+    event: str
+    precedent: str | None = None
+
+
+_RESPONSES = {
+    400: ResponseSpec(Failure, description="The request cannot be taken: the message names the field."),
+    404: ResponseSpec(Failure, description="There is no such exchange."),
+    503: ResponseSpec(Failure, description="It could not be looked up, or stored in time: send it again."),
+}
+
+
+@post(
+    "/v1/feedback",
+    status_code=202,
+    security=ASK,
+    before_request=strictly(Feedback),
+    responses=_RESPONSES,
+    opt={OF_AGENT: True},
+)
+async def give_feedback(
+    data: JSONBody[Feedback],
+    request: Request[Any, Any, State],
+    idempotency_key: IdempotencyKey = "",
+    user: User = "",
+) -> FeedbackTaken:
+    """Say how an exchange was: the router learns whether its mode was right, and an operator's word of harm is learned.
+
+    A word of harm by anybody else raises an alert, and changes nothing of what the guards stop.
+    """
+    service: FeedbackService = request.app.state.feedback
+    given, key = _event_of(data), key_of(idempotency_key)
+    rated = await service.rated(data.exchange)
+    if user and agent_of(request, None, user) != rated.agent:
+        raise NotFound(f"the agent of that user has no exchange {data.exchange[:64]!r}")
+    if (own := agent_of_key(request)) and rated.agent != own:
+        raise NotFound(f"agent {own} has no exchange {data.exchange[:64]!r}")
+    given = msgspec.structs.replace(given, mode=rated.mode)
+    event = await service.give(rated, given, key)
+    precedent = None
+    if isinstance(given, HarmReported) and may_operate(request):
+        await operate(request)
+        operations: Operations = request.app.state.operations
+        precedent = await operations.learn_harm(data.exchange, _BY, _WHY)
+    return FeedbackTaken(exchange=data.exchange, event=event, precedent=precedent)
+
+
+def _event_of(body: Feedback) -> FeedbackGiven | HarmReported:
+    """Return the event of feedback; raises InvalidField where it says nothing."""
+    comment = body.comment or ""
+    if body.comment is not None and not comment.strip():
+        raise InvalidField("comment", "comment is blank: write something, or leave it out")
+    if body.reward is None and body.harmful is None and not comment:
+        raise InvalidField(
+            "reward", "the body says nothing of the exchange: give reward, harmful or comment", "missing_field"
+        )
+    if body.harmful:
+        return HarmReported(reward=body.reward, comment=comment)
+    return FeedbackGiven(reward=body.reward, harmful=body.harmful, comment=comment)
+
+
+ENDPOINTS = (give_feedback,)

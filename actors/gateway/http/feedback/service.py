@@ -1,0 +1,92 @@
+"""Where feedback becomes an event of the exchange that it is on."""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from actors.gateway.client import Client
+from actors.gateway.http.loops.service import NotAccepted
+from actors.gateway.outside import Addressed, build_event
+from events.errors import Unavailable, UnknownOutcome
+from schemas.event import encode_event
+from schemas.identity import content_hash, event_id
+from schemas.subjects import Partitions
+from schemas.vocabulary.feedback import FeedbackGiven, HarmReported
+from schemas.vocabulary.router import Mode
+
+
+class Rated(msgspec.Struct, frozen=True, kw_only=True):
+    """An exchange that feedback is on: whose it was, the mode that it was answered in, if any, and where it ended.
+
+    ``ended_seq`` is 0 while it is open.
+    """
+
+    exchange: str
+    agent: str
+    session: str
+    mode: Mode | None = None
+    ended_seq: int = 0
+
+
+Lookup = Callable[[str], Awaitable[Rated]]
+"""Finds an exchange by its whole id; raises NotFound, or a LogError."""
+
+
+class FeedbackService:
+    """Appends what callers say of exchanges.
+
+    Args:
+        client: What sends events, and waits.
+        lookup: See there.
+        wait_s: Seconds that a request waits until its event is stored.
+    """
+
+    def __init__(self, client: Client, lookup: Lookup, *, wait_s: float) -> None:
+        self._client = client
+        self._lookup = lookup
+        self._wait_s = wait_s
+
+    async def rated(self, exchange: str) -> Rated:
+        """Return the exchange that feedback is to be on; raises NotFound, NotAccepted or a LogError."""
+        term = self._client.begin(self._wait_s)
+        try:
+            async with self._client.deadline(term):
+                return await self._lookup(exchange)
+        except TimeoutError:
+            raise NotAccepted(
+                f"the exchange could not be looked up within {term.waited:.1f} s: send it again"
+            ) from None
+
+    async def give(self, rated: Rated, given: FeedbackGiven | HarmReported, key: str) -> str:
+        """Append feedback and return its event's id; ``key``, or else its content, makes repeats one event.
+
+        Raises:
+            NotAccepted: it could not be stored in time.
+            LogError: the broker refuses it for good.
+        """
+        client, term = self._client, self._client.begin(self._wait_s)
+        addressed = new_feedback(rated, given, key, client.log.partitions, client.now_ns())
+        try:
+            await client.submit(addressed, term)
+        except (Unavailable, UnknownOutcome):
+            raise NotAccepted(
+                f"the broker has not confirmed this within {term.waited:.1f} s, and it may still be stored: "
+                "send it again"
+            ) from None
+        return addressed.id
+
+
+def new_feedback(
+    rated: Rated, given: FeedbackGiven | HarmReported, key: str, partitions: Partitions, now_ns: int
+) -> Addressed:
+    """Wrap feedback; the same on the same exchange has the same id, or what has the same ``key``."""
+    same = f"key\n{key}" if key else f"content\n{content_hash(encode_event(given))}"
+    return build_event(
+        given,
+        id=event_id(f"feedback\n{rated.exchange}\n{same}", "gateway", 0),
+        agent=rated.agent,
+        session=rated.session,
+        exchange=rated.exchange,
+        partitions=partitions,
+        now_ns=now_ns,
+    )

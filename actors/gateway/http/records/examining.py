@@ -1,0 +1,112 @@
+"""What takes long to tell of what is recorded: an exchange decided again with other settings, and an actor's state.
+
+It takes a key with the scope ``read``, as all that is recorded does. Whoever makes the application gives the work
+itself (:class:`Examinations`), bounded in time and number; it ends where the client goes.
+"""
+
+from collections.abc import Awaitable
+from typing import Annotated, Any, Protocol
+
+import msgspec
+from litestar import MediaType, Request, Response, get, post
+from litestar.datastructures import State
+from litestar.exceptions import ClientException
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from actors.gateway.http.bodies import Failure, Name
+from actors.gateway.http.openai.sending import Gone, unless_gone
+from actors.gateway.http.reading import QUERY, strictly
+from actors.gateway.http.scopes import READ
+from actors.gateway.outside import InvalidField
+from events.ledger.reader import END
+
+MOST_SETTINGS = 20
+"""Settings of one what-if."""
+
+Key = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Value = str | int | float | bool
+
+
+class WhatIf(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Decide an exchange again with these ``settings``: ``router.base_scores.RESPOND`` -> 0.55, and the like."""
+
+    exchange: Name
+    settings: Annotated[dict[Key, Value], msgspec.Meta(min_length=1, max_length=MOST_SETTINGS)]
+
+
+class Examinations(Protocol):
+    """What examines the log; each returns JSON, and raises NotFound, InvalidField or a LogError."""
+
+    async def what_if(self, exchange: str, settings: dict[str, Value]) -> bytes:
+        """Return what would have become of an exchange under other settings."""
+        ...
+
+    async def state(self, actor: str, key: str, at: int, path: str) -> bytes:
+        """Return what an actor's partition knew at a sequence, 0 for now, as ``neuraxis state --json`` does."""
+        ...
+
+    async def settings(self) -> bytes:
+        """Return the settings that a decision may be made again with."""
+        ...
+
+
+_RESPONSES = {
+    400: ResponseSpec(Failure, description="The question cannot be taken: the message names the field."),
+    404: ResponseSpec(Failure, description="What it names is not there."),
+    503: ResponseSpec(Failure, description="It took too long, too many ask, or the log cannot be read now."),
+}
+
+At = Annotated[int, QueryParameter(ge=0, le=END, description="As of this sequence of the log. 0: its end.")]
+Path = Annotated[str, QueryParameter(description='What is there alone, such as sessions["travel"].trust.')]
+
+
+@post("/api/what-if", status_code=200, security=READ, before_request=strictly(WhatIf), responses=_RESPONSES)
+async def decide_again(data: JSONBody[WhatIf], request: Request[Any, Any, State]) -> Response[bytes]:
+    """Decide an exchange again with other settings: how it ends, and each decision that is otherwise, before and after.
+
+    By the code of `neuraxis what-if`: nothing runs, and nothing is recorded. People's words are hidden.
+    """
+    for key, value in data.settings.items():
+        if value == "":
+            raise InvalidField("settings", f"settings: {key} is empty: give it a value, or leave it out")
+    examinations: Examinations = request.app.state.examinations
+    return await _told(request, examinations.what_if(data.exchange, data.settings))
+
+
+@get("/api/settings", security=READ, responses=_RESPONSES)
+async def list_settings(request: Request[Any, Any, State]) -> Response[bytes]:
+    """Return the settings that decisions read: their keys, what each takes, and its default."""
+    examinations: Examinations = request.app.state.examinations
+    return await _told(request, examinations.settings())
+
+
+@get("/api/state/{actor:str}", security=READ, responses=_RESPONSES, opt={QUERY: ("at", "path")})
+async def show_whole_state(
+    actor: FromPath[str], request: Request[Any, Any, State], at: At = 0, path: Path = ""
+) -> Response[bytes]:
+    """Return what an actor that is not divided knew at a point of the log; as `neuraxis state ACTOR all --json`."""
+    examinations: Examinations = request.app.state.examinations
+    return await _told(request, examinations.state(actor, "all", at, path))
+
+
+@get("/api/state/{actor:str}/{key:path}", security=READ, responses=_RESPONSES, opt={QUERY: ("at", "path")})
+async def show_state(
+    actor: FromPath[str], key: FromPath[str], request: Request[Any, Any, State], at: At = 0, path: Path = ""
+) -> Response[bytes]:
+    """Return what an actor knew of a session or agent, or a partition, at a point of the log, with people's words.
+
+    As `neuraxis state --json`.
+    """
+    examinations: Examinations = request.app.state.examinations
+    return await _told(request, examinations.state(actor, key.removeprefix("/"), at, path))
+
+
+async def _told(request: Request[Any, Any, State], work: Awaitable[bytes]) -> Response[bytes]:
+    try:
+        return Response(await unless_gone(request.receive, work), media_type=MediaType.JSON)
+    except Gone:
+        raise ClientException("nobody waits for the answer any more") from None
+
+
+ENDPOINTS = (decide_again, list_settings, show_whole_state, show_state)

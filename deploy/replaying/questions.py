@@ -1,0 +1,289 @@
+"""Questions about a log whose answers take long: an exchange decided again, an actor's state, the known settings.
+
+They are asked over HTTP, and answered by a process of their own (``deploy.processes.examiner``): so the gateway goes on
+serving, loads no actor, and ends what nobody waits for by ending that process. The answers are the commands' own.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import inspect
+
+from actors.registry import ACTORS, UnknownActor, actor_named
+from deploy.cli.rendering.what_if import without_texts
+from deploy.config.configured_log import configured_log
+from deploy.config.loading import BadConfiguration, Layer, flag_layer
+from deploy.config.settings import LogSettings
+from deploy.replaying.what_if import changes_of, run, settings_of
+from deploy.replaying.what_if_verdicts import measured_texts, nothing_compared, reason_text
+from events.errors import LogError
+from events.jetstream import Access, Connection
+from events.replay.looking import NothingThere, look_at
+from events.replay.replaying import END, Point
+from events.replay.sources import Source, StreamSource
+from events.replay.states.conditions import BadCondition, path_of
+from events.replay.states.reading import NoSuchPartition, found_at, nowhere, partition_named, state_at
+from events.replay.whatif import Report, fields_of
+from schemas.intake.choices import members
+
+CONNECT_S = 10.0
+"""Seconds in which a process that answers a question is connected to the broker."""
+
+
+class DecideAgain(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What would have become of an exchange under other settings; nothing behind ``upto`` is read."""
+
+    exchange: str
+    upto: int
+    settings: dict[str, Any]
+
+
+class ShowState(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What an actor's partition knew at a sequence (0: at the end), or what of it is at a path."""
+
+    actor: str
+    key: str
+    at: int = 0
+    path: str = ""
+
+
+class ListSettings(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Which settings there are to decide otherwise with."""
+
+
+Question = DecideAgain | ShowState | ListSettings
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A question, and the log that it is about."""
+
+    access: Access
+    log: LogSettings
+    question: Question
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The answer, as JSON."""
+
+    body: msgspec.Raw
+
+
+class Unanswered(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Why there is none: the question is ``wrong`` in a field, what it names is ``absent``, or the log is ``away``."""
+
+    why: Literal["wrong", "absent", "away"]
+    message: str
+    field: str = ""
+
+
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """An event of the exchange that is otherwise: its fields before and after; a null is no such event."""
+
+    seq: int
+    actor: str
+    topic: str
+    fields: dict[str, tuple[Any, Any]]
+    there_before: bool
+    there_after: bool
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How the exchange ended; ``how`` says why it has no end, where it has none."""
+
+    stage: str
+    action: str
+    reason: str
+    mode: str
+    how: str
+
+
+class DecidedAgain(msgspec.Struct, frozen=True, kw_only=True):
+    """An exchange under other settings.
+
+    ``fate`` is ``changed``, ``reworded`` (other words alone), ``same``, ``open`` (no end on record) or ``held`` (it
+    cannot be told). ``notes`` say what cannot show, and why. ``exchanges``, ``compared`` and ``changed`` are of all up
+    to that one, which were decided anew as well.
+    """
+
+    exchange: str
+    settings: dict[str, Any]
+    fate: str
+    before: Ending
+    after: Ending
+    decisions: tuple[Decided, ...]
+    exchanges: int
+    compared: int
+    changed: int
+    notes: tuple[str, ...]
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting that a decision may be made otherwise with, what it takes, and its default."""
+
+    key: str
+    takes: str
+    default: Any
+
+
+async def answered(asked: Asked) -> Answered | Unanswered:
+    """Return the answer to a question."""
+    try:
+        if isinstance(asked.question, ListSettings):
+            return _told(tuple(known_settings()))
+        connection = await Connection.open(asked.access, CONNECT_S)
+        try:
+            source = StreamSource(await configured_log(connection, asked.log, create=False))
+            if isinstance(asked.question, DecideAgain):
+                return _told(await decided_again(source, asked.question))
+            return _told(await state_shown(source, asked.question))
+        finally:
+            await connection.close()
+    except BadConfiguration as wrong:
+        return Unanswered(why="wrong", field="settings", message=str(wrong))
+    except BadCondition as wrong:
+        return Unanswered(why="wrong", field="path", message=str(wrong))
+    except NoSuchPartition as wrong:
+        return Unanswered(why="wrong", field="key", message=str(wrong))
+    except (NothingThere, UnknownActor) as wrong:
+        return Unanswered(why="absent", message=str(wrong))
+    except LogError as wrong:
+        return Unanswered(why="away", message=str(wrong))
+
+
+def _told(body: Any) -> Answered:
+    return Answered(body=msgspec.Raw(msgspec.json.encode(body)))
+
+
+async def decided_again(source: Source, question: DecideAgain) -> DecidedAgain:
+    """Decide an exchange, and all before it, again under other settings.
+
+    Raises:
+        BadConfiguration: a setting is not known, or does not take that value.
+        NothingThere: the exchange is not in the log up to there.
+        LogError: the log cannot be read.
+    """
+    changes = changes_of(settings_of(None, layers_of(question.settings)), source.partitions)
+    of = frozenset({question.exchange})
+    (report,) = await run(source, [changes], upto=Point(seq=question.upto), examples=0, of=of)
+    traced = report.traced.get(question.exchange)
+    if traced is None:
+        raise NothingThere(f"the log up to sequence {question.upto} holds no exchange {question.exchange[:64]!r}")
+    hidden = without_texts(report).traced[question.exchange]
+    return DecidedAgain(
+        exchange=question.exchange,
+        settings=question.settings,
+        fate=report.fates[question.exchange].value,
+        before=_ending(traced.outcome.recorded),
+        after=_ending(traced.outcome.whatif),
+        decisions=tuple(
+            Decided(
+                seq=change.seq,
+                actor=change.actor,
+                topic=change.topic,
+                fields=fields_of(change),
+                there_before=change.recorded is not None,
+                there_after=change.whatif is not None,
+            )
+            for change in hidden.changes
+        ),
+        exchanges=report.exchanges,
+        compared=report.compared,
+        changed=report.changed,
+        notes=tuple(_notes(report)),
+    )
+
+
+def _ending(end: Any) -> Ending:
+    return Ending(stage=end.stage, action=end.action, reason=end.reason, mode=end.mode, how=end.how)
+
+
+def _notes(report: Report) -> Iterator[str]:
+    if nothing := nothing_compared(report):
+        yield nothing
+    yield from measured_texts(report)
+    for reason, count in report.taken.items():
+        yield f"{count:,} decisions were taken from the record: {reason_text(reason)}"
+
+
+def layers_of(settings: Mapping[str, Any]) -> list[Layer]:
+    """Return settings as layers over those on record; text stands for a value of its key's own kind.
+
+    Raises:
+        BadConfiguration: a key has no section.
+    """
+    layers = []
+    for key, value in settings.items():
+        if "." not in key:
+            raise BadConfiguration(f"{key}: write SECTION.KEY, such as router.base_scores.RESPOND")
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        layers.append(flag_layer(f"setting {key}", key, text))
+    return layers
+
+
+async def state_shown(source: Source, question: ShowState) -> Any:
+    """Return a partition's state, or what is at a path of it.
+
+    Raises:
+        UnknownActor: there is none of that name.
+        NoSuchPartition, BadCondition: the key, or the path, leads nowhere in any log.
+        NothingThere: the point is not in the log, or the path leads nowhere there.
+        LogError: the log cannot be read.
+    """
+    actor = actor_named(question.actor)
+    steps = path_of(question.path) if question.path else ()
+    partition = partition_named(actor, question.key, source.partitions)
+    upto = Point(seq=question.at) if question.at else END
+    await look_at(source, upto)
+    found = await state_at(source, ACTORS[actor.name], partition, question.key, upto, lambda _: None)
+    if not steps:
+        return found
+    values = found_at(found.state, found.under_key, steps)
+    if not values:
+        told = nowhere(found.state, found.under_key, question.path)
+        raise NothingThere(f"{found.actor}/{found.partition}: {told}")
+    return next(iter(values.values())) if len(values) == 1 else values
+
+
+def known_settings() -> Iterator[Setting]:
+    """Yield the settings that decisions read, by actor."""
+    for name, actor in ACTORS.items():
+        defaults = msgspec.to_builtins(actor.settings_type())
+        yield from _settings(name, inspect.type_info(actor.settings_type), defaults)
+
+
+def _settings(key: str, kind: inspect.Type, default: Any) -> Iterator[Setting]:
+    for member in members(kind):
+        if isinstance(member, inspect.StructType) and isinstance(default, dict):
+            for field in member.fields:
+                yield from _settings(f"{key}.{field.encode_name}", field.type, default.get(field.encode_name))
+            return
+        if isinstance(member, inspect.DictType):
+            for name in _names(member.key_type):
+                given = default.get(name) if isinstance(default, dict) else None
+                yield from _settings(f"{key}.{name}", member.value_type, given)
+            return
+    takes = [told for member in members(kind) if (told := _takes(member))]
+    if takes:
+        yield Setting(key=key, takes=" or ".join(takes), default=default)
+
+
+def _names(kind: inspect.Type) -> Iterator[str]:
+    for member in members(kind):
+        if isinstance(member, inspect.LiteralType):
+            yield from map(str, member.values)
+
+
+def _takes(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.IntType():
+            return "a whole number"
+        case inspect.FloatType():
+            return "a number"
+        case inspect.StrType():
+            return "a text"
+        case inspect.LiteralType(values=values):
+            return ", ".join(map(str, values))
+    return ""

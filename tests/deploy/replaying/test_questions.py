@@ -1,0 +1,115 @@
+"""Long questions about a log: the settings that may be tried, an exchange decided again, and states."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import msgspec
+import pytest
+
+from actors.registry import UnknownActor
+from deploy.config.loading import BadConfiguration
+from deploy.replaying.questions import DecideAgain, ShowState, decided_again, known_settings, layers_of, state_shown
+from deploy.replaying.what_if import settings_of
+from events.replay.looking import NothingThere
+from events.replay.sources import LedgerSource
+from events.replay.states.conditions import BadCondition
+from events.replay.states.reading import NoSuchPartition
+from tests.events.ledger.messages import write
+from tests.events.recording import PARTITIONS
+from tests.events.whatif.asking import live
+
+WORDS = "What is the capital of Peru?"
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LedgerSource]:
+    """A ledger of two exchanges."""
+    path = tmp_path_factory.mktemp("ledger") / "ledger.db"
+    write(path, live([("morning", WORDS), ("noon", "Thanks!")]).log, partitions=PARTITIONS)
+    with closing(LedgerSource(path)) as opened:
+        yield opened
+
+
+def last_of(source: LedgerSource) -> int:
+    return asyncio.run(source.info()).last_seq
+
+
+def tried(**settings: Any) -> dict[str, dict[str, Any]]:
+    return settings_of(None, layers_of({key.replace("__", "."): value for key, value in settings.items()}))
+
+
+def test_settings_are_taken_as_numbers_flags_and_text_alike() -> None:
+    wanted = {"router": {"base_scores": {"ACT": 0.5}, "act": False, "profile": "seed"}}
+    assert tried(router__base_scores__ACT=0.5, router__act=False, router__profile="seed") == wanted
+    assert tried(router__base_scores__ACT="0.5", router__act="false", router__profile="seed") == wanted
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"router__base_scoress__ACT": 0.5}, "did you mean 'base_scores'"),
+        ({"ruter__act": True}, "did you mean 'router'"),
+        ({"router__act": 7}, "write true or false"),
+        ({"router__act": "maybe"}, "write true or false"),
+        ({"breaker__alpha": 7.0}, "breaker.alpha"),
+        ({"gateway__concurrent": 7}, "decides nothing"),
+        ({"router": 7}, "write SECTION.KEY"),
+    ],
+)
+def test_a_setting_that_cannot_be_tried_is_refused_by_its_name(settings: dict[str, Any], word: str) -> None:
+    with pytest.raises(BadConfiguration, match=word.replace(".", r"\.")):
+        tried(**settings)
+
+
+def test_every_known_setting_may_be_tried_with_its_default() -> None:
+    known = {each.key: each for each in known_settings() if each.default not in (None, "")}
+    assert len(known) > 200
+    assert {"router.base_scores.RESPOND"} <= {each.key for each in known_settings()}
+    changed = settings_of(None, layers_of({key: each.default for key, each in known.items()}))
+    assert changed["breaker"]["alpha"] == 0.3
+
+
+def test_every_decision_that_is_otherwise_is_told_with_its_numbers_and_without_words(source: LedgerSource) -> None:
+    question = DecideAgain(
+        exchange="exchange-0", upto=last_of(source), settings={"router.base_scores.ACKNOWLEDGE": 1.9}
+    )
+    told = asyncio.run(decided_again(source, question))
+    assert (told.fate, told.after.mode) == ("changed", "ACKNOWLEDGE")
+    assert {"router", "responder"} <= {each.actor for each in told.decisions}
+    assert WORDS not in msgspec.json.encode(told).decode()
+
+
+def test_an_exchange_that_is_not_there_cannot_be_decided_again(source: LedgerSource) -> None:
+    with pytest.raises(NothingThere, match="exchange-9"):
+        asyncio.run(
+            decided_again(
+                source, DecideAgain(exchange="exchange-9", upto=last_of(source), settings={"router.act": False})
+            )
+        )
+
+
+@pytest.mark.parametrize(
+    ("actor", "key", "path", "wrong"),
+    [
+        ("braker", "morning", "", UnknownActor),
+        ("breaker", "all", "", NoSuchPartition),
+        ("breaker", "morning", "[", BadCondition),
+        ("breaker", "morning", "nowhere", NothingThere),
+    ],
+)
+def test_a_state_that_is_nowhere_is_no_state(
+    source: LedgerSource, actor: str, key: str, path: str, wrong: type[Exception]
+) -> None:
+    with pytest.raises(wrong):
+        asyncio.run(state_shown(source, ShowState(actor=actor, key=key, path=path)))
+
+
+def test_a_state_is_told_as_of_a_point_and_not_behind_the_end(source: LedgerSource) -> None:
+    whole = asyncio.run(state_shown(source, ShowState(actor="breaker", key="morning", path="trust")))
+    assert whole > 0
+    first = asyncio.run(state_shown(source, ShowState(actor="breaker", key="morning", at=1)))
+    assert first.under_key == {}
+    with pytest.raises(NothingThere):
+        asyncio.run(state_shown(source, ShowState(actor="breaker", key="morning", at=last_of(source) + 1)))
