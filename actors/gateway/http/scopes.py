@@ -42,7 +42,7 @@ ANY_KEY: Sequence[SecurityRequirement] = [{SCHEME: []}]
 """For ``security``: whatever the key may do."""
 
 PUBLIC = "exclude_from_auth"
-"""In ``opt``: no key is asked for. Litestar's own word, which its authentication looks at."""
+"""In ``opt``: no key is asked for, and it is served however many requests there are. Litestar's own word for it."""
 
 OF_AGENT = "of_agent"
 """In ``opt``: the endpoint keeps to the agent of a key that has one."""
