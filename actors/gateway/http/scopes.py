@@ -14,7 +14,7 @@ from litestar.enums import HttpMethod
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.openapi.spec import SecurityRequirement, SecurityScheme
 
-from actors.gateway.http.keys import Key, Scope
+from actors.gateway.http.keys import Key, Keyring, Scope
 from events.loggers import get_logger
 from schemas.vocabulary.access import Operated
 
@@ -100,6 +100,14 @@ def check_agent(connection: ASGIConnection[Any, Any, Any, Any], agent: str) -> s
     if own and agent != own:
         raise Forbidden(f"the key is for agent {own} alone: name that one, or none")
     return agent
+
+
+def still_opens(connection: ASGIConnection[Any, Any, Any, Any]) -> Callable[[], bool]:
+    """Return what says whether the key of a request is in force: for answers that have no end of their own."""
+    keys: Keyring = connection.app.state.keyring
+    key: Key = connection.auth
+    brought = connection.headers.get("authorization", "").encode("latin-1")
+    return lambda: keys.find(brought) == key
 
 
 def _check_scope(key: Key, scope: Scope | str) -> None:
