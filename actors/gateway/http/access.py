@@ -28,12 +28,10 @@ from litestar.types import ASGIApp, HTTPReceiveMessage, HTTPRequestEvent, Messag
 
 from actors.gateway.http.keys import Keyring, is_loopback
 from actors.gateway.http.keys.rate import Rates
+from actors.gateway.http.scopes import PUBLIC
 
 MAX_BODY = 1_000_000
 """Most bytes of a request's body: with its envelope it still fits into a message of the log."""
-
-PROBE = "probe"
-"""In an endpoint's ``opt``: it is for probes, and is served however many requests there are. It reads no body."""
 
 _DRAINED = 8 * MAX_BODY
 """Bytes that are read of an oversize body, so that its sender gets to read the answer."""
@@ -109,6 +107,8 @@ class KeyMiddleware(AbstractAuthenticationMiddleware):
 class CapacityMiddleware(ASGIMiddleware):
     """Lets in as many requests at once as may be, each key as often as it may, and reads each body in time.
 
+    What needs no key takes no place and has no body read: who has none could else take all the places, slowly.
+
     Litestar counts no requests under way. Its ``request_max_body_size`` has no time limit, and answers before an
     oversize body has come in: the connection is then cut while the client still sends, which never sees the answer.
 
@@ -118,7 +118,7 @@ class CapacityMiddleware(ASGIMiddleware):
     """
 
     scopes = (ScopeType.HTTP,)
-    exclude_opt_key = PROBE
+    exclude_opt_key = PUBLIC
 
     def __init__(self, limits: Limits, rates: Rates) -> None:
         self._limits = limits

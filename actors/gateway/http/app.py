@@ -142,7 +142,7 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
     app = Litestar(
         # A router of their own, so that the document's pages are not asked for their parameters.
         [Router("/", route_handlers=list(ENDPOINTS), guards=[opened, strict_address, keep_to_scope])],
-        state=State({"agent_per": agent_per, "opened": asyncio.Event()}),
+        state=State({"agent_per": agent_per, "keyring": keys, "opened": asyncio.Event()}),
         middleware=[
             AddressMiddleware(keys, local=local),
             DefineMiddleware(KeyMiddleware, keys=keys),

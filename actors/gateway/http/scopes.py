@@ -14,7 +14,7 @@ from litestar.enums import HttpMethod
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.openapi.spec import SecurityRequirement, SecurityScheme
 
-from actors.gateway.http.keys import Key, Scope
+from actors.gateway.http.keys import Key, Keyring, Scope
 from events.loggers import get_logger
 from schemas.vocabulary.access import Operated
 
@@ -42,7 +42,7 @@ ANY_KEY: Sequence[SecurityRequirement] = [{SCHEME: []}]
 """For ``security``: whatever the key may do."""
 
 PUBLIC = "exclude_from_auth"
-"""In ``opt``: no key is asked for. Litestar's own word, which its authentication looks at."""
+"""In ``opt``: no key is asked for, and it is served however many requests there are. Litestar's own word for it."""
 
 OF_AGENT = "of_agent"
 """In ``opt``: the endpoint keeps to the agent of a key that has one."""
@@ -106,6 +106,14 @@ def check_agent(connection: ASGIConnection[Any, Any, Any, Any], agent: str) -> s
     if own and agent != own:
         raise Forbidden(f"the key is for agent {own} alone: name that one, or none")
     return agent
+
+
+def still_opens(connection: ASGIConnection[Any, Any, Any, Any]) -> Callable[[], bool]:
+    """Return what says whether the key of a request is in force: for answers that have no end of their own."""
+    keys: Keyring = connection.app.state.keyring
+    key: Key = connection.auth
+    brought = connection.headers.get("authorization", "").encode("latin-1")
+    return lambda: keys.find(brought) == key
 
 
 def _check_scope(key: Key, scope: Scope | str) -> None:

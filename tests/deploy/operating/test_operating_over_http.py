@@ -11,13 +11,14 @@ import pytest
 from actors.contract.text.allowances import MOST, MOST_CHARACTERS
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
+from actors.gateway.http.keys import ALL_SCOPES, Keyring
 from actors.gateway.orders import Order
 from deploy.operating.ordering import give
 from deploy.processes.gateway_operating import BrokerOperations
 from events.jetstream import Access, JetStreamLog
 from schemas.vocabulary.access import Operated
 from schemas.vocabulary.allowances import AllowanceRecorded
-from tests.actors.gateway.http.rig import ring_of
+from tests.actors.gateway.http.rig import key_of, ring_of
 from tests.broker import Broker
 from tests.deploy.operating.test_allowances import TEXT, neuraxis, rows, with_input
 
@@ -41,10 +42,16 @@ def only(operations: BrokerOperations) -> Services:
 
 @contextlib.asynccontextmanager
 async def gateway(
-    url: str, keys: Sequence[str] = (), operators: Sequence[str] = (), *, local: bool = True, wait_s: float = 20.0
+    url: str,
+    keys: Sequence[str] = (),
+    operators: Sequence[str] = (),
+    *,
+    ring: Keyring | None = None,
+    local: bool = True,
+    wait_s: float = 20.0,
 ) -> AsyncIterator[httpx.AsyncClient]:
     operations = BrokerOperations(Access(servers=url), "NEURAXIS", wait_s=wait_s)
-    app = application(ring_of(keys, operators), local=local, limits=Limits(concurrent=8, body_s=5.0))
+    app = application(ring or ring_of(keys, operators), local=local, limits=Limits(concurrent=8, body_s=5.0))
     app.open(only(operations))
     transport = httpx.ASGITransport(app, raise_app_exceptions=True)  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
@@ -88,6 +95,14 @@ def test_a_verdict_by_http_puts_on_record_what_the_command_does(with_input: Brok
     assert (precedent["outcome"], precedent["harm_level"], precedent["by"]) == ("harmful", 0.8, "bob")
     assert precedent["why"] == "somebody was locked out"
     assert rows(neuraxis(with_input, "allowances", "list", "--agent", "ann", "--json")) == []
+
+
+def test_a_key_with_an_agent_judges_exchanges_of_that_agent_alone(with_input: Broker) -> None:
+    body = {**JUDGED, "exchange": exchange_of(with_input)}
+    for agent, status in (("bob", 404), ("ann", 200)):
+        ring = Keyring([key_of(OPERATOR, *ALL_SCOPES, agent=agent)])
+        judged = ask(with_input.url, "POST", "/v1/verdicts", body, key=OPERATOR, ring=ring)
+        assert judged.status_code == status, judged.text
 
 
 def test_a_reason_may_be_as_long_as_the_body_says(with_input: Broker) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
-from actors.gateway.outside import InvalidField
 
 from actors.gateway.http.operating import NotFound
+from actors.gateway.outside import InvalidField
 from deploy.processes import examiner
 from deploy.processes.examiner import AT_ONCE, WAITING, Examiner
 from events.errors import Unavailable

@@ -94,7 +94,8 @@ class Keyring:
             return
         try:
             found = self._file.stat()
-            mark = (found.st_mtime_ns, found.st_size, found.st_ino)
+            # Its rights count, too: they may be why it could not be read.
+            mark = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
             if mark == self._mark:
                 return
             self._mark = mark

@@ -5,7 +5,7 @@ agent of that agent alone. Whoever makes the application gives the reading itsel
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Annotated, Any, Protocol, get_args
 
@@ -21,7 +21,7 @@ from actors.gateway.http.openai.sending import Sent, raw
 from actors.gateway.http.operating import NotFound
 from actors.gateway.http.reading import QUERY
 from actors.gateway.http.records.seen import Seen
-from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent
+from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent, still_opens
 from actors.gateway.outside import InvalidField
 from events.ledger import ExchangeResult, Page, Wanted
 from events.ledger.listing import LONGEST_WORDS, MOST
@@ -192,7 +192,7 @@ async def follow_events(
             raise InvalidField(LAST_EVENT, f"the header {LAST_EVENT} is no sequence of the log: it is a number")
         after = int(last_event)
     happened = await records.follow(_filter_of(topic), after, words=words)
-    return Sent(_sent(happened, agent_of_key(request)), _EVENT_STREAM)
+    return Sent(_sent(happened, agent_of_key(request), still_opens(request)), _EVENT_STREAM)
 
 
 _DIGITS = 19
@@ -210,11 +210,15 @@ async def _exchange(request: Request[Any, Any, State], exchange: str) -> Exchang
     return found
 
 
-async def _sent(happened: AsyncGenerator[Happened | None, None], agent: str) -> AsyncGenerator[bytes, None]:
-    """Yield events as they are sent; with ``agent``, those of that agent alone."""
+async def _sent(
+    happened: AsyncGenerator[Happened | None, None], agent: str, opens: Callable[[], bool]
+) -> AsyncGenerator[bytes, None]:
+    """Yield events as they are sent; with ``agent``, those of that agent alone. It ends when the key is revoked."""
     # Litestar's own response cancels a reading over and over, also while it is put away: its consumer would stay.
     async with aclosing(happened):
         async for each in happened:
+            if not opens():
+                return
             if each is None or (agent and each.agent != agent):
                 # For an event of others, too: a reader to whom nothing is sent would take the connection for dead.
                 yield ServerSentEventMessage(comment="nothing new", data=None).encode()

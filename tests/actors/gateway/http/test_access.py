@@ -10,9 +10,10 @@ import pytest
 import structlog
 from litestar import Litestar, Request, get, post
 
-from actors.gateway.http.access import MAX_BODY, PROBE, CapacityMiddleware, Limits
+from actors.gateway.http.access import MAX_BODY, CapacityMiddleware, Limits
 from actors.gateway.http.failures import HANDLERS
 from actors.gateway.http.keys.rate import Rates
+from actors.gateway.http.scopes import PUBLIC
 from tests.actors.gateway.asking import stored
 from tests.actors.gateway.http.rig import LIMITS, SCORED, URL, gateway, guarding, ring_of
 from tests.events.simulated_world import in_world
@@ -44,7 +45,7 @@ def through(counting: Counting, limits: Limits = LIMITS) -> httpx.AsyncClient:
     async def take(request: Request[Any, Any, Any]) -> None:
         await counting.take(await request.body())
 
-    @get("/healthz", opt={PROBE: True})
+    @get("/healthz", opt={PUBLIC: True})
     async def probe() -> None:
         await counting.take(b"")
 
@@ -229,6 +230,25 @@ def test_a_body_that_does_not_come_in_is_given_up() -> None:
     status, took = run_virtual(main())
     assert status == 408
     assert took == pytest.approx(LIMITS.body_s)
+
+
+def test_who_has_no_key_takes_no_place_from_those_who_have() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with gateway(stream, keys=[KEY], limits=Limits(concurrent=1, body_s=60.0)) as client:
+            slowly = [
+                asyncio.create_task(client.request(method, path, content=never()))
+                for method, path in (("GET", "/dashboard"), ("GET", "/readyz"), ("POST", LOOP), ("POST", "/nowhere"))
+            ]
+            for each in slowly:
+                assert (await each).status_code in (200, 401, 404, 503)
+            assert (await client.get("/schema", headers={"Authorization": f"Bearer {KEY}"})).status_code == 200
+            assert asyncio.get_running_loop().time() < 5
+
+    async def never() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(3600)
+
+    in_world(body)
 
 
 def test_beyond_the_limit_requests_are_told_to_come_again_and_probes_are_served() -> None:

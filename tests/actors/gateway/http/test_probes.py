@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 import structlog
-from actors.gateway.outside import InvalidField
 from structlog.testing import capture_logs
 
 from actors.gateway.http.checks import without_places
 from actors.gateway.http.loops.service import NotAccepted
 from actors.gateway.http.openai.failures import failure_of
 from actors.gateway.http.operating import NotFound
+from actors.gateway.outside import InvalidField
 from events.errors import LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome
 from tests.actors.gateway.http.rig import gateway, guarding
 from tests.events.simulated_world import in_world

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,7 +13,10 @@ from litestar import Litestar, get
 from actors.gateway.http.app import ENDPOINTS
 from actors.gateway.http.failures import HANDLERS
 from actors.gateway.http.keys import ALL_SCOPES, ANYBODY, Keyring
+from actors.gateway.http.keys.ring import LOOK_S
+from actors.gateway.http.records.endpoints import Happened
 from actors.gateway.http.scopes import OF_AGENT, PUBLIC, SCHEME, keep_to_scope
+from deploy.operating.keys import add_key, revoke_key
 from tests.actors.gateway.asking import stored
 from tests.actors.gateway.http.fakes import Operations, Records
 from tests.actors.gateway.http.rig import SCORED, SEED_OVERRIDE, gateway, key_of
@@ -179,6 +183,24 @@ def test_a_key_with_an_agent_reads_of_that_agent_alone() -> None:
         assert [line for line in events.splitlines() if line.startswith("id:")] == ["id: 2", "id: 4"]
 
     at_a_gateway(use, RING, records=records)
+
+
+def test_a_reader_of_events_whose_key_is_revoked_reads_no_further(tmp_path: Path) -> None:
+    now, file = [0.0], tmp_path / "keys"
+    key, told = add_key(file, ("read",), agent="", per_minute=0, note="")
+
+    class Revoking(Records):
+        async def _following(self) -> AsyncGenerator[Happened | None, None]:
+            yield Happened(1, "forged_id.input.received", "{}")
+            revoke_key(file, key.id)
+            now[0] += LOOK_S
+            yield Happened(2, "forged_id.input.received", "{}")
+
+    async def use(client: httpx.AsyncClient, stream: SimulatedStream) -> None:
+        read = await client.get("/api/events", headers={"Authorization": f"Bearer {told}"})
+        assert [line for line in read.text.splitlines() if line.startswith("id:")] == ["id: 1"]
+
+    at_a_gateway(use, Keyring([], file, lambda: now[0]), records=Revoking())
 
 
 # --- what is put on record
