@@ -4,7 +4,8 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
-from actors.gateway.http.operating import NotFound, Verdict, VerdictRecorded
+from actors.gateway.http.feedback.service import Rated
+from actors.gateway.http.operating import BreakerWasReset, NotFound, Verdict, VerdictRecorded
 from actors.gateway.http.records.endpoints import Happened
 from actors.gateway.http.records.seen import Seen
 from events.errors import Unavailable
@@ -54,6 +55,33 @@ class Operations:
 
     async def allowances(self, agent: str) -> Sequence[Any]:
         return ()
+
+
+    async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
+        return None
+
+    async def reset_breaker(self, agent: str, session: str, by: str, why: str) -> BreakerWasReset:
+        return BreakerWasReset(
+            agent=agent, session=session, state_before="VIOLATED", trust_before=0.4, state="NORMAL", trust=1.0, seq=1
+        )
+
+
+class Examinations:
+    """Questions about the log that nobody answers."""
+
+    async def what_if(self, exchange: str, settings: dict[str, Any]) -> bytes:
+        raise Unavailable("the log cannot be read")
+
+    async def state(self, actor: str, key: str, at: int, path: str) -> bytes:
+        raise Unavailable("the log cannot be read")
+
+    async def settings(self) -> bytes:
+        return b"{}"
+
+
+async def rated_by_name(exchange: str) -> Rated:
+    """Find an exchange of the agent that has its name."""
+    return Rated(exchange=exchange, agent=exchange, session="s")
 
 
 class Measuring:

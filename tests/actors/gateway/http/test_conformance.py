@@ -17,7 +17,7 @@ from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi import checks
 
 from tests.actors.gateway.asking import working
-from tests.actors.gateway.http.fakes import Measuring, Operations, Records
+from tests.actors.gateway.http.fakes import Examinations, Measuring, Operations, Records
 from tests.actors.gateway.http.rig import URL, gateway
 from tests.actors.gateway.http.test_schema import document
 from tests.events.simulated_world import in_world
@@ -80,7 +80,12 @@ def test_every_answer_is_as_the_document_says(most: int) -> None:
     wrong: list[str] = []
 
     async def body(stream: SimulatedStream) -> None:
-        services: dict[str, Any] = {"records": Records(), "operations": Operations(), "measuring": Measuring()}
+        services: dict[str, Any] = {
+            "records": Records(),
+            "operations": Operations(),
+            "examinations": Examinations(),
+            "measuring": Measuring(),
+        }
         async with working(stream), gateway(stream, wait_s=2.0, answer_s=2.0, **services) as client:
             for case in cases:
                 answer = await sent(client, case)

@@ -18,7 +18,7 @@ from actors.gateway.http.records.endpoints import Happened
 from actors.gateway.http.scopes import OF_AGENT, PUBLIC, SCHEME, keep_to_scope
 from deploy.operating.keys import add_key, revoke_key
 from tests.actors.gateway.asking import stored
-from tests.actors.gateway.http.fakes import Operations, Records
+from tests.actors.gateway.http.fakes import Operations, Records, rated_by_name
 from tests.actors.gateway.http.rig import SCORED, SEED_OVERRIDE, gateway, key_of
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
@@ -46,7 +46,7 @@ def at_a_gateway(
     use: Callable[[httpx.AsyncClient, SimulatedStream], Awaitable[None]], ring: Keyring, **more: Any
 ) -> None:
     async def body(stream: SimulatedStream) -> None:
-        services = {"records": Records(), "operations": Operations(), **more}
+        services = {"records": Records(), "operations": Operations(), "rated": rated_by_name, **more}
         async with gateway(stream, ring=ring, wait_s=1.0, answer_s=1.0, **services) as client:
             await use(client, stream)
 
@@ -121,6 +121,8 @@ ATTEMPTS: list[tuple[str, str, dict[str, Any], int]] = [
     ("POST", "/v1/guard", {"json": {"inputs": [{"text": "Hello."}, {"text": "Hello.", **THEIRS}]}}, 403),
     ("POST", "/v1/moderations", {"json": {"input": "Hello."}, "headers": USER}, 403),
     ("POST", "/v1/chat/completions", {"json": SAYING, "headers": USER}, 403),
+    ("POST", "/v1/feedback", {"json": {"exchange": "theirs", "reward": 1.0}}, 404),
+    ("POST", "/api/breaker/reset", {"json": {"session": "s", "by": "ann", "why": "x", **THEIRS}}, 403),
     ("POST", "/v1/verdicts", {"json": JUDGED}, 404),
     ("POST", "/v1/allowances", {"json": {**BUTTON, **THEIRS}}, 403),
     ("POST", "/v1/allowances/{allowance:str}/withdraw", {"json": {"by": "ann", "why": "gone", **THEIRS}}, 403),
