@@ -6,7 +6,7 @@ clock, no random source, no I/O, no environment. ``evolve`` is total: it never r
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -107,8 +107,8 @@ class Actor(Generic[S]):
         initial: Makes the state of a partition nothing has happened in.
         decide: (state before the message, message) -> the events it leads to.
         evolve: (state, message) -> next state, over consumed and own messages alike; see :meth:`fold`.
-        configured: Its own ``Configured`` event type.
-        failed: Its own ``Failed`` event type.
+        configured: Its own ``Configured`` event type, by the catalogue.
+        failed: Its own ``Failed`` event type, likewise.
         behaviour: Version of its decisions; raised when a change alters decisions. The decider asks
             ``message.behaviour``, and keeps the branch of each older one beside the new.
         reconfigure: (state, recorded settings) -> the state under them. By default they replace the state's field
@@ -136,8 +136,8 @@ class Actor(Generic[S]):
     initial: Callable[[], S]
     decide: Callable[[S, Message], Iterable[Event | Emission]]
     evolve: Callable[[S, Message], S]
-    configured: type[Configured]
-    failed: type[Failed]
+    configured: type[Configured] = field(init=False)
+    failed: type[Failed] = field(init=False)
     behaviour: int = 1
     oldest: int = 1
     reconfigure: Callable[[S, Any], S] = with_settings
@@ -148,6 +148,13 @@ class Actor(Generic[S]):
     cooled_by: tuple[type[Event], ...] = ()
     models: Callable[[Event], tuple[str, ...]] | None = None
     missing_model: Callable[[Event], str] | None = None
+
+    def __post_init__(self) -> None:
+        # Here, since the catalogue needs the scopes of this module.
+        from schemas.catalogue import configuration_of, failure_of
+
+        object.__setattr__(self, "configured", configuration_of(self.name))
+        object.__setattr__(self, "failed", failure_of(self.name))
 
     def fold(self, state: S, message: Message) -> S:
         """Return the state after a message: as ``evolve`` says, and with the settings that an own ``configured`` holds.

@@ -9,15 +9,18 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from typing import TypeVar
 
 import msgspec
 
 from schemas import vocabulary
 from schemas.entry import Entry, Severity
 from schemas.errors import UndecodableEvent, UnknownTopic, UnknownVersion
-from schemas.event import Event, Failed, topic_of
+from schemas.event import Configured, Event, Failed, topic_of
 from schemas.versions import upcast
 from schemas.vocabulary.alerts import Alert, alert_entries, alert_type
+
+E = TypeVar("E", bound=Event)
 
 
 def _load() -> dict[str, Entry]:
@@ -74,7 +77,20 @@ def asked_of(owner: str) -> tuple[type[Event], ...]:
 @cache
 def failure_of(owner: str) -> type[Failed]:
     """Return the event by which ``owner`` says that it could not decide a message, or serve a request."""
-    return next(entry.event for entry in owned_by(owner) if issubclass(entry.event, Failed))
+    return _own(owner, Failed)
+
+
+@cache
+def configuration_of(owner: str) -> type[Configured]:
+    """Return the event that says which settings ``owner`` decides with."""
+    return _own(owner, Configured)
+
+
+def _own(owner: str, kind: type[E]) -> type[E]:
+    for entry in owned_by(owner):
+        if issubclass(entry.event, kind):
+            return entry.event
+    raise LookupError(f"the catalogue has no {kind.__name__} of {owner!r}: add `own_entries` of it to its vocabulary")
 
 
 @cache

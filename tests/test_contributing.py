@@ -160,6 +160,6 @@ def raise_behaviour(folder: Path) -> None:
     before = decider.read_text()
     decider.write_text(before[: before.index("def decide")] + raised["actors/greeter/decider.py"])
     (folder / "tests/actors/greeter/test_behaviours.py").write_text(raised["tests/actors/greeter/test_behaviours.py"])
-    actor, last = folder / "actors/greeter/__init__.py", "    failed=GreeterFailed,\n"
+    actor, last = folder / "actors/greeter/__init__.py", "    evolve=evolve,\n"
     assert last in actor.read_text()
     actor.write_text(actor.read_text().replace(last, f"{last}    behaviour=2,\n"))

@@ -29,7 +29,6 @@ from actors.act.decider import State, decide, evolve
 from actors.act.settings import ActSettings
 from actors.act.telling import tell
 from schemas.actor import Actor, Scope
-from schemas.vocabulary.act import ActConfigured, ActFailed
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
@@ -59,8 +58,6 @@ ACTOR: Actor[State] = Actor(
     initial=State,
     decide=decide,
     evolve=evolve,
-    configured=ActConfigured,
-    failed=ActFailed,
     log_lines=tell,
 )
 

@@ -20,7 +20,6 @@ from actors.alerts.grouping import ENDED
 from actors.alerts.settings import AlertsSettings
 from schemas.actor import Actor, Scope
 from schemas.catalogue import ALERTING, CATALOGUE
-from schemas.vocabulary.alerts import AlertsConfigured, AlertsFailed
 from schemas.vocabulary.clock import ClockFired
 
 ACTOR: Actor[State] = Actor(
@@ -32,8 +31,6 @@ ACTOR: Actor[State] = Actor(
     initial=State,
     decide=decide,
     evolve=evolve,
-    configured=AlertsConfigured,
-    failed=AlertsFailed,
 )
 
 __all__ = ["ACTOR"]

@@ -19,7 +19,6 @@ from actors.appraisal.decider import AppraisalState, decide, evolve, warm
 from actors.appraisal.settings import AppraisalSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
-from schemas.vocabulary.appraisal import AppraisalConfigured, AppraisalFailed
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import AppraisalRequested
@@ -47,8 +46,6 @@ ACTOR = Actor(
     initial=AppraisalState,
     decide=decide,
     evolve=evolve,
-    configured=AppraisalConfigured,
-    failed=AppraisalFailed,
     models=models_of,
     missing_model=missing_model,
     warm=warm,

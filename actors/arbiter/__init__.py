@@ -15,7 +15,6 @@ input and the precedents that intuition reported, and decides once, in this orde
 from actors.arbiter.decider import ArbiterState, decide, evolve
 from actors.arbiter.settings import ArbiterSettings
 from schemas.actor import Actor, Scope
-from schemas.vocabulary.arbiter import ArbiterConfigured, ArbiterFailed
 from schemas.vocabulary.breaker import BreakerCleared
 from schemas.vocabulary.coherence import CoherencePassed
 from schemas.vocabulary.gateway import InputReceived
@@ -31,8 +30,6 @@ ACTOR: Actor[ArbiterState] = Actor(
     initial=ArbiterState,
     decide=decide,
     evolve=evolve,
-    configured=ArbiterConfigured,
-    failed=ArbiterFailed,
 )
 
 __all__ = ["ACTOR"]

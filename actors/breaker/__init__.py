@@ -55,7 +55,6 @@ from actors.breaker.decider import BreakerState, decide, evolve
 from actors.breaker.settings import BreakerSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalJudged
-from schemas.vocabulary.breaker import BreakerConfigured, BreakerFailed
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
@@ -76,8 +75,6 @@ ACTOR: Actor[BreakerState] = Actor(
     initial=BreakerState,
     decide=decide,
     evolve=evolve,
-    configured=BreakerConfigured,
-    failed=BreakerFailed,
 )
 
 __all__ = ["ACTOR"]

@@ -18,7 +18,6 @@ No event carries both fields: what it set would be fired under one id, which is 
 from actors.clock.decider import SETTERS, ClockState, decide, evolve, timer
 from actors.clock.settings import ClockSettings
 from schemas.actor import Actor, Scope
-from schemas.vocabulary.clock import ClockConfigured, ClockFailed
 from schemas.vocabulary.responder import ResponseEmitted
 
 ACTOR = Actor(
@@ -30,7 +29,5 @@ ACTOR = Actor(
     initial=ClockState,
     decide=decide,
     evolve=evolve,
-    configured=ClockConfigured,
-    failed=ClockFailed,
     timer=timer,
 )

@@ -23,7 +23,6 @@ from actors.coherence.decider import CoherenceState, decide, evolve
 from actors.coherence.settings import CoherenceSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.appraisal import AppraisalCompleted
-from schemas.vocabulary.coherence import CoherenceConfigured, CoherenceFailed
 from schemas.vocabulary.intuition import IntuitionPassed
 from schemas.vocabulary.reflex import ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
@@ -38,8 +37,6 @@ ACTOR: Actor[CoherenceState] = Actor(
     initial=CoherenceState,
     decide=decide,
     evolve=evolve,
-    configured=CoherenceConfigured,
-    failed=CoherenceFailed,
 )
 
 __all__ = ["ACTOR"]

@@ -37,7 +37,6 @@ from actors.drift.settings import DriftSettings
 from actors.drift.telling import tell
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.clock import ClockFired
-from schemas.vocabulary.drift import DriftConfigured, DriftFailed
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryWandered
@@ -53,8 +52,6 @@ ACTOR: Actor[State] = Actor(
     initial=State,
     decide=decide,
     evolve=evolve,
-    configured=DriftConfigured,
-    failed=DriftFailed,
     reconfigure=reconfigured,
     log_lines=tell,
 )

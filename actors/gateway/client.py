@@ -117,6 +117,7 @@ class Client:
                 finally:
                     sender.close()
                     exchanges.close()
+                    terms.close()
                     for each in running:
                         each.cancel()
         except ExceptionGroup as group:

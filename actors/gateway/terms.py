@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Term(NamedTuple):
@@ -41,6 +41,7 @@ class Terms:
     def __init__(self) -> None:
         self._most: float | None = None
         self._deadlines: set[asyncio.Timeout] = set()
+        self._waits: set[asyncio.Future[Any]] = set()
 
     @property
     def hurried(self) -> bool:
@@ -54,6 +55,20 @@ class Terms:
         for deadline in self._deadlines:
             when = deadline.when()
             deadline.reschedule(latest if when is None else min(when, latest))
+
+    def close(self) -> None:
+        """Cancel what is waited for: nobody is left to keep it going."""
+        for each in self._waits:
+            each.cancel()
+
+    @contextlib.asynccontextmanager
+    async def cancelled_at_close(self, waiting: "asyncio.Future[Any]") -> AsyncIterator[None]:
+        """Have a wait cancelled that is under way when this is closed, for the length of the block."""
+        self._waits.add(waiting)
+        try:
+            yield
+        finally:
+            self._waits.discard(waiting)
 
     @contextlib.asynccontextmanager
     async def deadline(self, term: Term) -> AsyncIterator[None]:

@@ -17,14 +17,11 @@ LOOK_S = 0.25
 class NoEnd(Unavailable):
     """What was sent is in the log, and what was waited for has not come in time: it may come later.
 
-    Attributes:
-        waited: Seconds since the wait began.
-        lacking: Who would have to run for it to come; empty where that is not known.
+    ``lacking`` says who would have to run for it to come; empty where that is not known.
     """
 
-    def __init__(self, message: str, *, waited: float, lacking: str = "") -> None:
+    def __init__(self, message: str, *, lacking: str = "") -> None:
         super().__init__(message)
-        self.waited = waited
         self.lacking = lacking
 
 
@@ -56,13 +53,12 @@ async def waited_for(
     """
     waiting = asyncio.ensure_future(answer)
     try:
-        async with terms.deadline(term):
+        async with terms.deadline(term), terms.cancelled_at_close(waiting):
             while not (await asyncio.wait((waiting,), timeout=LOOK_S))[0]:
                 if lacking := unserved():
                     raise NoEnd(
                         f"{what} is in the log and nobody ends it: nobody serves {lacking}; it ends when a worker "
                         f"does{then}",
-                        waited=term.waited,
                         lacking=lacking,
                     )
         return waiting.result()
@@ -73,7 +69,7 @@ async def waited_for(
             message = f"{what} has no end yet, and this process stops: try again"
         else:
             message = f"{what} has no end after {term.waited:.1f} s: are the workers running? `neuraxis doctor` tells"
-        raise NoEnd(message, waited=term.waited) from None
+        raise NoEnd(message) from None
     finally:
         if not waiting.done():
             waiting.cancel()

@@ -54,7 +54,6 @@ from actors.guardrails.telling import tell
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.appraisal import AnswerAppraised
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.guardrails import GuardrailsConfigured, GuardrailsFailed
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden
 from schemas.vocabulary.responder import ResponseEmitted
@@ -76,8 +75,6 @@ ACTOR: Actor[State] = Actor(
     initial=State,
     decide=decide,
     evolve=evolve,
-    configured=GuardrailsConfigured,
-    failed=GuardrailsFailed,
     log_lines=tell,
 )
 

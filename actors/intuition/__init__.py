@@ -44,7 +44,6 @@ from actors.intuition.settings import IntuitionSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.intuition import IntuitionConfigured, IntuitionFailed
 from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
 from schemas.vocabulary.reflex import ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
@@ -66,8 +65,6 @@ ACTOR: Actor[State] = Actor(
     initial=initial,
     decide=decide,
     evolve=evolve,
-    configured=IntuitionConfigured,
-    failed=IntuitionFailed,
     models=models_of,
     missing_model=missing_model,
     warm=warm,

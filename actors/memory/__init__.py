@@ -41,7 +41,6 @@ from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.drift import DriftStarted, DriftThought
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.memory import MemoryConfigured, MemoryFailed
 from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.self_review import SeatAdded
@@ -65,7 +64,5 @@ ACTOR: Actor[State] = Actor(
     initial=initial,
     decide=decide,
     evolve=evolve,
-    configured=MemoryConfigured,
-    failed=MemoryFailed,
     warm=warm,
 )

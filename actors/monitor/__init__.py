@@ -15,7 +15,6 @@ Source: the deterministic mode router of the cognitive architecture document, "M
 from actors.monitor.decider import State, decide, evolve, initial
 from actors.monitor.settings import MonitorSettings
 from schemas.actor import Actor, Scope
-from schemas.vocabulary.monitor import MonitorConfigured, MonitorFailed
 from schemas.vocabulary.router import FeedbackObserved, ModeSelected
 
 ACTOR: Actor[State] = Actor(
@@ -27,8 +26,6 @@ ACTOR: Actor[State] = Actor(
     initial=initial,
     decide=decide,
     evolve=evolve,
-    configured=MonitorConfigured,
-    failed=MonitorFailed,
 )
 
 __all__ = ["ACTOR"]

@@ -26,7 +26,6 @@ from schemas.actor import Actor, Scope
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
-from schemas.vocabulary.reflection import ReflectionConfigured, ReflectionFailed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import FeedbackObserved, ModeSelected
 
@@ -47,8 +46,6 @@ ACTOR: Actor[State] = Actor(
     initial=State,
     decide=decide,
     evolve=evolve,
-    configured=ReflectionConfigured,
-    failed=ReflectionFailed,
     reconfigure=reconfigured,
 )
 

@@ -30,7 +30,6 @@ from schemas.actor import Actor, Scope
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputAnswered, InputReceived
 from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
-from schemas.vocabulary.reflex import ReflexConfigured, ReflexFailed
 from schemas.vocabulary.responder import ResponseEmitted
 
 ACTOR = Actor(
@@ -50,8 +49,6 @@ ACTOR = Actor(
     initial=State,
     decide=decide,
     evolve=evolve,
-    configured=ReflexConfigured,
-    failed=ReflexFailed,
     warm=warm,
     cooled_by=(PatternsImported, PatternsWithdrawn),
 )

@@ -21,7 +21,6 @@ from actors.regulator.settings import RegulatorSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.reflection import ReflectionConcluded
-from schemas.vocabulary.regulator import RegulatorConfigured, RegulatorFailed
 from schemas.vocabulary.router import FeedbackObserved, ModeSelected
 
 ACTOR: Actor[State] = Actor(
@@ -33,8 +32,6 @@ ACTOR: Actor[State] = Actor(
     initial=initial,
     decide=decide,
     evolve=evolve,
-    configured=RegulatorConfigured,
-    failed=RegulatorFailed,
 )
 
 __all__ = ["ACTOR"]

@@ -68,7 +68,6 @@ from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
 from schemas.vocabulary.operator import ForgetOrdered
-from schemas.vocabulary.responder import ResponderConfigured, ResponderFailed
 from schemas.vocabulary.swarm import StageFound, StageLost
 
 FORGETS = (ForgetOrdered, TurnsForgotten)
@@ -85,7 +84,5 @@ ACTOR = Actor(
     initial=ResponderState,
     decide=decide,
     evolve=evolve,
-    configured=ResponderConfigured,
-    failed=ResponderFailed,
     log_lines=tell,
 )

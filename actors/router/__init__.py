@@ -32,7 +32,6 @@ from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
 from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.regulator import Adjusted, CycleCompleted, RegulatorScheduled, Reverted
 from schemas.vocabulary.responder import ResponseEmitted
-from schemas.vocabulary.router import RouterConfigured, RouterFailed
 
 ACTOR: Actor[State] = Actor(
     name="router",
@@ -58,8 +57,6 @@ ACTOR: Actor[State] = Actor(
     initial=initial,
     decide=decide,
     evolve=evolve,
-    configured=RouterConfigured,
-    failed=RouterFailed,
     log_lines=tell,
 )
 

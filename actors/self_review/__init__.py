@@ -39,7 +39,6 @@ from schemas.vocabulary.loops import TickObserved
 from schemas.vocabulary.memory import MemoryRecalled
 from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
-from schemas.vocabulary.self_review import SelfReviewConfigured, SelfReviewFailed
 from schemas.vocabulary.swarm import SwarmMeasured
 
 ACTOR: Actor[State] = Actor(
@@ -65,6 +64,4 @@ ACTOR: Actor[State] = Actor(
     initial=initial,
     decide=decide,
     evolve=evolve,
-    configured=SelfReviewConfigured,
-    failed=SelfReviewFailed,
 )

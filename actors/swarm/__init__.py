@@ -29,7 +29,6 @@ not healthy. Decisions beyond a stage's latency budget, which shells measure too
 from actors.swarm.decider import CONSUMED, SwarmState, attend, decide, evolve, reconfigured
 from actors.swarm.settings import SwarmSettings
 from schemas.actor import Actor, Scope
-from schemas.vocabulary.swarm import SwarmConfigured, SwarmFailed
 
 ACTOR: Actor[SwarmState] = Actor(
     name="swarm",
@@ -40,8 +39,6 @@ ACTOR: Actor[SwarmState] = Actor(
     initial=SwarmState,
     decide=decide,
     evolve=evolve,
-    configured=SwarmConfigured,
-    failed=SwarmFailed,
     reconfigure=reconfigured,
     attends=attend,
 )

@@ -9,7 +9,7 @@ import msgspec
 from schemas.actor import Actor, Emission, Message, Scope, Timer
 from schemas.event import Event, topic_of
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.reflex import ReflexBlocked, ReflexConfigured, ReflexFailed, ReflexPassed
+from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 
 
 class Diary(msgspec.Struct, frozen=True):
@@ -53,8 +53,6 @@ DIARIST: Actor[Diary] = Actor(
     initial=Diary,
     decide=answer_by_number,
     evolve=write_down,
-    configured=ReflexConfigured,
-    failed=ReflexFailed,
 )
 """Leads an input to as many events as its text says, and remembers all it folded."""
 

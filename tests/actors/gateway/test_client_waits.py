@@ -117,6 +117,22 @@ def test_an_answer_that_does_not_come_is_told_at_the_deadline_and_nothing_is_lef
     in_world(body)
 
 
+def test_a_wait_that_is_under_way_when_its_client_is_closed_is_cancelled() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with Client.open(log_of(stream)) as client:
+            never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            waits: list[asyncio.Task[object]] = [
+                asyncio.create_task(client.first(ANSWERS, 0, lambda _: False, what="it", within=600)),
+                asyncio.create_task(client.wait(never, what="it", within=600)),
+            ]
+            await asyncio.sleep(1)
+        await asyncio.wait(waits, timeout=1)
+        assert all(each.cancelled() for each in waits)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    in_world(body)
+
+
 def test_every_wait_ends_soon_when_the_process_is_to_stop_and_says_so() -> None:
     async def body(stream: SimulatedStream) -> None:
         async with Client.open(log_of(stream)) as client:

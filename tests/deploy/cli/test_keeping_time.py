@@ -147,7 +147,8 @@ class Feeding:
 
     def __init__(self, folder: Path, broker: Broker) -> None:
         self.process = subprocess.Popen(
-            command("feed", "-", "--format", "text", "--timeout", f"{GIVEN_S:g}", "--nats", broker.url),
+            # Its time counts from its start: what loading takes on a busy machine comes on top.
+            command("feed", "-", "--format", "text", "--timeout", f"{GIVEN_S + loading_s:g}", "--nats", broker.url),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env=environment(),
         )  # fmt: skip
         asyncio.run(_reads(broker))
@@ -180,9 +181,9 @@ def test_an_input_that_meets_a_stuck_broker_is_said_to_be_in_doubt(log: Broker, 
         seconds, said = feeding.end(b"Hello\n")
     finally:
         log.resume()
-    assert seconds < KEPT_S + 2 * loading_s, said
+    assert seconds < KEPT_S + 3 * loading_s, said
     found = re.search(
-        r"\(exchange (\w+)\): unknown_outcome: .* within [3-9]\.\d s: it may be stored, .*why (\w+)` tells", said
+        r"\(exchange (\w+)\): unknown_outcome: .* within \d+\.\d s: it may be stored, .*why (\w+)` tells", said
     )
     assert found, said
     assert found[1] == found[2]
@@ -193,8 +194,8 @@ def test_an_input_for_a_broker_that_has_gone_is_said_not_to_be_stored(log: Broke
     feeding = Feeding(tmp_path, log)
     log.kill()
     seconds, said = feeding.end(b"Hello\n")
-    assert seconds < KEPT_S + 2 * loading_s, said
-    assert re.search(r"unavailable: not stored within [3-9]\.\d s: the broker at \S+ is not connected", said), said
+    assert seconds < KEPT_S + 3 * loading_s, said
+    assert re.search(r"unavailable: not stored within \d+\.\d s: the broker at \S+ is not connected", said), said
     assert next(line for line in said.splitlines() if line.startswith("neuraxis: ")) == (
         f"neuraxis: the broker at {log.url} is gone: waiting for it to come back"
     )

@@ -52,8 +52,6 @@ LIBRARIAN: Actor[Shelf] = Actor(
     initial=Shelf,
     decide=count_letters,
     evolve=shelve,
-    configured=DIARIST.configured,
-    failed=DIARIST.failed,
 )
 
 
