@@ -18,11 +18,15 @@ def unknown_topic(pattern: str) -> str:
     topics = [topic.split(".") for topic in CATALOGUE]
     if any(_matches(tokens, topic) for topic in topics):
         return ""
-    known = {_below_root(prefix) for topic in topics for prefix in _alike(topic, wide=tokens[-1] == ">")}
-    near = get_close_matches(_below_root(tokens), sorted(known), n=_NEAREST, cutoff=_NEAR)
+    known = {_below_root(prefix) for topic in topics for prefix in _alike(topic, wide=tokens[-1] in ("*", ">"))}
+    asked = _below_root([*tokens[:-1], ">"] if tokens[-1] == "*" else tokens)
+    near = get_close_matches(asked, sorted(known), n=_NEAREST, cutoff=_NEAR)
     meant = f"did you mean {', '.join(f'{ROOT}.{each}' for each in near)}?" if near else _ALL
-    return f"no event of this release is of the subject {pattern}: {meant}"
+    return f"no event of this release is of the subject {pattern[:_LONGEST]}: {meant}"
 
+
+_LONGEST = 100
+"""Characters of a pattern that a message repeats."""
 
 _ALL = "`neuraxis schema subjects` lists all"
 

@@ -142,3 +142,13 @@ def test_prometheus_reads_what_the_set_did_and_how_it_stands(client: httpx.Clien
     values = {each.name: each.value for each in samples}
     assert values["neuraxis_log_sequence"] >= values["neuraxis_ledger_sequence"] > 0
     assert any(each.name == "neuraxis_http_requests_total" for each in samples)
+
+
+@pytest.mark.usefixtures("asked")
+def test_commands_that_follow_end_at_once_where_nothing_they_ask_for_can_come(live: Live) -> None:
+    for command, said in (
+        (("log", "tail", "--topic", "forged_id.ruoter.>"), "did you mean forged_id.router.>?"),
+        (("log", "tail", "--since", "99999999"), "ends at sequence"),
+        (("alerts", "--since", "99999999"), "ends at sequence"),
+    ):
+        assert said in live.run(*command, status=1).stderr
