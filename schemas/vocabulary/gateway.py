@@ -10,6 +10,7 @@ from schemas.calls import Tokens
 from schemas.entry import Entry
 from schemas.event import Event, Milliseconds, Personal
 from schemas.intake.limits import MOST_LAYERS
+from schemas.vocabulary.reflex import AnswerFault
 
 Role = Literal["system", "user", "assistant", "tool", "document"]
 """Who speaks in a part of a prompt; ``assistant`` is what a model is said to have answered before."""
@@ -103,6 +104,8 @@ class InputAnswered(Event, frozen=True, kw_only=True, tag="forged_id.input.answe
 
     ``model`` names it, as its endpoint does. Tokens are the endpoint's own count; None: it told none. ``left_out``
     counts characters, choices and calls that there was no room for: what was delivered is longer than what is here.
+    ``stopped_for`` is what the gateway found in a stream of it, which it ended there: of the texts here, ``delivered``
+    characters went out before.
     """
 
     choices: Annotated[tuple[AnswerChoice, ...], msgspec.Meta(max_length=MOST_CHOICES)]
@@ -110,6 +113,8 @@ class InputAnswered(Event, frozen=True, kw_only=True, tag="forged_id.input.answe
     prompt_tokens: Tokens | None = None
     completion_tokens: Tokens | None = None
     left_out: Annotated[int, msgspec.Meta(ge=0)] = 0
+    stopped_for: Annotated[tuple[AnswerFault, ...], msgspec.Meta(max_length=8)] = ()
+    delivered: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
 
 class InputAbandoned(Event, frozen=True, kw_only=True, tag="forged_id.input.abandoned"):
