@@ -8,6 +8,8 @@ import msgspec
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_random_exponential
 
+from actors.contract.answers.prompt import prompt_of
+from actors.contract.answers.window import Window
 from actors.llm.answers import AnswerInvalid, answer_of, is_over
 from actors.llm.circuit import Circuit, CircuitOpen
 from actors.llm.client import Answer, CallFailed, ChatClient
@@ -235,7 +237,11 @@ class Answering:
 
 
 class _Telling:
-    """Tells one request's answer while it is spoken; each attempt, and each that turned out to be a thought, anew."""
+    """Tells one request's answer while it is spoken; each attempt, and each that turned out to be a thought, anew.
+
+    Each piece once it was read (``actors.contract.answers.window``): where something is found, nothing more is told.
+    What is held back comes with the answer's end, if it is let pass.
+    """
 
     def __init__(self, message: Message, call: ModelCall, publish: Publish, *, thinks: bool) -> None:
         self._message = message
@@ -244,6 +250,8 @@ class _Telling:
         self._thinks = thinks
         self._attempt = self._index = self._restarts = 0
         self._spoken = Spoken()
+        self._window: Window | None = None
+        self._held = ""
 
     @property
     def began_thinking(self) -> bool:
@@ -258,13 +266,21 @@ class _Telling:
 
     def _anew(self) -> None:
         self._attempt, self._index = self._attempt + 1, 0
+        self._window = Window(prompt_of(self._call)) if self._call.stream_to else None
+        self._held = ""
 
     async def _take(self, piece: str) -> None:
         text = self._spoken.take(piece)
         if self._spoken.restarts > self._restarts:
             self._restarts = self._spoken.restarts
             self._anew()
-        if text and self._call.stream_to:
+        if self._window is None or not text:
+            return
+        self._held += text
+        self._window.take(text)
+        ready = len(self._held) - (self._window.taken - self._window.released)
+        text, self._held = self._held[:ready], self._held[ready:]
+        if text:
             partial = Partial(
                 request=self._message.id,
                 exchange=self._message.exchange,

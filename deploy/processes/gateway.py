@@ -24,6 +24,7 @@ from actors.gateway.http.openai.forwarding import Forwarding
 from actors.gateway.http.serving import serve
 from actors.gateway.metrics import Metrics
 from actors.llm.endpoint import Endpoint
+from actors.reflex.settings import ReflexSettings
 from actors.responder.settings import ResponderSettings
 from actors.runtime.membership.heartbeat import heartbeat_of
 from deploy.cli.rendering.sentences import sentence_on
@@ -174,6 +175,7 @@ async def _serve(
                 conversations,
                 edge,
                 lends=not job.keys and not job.operator_keys,
+                reading=job.config.section("reflex", ReflexSettings),
             )
         )
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)

@@ -6,8 +6,10 @@ from contextlib import asynccontextmanager
 from actors.gateway import Client
 from actors.gateway.http.openai.conversing import Conversations
 from actors.gateway.http.openai.forwarding import Forwarding
+from actors.gateway.http.openai.guarding import Watch
 from actors.gateway.http.openai.upstream import Upstream
 from actors.llm.endpoint import Endpoint
+from actors.reflex.settings import ReflexSettings
 from deploy.config.loading import UPSTREAM_VARIABLE
 from deploy.config.settings import UpstreamSettings
 from events.loggers import get_logger
@@ -17,11 +19,18 @@ _logger = get_logger("neuraxis.gateway")
 
 @asynccontextmanager
 async def forwarding_to(
-    endpoint: Endpoint | None, settings: UpstreamSettings, conversations: Conversations, edge: Client, *, lends: bool
+    endpoint: Endpoint | None,
+    settings: UpstreamSettings,
+    conversations: Conversations,
+    edge: Client,
+    *,
+    lends: bool,
+    reading: ReflexSettings,
 ) -> AsyncIterator[Forwarding | None]:
     """Pass requests on to an endpoint for the length of the block; nothing where there is none.
 
     ``lends``: whether callers' own keys are passed on where the endpoint's is not known; see ``Upstream.open``.
+    ``reading``: how reflex reads answers, as streams are read here.
     """
     if endpoint is None:
         yield None
@@ -36,6 +45,8 @@ async def forwarding_to(
             near=endpoint.is_near,
             lends=lends,
         ) as upstream,
-        Forwarding.open(conversations, edge, upstream, wait_s=settings.wait_s) as forwarding,
+        Forwarding.open(
+            conversations, edge, upstream, wait_s=settings.wait_s, watch=Watch(reading.faults, reading.leak_share)
+        ) as forwarding,
     ):
         yield forwarding

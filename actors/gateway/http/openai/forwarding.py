@@ -1,7 +1,8 @@
 """Requests for others' models: read by the guards, passed on as they came, and what comes back delivered as it is.
 
-A whole answer is recorded, and its exchange ended, before it is delivered; one in pieces is delivered as it comes, and
-recorded at its end. Whatever becomes of a request that the guards have let pass, one word on it goes into the log: an
+A whole answer is recorded, and its exchange ended, before it is delivered. One in pieces is delivered as it comes, each
+piece once the texts in it were read (``guarding``); the last of them wait for the exchange's end, as a whole answer
+does. Whatever becomes of a request that the guards have let pass, one word on it goes into the log: an
 answer, or that there was none.
 """
 
@@ -13,10 +14,12 @@ from typing import Literal
 import httpx
 import msgspec
 
+from actors.contract.answers.prompt import Prompt
 from actors.gateway.client import Client
 from actors.gateway.forwarded import Passed, new_word
 from actors.gateway.http.openai.answers import REFUSALS
-from actors.gateway.http.openai.conversing import Conversations, Ended, end_of
+from actors.gateway.http.openai.conversing import Conversations, Ended, Unended, end_of
+from actors.gateway.http.openai.guarding import Guarded, Watch
 from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.recording import Heard, heard_in_pieces, heard_whole
 from actors.gateway.http.openai.sending import Broken
@@ -71,8 +74,15 @@ class Forwarding:
     """Passes requests on to an upstream; made by :meth:`open`."""
 
     def __init__(
-        self, conversations: Conversations, edge: Client, upstream: Upstream, wait_s: float, tasks: asyncio.TaskGroup
+        self,
+        conversations: Conversations,
+        edge: Client,
+        upstream: Upstream,
+        wait_s: float,
+        tasks: asyncio.TaskGroup,
+        watch: Watch,
     ) -> None:
+        self.watch = watch
         self._conversations = conversations
         self._edge = edge
         self._upstream = upstream
@@ -84,11 +94,14 @@ class Forwarding:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, conversations: Conversations, edge: Client, upstream: Upstream, *, wait_s: float
+        cls, conversations: Conversations, edge: Client, upstream: Upstream, *, wait_s: float, watch: Watch
     ) -> AsyncIterator["Forwarding"]:
-        """Pass requests on for the length of the block; ``wait_s`` is how long the upstream may take for one."""
+        """Pass requests on for the length of the block.
+
+        ``wait_s`` is how long the upstream may take for one, ``watch`` what a stream is ended for.
+        """
         async with asyncio.TaskGroup() as tasks:
-            service = cls(conversations, edge, upstream, wait_s, tasks)
+            service = cls(conversations, edge, upstream, wait_s, tasks, watch)
             try:
                 yield service
             finally:
@@ -125,12 +138,16 @@ class Forwarding:
         except asyncio.CancelledError:
             self.abandon(word, "client_left")
             raise
-        pieces = Pieces(self, response, word, question, term)
+        streamed = response.headers.get("content-type", "").startswith("text/event-stream") and response.is_success
+        guarded = Guarded(Prompt(question.text, question.layers), self.watch) if streamed else None
+        pieces = Pieces(self, response, word, question, term, guarded)
         if wrong := _unfit(response):
             await pieces.aclose("upstream_refused")
             raise UpstreamFailed("upstream_refused", wrong)
-        if response.headers.get("content-type", "").startswith("text/event-stream") and response.is_success:
-            return Relayed(word.exchange, response.status_code, returned(response), pieces)
+        if streamed:
+            # It may end before its time: a length that the upstream gave would be broken then.
+            headers = [(name, value) for name, value in returned(response) if name != b"content-length"]
+            return Relayed(word.exchange, response.status_code, headers, pieces)
         return await self._whole(pieces, question)
 
     async def _whole(self, pieces: "Pieces", question: Question) -> Ended | Relayed:
@@ -146,10 +163,17 @@ class Forwarding:
         relayed = Relayed(passed.exchange, response.status_code, returned(response), body)
         if not response.is_success:
             return relayed
-        # Its end is the word of whoever looks at answers: what is set aside is not delivered.
-        answered = await self._edge.answer(passed.exchange, RECORD_S)
-        ended = end_of(answered, agent=passed.agent, session=passed.session)
+        ended = await self.end(passed)
         return ended if ended.event.action in REFUSALS else msgspec.structs.replace(relayed, ended=ended)
+
+    async def end(self, passed: Passed) -> Ended:
+        """Return the end of an exchange whose answer is on record: the word of whoever looks at answers.
+
+        Raises:
+            Unended, LogError: nobody does, or not in time; what nobody has looked at is not delivered.
+        """
+        answered = await self._edge.answer(passed.exchange, RECORD_S)
+        return end_of(answered, agent=passed.agent, session=passed.session)
 
     async def fetch(self, path: str, headers: Headers) -> Fetched:
         """Ask the upstream for something that is no exchange; raises UpstreamFailed."""
@@ -191,7 +215,7 @@ class Forwarding:
     async def record(self, passed: Passed, heard: Heard, question: Question) -> None:
         """Put an answer on record; raises LogError where the log does not take it in time."""
         await self._tell(passed, heard.answer)
-        if heard.said is not None:
+        if heard.said is not None and not heard.answer.stopped_for:
             self._conversations.histories.keep(
                 question.conversation, (*question.messages, heard.said), question.definitions
             )
@@ -241,7 +265,13 @@ class Pieces:
     """
 
     def __init__(
-        self, service: Forwarding, response: httpx.Response, passed: Passed, question: Question, term: Term
+        self,
+        service: Forwarding,
+        response: httpx.Response,
+        passed: Passed,
+        question: Question,
+        term: Term,
+        guarded: Guarded | None = None,
     ) -> None:
         self.response = response
         self.passed = passed
@@ -252,6 +282,8 @@ class Pieces:
         self._term = term
         self._pieces = response.aiter_raw()
         self._told = False
+        self._guarded = guarded
+        self._over = False
 
     def __aiter__(self) -> "Pieces":
         return self
@@ -261,14 +293,67 @@ class Pieces:
 
         Raises:
             StopAsyncIteration: all is there, and on record.
-            Broken: it broke off.
+            Broken: it broke off, or nobody has judged what is left of it.
             LogError: the log did not take it in time.
         """
+        if self._guarded is None:
+            return await self._next()
+        while not self._over:
+            try:
+                piece = self._guarded.take(await self._next())
+            except StopAsyncIteration:
+                return await self._last(self._guarded)
+            except ValueError as wrong:
+                self._abandon("upstream_cut")
+                raise Broken(str(wrong)) from wrong
+            if piece:
+                return piece
+            if self._guarded.found:
+                return await self._last(self._guarded)
+        raise StopAsyncIteration
+
+    async def _last(self, guarded: Guarded) -> bytes:
+        """Return what is left of a stream once its end is on record, or what takes its place."""
+        self._over = True
+        guarded.end()
+        if guarded.found:
+            await self.response.aclose()
+        if not await self._record(guarded):
+            return guarded.rest()
+        try:
+            ended = await self._service.end(self.passed)
+        except (Unended, LogError) as wrong:
+            _logger.warning("answer_unjudged", exchange=self.passed.exchange, error=type(wrong).__name__)
+            raise Broken(str(wrong)) from wrong
+        refused = ended.event.action in REFUSALS
+        return guarded.refusal(ended.event.response, ended.decision) if refused else guarded.rest()
+
+    async def _record(self, guarded: Guarded) -> bool:
+        """Put a stream on record; return whether there is an answer in it, whose exchange will end."""
+        heard = heard_in_pieces(bytes(self.taken))
+        if heard.failed and not guarded.found:
+            self._abandon("upstream_cut")
+            return False
+        if guarded.found:
+            stopped = msgspec.structs.replace(heard.answer, stopped_for=guarded.found, delivered=guarded.sent)
+            heard = msgspec.structs.replace(heard, answer=stopped)
+        self._told = True
+        try:
+            await self._service.record(self.passed, heard, self._question)
+        except LogError as error:
+            # Its exchange ends at its deadline; nobody has judged what is left of it.
+            _logger.warning("answer_unrecorded", exchange=self.passed.exchange, error=error.code)
+            self._service.leave(self.passed.exchange)
+            raise Broken(str(error)) from error
+        return True
+
+    async def _next(self) -> bytes:
         try:
             async with self._service.terms.deadline(self._term):
                 piece = await anext(self._pieces)
         except StopAsyncIteration:
-            await self._end()
+            if self._guarded is None:
+                await self._end()
             raise
         except TimeoutError:
             self._abandon("upstream_overdue" if not self._term.left else "upstream_cut")
@@ -290,21 +375,7 @@ class Pieces:
             self._abandon("upstream_refused", self.response.status_code)
             return
         self._told = True
-        streamed = self.response.headers.get("content-type", "").startswith("text/event-stream")
-        heard = (heard_in_pieces if streamed else heard_whole)(bytes(self.taken))
-        if heard.failed:
-            self._told = False
-            self._abandon("upstream_cut")
-            return
-        try:
-            await self._service.record(self.passed, heard, self._question)
-        except LogError as error:
-            if not streamed:
-                raise
-            # Its reader has it already: the exchange ends at its deadline.
-            _logger.warning("answer_unrecorded", exchange=self.passed.exchange, error=error.code)
-        if streamed:
-            self._service.leave(self.passed.exchange)
+        await self._service.record(self.passed, heard_whole(bytes(self.taken)), self._question)
 
     def _abandon(self, reason: Abandoned, status: int | None = None) -> None:
         if not self._told:
