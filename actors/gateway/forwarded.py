@@ -8,6 +8,7 @@ import msgspec
 from actors.gateway.inputs import Addressed
 from actors.runtime.records import rfc3339
 from events.log import Record
+from schemas.calls import Masked
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
 from schemas.identity import event_id
@@ -29,7 +30,10 @@ _LONGEST_NAME, _LONGEST_ENDING, _AROUND_A_CALL = 256, 64, 32
 
 
 class Passed(msgspec.Struct, frozen=True, kw_only=True):
-    """All guards have let an input pass: the arbiter's word on it, its id, its sequence, and whose input it is."""
+    """All guards have let an input pass: the arbiter's word on it, its id, its sequence, and whose input it is.
+
+    ``masked`` is what its model is shown placeholders for, as ``recogniser`` told it.
+    """
 
     exchange: str
     agent: str
@@ -38,6 +42,8 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     seq: int
     time_ns: int
+    masked: tuple[Masked, ...] = ()
+    recogniser: str = ""
 
 
 def new_word(passed: Passed, word: InputAnswered | InputAbandoned, *, partitions: Partitions, now_ns: int) -> Addressed:
@@ -46,6 +52,7 @@ def new_word(passed: Passed, word: InputAnswered | InputAbandoned, *, partitions
     That is: within the stream's window for duplicates, and the first ends the exchange.
     """
     topic = topic_of(word)
+    word = msgspec.structs.replace(word, masked=passed.masked, recogniser=passed.recogniser)
     envelope = Envelope(
         id=event_id(passed.exchange, "gateway", 1),
         topic=topic,

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from actors.gateway import Client
 from actors.gateway.http.openai.conversing import Conversations
 from actors.gateway.http.openai.forwarding import Forwarding
-from actors.gateway.http.openai.guarding import Watch
+from actors.gateway.http.openai.passing.guarding import Watch
 from actors.gateway.http.openai.upstream import Upstream
 from actors.llm.endpoint import Endpoint
 from actors.reflex.settings import ReflexSettings
@@ -46,7 +46,12 @@ async def forwarding_to(
             lends=lends,
         ) as upstream,
         Forwarding.open(
-            conversations, edge, upstream, wait_s=settings.wait_s, watch=Watch(reading.faults, reading.leak_share)
+            conversations,
+            edge,
+            upstream,
+            wait_s=settings.wait_s,
+            watch=Watch(reading.faults, reading.leak_share),
+            privacy=settings.privacy,
         ) as forwarding,
     ):
         yield forwarding

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -63,6 +64,8 @@ REPLIES = {
     "cut-whole": Reply((answer(SAID)[:40],), then="cut"),
     "slow": Reply(chunks(*PARTS, *LONG, done=False), headers=EVENT_STREAM, then="hang"),
     "leaking": Reply(chunks(*LONG, *LEAK), headers=EVENT_STREAM),
+    "echo": Reply((answer({"role": "assistant", "content": "Hello [EMAIL_1]!"}),), headers=JSON),
+    "echo-streamed": Reply(chunks(*({"content": each} for each in ("Hello [EM", "AIL_1", "]!"))), headers=EVENT_STREAM),
     "leaking-at-once": Reply(chunks(*LEAK), headers=EVENT_STREAM),
     "busy": Reply((b'{"error": {"message": "slow down"}}',), 429, {**JSON, "Retry-After": "7"}),
     "broken": Reply((b"<h1>oh</h1>",), 500, {"Content-Type": "text/html"}),
@@ -293,6 +296,30 @@ def test_a_stream_that_gives_the_system_prompt_away_ends_before_it_does(http: ht
         assert recorded["stopped_for"] == ["prompt_leak"]
         assert recorded["delivered"] == (len(text) if model == "leaking" else 0)
         assert event_of(live, exchange, "reflex.answer_blocked")["faults"] == ["prompt_leak"]
+
+
+def test_a_gateway_that_masks_sends_placeholders_out_and_gives_the_data_back(
+    live: Live, upstream: Endpoint, tmp_path: Path
+) -> None:
+    flags = ("--set", f"gateway.upstream.url={upstream.base_url}", "--set", "gateway.upstream.privacy.mask=true")
+    mine = {"role": "user", "content": "I am ada@example.org."}
+    with (
+        gateway_of(live, tmp_path / "gateway.log", *flags) as address,
+        httpx.Client(base_url=address, timeout=60, trust_env=False) as http,
+    ):
+        whole, streamed = post(http, "echo", mine), post(http, "echo-streamed", mine, stream=True)
+        sent = [asked.document["messages"] for asked in upstream.asked[-2:]]
+        plain = post(http, "plain")
+    assert sent == [[{"role": "user", "content": "I am [EMAIL_1]."}]] * 2
+    assert whole.json()["choices"][0]["message"]["content"] == "Hello ada@example.org!"
+    told = [json.loads(each.removeprefix(b"data: ")) for each in streamed.content.split(b"\n\n")[:-2]]
+    text = "".join(each["choices"][0]["delta"].get("content") or "" for each in told if each["choices"])
+    assert text == "Hello ada@example.org!"
+    for response in (whole, streamed):
+        recorded = event_of(live, response.headers["x-neuraxis-exchange"], "input.answered")
+        assert recorded["choices"][0]["text"] == "Hello ada@example.org!"
+        assert recorded["masked"] == [{"kind": "email", "count": 1}]
+    assert plain.content == REPLIES["plain"].pieces[0]
 
 
 def test_an_answer_in_a_form_of_its_own_is_recorded_as_the_text_that_it_is(http: httpx.Client, live: Live) -> None:

@@ -50,8 +50,9 @@ def gateway(
     from deploy.processes.listening import address_of, listen
 
     flags = [flag_layer("--http", "gateway.http", http)] if http is not None else []
-    read = {"reflex": ReflexSettings, "responder": ResponderSettings, "swarm": SwarmSettings}
-    config = target.config(flags, more=read)
+    config = target.config(
+        flags, more={"reflex": ReflexSettings, "responder": ResponderSettings, "swarm": SwarmSettings}
+    )
     logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
     address = address_of(config.gateway.http)
     if address is None:

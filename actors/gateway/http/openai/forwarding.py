@@ -15,19 +15,20 @@ import httpx
 import msgspec
 
 from actors.contract.answers.prompt import Prompt
+from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.client import Client
 from actors.gateway.forwarded import Passed, new_word
 from actors.gateway.http.openai.answers import REFUSALS
 from actors.gateway.http.openai.conversing import Conversations, Ended, Unended, end_of
-from actors.gateway.http.openai.guarding import Guarded, Watch
+from actors.gateway.http.openai.passing.guarding import Guarded, Watch
+from actors.gateway.http.openai.passing.masking import Private
 from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.recording import Heard, heard_in_pieces, heard_whole
 from actors.gateway.http.openai.sending import Broken
-from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, returned
+from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, returned, unfit
 from actors.gateway.http.terms import Term, Terms
 from events.errors import LogError
 from events.loggers import get_logger
-from schemas.intake.strict import shown
 from schemas.vocabulary.gateway import InputAbandoned, InputAnswered
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -81,8 +82,10 @@ class Forwarding:
         wait_s: float,
         tasks: asyncio.TaskGroup,
         watch: Watch,
+        privacy: PrivacySettings,
     ) -> None:
         self.watch = watch
+        self._privacy = privacy
         self._conversations = conversations
         self._edge = edge
         self._upstream = upstream
@@ -94,14 +97,22 @@ class Forwarding:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, conversations: Conversations, edge: Client, upstream: Upstream, *, wait_s: float, watch: Watch
+        cls,
+        conversations: Conversations,
+        edge: Client,
+        upstream: Upstream,
+        *,
+        wait_s: float,
+        watch: Watch,
+        privacy: PrivacySettings,
     ) -> AsyncIterator["Forwarding"]:
         """Pass requests on for the length of the block.
 
-        ``wait_s`` is how long the upstream may take for one, ``watch`` what a stream is ended for.
+        ``wait_s`` is how long the upstream may take for one, ``watch`` what a stream is ended for, ``privacy`` whose
+        people's data is masked.
         """
         async with asyncio.TaskGroup() as tasks:
-            service = cls(conversations, edge, upstream, wait_s, tasks, watch)
+            service = cls(conversations, edge, upstream, wait_s, tasks, watch, privacy)
             try:
                 yield service
             finally:
@@ -124,10 +135,14 @@ class Forwarding:
         if isinstance(word, Ended):
             return word
         term = self.terms.begin()
+        private = Private(incoming.body, self._privacy) if self._privacy.masks(question.agent) else None
+        if private:
+            word = msgspec.structs.replace(word, masked=private.noted[0], recogniser=private.noted[1])
         try:
             async with self.terms.deadline(term):
+                body = private.body if private else incoming.body
                 response = await self._upstream.send(
-                    "POST", "/chat/completions", query=incoming.query, headers=incoming.headers, body=incoming.body
+                    "POST", "/chat/completions", query=incoming.query, headers=incoming.headers, body=body
                 )
         except TimeoutError:
             self.abandon(word, "upstream_overdue")
@@ -140,8 +155,8 @@ class Forwarding:
             raise
         streamed = response.headers.get("content-type", "").startswith("text/event-stream") and response.is_success
         guarded = Guarded(Prompt(question.text, question.layers), self.watch) if streamed else None
-        pieces = Pieces(self, response, word, question, term, guarded)
-        if wrong := _unfit(response):
+        pieces = Pieces(self, response, word, question, term, guarded, private)
+        if wrong := unfit(response):
             await pieces.aclose("upstream_refused")
             raise UpstreamFailed("upstream_refused", wrong)
         if streamed:
@@ -160,7 +175,8 @@ class Forwarding:
         except Broken as broken:
             raise UpstreamFailed("upstream_cut", str(broken)) from broken
         body = bytes(pieces.taken)
-        relayed = Relayed(passed.exchange, response.status_code, returned(response), body)
+        headers = [each for each in returned(response) if pieces.private is None or each[0] != b"content-length"]
+        relayed = Relayed(passed.exchange, response.status_code, headers, body)
         if not response.is_success:
             return relayed
         ended = await self.end(passed)
@@ -181,7 +197,7 @@ class Forwarding:
             async with asyncio.timeout(FETCH_S):
                 response = await self._upstream.send("GET", path, headers=headers)
                 async with contextlib.aclosing(response):
-                    if wrong := _unfit(response):
+                    if wrong := unfit(response):
                         raise UpstreamFailed("upstream_refused", wrong)
                     body = await response.aread()
         except TimeoutError:
@@ -245,17 +261,6 @@ class Forwarding:
         await self._edge.submit(addressed, RECORD_S)
 
 
-def _unfit(response: httpx.Response) -> str:
-    """Return why a response is not passed on, empty where it is."""
-    if response.has_redirect_location:  # clients follow it: past the guards and the record
-        return f"the upstream leads elsewhere (status {response.status_code}): name that place in gateway.upstream.url"
-    coding = response.headers.get("content-encoding", "identity")
-    if response.is_success and coding != "identity":
-        # Nobody could read what it says: neither the record, nor a guard of answers.
-        return f"the upstream's answer is compressed ({shown(coding)}), unasked"
-    return ""
-
-
 class Pieces:
     """The body of a response as it comes, recorded at its end; an asynchronous generator in all that matters.
 
@@ -272,6 +277,7 @@ class Pieces:
         question: Question,
         term: Term,
         guarded: Guarded | None = None,
+        private: Private | None = None,
     ) -> None:
         self.response = response
         self.passed = passed
@@ -283,6 +289,7 @@ class Pieces:
         self._pieces = response.aiter_raw()
         self._told = False
         self._guarded = guarded
+        self.private = private or None
         self._over = False
 
     def __aiter__(self) -> "Pieces":
@@ -353,14 +360,22 @@ class Pieces:
                 piece = await anext(self._pieces)
         except StopAsyncIteration:
             if self._guarded is None:
+                if self.private is not None:
+                    self.taken[:] = self.private.restored(bytes(self.taken))
                 await self._end()
-            raise
+                raise
+            piece = self.private.end() if self.private is not None else b""
+            if not piece:
+                raise
         except TimeoutError:
             self._abandon("upstream_overdue" if not self._term.left else "upstream_cut")
             raise Broken("the upstream's answer was not there in time: try again") from None
         except httpx.HTTPError as wrong:
             self._abandon("upstream_cut")
             raise Broken(f"the upstream's answer broke off ({type(wrong).__name__}): try again") from wrong
+        else:
+            if self.private is not None and self._guarded is not None:
+                piece = self.private.take(piece)
         self.cut_off = self.cut_off or len(self.taken) + len(piece) > MOST_BYTES
         self.taken += piece[: MOST_BYTES - len(self.taken)]
         return piece

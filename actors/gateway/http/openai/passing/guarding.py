@@ -77,7 +77,7 @@ class Guarded:
             ValueError: an event in it is too long.
         """
         self._buffer += piece
-        *events, self._buffer = _split(self._buffer)
+        *events, self._buffer = split(self._buffer)
         if len(self._buffer) > LONGEST_EVENT:
             raise ValueError(f"an event of the upstream's answer has more than {LONGEST_EVENT:,} bytes")
         for raw in events:
@@ -172,15 +172,16 @@ def texts_in(body: Any) -> Iterator[tuple[Place, str]]:
         elif isinstance(value, Mapping):
             waiting += [((*place, name), inner) for name, inner in reversed(list(value.items()))]
         elif isinstance(value, list):
-            waiting += [((*place, _index_of(inner, at)), inner) for at, inner in reversed(list(enumerate(value)))]
+            waiting += [((*place, index_of(inner, at)), inner) for at, inner in reversed(list(enumerate(value)))]
 
 
-def _index_of(item: Any, at: int) -> int:
+def index_of(item: Any, at: int) -> int:
+    """Return what an item of a list is known by in later events: its ``index``, else its place ``at``."""
     index = item.get("index") if isinstance(item, Mapping) else None
     return index if isinstance(index, int) else at
 
 
-def _split(data: bytes) -> list[bytes]:
+def split(data: bytes) -> list[bytes]:
     """Return the events of a stream, each with the blank line behind it, and what is no whole event yet."""
     found, at = [], 0
     for end in _END.finditer(data):
