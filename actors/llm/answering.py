@@ -109,8 +109,8 @@ class Answering:
         model = self._settings.models.of(call.purpose)
         masks = self._masks(message.agent, call)
         if masks is not None:
-            said = tuple(msgspec.structs.replace(each, content=masks.mask(each.content)) for each in call.messages)
-            call = msgspec.structs.replace(call, messages=said)
+            # Beside the others' answers: a long text takes a while.
+            call = await asyncio.to_thread(_masked, call, masks)
         found = await self._handle(message, call, model, masks)
         if masks is None or not masks.counts:
             return (found,)
@@ -338,6 +338,11 @@ def _failure(message: Message, call: ModelCall, reason: str, error: str, said: s
         purpose=call.purpose,
         said=said,
     )
+
+
+def _masked(call: ModelCall, masks: Masks) -> ModelCall:
+    said = tuple(msgspec.structs.replace(each, content=masks.mask(each.content)) for each in call.messages)
+    return msgspec.structs.replace(call, messages=said)
 
 
 def _restored(text: str, call: ModelCall, masks: Masks | None) -> str:

@@ -131,11 +131,14 @@ class Forwarding:
             UpstreamFailed: nothing came back.
             LogError: it could not be stored, or the guards have not judged it in time.
         """
+        private: Private | None = None
+        if self._privacy.masks(question.agent):
+            # First, and beside all others: a long text takes a while, and an input that waits has a deadline.
+            private = await asyncio.to_thread(Private, incoming.body, self._privacy)
         word = await self._judged(question)
         if isinstance(word, Ended):
             return word
         term = self.terms.begin()
-        private = Private(incoming.body, self._privacy) if self._privacy.masks(question.agent) else None
         if private:
             word = msgspec.structs.replace(word, masked=private.noted[0], recogniser=private.noted[1])
         try:
@@ -160,7 +163,7 @@ class Forwarding:
             await pieces.aclose("upstream_refused")
             raise UpstreamFailed("upstream_refused", wrong)
         if streamed:
-            # It may end before its time: a length that the upstream gave would be broken then.
+            # It may end before a length that the upstream gave.
             headers = [(name, value) for name, value in returned(response) if name != b"content-length"]
             return Relayed(word.exchange, response.status_code, headers, pieces)
         return await self._whole(pieces, question)
@@ -306,6 +309,8 @@ class Pieces:
         if self._guarded is None:
             return await self._next()
         while not self._over:
+            if self._guarded.found:
+                return await self._last(self._guarded)
             try:
                 piece = self._guarded.take(await self._next())
             except StopAsyncIteration:
@@ -315,8 +320,6 @@ class Pieces:
                 raise Broken(str(wrong)) from wrong
             if piece:
                 return piece
-            if self._guarded.found:
-                return await self._last(self._guarded)
         raise StopAsyncIteration
 
     async def _last(self, guarded: Guarded) -> bytes:
@@ -348,7 +351,6 @@ class Pieces:
         try:
             await self._service.record(self.passed, heard, self._question)
         except LogError as error:
-            # Its exchange ends at its deadline; nobody has judged what is left of it.
             _logger.warning("answer_unrecorded", exchange=self.passed.exchange, error=error.code)
             self._service.leave(self.passed.exchange)
             raise Broken(str(error)) from error

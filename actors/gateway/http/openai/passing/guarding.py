@@ -80,9 +80,12 @@ class Guarded:
         *events, self._buffer = split(self._buffer)
         if len(self._buffer) > LONGEST_EVENT:
             raise ValueError(f"an event of the upstream's answer has more than {LONGEST_EVENT:,} bytes")
+        out = []
         for raw in events:
+            # One by one: what goes out may not depend on how many come at once.
             self._read(raw)
-        return self._let_go()
+            out.append(self._let_go())
+        return b"".join(out)
 
     def end(self) -> None:
         """Take it that the stream is over: what is still held was read whole, and waits for the last word."""
