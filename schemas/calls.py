@@ -18,6 +18,17 @@ Ended = Literal["stop", "length", "content_filter", "unknown"]
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
 """A count of a model's tokens; where no tokenizer is at hand, an estimate from characters."""
 
+PersonalKind = Literal["key", "email", "phone", "card", "iban", "ssn", "ip"]
+"""Data that tells who somebody is, or opens something; ``ssn`` is a social security number of the USA."""
+
+
+class Masked(msgspec.Struct, frozen=True, kw_only=True):
+    """How many different values of a kind a model was shown placeholders for; no words."""
+
+    kind: PersonalKind
+    count: Annotated[int, msgspec.Meta(ge=1)]
+
+
 MOST_DEEP = 64
 """Brackets within each other in an answer: how deep a reader can follow depends on the stack it stands on, and that may
 decide nothing."""

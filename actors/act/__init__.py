@@ -17,6 +17,10 @@ Two planners: by rule (``offline``: recall the question, associate on what was f
 (``llm``). A model's plan that cannot be read is an iteration that gained nothing (``malformed_plan``), and the model is
 asked again; a model that fails (``plan_failed``) is not, and the rule takes over.
 
+What a model plans and a specialist answers is read by guards before it is acted on, remembered or put into a prompt: a
+plan by reflex (``plan_withheld``: an iteration that gained nothing), an answer by reflex and intuition (``withheld``:
+that action failed).
+
 Time is the log's. An action that is answered after its skill's budget fails, the others count; what is not answered at
 all is given up when the clock fires (``wake_after_ms`` of every request, which ``act.finished`` cancels). An exchange
 that ends otherwise, by its deadline, takes its loop with it.
@@ -33,8 +37,10 @@ from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.intuition import IntuitionResultPassed, IntuitionResultRejected
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryActionsAnswered
+from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import ModeSelected
 
@@ -50,6 +56,10 @@ ACTOR: Actor[State] = Actor(
         MemoryActionsAnswered,
         DelegateAnswered,
         DelegateFailed,
+        ReflexAnswerPassed,
+        ReflexAnswerBlocked,
+        IntuitionResultPassed,
+        IntuitionResultRejected,
         ClockFired,
         ResponseEmitted,
     ),

@@ -3,7 +3,12 @@
 input.received             the text is kept until its exchange is routed elsewhere, or its loop is over
 arbiter.escalated          its deadline is known
 router.mode_selected       a loop begins, where a terminal mode is left open: -> the first requests
-llm.completed, .failed     -> the plan's requests, or act.iterated for a plan that is none, and what comes next
+llm.completed              the plan is kept until reflex has read it
+reflex.answer_passed,      -> the plan's requests, or act.iterated for a plan that is none, and what comes next; what a
+.answer_blocked,           specialist answered counts once reflex and intuition have let it pass
+intuition.result_passed,
+.result_rejected
+llm.failed                 -> act.iterated, and what comes next
 memory.actions_answered,   the outcomes are kept; with the last of an iteration -> act.iterated, and what comes next:
 delegate.answered, .failed  act.plan_requested, act.actions_requested and act.delegation_requested, or act.finished
 clock.fired                -> act.timed_out for what has waited too long, and what follows from that
@@ -15,7 +20,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from actors.act.hearing import folded, heard_by, is_plan
+from actors.act.hearing import folded, heard_by, is_plan, plan_read
 from actors.act.loop import (
     Asked,
     Loop,
@@ -47,6 +52,7 @@ from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import ANSWER_INVALID, LlmCompleted, LlmFailed
+from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import ModeSelected
 
@@ -88,8 +94,12 @@ def decide(state: State, message: Message) -> Iterable[Event | Emission]:
     loop = pending.loop
     if loop is None:
         return ()
-    if isinstance(event, LlmCompleted | LlmFailed):
-        return _planned(state, message, loop, event) if is_plan(loop, event) else ()
+    if isinstance(event, LlmCompleted):
+        return ()
+    if isinstance(event, LlmFailed):
+        return _unplanned(state, message, loop, event) if is_plan(loop, event) else ()
+    if isinstance(event, ReflexAnswerPassed | ReflexAnswerBlocked) and (plan := plan_read(loop, event)) is not None:
+        return _planned(state, message, loop, plan, event)
     heard = heard_by(loop, message, state.settings)
     if heard is None or heard.underway is None or open_actions(heard.underway):
         return ()
@@ -128,11 +138,18 @@ def evolve(state: State, message: Message) -> State:
     return state if loop is None else _with_loop(state, message, loop)
 
 
-def _planned(state: State, message: Message, loop: Loop, event: LlmCompleted | LlmFailed) -> Iterable[Event]:
-    """Act on a model's word: its plan, or the want of one, which is an iteration that gained nothing."""
-    if isinstance(event, LlmFailed):
-        return _over(state, message, loop, "malformed_plan" if event.reason == ANSWER_INVALID else "plan_failed")
-    actions = read_plan(event.text, state.settings)
+def _unplanned(state: State, message: Message, loop: Loop, event: LlmFailed) -> Iterable[Event]:
+    """Go on without a model's plan, which is an iteration that gained nothing."""
+    return _over(state, message, loop, "malformed_plan" if event.reason == ANSWER_INVALID else "plan_failed")
+
+
+def _planned(
+    state: State, message: Message, loop: Loop, plan: LlmCompleted, verdict: ReflexAnswerPassed | ReflexAnswerBlocked
+) -> Iterable[Event]:
+    """Act on a model's plan, once reflex has read it; one that it does not let pass is none."""
+    if isinstance(verdict, ReflexAnswerBlocked):
+        return _over(state, message, loop, "plan_withheld")
+    actions = read_plan(plan.text, state.settings)
     if actions is None:
         return _over(state, message, loop, "malformed_plan")
     if not actions:

@@ -5,17 +5,20 @@ import msgspec
 from actors.act.loop import (
     Asked,
     Loop,
+    answered,
     begin_actions,
     begin_delegation,
     delegated,
     given_up,
     iterated,
     open_actions,
+    planned,
+    read,
     remembered,
 )
 from actors.act.settings import ActSettings
 from schemas.actor import Message
-from schemas.event import topic_of
+from schemas.event import Event, topic_of
 from schemas.vocabulary.act import (
     ActActionsRequested,
     ActDelegationRequested,
@@ -24,8 +27,10 @@ from schemas.vocabulary.act import (
     ActTimedOut,
 )
 from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
+from schemas.vocabulary.intuition import IntuitionResultPassed, IntuitionResultRejected
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryActionsAnswered
+from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
 
 
 def folded(loop: Loop, message: Message, settings: ActSettings) -> Loop | None:
@@ -41,6 +46,8 @@ def folded(loop: Loop, message: Message, settings: ActSettings) -> Loop | None:
             return given_up(loop)
         case ActIterated() as event:
             return iterated(loop, event, settings)
+        case LlmCompleted() as event if is_plan(loop, event):
+            return planned(loop, event, message.id)
     return heard_by(loop, message, settings)
 
 
@@ -53,7 +60,11 @@ def heard_by(loop: Loop, message: Message, settings: ActSettings) -> Loop | None
         case MemoryActionsAnswered(request=request, results=results) if request == underway.request:
             return remembered(loop, results, message.time_ns, settings)
         case DelegateAnswered(request=request, index=index) as answer if (index, request) in _asked_of(loop):
-            return delegated(loop, index, answer)
+            return answered(loop, answer, message.id)
+        case ReflexAnswerPassed(source=source) | ReflexAnswerBlocked(source=source) as verdict:
+            return _read(loop, source, "reflex", verdict)
+        case IntuitionResultPassed(source=source) | IntuitionResultRejected(source=source) as verdict:
+            return _read(loop, source, "intuition", verdict)
         case DelegateFailed(request=request, index=index, reason=reason) if (index, request) in _asked_of(loop):
             return delegated(loop, index, reason)
         case DelegateFailed(request="", reason=reason) if len(_asked_of(loop)) == 1:
@@ -62,12 +73,25 @@ def heard_by(loop: Loop, message: Message, settings: ActSettings) -> Loop | None
     return None
 
 
+def _read(loop: Loop, source: str, guard: str, verdict: Event) -> Loop | None:
+    """Return a loop after a guard has read an answer that it waits for; None where it waits for none of this name."""
+    unread = loop.underway.unread if loop.underway is not None else ()
+    still_open = {index for index, _ in _asked_of(loop)}
+    of = next((each for each in unread if each.source == source and each.answer.index in still_open), None)
+    return None if of is None else read(loop, of, guard, verdict)
+
+
 def _asked_of(loop: Loop) -> tuple[tuple[int, str], ...]:
     """Return the open questions to specialists."""
     if loop.underway is None:
         return ()
     still_open = {action.index for action in open_actions(loop.underway)}
     return tuple(each for each in loop.underway.delegations if each[0] in still_open)
+
+
+def plan_read(loop: Loop, event: ReflexAnswerPassed | ReflexAnswerBlocked) -> LlmCompleted | None:
+    """Return the plan that reflex has read, where a loop waits for that; else None."""
+    return loop.asked.plan if loop.asked is not None and loop.asked.source == event.source else None
 
 
 def is_plan(loop: Loop, event: LlmCompleted | LlmFailed) -> bool:

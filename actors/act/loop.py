@@ -3,13 +3,20 @@
 import msgspec
 
 from actors.act.settings import ActSettings
+from actors.contract.answers.credentials import masked
+from schemas.event import Event
 from schemas.vocabulary.act import Action, ActIterated, Performed, Planner
 from schemas.vocabulary.delegate import DelegateAnswered
+from schemas.vocabulary.intuition import IntuitionResultPassed
+from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import ActionResult, Recollection
+from schemas.vocabulary.reflex import ReflexAnswerPassed
 
 TIMED_OUT = "timed_out"
 UNANSWERED = "unanswered"
-"""Why an action failed, besides the reasons of whoever performed it: over its budget, or passed over in the answer."""
+WITHHELD = "withheld"
+"""Why an action failed, besides the reasons of whoever performed it: over its budget, passed over in the answer, or a
+guard did not let its result pass."""
 
 GRACE_MS = 1_000
 """What an effector gets on top of the time it was given: its own word on a failure says more than silence."""
@@ -26,17 +33,35 @@ class Outcome(msgspec.Struct, frozen=True):
     told: str = ""
 
 
+GUARDS = ("reflex", "intuition")
+"""Who reads a specialist's answer before it is anybody's finding."""
+
+
 class Asked(msgspec.Struct, frozen=True):
-    """A plan that a model was asked for, by the event of this id."""
+    """A plan that a model was asked for, by the event of this id.
+
+    ``plan`` is the model's, by the event ``source``, while reflex reads it.
+    """
 
     request: str
     since_ns: int
+    plan: LlmCompleted | None = None
+    source: str = ""
+
+
+class Unread(msgspec.Struct, frozen=True):
+    """A specialist's answer, by the event ``source``, that the guards in ``waits`` have not read yet."""
+
+    source: str
+    answer: DelegateAnswered
+    waits: tuple[str, ...] = GUARDS
 
 
 class Underway(msgspec.Struct, frozen=True):
     """An iteration's actions, who was asked for them, and the outcomes so far.
 
-    ``request`` is the id of what was asked of memory, ``delegations`` those of the questions to specialists, by action.
+    ``request`` is the id of what was asked of memory, ``delegations`` those of the questions to specialists, by action;
+    ``unread`` are answers of specialists that guards are reading.
     """
 
     since_ns: int
@@ -44,6 +69,7 @@ class Underway(msgspec.Struct, frozen=True):
     request: str = ""
     delegations: tuple[tuple[int, str], ...] = ()
     outcomes: tuple[Outcome, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -143,6 +169,39 @@ def remembered(loop: Loop, results: tuple[ActionResult, ...], now_ns: int, setti
 
 def _is_late(action: Action, waited_ms: int, settings: ActSettings) -> bool:
     return action.skill != "memorize" and waited_ms > settings.budget_ms(action.skill)
+
+
+def planned(loop: Loop, plan: LlmCompleted, source: str) -> Loop:
+    """Return the loop with a model's plan, which reflex reads first."""
+    if loop.asked is None or loop.asked.plan is not None:
+        return loop
+    return msgspec.structs.replace(loop, asked=msgspec.structs.replace(loop.asked, plan=plan, source=source))
+
+
+def answered(loop: Loop, answer: DelegateAnswered, source: str) -> Loop:
+    """Return the loop with a specialist's answer, which the guards read first."""
+    underway = loop.underway
+    if underway is None or any(each.answer.request == answer.request for each in underway.unread):
+        return loop
+    unread = (*underway.unread, Unread(source, answer))
+    return msgspec.structs.replace(loop, underway=msgspec.structs.replace(underway, unread=unread))
+
+
+def read(loop: Loop, of: Unread, guard: str, verdict: Event) -> Loop:
+    """Return the loop after a guard has read a specialist's answer: it counts once all have let it pass."""
+    assert loop.underway is not None, "only an iteration under way has answers that are read"
+    others = tuple(each for each in loop.underway.unread if each is not of)
+    waits = tuple(each for each in of.waits if each != guard)
+    answer, still = of.answer, tuple[Unread, ...]()
+    if isinstance(verdict, ReflexAnswerPassed) and verdict.masked:
+        spans = tuple((each.kind, *each.span) for each in verdict.secrets)
+        answer = msgspec.structs.replace(answer, answer=masked(answer.answer, spans))
+    passed = isinstance(verdict, ReflexAnswerPassed | IntuitionResultPassed)
+    if passed and waits:
+        still = (Unread(of.source, answer, waits),)
+    underway = msgspec.structs.replace(loop.underway, unread=(*others, *still))
+    after = msgspec.structs.replace(loop, underway=underway)
+    return after if still else delegated(after, answer.index, answer if passed else WITHHELD)
 
 
 def delegated(loop: Loop, index: int, answer: DelegateAnswered | str) -> Loop:

@@ -24,6 +24,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import AppraisalRequested
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.operator import ForgetOrdered
+from schemas.vocabulary.reflex import ReflexAnswerPassed
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 
 ACTOR = Actor(
@@ -33,6 +34,7 @@ ACTOR = Actor(
         InputReceived,
         ResponseRequested,
         LlmCompleted,
+        ReflexAnswerPassed,
         LlmFailed,
         ClockFired,
         AppraisalRequested,

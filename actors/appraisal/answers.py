@@ -49,6 +49,7 @@ from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted, Ju
 from schemas.vocabulary.guardrails import AppraisalRequested
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import Layer
+from schemas.vocabulary.reflex import ReflexAnswerPassed
 from schemas.vocabulary.responder import ResponseRequested
 
 NEUTRAL_ALIGNMENT, NEUTRAL_DRIFT = 0.8, 0.2
@@ -108,6 +109,8 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
         loop_id: The loop that its answer is of; empty where nobody will judge it.
         talk: The turns before the question, and the question.
         given: All that the model was first given besides the project's own instructions.
+        answer: Its answer, which reflex reads before it is appraised; None: it has none yet.
+        answered: Id of the event that has it.
     """
 
     question: str
@@ -115,6 +118,8 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     loop_id: str = ""
     talk: str = ""
     given: str = ""
+    answer: LlmCompleted | None = None
+    answered: str = ""
 
 
 class Scores(msgspec.Struct, frozen=True):
@@ -142,7 +147,7 @@ def requested(awaited: Awaited, request: str, event: ResponseRequested) -> Await
     A rerun's prompt shows the answer that it is to better: compared with that, a bad answer repeated would be good.
     """
     if awaited.given:
-        return msgspec.structs.replace(awaited, request=request, loop_id=event.loop_id)
+        return msgspec.structs.replace(awaited, request=request, loop_id=event.loop_id, answer=None, answered="")
     messages = [said.content for said in event.call.messages if said.role != "system"]
     return Awaited(
         question=awaited.question,
@@ -153,12 +158,20 @@ def requested(awaited: Awaited, request: str, event: ResponseRequested) -> Await
     )
 
 
-def appraised(awaited: Awaited, completed: LlmCompleted, settings: AppraisalSettings) -> AnswerAppraised | None:
-    """Return a model's answer in numbers; None where it answers something else, or nobody will judge it.
+def answered(awaited: Awaited, completed: LlmCompleted, source: str) -> Awaited:
+    """Return what is kept with a model's answer, by the event ``source``, for reflex to read first.
 
-    A blank answer is none.
+    Nothing where it answers something else, or nobody will judge it. A blank answer is none.
     """
     if not awaited.loop_id or completed.request != awaited.request or not completed.text.strip():
+        return awaited
+    return msgspec.structs.replace(awaited, answer=completed, answered=source)
+
+
+def appraised(awaited: Awaited, read: ReflexAnswerPassed, settings: AppraisalSettings) -> AnswerAppraised | None:
+    """Return a model's answer in numbers, once reflex has let it pass; None where it is not the one that was read."""
+    completed = awaited.answer
+    if completed is None or read.source != awaited.answered:
         return None
     embedder = model_of(settings.embedder)
     scores = scores_of(embedder, awaited.question, awaited.talk, awaited.given, completed.text)

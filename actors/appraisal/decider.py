@@ -5,7 +5,8 @@ input.received          -> appraisal.completed, unless the exchange was appraise
 appraisal.judgement_requested  the model's word is waited for, and counted against the session's calls
 appraisal.completed     its embedding joins its session's stimuli and moves its topic
 response.requested      a model is asked, and its answer waited for
-llm.completed           -> appraisal.answer_appraised, where it is that answer
+llm.completed           that answer is kept until reflex has read it
+reflex.answer_passed    -> appraisal.answer_appraised, where it is of that answer
 llm.completed, .failed  -> appraisal.judged, where it is the word on an input; and appraisal.completed, if that waits
 clock.fired             -> the same, where no word has come in time
 guardrails.appraisal_requested -> the same, of a loop outside
@@ -17,7 +18,7 @@ appraisal.configured    the settings from here on
 
 import msgspec
 
-from actors.appraisal.answers import Awaited, appraised, appraised_outside, asked, requested
+from actors.appraisal.answers import Awaited, answered, appraised, appraised_outside, asked, requested
 from actors.appraisal.gate import (
     ENDED,
     SPENT_NS,
@@ -51,6 +52,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import AppraisalRequested
 from schemas.vocabulary.llm import UNANSWERED, LlmCompleted, LlmFailed
 from schemas.vocabulary.operator import ForgetOrdered
+from schemas.vocabulary.reflex import ReflexAnswerPassed
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 
 _NS_PER_MS = 1_000_000
@@ -81,8 +83,8 @@ def decide(state: AppraisalState, message: Message) -> tuple[Event, ...]:
     waiting = state.waiting.get(message.exchange)
     if waiting is not None and (word := _word(waiting, message.event)):
         return word
-    if isinstance(message.event, LlmCompleted):
-        return _answered(state, message, message.event)
+    if isinstance(message.event, ReflexAnswerPassed):
+        return _read(state, message, message.event)
     if isinstance(message.event, AppraisalRequested):
         return (appraised_outside(message.event, state.settings),)
     if not isinstance(message.event, InputReceived) or waiting is not None or state.settled.get(message.exchange):
@@ -109,8 +111,10 @@ def evolve(state: AppraisalState, message: Message) -> AppraisalState:
             return _waiting(state, message, asked(text))
         case ResponseRequested() as request if message.exchange in state.pending:
             return _waiting(state, message, requested(state.pending[message.exchange], message.id, request))
+        case LlmCompleted() as completed if message.exchange in state.pending:
+            return _waiting(state, message, answered(state.pending[message.exchange], completed, message.id))
         case AnswerAppraised() if message.exchange in state.pending:
-            awaited = msgspec.structs.replace(state.pending[message.exchange], request="")
+            awaited = msgspec.structs.replace(state.pending[message.exchange], request="", answer=None, answered="")
             return _waiting(state, message, awaited)
         case JudgementRequested() as asked_for:
             return _awaiting(state, message, asked_for)
@@ -125,11 +129,9 @@ def evolve(state: AppraisalState, message: Message) -> AppraisalState:
     return state
 
 
-def _answered(state: AppraisalState, message: Message, completed: LlmCompleted) -> tuple[Event, ...]:
+def _read(state: AppraisalState, message: Message, read: ReflexAnswerPassed) -> tuple[Event, ...]:
     awaited = state.pending.get(message.exchange)
-    if awaited is None or not awaited.request:
-        return ()
-    found = appraised(awaited, completed, state.settings)
+    found = None if awaited is None else appraised(awaited, read, state.settings)
     return () if found is None else (found,)
 
 

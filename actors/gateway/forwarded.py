@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from actors.gateway.outside import Addressed, build_event
+from schemas.calls import Masked
 from schemas.identity import event_id
 from schemas.subjects import Partitions
 from schemas.vocabulary.arbiter import ArbiterPassed
@@ -25,7 +26,10 @@ _LONGEST_NAME, _LONGEST_ENDING, _AROUND_A_CALL = 256, 64, 32
 
 
 class Passed(msgspec.Struct, frozen=True, kw_only=True):
-    """All guards have let an input pass: the arbiter's word on it, its id, its sequence, and whose input it is."""
+    """All guards have let an input pass: the arbiter's word on it, its id, its sequence, and whose input it is.
+
+    ``masked`` is what its model is shown placeholders for, as ``recogniser`` told it.
+    """
 
     exchange: str
     agent: str
@@ -34,6 +38,8 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     seq: int
     time_ns: int
+    masked: tuple[Masked, ...] = ()
+    recogniser: str = ""
 
 
 def new_word(passed: Passed, word: InputAnswered | InputAbandoned, *, partitions: Partitions, now_ns: int) -> Addressed:
@@ -41,6 +47,7 @@ def new_word(passed: Passed, word: InputAnswered | InputAbandoned, *, partitions
 
     That is: within the stream's window for duplicates, and the first ends the exchange.
     """
+    word = msgspec.structs.replace(word, masked=passed.masked, recogniser=passed.recogniser)
     return build_event(
         word,
         id=event_id(passed.exchange, "gateway", 1),

@@ -11,6 +11,10 @@ Any other input is ``intuition.passed``. Both verdicts list the precedents, harm
 input's text, so that the coherence gate and the arbiter need no index of their own. The input's text and its user, tool
 and document layers are judged; the situation's type counts in every comparison and never makes a match alone.
 
+What a specialist answers to ACT (``delegate.answered``) is judged likewise before it goes into a prompt:
+``intuition.result_rejected`` or ``intuition.result_passed``. Answers of models are not: precedents tell of situations
+that an agent was put into, by words that reach it, and not of what it should not say; reflex reads those.
+
 Precedents come from people (``precedent.recorded``, ``precedent.withdrawn``) and belong to one agent. Those of harmful
 outcome are announced as ``intuition.motif_learned`` and, when they count no more, ``intuition.motif_retired``.
 
@@ -43,6 +47,7 @@ from actors.intuition.judging import missing_model, models_of
 from actors.intuition.settings import IntuitionSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
+from schemas.vocabulary.delegate import DelegateAnswered
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
 from schemas.vocabulary.reflex import ReflexPassed
@@ -54,6 +59,7 @@ ACTOR: Actor[State] = Actor(
     consumes=(
         InputReceived,
         ReflexPassed,
+        DelegateAnswered,
         PrecedentRecorded,
         PrecedentWithdrawn,
         AllowanceRecorded,

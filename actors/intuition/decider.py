@@ -2,6 +2,7 @@
 
 input.received          the words are kept until the verdict is out or the exchange ends
 reflex.passed           -> intuition.rejected or intuition.passed, once, for an exchange whose words are kept
+delegate.answered       -> intuition.result_rejected or intuition.result_passed, at once
 precedent.recorded      -> intuition.motif_learned where its outcome was harmful; it is in the library from here on
 precedent.withdrawn     -> intuition.motif_retired where it was a motif; it is out of the library from here on
 intuition.rejected,
@@ -16,7 +17,7 @@ import msgspec
 
 from actors.contract.text.allowances import Allowances
 from actors.intuition.index import COMPILED_FROM, warm_engine
-from actors.intuition.judging import TEXT, Input, Part, input_of, judge
+from actors.intuition.judging import TEXT, Input, Part, input_of, judge, judge_result
 from actors.intuition.library import Library, Precedent
 from actors.intuition.settings import IntuitionSettings
 from actors.intuition.signature import text_signature, to_bytes
@@ -24,6 +25,7 @@ from schemas.actor import Message
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
+from schemas.vocabulary.delegate import DelegateAnswered
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import (
     IntuitionPassed,
@@ -71,6 +73,9 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
             return (
                 (judge(library_of(state, message), state.settings, asked, message.models),) if asked is not None else ()
             )
+        case DelegateAnswered(answer=answer):
+            library = library_of(state, message)
+            return (judge_result(library, state.settings, message.id, answer, message.models),)
         case PrecedentRecorded() as recorded:
             return _learned(library_of(state, message), recorded)
         case PrecedentWithdrawn(precedent=name):

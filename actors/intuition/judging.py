@@ -20,7 +20,16 @@ from actors.intuition.settings import IntuitionSettings
 from schemas.event import Event
 from schemas.unread import DECIMALS, Unread, layers_left_out, weighed
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Similar
+from schemas.vocabulary.intuition import (
+    IntuitionPassed,
+    IntuitionRejected,
+    IntuitionResultPassed,
+    IntuitionResultRejected,
+    Similar,
+)
+
+VERDICTS = (IntuitionPassed, IntuitionRejected, IntuitionResultPassed, IntuitionResultRejected)
+"""The events that rest on the scorer."""
 
 TEXT = "text"
 """The name of the part that the user said."""
@@ -137,6 +146,33 @@ def judge(
     )
 
 
+def judge_result(
+    library: Library, settings: IntuitionSettings, source: str, result: str, models: tuple[str, ...] = ()
+) -> IntuitionResultPassed | IntuitionResultRejected:
+    """Return the verdict on a tool's result, which the event ``source`` has."""
+    found = judge(library, settings, Input((Part("tool", result),), "general"), models)
+    if isinstance(found, IntuitionPassed):
+        return IntuitionResultPassed(
+            source=source,
+            nearest=found.nearest,
+            similarity=found.similarity,
+            score=found.score,
+            model=found.model,
+            unread=found.unread,
+        )
+    return IntuitionResultRejected(
+        source=source,
+        detector=found.detector,
+        motif=found.motif,
+        similarity=found.similarity,
+        threshold=found.threshold,
+        score=found.score,
+        score_threshold=found.score_threshold,
+        model=found.model,
+        unread=found.unread,
+    )
+
+
 def missing_model(event: Event) -> str:
     """Return the scorer that a verdict rests on where this process does not have it, else empty."""
     return next((name for name in models_of(event) if name != MODEL_VERSION and supplied(name) is None), "")
@@ -144,7 +180,7 @@ def missing_model(event: Event) -> str:
 
 def models_of(event: Event) -> tuple[str, ...]:
     """Return the scorer that a verdict rests on; none, where that was switched off."""
-    if isinstance(event, IntuitionPassed | IntuitionRejected) and event.model != NO_MODEL:
+    if isinstance(event, VERDICTS) and event.model != NO_MODEL:
         return (event.model,)
     return ()
 

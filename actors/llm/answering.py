@@ -8,6 +8,10 @@ import msgspec
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_random_exponential
 
+from actors.contract.answers.prompt import prompt_of
+from actors.contract.answers.window import Window
+from actors.contract.privacy.masking import Masks, Restoring
+from actors.contract.privacy.recognising import found_in, recogniser
 from actors.llm.answers import AnswerInvalid, answer_of, is_over
 from actors.llm.circuit import Circuit, CircuitOpen
 from actors.llm.client import Answer, CallFailed, ChatClient
@@ -103,20 +107,38 @@ class Answering:
         assert isinstance(message.event, Request)
         call = message.event.call
         model = self._settings.models.of(call.purpose)
+        masks = self._masks(message.agent, call)
+        if masks is not None:
+            # Beside the others' answers: a long text takes a while.
+            call = await asyncio.to_thread(_masked, call, masks)
+        found = await self._handle(message, call, model, masks)
+        if masks is None or not masks.counts:
+            return (found,)
+        return (msgspec.structs.replace(found, masked=masks.counts, recogniser=recogniser()),)
+
+    def _masks(self, agent: str, call: ModelCall) -> Masks | None:
+        privacy = self._settings.privacy
+        if not privacy.masks(agent):
+            return None
+        return Masks(lambda text: found_in(text, privacy.regions), (each.content for each in call.messages))
+
+    async def _handle(
+        self, message: Message, call: ModelCall, model: str, masks: Masks | None
+    ) -> LlmCompleted | LlmFailed:
         started = self._clock.elapsed_ns()
         try:
             if not model:
                 raise CallFailed("no_model", "NoModelForPurpose")
-            answer, attempts = await self._in_time(message, call, model)
+            answer, attempts = await self._in_time(message, call, model, masks)
         except CallFailed as failed:
-            return (_failure(message, call, failed.reason, failed.error, failed.said),)
+            return _failure(message, call, failed.reason, failed.error, failed.said)
         completion, ended = answer.completion, ended_by(answer.completion.finish_reason)
         try:
             text = answer_of(completion.text, call.answer_schema, call.most_tokens)
         except AnswerInvalid as invalid:
             filtered = ended == "content_filter" and not without_thoughts(completion.text)
             said = f"finish_reason {completion.finish_reason or 'none'}"
-            return (_failure(message, call, ANSWER_FILTERED if filtered else ANSWER_INVALID, invalid.error, said),)
+            return _failure(message, call, ANSWER_FILTERED if filtered else ANSWER_INVALID, invalid.error, said)
         if is_over(without_thoughts(completion.text), call.most_tokens):
             ended = "length"
         _logger.info(
@@ -130,24 +152,22 @@ class Answering:
             took_ms=(self._clock.elapsed_ns() - started) // 1_000_000,
             exchange=message.exchange,
         )
-        return (
-            LlmCompleted(
-                request=message.id,
-                purpose=call.purpose,
-                text=text,
-                model=completion.model or model,
-                backend=self._backend,
-                finish_reason=completion.finish_reason,
-                prompt_tokens=completion.prompt_tokens,
-                completion_tokens=completion.completion_tokens,
-                attempts=attempts,
-                ended=ended,
-                adapted=answer.adapted,
-                cuts=answer.cuts,
-            ),
+        return LlmCompleted(
+            request=message.id,
+            purpose=call.purpose,
+            text=_restored(text, call, masks),
+            model=completion.model or model,
+            backend=self._backend,
+            finish_reason=completion.finish_reason,
+            prompt_tokens=completion.prompt_tokens,
+            completion_tokens=completion.completion_tokens,
+            attempts=attempts,
+            ended=ended,
+            adapted=answer.adapted,
+            cuts=answer.cuts,
         )
 
-    async def _in_time(self, message: Message, call: ModelCall, model: str) -> tuple[Answer, int]:
+    async def _in_time(self, message: Message, call: ModelCall, model: str, masks: Masks | None) -> tuple[Answer, int]:
         """Ask within the request's time, which runs from when it was stored: what is late helps nobody any more."""
         age_s = max(0, self._clock.now_ns() - message.time_ns) / 1e9
         left_s = min(call.timeout_ms, self._settings.longest_ms) / 1000 - age_s
@@ -156,18 +176,24 @@ class Answering:
         limit = asyncio.timeout(left_s)
         try:
             async with limit:
-                return await self._patiently(message, call, model, left_s, limit)
+                return await self._patiently(message, call, model, left_s, limit, masks)
         except TimeoutError as late:
             if not limit.expired():
                 raise
             raise CallFailed("endpoint_overdue", "TimeoutError") from late
 
     async def _patiently(
-        self, message: Message, call: ModelCall, model: str, left_s: float, limit: asyncio.Timeout
+        self,
+        message: Message,
+        call: ModelCall,
+        model: str,
+        left_s: float,
+        limit: asyncio.Timeout,
+        masks: Masks | None,
     ) -> tuple[Answer, int]:
         circuit = self._circuit(model)
         calls = 0
-        telling = _Telling(message, call, self._publish, thinks=model in self._thinking)
+        telling = _Telling(message, self._publish, thinks=model in self._thinking, masks=masks)
         async for attempt in AsyncRetrying(
             retry=retry_if_exception(lambda error: _passes(error) and not circuit.is_open),
             wait=self._wait,
@@ -235,15 +261,24 @@ class Answering:
 
 
 class _Telling:
-    """Tells one request's answer while it is spoken; each attempt, and each that turned out to be a thought, anew."""
+    """Tells one request's answer while it is spoken; each attempt, and each that turned out to be a thought, anew.
 
-    def __init__(self, message: Message, call: ModelCall, publish: Publish, *, thinks: bool) -> None:
+    Each piece once it was read (``actors.contract.answers.window``): where something is found, nothing more is told.
+    What is held back comes with the answer's end, if it is let pass.
+    """
+
+    def __init__(self, message: Message, publish: Publish, *, thinks: bool, masks: Masks | None) -> None:
+        assert isinstance(message.event, Request)
         self._message = message
-        self._call = call
+        self._call = message.event.call  # as it was asked, before anything in it was masked
+        self._masks = masks
         self._publish = publish
         self._thinks = thinks
         self._attempt = self._index = self._restarts = 0
         self._spoken = Spoken()
+        self._window: Window | None = None
+        self._restoring: Restoring | None = None
+        self._held = ""
 
     @property
     def began_thinking(self) -> bool:
@@ -258,13 +293,24 @@ class _Telling:
 
     def _anew(self) -> None:
         self._attempt, self._index = self._attempt + 1, 0
+        self._window = Window(prompt_of(self._call)) if self._call.stream_to else None
+        self._restoring = Restoring(self._masks) if self._masks is not None else None
+        self._held = ""
 
     async def _take(self, piece: str) -> None:
         text = self._spoken.take(piece)
         if self._spoken.restarts > self._restarts:
             self._restarts = self._spoken.restarts
             self._anew()
-        if text and self._call.stream_to:
+        if self._restoring is not None:
+            text = self._restoring.take(text)
+        if self._window is None or not text:
+            return
+        self._held += text
+        self._window.take(text)
+        ready = len(self._held) - (self._window.taken - self._window.released)
+        text, self._held = self._held[:ready], self._held[ready:]
+        if text:
             partial = Partial(
                 request=self._message.id,
                 exchange=self._message.exchange,
@@ -292,6 +338,17 @@ def _failure(message: Message, call: ModelCall, reason: str, error: str, said: s
         purpose=call.purpose,
         said=said,
     )
+
+
+def _masked(call: ModelCall, masks: Masks) -> ModelCall:
+    said = tuple(msgspec.structs.replace(each, content=masks.mask(each.content)) for each in call.messages)
+    return msgspec.structs.replace(call, messages=said)
+
+
+def _restored(text: str, call: ModelCall, masks: Masks | None) -> str:
+    if masks is None:
+        return text
+    return masks.restore(text) if call.answer_schema is None else masks.restore_json(text.encode()).decode()
 
 
 def _passes(error: BaseException) -> bool:

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
+from actors.contract.privacy.recognising import lacking
 from actors.llm.answering import REQUESTS, Answering, enrich_failure
 from actors.llm.client import ChatClient
 from actors.llm.endpoint import API_KEY, BadEndpoint, Endpoint, api_key, base_url
@@ -26,8 +27,10 @@ async def open_llm(settings: LlmSettings, context: EffectorContext) -> AsyncIter
     """Open the effector for the length of the block.
 
     Raises:
-        BadEndpoint: the settings name no endpoint, or one that cannot be used.
+        BadEndpoint: the settings name no endpoint, or one that cannot be used; or what masks is not installed.
     """
+    if settings.privacy.is_on and (lack := lacking()):
+        raise BadEndpoint(f"llm.privacy is on, and {lack}")
     async with _endpoint(settings, context.environment) as (endpoint, backend):
         if endpoint.key_in_the_clear:
             _logger.warning("key_in_the_clear", base_url=endpoint.base_url, variable=API_KEY)

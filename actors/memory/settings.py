@@ -52,6 +52,8 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         strengthened_by: What a thought adds to the strength of the fading concept that it began with.
         agents: Agents of a partition that are remembered; an eighth of them, used least lately, goes when there are
             more.
+        private: Agents to whom keys, e-mail addresses and numbers of seven digits or more, such as those of cards,
+            accounts and telephones, are no facts; ``*`` stands for all.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
     """
 
@@ -82,4 +84,5 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     sure_from: Unit = 0.4
     strengthened_by: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.1
     agents: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
+    private: tuple[str, ...] = ()
     ended_lifetime_ms: Milliseconds = 600 * 1000

@@ -13,6 +13,7 @@ from actors.memory.mind import Mind, failure_rate
 from actors.memory.pending import Pending
 from actors.memory.recalling import Cue, Memory, recall, strongest
 from actors.memory.settings import MemorySettings
+from actors.memory.told.private import without_private
 from actors.memory.told.reading import fact_of
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import ActionResult, Fact, Introspection
@@ -32,6 +33,7 @@ class Ground(msgspec.Struct, frozen=True):
     pending: Pending
     now_ns: int
     settings: MemorySettings
+    keeps_private: bool = True
 
     def cue_of(self, query: str) -> Cue:
         """Return what memories are sought with for a query: its terms, and the embedding of the exchange."""
@@ -72,7 +74,8 @@ def memorized(ground: Ground, action: Action) -> Fact | None:
     """Return the fact that an action asks to be kept; None for another skill, or where there is nothing to keep."""
     if action.skill != "memorize" or ground.pending.forgotten:
         return None
-    return fact_of(action.key, action.value)
+    fact = fact_of(action.key, action.value)
+    return fact if fact is None or ground.keeps_private or without_private([fact]) else None
 
 
 def _no_fact(ground: Ground) -> str:

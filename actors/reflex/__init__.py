@@ -14,10 +14,14 @@ percent-encoding, two deep. A match names its view: ``plain`` is the input's tex
 index 1, whose role is document, ``document[1]:base64:rot13`` what the base64 runs of that layer decode to, read in
 rot13. Spans are character offsets in that text or layer as it was received, or in the decoded text.
 
-An answer that another's model gives to a forwarded input (``input.answered``) is read likewise, and compared with what
-it was asked (``answers``): ``reflex.answer_blocked`` where it gives the system prompt away, or would carry words of the
-prompt to a host by a picture's address; else ``reflex.answer_passed``, with what was found. Which of it withholds an
-answer is a setting (``withheld_for``).
+What a model or a tool writes is read likewise, before anybody is given it, it is remembered or put into a prompt: the
+answer of another's model to a forwarded input (``input.answered``), answers and plans of our own (``llm.completed``),
+specialists' results (``delegate.answered``). An answer is compared with what its model was asked (``answers``):
+``reflex.answer_blocked`` where it gives the system prompt away, would carry words of the prompt to a host by a
+picture's address, or has a key or password in it; else ``reflex.answer_passed``, with what was found. Which of it
+withholds an answer is a setting (``withheld_for``, ``secrets``); so it is for what goes into a prompt
+(``results_withheld_for``). Texts of the composer and of precedents are not read: they are the project's own words and
+operators', and quote nothing but what the person said and memory keeps, which was read before.
 
 The work is bounded, in counted steps and never by a clock: in what is decoded (``encodings``) and in the candidates
 that are looked at (``matcher``). Where a bound was met, the verdict lists what was not looked at (``schemas.unread``),
@@ -28,9 +32,11 @@ from actors.reflex.decider import State, decide, evolve, warm
 from actors.reflex.settings import ReflexSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
+from schemas.vocabulary.delegate import DelegateAnswered
 from schemas.vocabulary.gateway import InputAnswered, InputReceived
+from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
-from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 
 ACTOR = Actor(
     name="reflex",
@@ -38,6 +44,9 @@ ACTOR = Actor(
     consumes=(
         InputReceived,
         InputAnswered,
+        ResponseRequested,
+        LlmCompleted,
+        DelegateAnswered,
         ResponseEmitted,
         PatternsImported,
         PatternsWithdrawn,

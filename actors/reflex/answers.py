@@ -1,51 +1,68 @@
-"""What a model's answer gives away that it should not: the system prompt, or words of the prompt in a link. Pure.
+"""Which texts of models and tools reflex reads, and what it makes of them (``actors.contract.answers``). Pure.
 
-**The system prompt.** Of each system layer of at least ``LEAST_WORDS`` words, the share of its runs of five words that
-the answer has, in any view that reflex reads texts in (decoded, reversed, ...). A prompt may hold material that is
-meant to be repeated, such as opening hours: only where most of a layer is in an answer has it been given away.
-
-**Links.** A picture is fetched by whoever shows the answer, without anybody's click, so that its address is a letter to
-its host. One whose address is not in the prompt as it stands, and has words of the prompt in it, carries them away: in
-a value of its query, ``CARRIED_IN_QUERY`` letters or digits or more; elsewhere in it, ``CARRIED_ELSEWHERE``; plainly,
-or in base64 or hex. Addresses that are too long to be read, and more of them than are looked at, count as such. A link
-that is to be clicked on may well repeat what was asked for.
+An answer to a person, by a model of ours or of whoever sent the input, is compared with what the model was asked. A
+tool's result, a plan and a thought of a model go into a prompt or into memory: in them orders are looked for.
 """
 
-import base64
-import binascii
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from schemas.vocabulary.gateway import InputAnswered, Layer
+import msgspec
 
-LEAST_WORDS = 20
-"""Words from which a system layer counts: of fewer, too much is said in other places, too."""
+from actors.contract.answers.credentials import Kept
+from actors.contract.answers.leaks import leaked
+from actors.contract.answers.links import hosts_written_to
+from actors.contract.answers.prompt import Prompt
+from actors.reflex.settings import ReflexSettings
+from schemas.calls import Purpose
+from schemas.event import Event
+from schemas.unread import Unread
+from schemas.vocabulary.delegate import DelegateAnswered
+from schemas.vocabulary.gateway import InputAnswered, InputReceived, Layer, Role
+from schemas.vocabulary.llm import LlmCompleted
+from schemas.vocabulary.reflex import AnswerFault, Match, ReflexAnswerBlocked, ReflexAnswerPassed, Secret, Writer
 
-CARRIED_IN_QUERY, CARRIED_ELSEWHERE = 8, 16
-_RUN = 5
-_MOST_ADDRESSES = 256
-_LONGEST_ADDRESS, _LONGEST_HOST = 4_096, 253
+ANSWERING: frozenset[Purpose] = frozenset({"respond", "clarify", "acknowledge"})
+"""What a model is asked for when a person is to read its answer."""
 
-_SPLIT = re.compile(r"https?://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.IGNORECASE | re.DOTALL)
-_QUOTED = re.compile(rb"%([0-9a-fA-F]{2})")
-_WORDS = re.compile(r"\w+")
-_SIGNS = re.compile(r"[\W_]+")
-_PLAIN = r"[^\s<>()\"']"
-_ADDRESS = rf"(https?://(?:{_PLAIN}|\((?:{_PLAIN}|\({_PLAIN}*\))*\))+)"
-_PICTURES = (
-    re.compile(rf"!\[[^\]\n]{{0,500}}\]\(\s*<?{_ADDRESS}", re.IGNORECASE),
-    re.compile(rf"<img\b[^>]{{0,500}}?\bsrc\s*=\s*[\"']?{_ADDRESS}", re.IGNORECASE),
-)
-_BY_REFERENCE = re.compile(r"!\[[^\]\n]{0,500}\]\s?\[|!\[[^\]\n]{1,500}\](?![\(\[])")
-_REFERENCE = re.compile(rf"^[ ]{{0,3}}\[[^\]\n]{{1,500}}\]:\s*<?{_ADDRESS}", re.IGNORECASE | re.MULTILINE)
+_WRITERS: Mapping[type[Event], Writer] = {InputAnswered: "upstream", LlmCompleted: "model", DelegateAnswered: "tool"}
 
 
-class Prompt(NamedTuple):
-    """What a model was asked, as far as its answer is compared with it."""
+class Said(NamedTuple):
+    """What a model or tool wrote: who, the event's id, its texts, and whether a person is to read them."""
 
-    text: str
-    layers: tuple[Layer, ...]
+    by: Writer
+    source: str
+    texts: tuple[str, ...]
+    to_person: bool = True
+    stopped_for: tuple[AnswerFault, ...] = ()
+
+    @property
+    def as_input(self) -> InputReceived:
+        """The texts as an input is read."""
+        role: Role = "tool" if self.by == "tool" else "assistant"
+        first, *others = self.texts or ("",)
+        return InputReceived(text=first, layers=tuple(Layer(role=role, content=text) for text in others))
+
+
+class Signatures(NamedTuple):
+    """What the signatures of attacks said of it."""
+
+    matches: tuple[Match, ...]
+    block: bool
+    unread: tuple[Unread, ...]
+
+
+def said_in(event: Event, source: str) -> Said | None:
+    """Return what an event says that reflex reads; None for any other, such as a model's word on two modes."""
+    match event:
+        case InputAnswered():
+            return Said("upstream", source, texts_in(event), stopped_for=event.stopped_for)
+        case LlmCompleted(purpose=purpose, text=text) if purpose in ANSWERING or purpose == "act":
+            return Said("model", source, (text,), purpose in ANSWERING)
+        case DelegateAnswered(answer=answer):
+            return Said("tool", source, (answer,), False)
+    return None
 
 
 def texts_in(answer: InputAnswered) -> tuple[str, ...]:
@@ -56,108 +73,63 @@ def texts_in(answer: InputAnswered) -> tuple[str, ...]:
     return tuple(filter(str.strip, said))
 
 
-def leaked(prompt: Prompt, views: Iterable[str]) -> float:
-    """Return the highest share of a system layer that is in one of the views of an answer."""
-    layers = [runs for layer in prompt.layers if layer.role == "system" and (runs := _runs_of_layer(layer.content))]
-    if not layers:
-        return 0.0
-    highest = 0.0
-    for view in views:
-        said = _runs(_words(view))
-        highest = max(highest, *(len(runs & said) / len(runs) for runs in layers))
-    return round(highest, 6)
-
-
-def hosts_written_to(prompt: Prompt, answer: InputAnswered) -> tuple[str, ...]:
-    """Return the hosts of the pictures in an answer that carry words of the prompt away, in their order, once each."""
-    addresses = list(dict.fromkeys(address for choice in answer.choices for address in _pictures(choice.text)))
-    if not addresses:
-        return ()
-    parts = (prompt.text, *(layer.content for layer in prompt.layers))
-    looked_at, others = addresses[:_MOST_ADDRESSES], addresses[_MOST_ADDRESSES:]
-    fresh = [address for address in looked_at if not any(address in part for part in parts)]
-    known = {least: _grams(parts, least) for least in (CARRIED_IN_QUERY, CARRIED_ELSEWHERE)} if fresh else {}
-    # What is too much to be looked at is not vouched for.
-    return tuple(dict.fromkeys(map(_host, (*(each for each in fresh if _carries(each, known)), *others))))
-
-
-def _pictures(text: str) -> Iterator[str]:
-    for form in _PICTURES:
-        yield from form.findall(text)
-    if _BY_REFERENCE.search(text):
-        yield from _REFERENCE.findall(text)
-
-
-def _grams(parts: Iterable[str], length: int) -> frozenset[str]:
-    """Return all stretches of letters and digits of a length that are in some texts: looked up, not searched for."""
-    return frozenset(bare[at : at + length] for bare in map(_bare, parts) for at in range(len(bare) - length + 1))
-
-
-def _carries(address: str, known: Mapping[int, frozenset[str]]) -> bool:
-    if len(address) > _LONGEST_ADDRESS:
-        return True
-    host, path, query, fragment = _parts(address)
-    values = re.split(r"[&;=]", query)
-    others = (*host.split("."), *path.split("/"), fragment)
-    return any(_told(value, known, CARRIED_IN_QUERY) for value in values) or any(
-        _told(other, known, CARRIED_ELSEWHERE) for other in others
+def verdict_on(
+    said: Said,
+    prompt: Prompt,
+    settings: ReflexSettings,
+    signatures: Signatures,
+    views: Iterable[tuple[int, str]],
+) -> ReflexAnswerBlocked | ReflexAnswerPassed:
+    """Return the verdict; ``views`` are the readings of the texts besides the plain one, each with its text's place."""
+    read = list(views)
+    secrets = tuple(_secrets(said.texts, prompt, read))
+    withheld_for: tuple[AnswerFault, ...] = settings.results_withheld_for
+    share, hosts = 0.0, tuple[str, ...]()
+    if said.to_person:
+        withheld_for = settings.withheld_for
+        share = leaked(prompt, (*said.texts, *(view for _, view in read)))
+        hosts = hosts_written_to(prompt, said.texts)
+    masked = bool(secrets) and settings.secrets != "record" and said.by != "upstream"
+    if said.to_person and not (masked and settings.secrets == "mask"):
+        masked = False
+        withheld_for = (*withheld_for, "secret") if settings.secrets != "record" else withheld_for
+    faults: dict[AnswerFault, bool] = {
+        "prompt_leak": share >= settings.leak_share,
+        "carrying_link": bool(hosts),
+        "secret": bool(secrets),
+        "orders": signatures.block,
+    }
+    withheld = tuple(
+        fault for fault, is_there in faults.items() if fault in said.stopped_for or (is_there and fault in withheld_for)
     )
+    seen = ReflexAnswerPassed(
+        leaked=share,
+        hosts=hosts,
+        matches=signatures.matches,
+        unread=signatures.unread,
+        by=said.by,
+        source=said.source,
+        secrets=secrets,
+        masked=masked,
+    )
+    if not withheld:
+        return seen
+    told = {name: getattr(seen, name) for name in seen.__struct_fields__ if name != "masked"}
+    return ReflexAnswerBlocked(faults=withheld, **told)
 
 
-def _told(written: str, known: Mapping[int, frozenset[str]], least: int) -> bool:
-    """Whether a stretch of ``least`` letters and digits is known."""
-    for reading in _readings(_unquoted(written)):
-        bare = _bare(reading)
-        if any(bare[at : at + least] in known[least] for at in range(len(bare) - least + 1)):
-            return True
-    return False
-
-
-def _readings(written: str) -> Iterator[str]:
-    yield written
-    for decode in (_from_base64, _from_hex):
-        try:
-            yield decode(written).decode()
-        except (binascii.Error, ValueError):
-            continue
-
-
-def _from_base64(written: str) -> bytes:
-    plain = written.strip().rstrip("=").replace("-", "+").replace("_", "/")
-    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-
-
-def _from_hex(written: str) -> bytes:
-    return bytes.fromhex(written)
-
-
-def _host(address: str) -> str:
-    return _parts(address)[0].rpartition("@")[2].casefold()[:_LONGEST_HOST]
-
-
-def _parts(address: str) -> tuple[str, str, str, str]:
-    """Return the host, path, query and fragment of an address, as a browser would: whatever stands in them."""
-    found = _SPLIT.match(address)
-    return ("", "", "", "") if found is None else (found[1], found[2], found[3] or "", found[4] or "")
-
-
-def _unquoted(written: str) -> str:
-    raw = _QUOTED.sub(lambda found: bytes.fromhex(found[1].decode()), written.replace("+", " ").encode())
-    return raw.decode(errors="replace")
-
-
-def _bare(text: str) -> str:
-    return _SIGNS.sub("", text).casefold()
-
-
-def _words(text: str) -> Sequence[str]:
-    return _WORDS.findall(text.casefold())
-
-
-def _runs_of_layer(content: str) -> frozenset[tuple[str, ...]]:
-    words = _words(content)
-    return _runs(words) if len(words) >= LEAST_WORDS else frozenset()
-
-
-def _runs(words: Sequence[str]) -> frozenset[tuple[str, ...]]:
-    return frozenset(zip(*(words[at:] for at in range(_RUN)), strict=False))
+def _secrets(texts: tuple[str, ...], prompt: Prompt, views: Iterable[tuple[int, str]]) -> Iterable[Secret]:
+    """Yield the secrets of each text where they are; one that only a disguise of a text has covers all of it."""
+    kept = Kept(prompt)
+    plain = [kept.found_in(text) for text in texts]
+    for part, found in enumerate(plain):
+        yield from (Secret(kind=each.kind, part=part, span=(each.start, each.end)) for each in found)
+    disguised: dict[tuple[int, str], None] = {}
+    for part, view in views:
+        known = {each.kind for each in plain[part]}
+        for each in kept.found_in(view):
+            if each.kind not in known:
+                disguised[part, each.kind] = None
+    yield from (
+        msgspec.convert({"kind": kind, "part": part, "span": (0, len(texts[part]))}, Secret) for part, kind in disguised
+    )

@@ -1,13 +1,14 @@
 """Reflex decides: an input that holds a known threat ends here, any other goes on.
 
 input.received                            -> blocked or passed; library_changed before it, once after each change
-input.answered                            -> answer_blocked or answer_passed, of an input that was forwarded
-response.emitted                          -> nothing; what a forwarded input said is kept until then
+input.answered, of a forwarded input,
+llm.completed, delegate.answered          -> answer_blocked or answer_passed, of what reflex reads (``answers``)
+response.requested                        -> nothing; what the model is told to be is compared with its answer
+response.emitted                          -> nothing; what an input said is kept until then
 operator.patterns_imported | _withdrawn   -> nothing; the library is another from the next input on
 operator.allowance_recorded | _withdrawn  -> nothing; what they allow is not judged from the next input on
 """
 
-import codecs
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -16,10 +17,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from actors.contract.answers.leaks import turned
+from actors.contract.answers.prompt import Prompt
 from actors.contract.text.allowances import Allowances
 from actors.contract.text.decoding import undone_of
 from actors.contract.text.sheets import shares
-from actors.reflex.answers import Prompt, hosts_written_to, leaked, texts_in
+from actors.reflex.answers import Said, Signatures, said_in, verdict_on
 from actors.reflex.encodings import MAX_WORK, Run
 from actors.reflex.imports import Imports, after, whole_library
 from actors.reflex.library import Library
@@ -32,10 +35,9 @@ from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map
 from schemas.unread import Bound, Unread, What, layers_left_out, weighed
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
-from schemas.vocabulary.gateway import InputAnswered, InputReceived, Layer
+from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
 from schemas.vocabulary.reflex import (
-    AnswerFault,
     Match,
     ReflexAnswerBlocked,
     ReflexAnswerPassed,
@@ -43,7 +45,7 @@ from schemas.vocabulary.reflex import (
     ReflexLibraryChanged,
     ReflexPassed,
 )
-from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 
 PLAIN = "plain"
 """The view of a text as it stands."""
@@ -76,15 +78,28 @@ class _Place(NamedTuple):
     view: View
 
 
+class Asked(msgspec.Struct, frozen=True):
+    """An input whose answer is to be read: what it says, whether it was forwarded, and what our model was told."""
+
+    own: Prompt
+    forwarded: bool = False
+    system: tuple[Layer, ...] = ()
+
+    @property
+    def prompt(self) -> Prompt:
+        """All that its model was asked."""
+        return Prompt(self.own.text, (*self.own.layers, *self.system))
+
+
 class State(msgspec.Struct, frozen=True):
     """Settings, imported patterns and allowances: every input is judged by itself.
 
-    ``forwarded`` holds the inputs whose answers are to be judged; ``ended`` the exchanges that ended lately.
+    ``asked`` holds the inputs whose answers are to be read; ``ended`` the exchanges that ended lately.
     ``unsaid``: the library was changed, and no input has been judged by it yet.
     """
 
     settings: ReflexSettings = ReflexSettings()
-    forwarded: Map[str, Prompt] = Map()
+    asked: Map[str, Asked] = Map()
     ended: ExpiringMap[bool] = ExpiringMap()
     imports: Imports = Imports()
     unsaid: bool = False
@@ -105,10 +120,9 @@ def _warm(library: Library, settings: ReflexSettings) -> None:
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
-    """Judge an input, or the answer to one that was forwarded; anything else leads to nothing."""
-    if isinstance(message.event, InputAnswered):
-        prompt = state.forwarded.get(message.exchange)
-        return () if prompt is None else (judge_answer(_matcher_of(state), state.settings, prompt, message.event),)
+    """Judge an input, or what a model or tool wrote in its exchange; anything else leads to nothing."""
+    if (said := said_in(message.event, message.id)) is not None:
+        return _answer_judged(state, message, said)
     if not isinstance(message.event, InputReceived):
         return ()
     received, allowed = state.allowances.judged(message.agent, message.event)
@@ -123,6 +137,8 @@ def evolve(state: State, message: Message) -> State:
     event = message.event
     if isinstance(event, InputReceived | ResponseEmitted):
         return _opened(state, message, event) if isinstance(event, InputReceived) else _ended(state, message)
+    if isinstance(event, ResponseRequested):
+        return _told(state, message, event)
     if isinstance(event, PatternsImported | PatternsWithdrawn):
         imports = after(state.imports, event)
         return state if imports == state.imports else msgspec.structs.replace(state, imports=imports, unsaid=True)
@@ -180,50 +196,57 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
 
 
 def judge_answer(
-    matcher: Matcher, settings: ReflexSettings, prompt: Prompt, answer: InputAnswered
+    matcher: Matcher, settings: ReflexSettings, prompt: Prompt, said: Said
 ) -> ReflexAnswerBlocked | ReflexAnswerPassed:
-    """Return the verdict on a model's answer, given what it was asked."""
-    first, *others = texts_in(answer) or ("",)
-    read = InputReceived(text=first, layers=tuple(Layer(role="assistant", content=text) for text in others))
-    roles = tuple(dict.fromkeys((*settings.scanned_layers, "assistant")))
-    found = judge(matcher, msgspec.structs.replace(settings, scanned_layers=roles), read)
+    """Return the verdict on what a model or tool wrote, given what it was asked."""
+    roles = tuple(dict.fromkeys((*settings.scanned_layers, "assistant", "tool")))
+    found = judge(matcher, msgspec.structs.replace(settings, scanned_layers=roles), said.as_input)
     matches = found.matches if isinstance(found, ReflexBlocked) else found.flags
-    views = (view for text in (first, *others) for view in _views(text, settings))
-    share = leaked(prompt, views)
-    hosts = hosts_written_to(prompt, answer)
-    faults: dict[AnswerFault, bool] = {
-        "prompt_leak": share >= settings.leak_share,
-        "carrying_link": bool(hosts),
-        "orders": isinstance(found, ReflexBlocked),
-    }
-    withheld = tuple(fault for fault, is_there in faults.items() if is_there and fault in settings.withheld_for)
-    if withheld:
-        return ReflexAnswerBlocked(faults=withheld, leaked=share, hosts=hosts, matches=matches, unread=found.unread)
-    return ReflexAnswerPassed(leaked=share, hosts=hosts, matches=matches, unread=found.unread)
+    signatures = Signatures(matches, isinstance(found, ReflexBlocked), found.unread)
+    views = ((part, view) for part, text in enumerate(said.texts) for view in _views(text, settings))
+    return verdict_on(said, prompt, settings, signatures, views)
 
 
 def _views(text: str, settings: ReflexSettings) -> Iterator[str]:
     # Reversed and rot13 too, which signatures are looked for in by the matcher.
-    yield from (view.text for view in views_of(text, settings.decoded_views, settings.max_decoded).all)
-    yield text[::-1]
-    yield codecs.encode(text, "rot13")
+    yield from (view.text for view in views_of(text, settings.decoded_views, settings.max_decoded).all[1:])
+    yield from turned(text)
+
+
+def _answer_judged(state: State, message: Message, said: Said) -> tuple[Event, ...]:
+    asked = state.asked.get(message.exchange)
+    if asked is None or asked.forwarded != (said.by == "upstream"):
+        return ()
+    return (judge_answer(_matcher_of(state), state.settings, asked.prompt, said),)
 
 
 def _opened(state: State, message: Message, received: InputReceived) -> State:
     exchange = message.exchange
-    if received.purpose != "forward" or not exchange or exchange in state.forwarded or state.ended.get(exchange):
+    if received.purpose == "check" or not exchange or exchange in state.asked or state.ended.get(exchange):
         return state
-    prompt = Prompt(received.text, received.layers)
-    return msgspec.structs.replace(state, forwarded=state.forwarded.set(exchange, prompt))
+    asked = Asked(Prompt(received.text, received.layers), received.purpose == "forward")
+    return msgspec.structs.replace(state, asked=state.asked.set(exchange, asked))
+
+
+def _told(state: State, message: Message, request: ResponseRequested) -> State:
+    """Keep what a model of ours is told to be: that is no business of who reads its answer."""
+    asked = state.asked.get(message.exchange)
+    if asked is None:
+        return state
+    system = tuple(
+        Layer(role="system", content=said.content) for said in request.call.messages if said.role == "system"
+    )
+    own = Asked(asked.own, asked.forwarded, system)
+    return msgspec.structs.replace(state, asked=state.asked.set(message.exchange, own))
 
 
 def _ended(state: State, message: Message) -> State:
-    if message.exchange not in state.forwarded:
+    if message.exchange not in state.asked:
         return state
     lifetime_ns = state.settings.ended_lifetime_ms * 1_000_000
     return msgspec.structs.replace(
         state,
-        forwarded=state.forwarded.delete(message.exchange),
+        asked=state.asked.delete(message.exchange),
         ended=state.ended.set(message.exchange, True, message.time_ns, lifetime_ns),
     )
 

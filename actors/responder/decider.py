@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from actors.contract.text.shortening import shorten
-from actors.responder.drafts import reruns, with_best, with_draft, with_failure
+from actors.responder.drafts import reruns, with_best, with_failure, with_passed, with_reply
 from actors.responder.forwarding import with_answer
 from actors.responder.pending import Case, Pending, Turn
 from actors.responder.prompting import request_again, request_for
@@ -24,6 +24,7 @@ from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
 from schemas.vocabulary.operator import ForgetOrdered
+from schemas.vocabulary.reflex import ReflexAnswerPassed
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import ModeSelected
 from schemas.vocabulary.swarm import StageLost
@@ -138,21 +139,23 @@ def _heard(state: ResponderState, message: Message) -> Pending | None:
         )
     if kind not in VERDICTS:
         return pending if kind in PASSES else None
-    pending = _told(pending, event)
+    pending = _told(pending, event, message.id)
     end = VERDICTS[kind](_case(state, pending, message), event)
     if end is None or (pending.held is not None and not overrules(end, pending.held)):
         return pending
     return msgspec.structs.replace(pending, held=end)
 
 
-def _told(pending: Pending, event: Event) -> Pending:
+def _told(pending: Pending, event: Event, source: str) -> Pending:
     match event:
         case ModeSelected():
             return _chosen(pending, event)
         case InputAnswered():
             return with_answer(pending, event)
         case LlmCompleted():
-            return with_draft(pending, event)
+            return with_reply(pending, event, source)
+        case ReflexAnswerPassed():
+            return with_passed(pending, event)
         case GuardrailsRerunOrdered():
             return with_best(pending, event)
         case AppraisalFailed():

@@ -1,12 +1,15 @@
-"""A model's answers that guardrails have a word on before anybody reads them. Pure.
+"""A model's answers that reflex and guardrails have a word on before anybody reads them. Pure.
 
-An answer is held as a draft until guardrails judge its loop. They may end the deliberation, and say whose answer is the
+Reflex reads an answer first: what it does not let pass is no draft, and goes nowhere, whatever else fails. Then it is
+held as a draft until guardrails judge its loop. They may end the deliberation, and say whose answer is the
 best, or have the model asked again. Where they, or what they rest on, fail or keep silent, the best draft so far goes
 out all the same, and the reason says so: a person waits for it.
 """
 
 import msgspec
 
+from actors.contract.answers.credentials import masked
+from actors.responder.composer import text_of
 from actors.responder.ending import MODEL, end_of
 from actors.responder.identity import identity_of
 from actors.responder.pending import Case, Draft, Pending
@@ -20,6 +23,7 @@ from schemas.vocabulary.guardrails import (
     LoopTrace,
 )
 from schemas.vocabulary.llm import LlmCompleted
+from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import Mode
 
@@ -27,25 +31,68 @@ RERUN_FAILED = "rerun_failed"
 """What follows the mode in the reason of an answer that was to be bettered, before why it was not."""
 
 
-def with_draft(pending: Pending, event: LlmCompleted) -> Pending:
-    """Return the exchange with a model's answer as a draft, if it is the one that is waited for and says something."""
-    words = event.text.strip()
-    if pending.awaits != "model" or event.request != pending.asked or not words:
+def with_reply(pending: Pending, event: LlmCompleted, source: str) -> Pending:
+    """Return the exchange with a model's answer for reflex to read, if it is waited for and says something.
+
+    ``source`` is the id of the event.
+    """
+    if pending.awaits != "model" or event.request != pending.asked or not event.text.strip():
         return pending
     draft = Draft(
+        source=source,
         loop_id=pending.loop_id,
-        text=words,
+        text=event.text,
         model=event.model,
         entities=pending.entities,
         finish_reason=event.ended,
         cuts=(*pending.cuts, *event.cuts),
     )
-    return msgspec.structs.replace(pending, drafts=(*pending.drafts, draft), awaits="guardrails")
+    return msgspec.structs.replace(pending, unread=draft, awaits="reflex")
+
+
+def with_passed(pending: Pending, event: ReflexAnswerPassed) -> Pending:
+    """Return the exchange after reflex has let its model's answer pass: that is a draft now."""
+    draft = pending.unread
+    if draft is None or draft.source != event.source:
+        return pending
+    spans = tuple((each.kind, *each.span) for each in event.secrets) if event.masked else ()
+    draft = msgspec.structs.replace(draft, text=masked(draft.text, spans).strip())
+    return msgspec.structs.replace(pending, unread=None, drafts=(*pending.drafts, draft), awaits="guardrails")
+
+
+def let_pass(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
+    """What reflex lets pass goes out where nobody judges it besides; it is the last of the drafts by now."""
+    pending = case.pending
+    if pending.awaits != "guardrails" or pending.drafts[-1].source != event.source:
+        return None
+    if pending.loop_id and not pending.unjudged:
+        return None
+    return best_drafted(case, pending.unjudged) if pending.loop_id else drafted(case, "")
+
+
+def set_aside(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
+    """What reflex does not let pass goes nowhere: an earlier answer goes out in its place, or a notice."""
+    pending = case.pending
+    if pending.unread is None or pending.unread.source != event.source:
+        return None
+    if pending.drafts:
+        return best_drafted(case, f"{RERUN_FAILED}:{event.faults[0]}")
+    end = end_of(pending, "DELIBERATIVE", "WITHHELD", event.faults[0], text_of("kept_back"))
+    return msgspec.structs.replace(
+        end,
+        mode=_mode_of(pending),
+        model=pending.unread.model,
+        entities=pending.unread.entities,
+        loop_id=pending.unread.loop_id,
+        finish_reason="content_filter",
+        cuts=pending.unread.cuts,
+    )
 
 
 def with_failure(pending: Pending, event: Failed) -> Pending:
-    """Return the exchange after appraisal could not read the request: nobody will judge the answer to it."""
-    if pending.awaits != "model" or event.failed_topic != topic_of(ResponseRequested):
+    """Return the exchange after appraisal could not read the request, or the answer: nobody will judge that."""
+    of_request, of_answer = (event.failed_topic == topic_of(each) for each in (ResponseRequested, LlmCompleted))
+    if not (of_request and pending.awaits in ("model", "reflex")) and not (of_answer and pending.awaits == "reflex"):
         return pending
     return msgspec.structs.replace(pending, unjudged="appraisal_failed")
 

@@ -49,13 +49,13 @@ def with_answer(pending: Pending, event: InputAnswered) -> Pending:
 
 def let_out(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
     """Nothing speaks against the answer of another's model."""
-    return case.pending.answer
+    return case.pending.answer if event.by == "upstream" else None
 
 
 def kept_back(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
     """The answer of another's model gives something away: a notice goes out in its place."""
     answer = case.pending.answer
-    if answer is None:
+    if answer is None or event.by != "upstream":
         return None
     end = end_of(case.pending, "DELIBERATIVE", "WITHHELD", event.faults[0], text_of("kept_back"))
     return msgspec.structs.replace(end, model=answer.model, finish_reason="content_filter")

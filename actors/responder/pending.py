@@ -29,11 +29,13 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's answer that nobody has read yet: ``loop_id`` names the pass of the deliberation that it came of.
+    """A model's answer that no person has read yet: ``loop_id`` names the pass of the deliberation that it came of.
 
-    ``finish_reason`` says how it ended, ``cuts`` what was cut of the prompt that it answers.
+    ``source`` is the id of the event that has it, ``finish_reason`` says how it ended, ``cuts`` what was cut of the
+    prompt that it answers.
     """
 
+    source: str
     loop_id: str
     text: str
     model: str
@@ -69,8 +71,10 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
         loop_id: The loop that its answer is of; empty where guardrails do not judge it.
         entities: The memories in that request.
         cuts: What of its prompt was cut.
-        awaits: Whose word is waited for: the model's that was asked, or guardrails' on its answer; empty: nobody's.
-        drafts: Its answers so far, oldest first.
+        awaits: Whose word is waited for: the model's that was asked, or reflex's or guardrails' on its answer; empty:
+            nobody's.
+        unread: Its latest answer, until reflex has read it.
+        drafts: Its answers so far that reflex let pass, oldest first.
         best: The loop whose answer is the best so far, by guardrails' word; empty: no word yet.
         unjudged: Why the next answer will not be judged; empty: it will.
         stance: How much the breaker trusts its session, by what it said on clearing the input.
@@ -100,7 +104,8 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     loop_id: str = ""
     entities: tuple[Entity, ...] = ()
     cuts: tuple[Cut, ...] = ()
-    awaits: Literal["", "model", "guardrails"] = ""
+    awaits: Literal["", "model", "reflex", "guardrails"] = ""
+    unread: Draft | None = None
     drafts: tuple[Draft, ...] = ()
     best: str = ""
     unjudged: str = ""

@@ -80,6 +80,8 @@ def _deliberating(pending: Pending) -> Iterator[str]:
         return
     if pending.awaits == "model":
         yield "llm"
+    elif pending.awaits == "reflex":
+        yield "reflex"
     elif pending.awaits == "guardrails":
         yield from ("appraisal", "guardrails")
     elif pending.first_mode == "ACT" and not pending.acted:

@@ -10,11 +10,12 @@ from actors.responder.context import entities_of, fact_line, memories_of, tellin
 from actors.responder.drafts import (
     RERUN_FAILED,
     best_drafted,
-    drafted,
     finalized,
     forced,
+    let_pass,
     reordered,
     repeated,
+    set_aside,
     unguarded,
 )
 from actors.responder.ending import PRECEDENT, end_of
@@ -151,8 +152,10 @@ def overdue(case: Case, event: ClockFired) -> ResponseEmitted | None:
     An answer that was to be judged, or bettered, goes out as it is.
     """
     if event.set_by in _DEADLINES and case.pending.drafts:
-        late = case.pending.awaits == "model"
+        late = case.pending.awaits in ("model", "reflex")
         return best_drafted(case, f"{RERUN_FAILED}:deadline" if late else "guardrails_silent")
+    if event.set_by in _DEADLINES and case.pending.unread is not None:
+        return end_of(case.pending, "REFLEX", "FAILED", "deadline", text_of("unfinished"))
     if event.set_by == topic_of(ArbiterEscalated):
         return end_of(case.pending, "DELIBERATIVE", "FAILED", "deliberation_deadline", text_of("unfinished"))
     if event.set_by != topic_of(InputReceived):
@@ -174,18 +177,24 @@ def selected(case: Case, event: ModeSelected) -> ResponseEmitted | None:
 
 
 def answered(case: Case, event: LlmCompleted) -> ResponseEmitted | None:
-    """A model's words are the answer to the request that asked for them, and to no other; guardrails judge them first.
+    """A model's words are the answer to the request that asked for them, and to no other; reflex reads them first.
 
-    They are among the exchange's drafts by now, unless there are none.
+    Where there are none, no word of reflex's is waited for.
     """
     pending = case.pending
-    if not pending.asked or event.request != pending.asked:
+    if not pending.asked or event.request != pending.asked or pending.awaits != "model":
         return None
-    if pending.awaits == "model":
-        return unanswered_by_model(case, "answer_empty")
-    if pending.loop_id and not pending.unjudged:
-        return None
-    return best_drafted(case, pending.unjudged) if pending.loop_id else drafted(case, "")
+    return unanswered_by_model(case, "answer_empty")
+
+
+def read(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
+    """Reflex has let an answer pass: that of the sender's model, or of ours, which guardrails judge next."""
+    return let_out(case, event) or let_pass(case, event)
+
+
+def unreadable(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
+    """Reflex has not; the exchange ends without that answer."""
+    return kept_back(case, event) or set_aside(case, event)
 
 
 def unanswered(case: Case, event: LlmFailed) -> ResponseEmitted | None:
@@ -209,8 +218,8 @@ VERDICTS: Mapping[type[Event], Verdict] = {
     ArbiterImmediate: immediate,
     ArbiterPassed: unheld,
     InputAnswered: awaited,
-    ReflexAnswerPassed: let_out,
-    ReflexAnswerBlocked: kept_back,
+    ReflexAnswerPassed: read,
+    ReflexAnswerBlocked: unreadable,
     InputAbandoned: abandoned,
     ModeSelected: selected,
     LlmCompleted: answered,

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from actors.llm.endpoint import Endpoint, api_key, base_url
+from actors.contract.privacy import recognising
+from actors.llm.endpoint import BadEndpoint, Endpoint, api_key, base_url
 from actors.llm.local import model_file
 from actors.llm.settings import LlmSettings, Models
 from actors.llm.wire.reading import ListedModel
@@ -64,6 +65,8 @@ async def attach(config: Config, environment: Mapping[str, str], *, ollama: str 
         BadEndpoint: an address, a key or a local model that cannot be used.
     """
     settings = config.section("llm", LlmSettings)
+    if settings.privacy.is_on and (lack := recognising.lacking()):
+        raise BadEndpoint(f"llm.privacy is on, and {lack}")
     if settings.backend == "composer":
         return _composer("llm.backend says so")
     if settings.backend == "local":

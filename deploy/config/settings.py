@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from actors.contract.privacy.settings import PrivacySettings
 from schemas.intake.limits import InputLimits
 
 Partition = Annotated[int, msgspec.Meta(ge=1, le=99)]
@@ -99,12 +100,14 @@ class UpstreamSettings(msgspec.Struct, frozen=True, kw_only=True):
             key, and callers need none for the gateway, theirs is passed on.
         connect_s: Seconds to reach it.
         wait_s: Seconds that it may take for an answer, to its last byte.
+        privacy: For whom people's data is kept from its models: their requests are changed, then.
     """
 
     url: str = ""
     key_file: str = ""
     connect_s: Seconds = 5.0
     wait_s: Seconds = 600.0
+    privacy: PrivacySettings = PrivacySettings()
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from actors.llm.endpoint import Endpoint, api_key, base_url
+from actors.contract.privacy.recognising import lacking
+from actors.llm.endpoint import BadEndpoint, Endpoint, api_key, base_url
 from deploy.config.loading import UPSTREAM_VARIABLE
 from deploy.config.settings import UpstreamSettings
 
@@ -11,9 +12,11 @@ def upstream_of(settings: UpstreamSettings, environment: Mapping[str, str]) -> E
     """Return the endpoint, with its key; None where none is set.
 
     Raises:
-        BadEndpoint: its address or key cannot be used.
+        BadEndpoint: its address or key cannot be used, or what masks is not installed.
     """
     if not settings.url:
         return None
+    if settings.privacy.is_on and (lack := lacking()):
+        raise BadEndpoint(f"gateway.upstream.privacy is on, and {lack}")
     key = api_key(environment, settings.key_file, UPSTREAM_VARIABLE)
     return Endpoint(base_url(settings.url, UPSTREAM_VARIABLE), key)

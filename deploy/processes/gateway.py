@@ -25,6 +25,7 @@ from actors.gateway.http.openai.conversing import Conversations
 from actors.gateway.http.serving import serve
 from actors.gateway.metrics import Metrics
 from actors.llm.endpoint import Endpoint
+from actors.reflex.settings import ReflexSettings
 from actors.responder.settings import ResponderSettings
 from actors.runtime.membership.heartbeat import heartbeat_of
 from deploy.cli.rendering.sentences import sentence_on
@@ -167,6 +168,7 @@ async def _serve(
                 conversations,
                 client,
                 lends=lambda: not job.keys.required,
+                reading=job.config.section("reflex", ReflexSettings),
             )
         )
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)

@@ -6,8 +6,10 @@ from contextlib import asynccontextmanager
 from actors.gateway import Client
 from actors.gateway.http.openai.conversing import Conversations
 from actors.gateway.http.openai.forwarding import Forwarding
+from actors.gateway.http.openai.passing.guarding import Watch
 from actors.gateway.http.openai.upstream import Upstream
 from actors.llm.endpoint import Endpoint
+from actors.reflex.settings import ReflexSettings
 from deploy.config.loading import UPSTREAM_VARIABLE
 from deploy.config.settings import UpstreamSettings
 from events.loggers import get_logger
@@ -23,10 +25,12 @@ async def forwarding_to(
     client: Client,
     *,
     lends: Callable[[], bool],
+    reading: ReflexSettings,
 ) -> AsyncIterator[Forwarding | None]:
     """Pass requests on to an endpoint for the length of the block; nothing where there is none.
 
     ``lends``: whether callers' own keys are passed on where the endpoint's is not known; see ``Upstream.open``.
+    ``reading``: how reflex reads answers, as streams are read here.
     """
     if endpoint is None:
         yield None
@@ -41,6 +45,13 @@ async def forwarding_to(
             near=endpoint.is_near,
             lends=lends,
         ) as upstream,
-        Forwarding.open(conversations, client, upstream, wait_s=settings.wait_s) as forwarding,
+        Forwarding.open(
+            conversations,
+            client,
+            upstream,
+            wait_s=settings.wait_s,
+            watch=Watch(reading.faults, reading.leak_share),
+            privacy=settings.privacy,
+        ) as forwarding,
     ):
         yield forwarding

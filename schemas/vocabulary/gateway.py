@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.calls import Tokens
+from schemas.calls import Masked, Tokens
 from schemas.entry import Entry
 from schemas.event import Event, Milliseconds, Personal
 from schemas.intake.limits import MOST_LAYERS
+from schemas.vocabulary.reflex import AnswerFault
 
 Role = Literal["system", "user", "assistant", "tool", "document"]
 """Who speaks in a part of a prompt; ``assistant`` is what a model is said to have answered before."""
@@ -103,6 +104,9 @@ class InputAnswered(Event, frozen=True, kw_only=True, tag="forged_id.input.answe
 
     ``model`` names it, as its endpoint does. Tokens are the endpoint's own count; None: it told none. ``left_out``
     counts characters, choices and calls that there was no room for: what was delivered is longer than what is here.
+    ``stopped_for`` is what the gateway found in a stream of it, which it ended there: of the texts here, ``delivered``
+    characters went out before. ``masked`` counts what the model was shown placeholders for, by kind, as ``recogniser``
+    told it; the values are back in the texts here.
     """
 
     choices: Annotated[tuple[AnswerChoice, ...], msgspec.Meta(max_length=MOST_CHOICES)]
@@ -110,16 +114,22 @@ class InputAnswered(Event, frozen=True, kw_only=True, tag="forged_id.input.answe
     prompt_tokens: Tokens | None = None
     completion_tokens: Tokens | None = None
     left_out: Annotated[int, msgspec.Meta(ge=0)] = 0
+    stopped_for: Annotated[tuple[AnswerFault, ...], msgspec.Meta(max_length=8)] = ()
+    delivered: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    masked: Annotated[tuple[Masked, ...], msgspec.Meta(max_length=16)] = ()
+    recogniser: Annotated[str, msgspec.Meta(max_length=256)] = ""
 
 
 class InputAbandoned(Event, frozen=True, kw_only=True, tag="forged_id.input.abandoned"):
     """A forwarded input gets no answer: its model gave none, or nobody waits for one any more.
 
-    ``status`` is the HTTP status of the model's endpoint, where it gave one.
+    ``status`` is the HTTP status of the model's endpoint, where it gave one. ``masked`` is as in ``input.answered``.
     """
 
     reason: Literal["upstream_unreachable", "upstream_overdue", "upstream_refused", "upstream_cut", "client_left"]
     status: Annotated[int, msgspec.Meta(ge=100, le=599)] | None = None
+    masked: Annotated[tuple[Masked, ...], msgspec.Meta(max_length=16)] = ()
+    recogniser: Annotated[str, msgspec.Meta(max_length=256)] = ""
 
 
 ENTRIES = (

@@ -64,6 +64,34 @@ class IntuitionPassed(Event, frozen=True, kw_only=True, tag="forged_id.intuition
     allowed: tuple[str, ...] = ()
 
 
+class IntuitionResultPassed(Event, frozen=True, kw_only=True, tag="forged_id.intuition.result_passed"):
+    """A tool's result resembles no learned danger; ``source`` is the id of the event that has it.
+
+    The numbers are as in ``IntuitionPassed``.
+    """
+
+    source: str
+    nearest: str
+    similarity: Unit
+    score: Unit | None
+    model: str
+    unread: tuple[Unread, ...] = ()
+
+
+class IntuitionResultRejected(Event, frozen=True, kw_only=True, tag="forged_id.intuition.result_rejected"):
+    """A tool's result resembles a learned danger, and goes no further; the numbers are as in ``IntuitionRejected``."""
+
+    source: str
+    detector: Literal["motif", "scorer"]
+    motif: str
+    similarity: Unit
+    threshold: Unit
+    score: Unit | None
+    score_threshold: Unit
+    model: str
+    unread: tuple[Unread, ...] = ()
+
+
 class MotifLearned(Event, frozen=True, kw_only=True, tag="forged_id.intuition.motif_learned"):
     """A harmful precedent became a motif of danger; ``shingles`` counts the hashes of its signature."""
 
@@ -110,6 +138,25 @@ ENTRIES = (
         meaning="No learned danger was recognised; lists the most similar precedents.",
         verdict="passes",
         sample=IntuitionPassed(nearest="p-1", similarity=0.31, score=0.04, model="none", precedents=()),
+    ),
+    _entry(
+        meaning="A tool's result resembles no learned danger.",
+        sample=IntuitionResultPassed(source="0" * 32, nearest="p-1", similarity=0.12, score=0.02, model="none"),
+    ),
+    _entry(
+        meaning="A tool's result resembles a learned danger, and goes into no prompt.",
+        sample=IntuitionResultRejected(
+            source="0" * 32,
+            detector="scorer",
+            motif="",
+            similarity=0.0,
+            threshold=0.7,
+            score=0.97,
+            score_threshold=0.93,
+            model="none",
+        ),
+        severity=Severity.WARNING,
+        grouping=Grouping(tells=("detector", "score", "score_threshold")),
     ),
     _entry(
         scope=Scope.AGENT,

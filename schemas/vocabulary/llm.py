@@ -1,7 +1,7 @@
 """Language models. Owner: ``llm``, an effector: the only one that speaks to a model."""
 
 from schemas.actor import Scope
-from schemas.calls import Cut, Ended, Purpose, Tokens
+from schemas.calls import Cut, Ended, Masked, Purpose, Tokens
 from schemas.entry import Entry, Severity
 from schemas.event import Event, Failed, Personal
 
@@ -13,7 +13,8 @@ class LlmCompleted(Event, frozen=True, kw_only=True, tag="forged_id.llm.complete
     kind of endpoint (``openai``, ``local``). ``finish_reason`` is the endpoint's own word, ``ended`` what it means.
     ``attempts`` counts calls, from 1; tokens are 0 where the endpoint does not tell. ``adapted`` names what of the
     request the endpoint does not take, and what it was sent instead; ``cuts`` what of the prompt was cut besides,
-    because the model's context turned out to be smaller than it was thought to be.
+    because the model's context turned out to be smaller than it was thought to be. ``masked`` counts what the model was
+    shown placeholders for, by kind, as ``recogniser`` told it; the values are back in ``text``.
     """
 
     request: str
@@ -28,6 +29,8 @@ class LlmCompleted(Event, frozen=True, kw_only=True, tag="forged_id.llm.complete
     ended: Ended = "stop"
     adapted: tuple[str, ...] = ()
     cuts: tuple[Cut, ...] = ()
+    masked: tuple[Masked, ...] = ()
+    recogniser: str = ""
 
 
 ANSWER_INVALID = "answer_invalid"
@@ -47,12 +50,14 @@ class LlmFailed(Failed, frozen=True, kw_only=True, tag="forged_id.llm.failed"):
     ``endpoint_refused`` (a status that another attempt does not mend), ``circuit_open``, ``answer_invalid`` (not what
     the protocol or the asked schema says), ``answer_filtered`` (the endpoint's filter left nothing of it). ``said`` is
     what the endpoint gave as its reason, cut and without secrets: it may repeat a person's words. ``request`` and
-    ``purpose`` are empty where the request could not be read.
+    ``purpose`` are empty where the request could not be read. ``masked`` is as in ``llm.completed``.
     """
 
     request: str = ""
     purpose: Purpose | None = None
     said: Personal = ""
+    masked: tuple[Masked, ...] = ()
+    recogniser: str = ""
 
 
 ENTRIES = (

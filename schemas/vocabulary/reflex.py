@@ -65,33 +65,65 @@ class ReflexPassed(Event, frozen=True, kw_only=True, tag="forged_id.reflex.passe
     allowed: tuple[str, ...] = ()
 
 
-AnswerFault = Literal["prompt_leak", "carrying_link", "orders"]
+Writer = Literal["upstream", "model", "tool"]
+"""Who wrote what is read as an answer: the model of whoever sent a forwarded input, one that we asked, or a specialist
+that an ACT iteration asked."""
+
+AnswerFault = Literal["prompt_leak", "carrying_link", "secret", "orders"]
 """What an answer can be withheld for: it gives the system prompt away, has pictures whose addresses carry words of the
-prompt to their hosts, or has the signature of an attack, which would be an order to whatever reads it next."""
+prompt to their hosts, has a key or a password in it, or the signature of an attack, which would be an order to whatever
+reads it next."""
+
+SecretKind = Literal[
+    "private_key", "aws_key", "github_token", "gitlab_token", "model_key", "slack_token", "google_key", "payment_key",
+    "registry_token", "web_token", "prompt_secret",
+]  # fmt: skip
+"""Whose key it is, by its form; ``prompt_secret`` is what a system layer calls a password, key or code."""
+
+
+class Secret(msgspec.Struct, frozen=True, kw_only=True):
+    """A secret in an answer, without its words.
+
+    ``part`` is the place of the text among all that the answer says, from 0; ``span`` its start and end in characters,
+    those of the whole text where it is disguised.
+    """
+
+    kind: SecretKind
+    part: int
+    span: tuple[int, int]
 
 
 class ReflexAnswerPassed(Event, frozen=True, kw_only=True, tag="forged_id.reflex.answer_passed"):
-    """A model's answer to a forwarded input has nothing in it that it is withheld for.
+    """What a model or a tool wrote has nothing in it that it is withheld for.
 
-    ``leaked`` is the highest share of a system layer that is in it; ``hosts`` are those that its pictures would carry
-    words of the prompt to; ``matches`` the signatures of attacks in it, whose views name ``plain`` what it says first,
-    and ``assistant[0]`` and so on what it says further. ``unread`` is as in ``reflex.passed``.
+    ``by`` says who wrote it, ``source`` is the id of the event that has it. ``leaked`` is the highest share of a system
+    layer that is in it; ``hosts`` are those that its pictures would carry words of the prompt to; ``matches`` the
+    signatures of attacks in it, whose views name ``plain`` what it says first, and ``assistant[0]`` and so on what it
+    says further. ``secrets`` are keys and passwords in it; where ``masked``, they are replaced wherever the answer
+    goes. ``unread`` is as in ``reflex.passed``.
     """
 
     leaked: Unit = 0.0
     hosts: tuple[Echo, ...] = ()
     matches: tuple[Match, ...] = ()
     unread: tuple[Unread, ...] = ()
+    by: Writer = "upstream"
+    source: str = ""
+    secrets: tuple[Secret, ...] = ()
+    masked: bool = False
 
 
 class ReflexAnswerBlocked(Event, frozen=True, kw_only=True, tag="forged_id.reflex.answer_blocked"):
-    """A model's answer is withheld for the first of ``faults``; the numbers are as in ``reflex.answer_passed``."""
+    """What a model or tool wrote is withheld for the first of ``faults``; all else as in ``reflex.answer_passed``."""
 
     faults: tuple[AnswerFault, ...]
     leaked: Unit = 0.0
     hosts: tuple[Echo, ...] = ()
     matches: tuple[Match, ...] = ()
     unread: tuple[Unread, ...] = ()
+    by: Writer = "upstream"
+    source: str = ""
+    secrets: tuple[Secret, ...] = ()
 
 
 class ReflexLibraryChanged(Event, frozen=True, kw_only=True, tag="forged_id.reflex.library_changed"):
@@ -130,12 +162,18 @@ ENTRIES = (
         sample=ReflexPassed(unread=(Unread(layer="text", what="base64", amount=4096, why="decoding", share=0.984615),)),
     ),
     _entry(
-        meaning="A model's answer to a forwarded input has nothing in it that it is withheld for.",
-        sample=ReflexAnswerPassed(leaked=0.05),
+        meaning="What a model or a tool wrote has nothing in it that it is withheld for.",
+        sample=ReflexAnswerPassed(
+            leaked=0.05,
+            by="model",
+            source="0" * 32,
+            secrets=(Secret(kind="aws_key", part=0, span=(14, 34)),),
+            masked=True,
+        ),
         verdict="decides",
     ),
     _entry(
-        meaning="A model's answer to a forwarded input gives something away; the exchange ends as WITHHELD.",
+        meaning="What a model or a tool wrote is withheld, for what it would give away or order.",
         sample=ReflexAnswerBlocked(faults=("prompt_leak", "carrying_link"), leaked=0.9, hosts=("example.org",)),
         severity=Severity.WARNING,
         grouping=Grouping(tells=("faults", "leaked")),

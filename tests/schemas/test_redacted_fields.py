@@ -20,6 +20,7 @@ HARMLESS = {
     "codes and names of ours": "action actor adapted answer_schema backend conversation_topic decided detail "
     "error event failed_topic "
     "figures finish_reason kept_as layer layers lost offsets parameter part partitions parts pattern profile reason "
+    "recogniser "
     "reasons regulated rerun_reason rerun_reason_detail resolved_by scores sign signal similar_topic skills source "
     "tiebreaker_outcome timestamp view violations weights",
     "names that operators and callers give to what they set up": "bias_tags imports model models modes name "

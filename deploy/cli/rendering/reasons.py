@@ -144,11 +144,12 @@ FORWARDED = "forward"
 """The reason of an end that a model of the sender's own answered."""
 
 KEPT_BACK: Mapping[AnswerFault, str] = {
-    "prompt_leak": "the answer of the model that it was forwarded to gives the system prompt away",
-    "carrying_link": "a picture in the answer of the model it was forwarded to would carry words of the prompt away",
-    "orders": "the answer of the model that it was forwarded to has orders to a model in it",
+    "prompt_leak": "the model's answer gives the system prompt away",
+    "carrying_link": "a picture in the model's answer would carry words of the prompt away",
+    "secret": "the model's answer has a key or a password in it",
+    "orders": "the model's answer has orders to a model in it",
 }
-"""Why the answer of a sender's own model is withheld."""
+"""Why a model's answer is withheld."""
 
 DELIBERATIVE_FAILURES: Mapping[str, str] = {
     "deliberation_deadline": "the deliberation did not end in time",

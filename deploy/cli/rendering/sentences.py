@@ -194,7 +194,8 @@ def _because(end: ResponseEmitted, events: Sequence[Event]) -> str:
 
 
 def _failure(name: str) -> str:
-    return reasons.MODEL_FAILURES.get(name, "") or reasons.LACKS.get(name, "")
+    kept_back = next((said for fault, said in reasons.KEPT_BACK.items() if fault == name), "")
+    return reasons.MODEL_FAILURES.get(name, "") or reasons.LACKS.get(name, "") or kept_back
 
 
 def _chosen(end: ResponseEmitted, events: Sequence[Event]) -> str:

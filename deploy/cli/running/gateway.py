@@ -36,6 +36,7 @@ def gateway(
     gateway.upstream.key_file.
     """
     from actors.gateway.http.keys import keyring_for
+    from actors.reflex.settings import ReflexSettings
     from actors.responder.settings import ResponderSettings
     from actors.swarm.settings import SwarmSettings
     from deploy import logs
@@ -50,7 +51,9 @@ def gateway(
     from deploy.processes.listening import address_of, listen
 
     flags = [flag_layer("--http", "gateway.http", http)] if http is not None else []
-    config = target.config(flags, more={"responder": ResponderSettings, "swarm": SwarmSettings})
+    config = target.config(
+        flags, more={"reflex": ReflexSettings, "responder": ResponderSettings, "swarm": SwarmSettings}
+    )
     logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
     address = address_of(config.gateway.http)
     if address is None:

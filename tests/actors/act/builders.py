@@ -4,11 +4,14 @@ import json
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import msgspec
+
 from actors.act import ACTOR as ACT
 from actors.act.settings import ActSettings
 from actors.clock import ACTOR as CLOCK
 from actors.router import ACTOR as ROUTER
 from schemas.actor import Message
+from schemas.catalogue import entry_of
 from schemas.event import Event
 from schemas.vocabulary.act import (
     ActActionsRequested,
@@ -18,8 +21,10 @@ from schemas.vocabulary.act import (
     ActPlanRequested,
 )
 from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
+from schemas.vocabulary.intuition import IntuitionResultPassed
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import ActionResult, MemoryActionsAnswered, Recollection
+from schemas.vocabulary.reflex import ReflexAnswerPassed
 from schemas.vocabulary.router import ModeSelected
 from tests.actors.pipeline import Pipeline
 from tests.actors.router.builders import CALIBRATED, answered, ground, recalled
@@ -30,6 +35,8 @@ QUESTION = "What did we discuss about the lease?"
 """Over that ground the router selects ACT."""
 
 E1 = Address(exchange="e1")
+PASSED: Event = ReflexAnswerPassed(by="tool")
+FELT: Event = entry_of(IntuitionResultPassed).sample
 T = TypeVar("T", bound=Event)
 
 
@@ -92,6 +99,7 @@ class Acting:
         """Answer what a model was asked last."""
         request = self.messages(ActPlanRequested, address)[-1].id
         self.pipeline.send(model_said(request, text), address)
+        self.reflex_passes(address)
 
     def plan_fails(self, reason: str = "endpoint_unreachable", request: str | None = None) -> None:
         """Let what a model was asked last fail; an empty request could not be read."""
@@ -106,13 +114,21 @@ class Acting:
         )
         self.pipeline.send(failed, E1)
 
-    def specialist_says(self, answer: str, number: int = -1) -> None:
-        """Answer a question to a specialist."""
+    def reflex_passes(self, address: Address = E1) -> None:
+        """Let reflex have read what a model said last."""
+        source = self.messages(LlmCompleted, address)[-1].id
+        self.pipeline.send(ReflexAnswerPassed(by="model", source=source), address)
+
+    def specialist_says(self, answer: str, number: int = -1, words: Sequence[Event] | None = None) -> None:
+        """Answer a question to a specialist; ``words`` are the guards' on it: that it may pass, if none are given."""
         asked = self.messages(ActDelegationRequested)[number]
         action = asked.event.action  # type: ignore[attr-defined]
         self.pipeline.send(
             DelegateAnswered(request=asked.id, index=action.index, specialist=action.specialist, answer=answer), E1
         )
+        source = self.messages(DelegateAnswered)[-1].id
+        for word in words if words is not None else (PASSED, FELT):
+            self.pipeline.send(msgspec.structs.replace(word, source=source), E1)
 
     def specialist_fails(self, reason: str, *, named: bool = True) -> None:
         """Let the last question to a specialist fail."""

@@ -2,13 +2,17 @@
 
 import json
 
+import msgspec
 import pytest
 
 from actors.act.loop import begun
 from actors.act.planning import ALIASES, ANSWER_SCHEMA, QUERY_CHARACTERS, SKILLS, offline_plan, plan_call, read_plan
 from actors.act.settings import ActSettings
+from schemas.catalogue import entry_of
 from schemas.vocabulary.act import ActActionsRequested, ActFinished, ActIterated, ActPlanRequested
+from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import ActionResult, Introspection
+from schemas.vocabulary.reflex import ReflexAnswerBlocked
 from tests.actors.act.builders import E1, QUESTION, Acting, found, model_said, plan, recollection
 
 BY_MODEL = ActSettings(planner="llm")
@@ -272,3 +276,15 @@ def test_findings_that_a_plan_is_not_shown_are_told():
     acting.plan(plan(RECALL))
     acting.remember(found(0, recollection("gist:1", text="the lease ends in May. " * 40)))
     assert [cut.part for cut in acting.said(ActPlanRequested)[1].call.cuts] == ["findings"]
+
+
+def test_a_plan_that_reflex_does_not_let_pass_is_an_iteration_that_gained_nothing():
+    acting = Acting(ActSettings(planner="llm"))
+    acting.ask()
+    request = acting.messages(ActPlanRequested)[-1].id
+    acting.pipeline.send(model_said(request, plan(RECALL)), E1)
+    assert not acting.requested, "nothing is done before reflex has read it"
+    blocked = entry_of(ReflexAnswerBlocked).sample
+    acting.pipeline.send(msgspec.structs.replace(blocked, source=acting.messages(LlmCompleted)[-1].id), E1)
+    assert not acting.requested
+    assert acting.iterations[0].reason == "plan_withheld"

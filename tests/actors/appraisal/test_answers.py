@@ -23,7 +23,7 @@ from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.responder import ResponseRequested
 from tests.actors.appraisal.test_decider import ended
 from tests.actors.responder.builders import Requested, asked, memory, recalled, with_model
-from tests.actors.scenario import Address, Partition
+from tests.actors.scenario import Address, ReadPartition
 from tests.e2e.test_corpora import corpus
 
 QUESTION = "When does the ferry to the island leave in the morning?"
@@ -41,7 +41,7 @@ class Answering:
         responder = with_model(guardrails=guarded)
         responder.hear(asked(text))
         self.request = Requested(responder, "RESPOND")
-        self.appraisal = Partition(ACTOR).configure(AppraisalSettings(embedder="hashed", **settings))
+        self.appraisal = ReadPartition(ACTOR).configure(AppraisalSettings(embedder="hashed", **settings))
         self.appraisal.hear(InputReceived(text=text))
         self.asked_for = self.ask()
 

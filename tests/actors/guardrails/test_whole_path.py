@@ -88,7 +88,7 @@ def test_the_composers_exchange_has_no_loop_and_no_event_more():
 def test_a_good_answer_costs_two_events_more_than_one_that_nobody_judges():
     judged, free = Talk().says(RIGHT), Talk(guardrails=False).says(RIGHT)
     assert (judged.end.response, judged.end.loop_id, judged.end.reason) == (RIGHT, "e0", MODE)
-    assert (len(judged.topics), len(free.topics)) == (15, 13)
+    assert (len(judged.topics), len(free.topics)) == (16, 14)
     extra = [topic for topic in judged.topics if topic not in free.topics]
     assert extra == ["appraisal.answer_appraised", "guardrails.finalized"]
 
@@ -100,15 +100,17 @@ def test_a_poor_answer_is_rerun_and_the_better_one_goes_out():
     assert talk.topics[begins:-1] == [
         "response.requested",
         "llm.completed",
+        "reflex.answer_passed",
         "appraisal.answer_appraised",
         "guardrails.rerun_ordered",
         "response.requested",
         "llm.completed",
+        "reflex.answer_passed",
         "appraisal.answer_appraised",
         "guardrails.finalized",
         "response.emitted",
     ]
-    assert (len(talk.topics), talk.pending()) == (19, {})
+    assert (len(talk.topics), talk.pending()) == (21, {})
 
 
 def test_answers_that_stay_poor_are_bounded_and_the_best_of_them_goes_out():
@@ -132,7 +134,7 @@ def test_a_model_may_be_the_critic_and_is_asked_once_an_answer():
     talk.says(RIGHT)
     talk.says('{"alignment": 0.9, "drift": 0.1, "bias_tags": []}')
     assert (talk.end.response, talk.end.loop_id) == (RIGHT, "e0_r1")
-    assert (len(talk.topics), talk.pending()) == (23, {})
+    assert (len(talk.topics), talk.pending()) == (25, {})
 
 
 def test_where_the_critic_fails_appraisals_numbers_judge():

@@ -107,6 +107,7 @@ def test_each_kind_of_request_is_answered_to_its_own_exchange_by_its_own_model(b
     on_broker(broker, body)
 
 
+@pytest.mark.usefixtures("unheld")
 def test_pieces_reach_the_inbox_before_the_answer_is_stored(broker: Broker) -> None:
     async def body(log: JetStreamLog) -> None:
         told: list[dict[str, Any]] = []

@@ -164,6 +164,7 @@ STREAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("unheld")
 def test_a_stream_in_an_odd_form_is_taken_at_the_first_call_and_told_as_it_comes() -> None:
     @over(*STREAMS.values(), settings=ONCE)
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
@@ -296,6 +297,7 @@ def test_a_packed_answer_of_any_size_is_not_unpacked_past_the_bound(monkeypatch:
         assert (failed.reason, failed.error) == ("answer_invalid", "TooLong")
 
 
+@pytest.mark.usefixtures("unheld")
 def test_a_thought_that_the_template_opened_is_taken_back_and_not_told_the_next_time() -> None:
     thought = ("Peru? ", "So Lima.", "</thi", "nk>\n\n", "Li", "ma.")
 
@@ -331,6 +333,7 @@ THOUGHTS: tuple[tuple[str, ...], ...] = (
 )
 
 
+@pytest.mark.usefixtures("unheld")
 def test_no_thought_is_told_while_it_is_streamed_whatever_marks_it() -> None:
     @over(*(streams(*pieces) for pieces in THOUGHTS), settings=ONCE)
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:

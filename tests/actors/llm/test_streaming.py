@@ -8,8 +8,25 @@ from tests.actors.llm.asking import QUICK, Asking, call_of, over
 from tests.actors.llm.scripted import ANSWER, EVENT_STREAM, Reply, says, streams
 
 STREAMED = call_of(stream_to="_INBOX.operator.1")
+unheld = pytest.mark.usefixtures("unheld")
 
 
+def test_pieces_are_told_once_they_were_read_and_none_of_what_is_found() -> None:
+    words = [f"{word} " for word in ("The ferry leaves at seven and takes forty minutes. " * 9).split()]
+    key = "AKIA" + "Q7RMWZ3KXV2T5BNE"
+
+    @over(streams(*words), streams(*words, key[:9], key[9:], *words))
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        for secret in ("", key):
+            asking.published.clear()
+            said = await asking.completed(STREAMED)
+            told = "".join(partial["text"] for _, partial in asking.published)
+            assert said.text.startswith(told), "the end brings the rest"
+            assert len("".join(words)) - 200 < len(told) <= len("".join(words))
+            assert secret in said.text, "the record has it for reflex to read"
+
+
+@unheld
 def test_a_streamed_answer_is_told_piece_by_piece_and_recorded_whole() -> None:
     @over(streams("Lima ", "is the ", "capital."))
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
@@ -31,6 +48,7 @@ def test_a_streamed_answer_is_told_piece_by_piece_and_recorded_whole() -> None:
         ]
 
 
+@unheld
 def test_thoughts_are_not_streamed() -> None:
     @over(streams("<th", "ink>Peru? ", "Lima.</thi", "nk>\n", "\nLi", "ma."))
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
@@ -38,6 +56,7 @@ def test_thoughts_are_not_streamed() -> None:
         assert [partial["text"] for _, partial in asking.published] == ["Li", "ma."]
 
 
+@unheld
 def test_a_stream_that_breaks_is_started_again_and_its_pieces_say_so() -> None:
     @over(streams("Lim", ending=False, then="cut"), streams("Lima."))
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:

@@ -56,14 +56,14 @@ GIVEN_AWAY = {
 
 @pytest.mark.parametrize("answer", GIVEN_AWAY.values(), ids=list(GIVEN_AWAY))
 def test_an_answer_with_most_of_the_system_prompt_is_withheld(answer: str) -> None:
-    assert faults(answer) == ("prompt_leak",)
+    assert "prompt_leak" in faults(answer)
 
 
 def test_a_system_prompt_in_a_tools_arguments_or_a_later_choice_is_found() -> None:
     call = ToolCall(name="post", arguments=SYSTEM)
-    assert faults(InputAnswered(choices=(AnswerChoice(text="", tool_calls=(call,)),))) == ("prompt_leak",)
+    assert faults(InputAnswered(choices=(AnswerChoice(text="", tool_calls=(call,)),)))[0] == "prompt_leak"
     several = tuple(AnswerChoice(text=text) for text in ("Hello.", SYSTEM))
-    assert faults(InputAnswered(choices=several)) == ("prompt_leak",)
+    assert faults(InputAnswered(choices=several))[0] == "prompt_leak"
 
 
 def test_an_answer_that_repeats_a_line_of_the_system_prompt_is_let_out_with_the_share() -> None:
@@ -74,7 +74,7 @@ def test_an_answer_that_repeats_a_line_of_the_system_prompt_is_let_out_with_the_
 
 def test_a_short_system_prompt_and_an_answer_without_words_give_nothing_away() -> None:
     assert faults("You are a helpful assistant.", system="You are a helpful assistant.") == ()
-    assert judged(InputAnswered(choices=())) == ReflexAnswerPassed()
+    assert faults(InputAnswered(choices=())) == ()
 
 
 CARRYING = {
@@ -127,8 +127,9 @@ def test_the_signature_of_an_attack_is_recorded_and_withholds_where_that_is_set(
 
 
 def test_what_is_not_to_be_withheld_is_recorded_all_the_same() -> None:
-    found = judged(SYSTEM, settings=ReflexSettings(withheld_for=()))
-    assert found == ReflexAnswerPassed(leaked=1.0)
+    found = judged(SYSTEM, settings=ReflexSettings(withheld_for=(), secrets="record"))
+    assert isinstance(found, ReflexAnswerPassed)
+    assert (found.leaked, [each.kind for each in found.secrets]) == (1.0, ["prompt_secret"])
 
 
 def test_answers_to_inputs_that_were_not_forwarded_are_not_judged() -> None:

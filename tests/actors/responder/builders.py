@@ -31,7 +31,7 @@ from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import ENTRIES as ROUTER_ENTRIES
 from schemas.vocabulary.router import SAMPLE_SIGNALS, ModeSelected, Signals
-from tests.actors.scenario import HERE, Address, Partition
+from tests.actors.scenario import HERE, Address, Partition, ReadPartition
 
 _BLOCKED = next(entry.sample for entry in REFLEX_ENTRIES if entry.event is ReflexBlocked)
 _SELECTED = next(entry.sample for entry in ROUTER_ENTRIES if entry.event is ModeSelected)
@@ -142,7 +142,7 @@ def finished(*findings: Recollection) -> Event:
 
 def with_model(**settings: Any) -> Partition:
     """A responder that asks a language model, whose answers nobody judges unless the settings say so."""
-    return Partition(ACTOR).configure(ResponderSettings(**{"backend": "llm", "guardrails": False, **settings}))
+    return ReadPartition(ACTOR).configure(ResponderSettings(**{"backend": "llm", "guardrails": False, **settings}))
 
 
 class Requested:

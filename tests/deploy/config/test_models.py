@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.contract.privacy.settings import PrivacySettings
 from actors.llm.endpoint import BadEndpoint
 from actors.llm.local import missing
 from actors.llm.settings import LlmSettings, Models
@@ -25,6 +26,8 @@ from deploy.config.models import (
     usable,
     worker_flags,
 )
+from deploy.config.settings import UpstreamSettings
+from deploy.config.upstream import upstream_of
 from deploy.health.finding import Verdict
 from deploy.health.models import Serving, judge_effectors, judge_model
 from deploy.processes.running_set import ModelInUse
@@ -49,6 +52,17 @@ def test_without_a_word_and_without_an_ollama_the_composer_answers() -> None:
     found = attached()
     assert found.use == ModelInUse(backend="composer")
     assert found.why == "no endpoint is set, and no Ollama answers here"
+
+
+def test_masking_without_its_packages_is_an_error_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("actors.contract.privacy.recognising.find_spec", lambda name: None)
+    attached()
+    for setting in ("llm.privacy.mask=true", "llm.privacy.agents.clerk=true"):
+        with pytest.raises(BadEndpoint, match=r"llm.privacy is on.*pip install 'neuraxis\[privacy\]'"):
+            attached(assignment_layer(setting))
+    on = UpstreamSettings(url=NOWHERE, privacy=PrivacySettings(mask=True))
+    with pytest.raises(BadEndpoint, match=r"gateway\.upstream\.privacy is on"):
+        upstream_of(on, {})
 
 
 def test_an_ollama_on_this_machine_is_taken_with_the_models_that_it_has() -> None:

@@ -173,7 +173,7 @@ SELECTED = entry_of(ModeSelected).sample
         (
             an_end("DELIBERATIVE", "WITHHELD", "prompt_leak"),
             ReflexAnswerBlocked(faults=("prompt_leak",), leaked=0.87),
-            "Withheld: the answer of the model that it was forwarded to gives the system prompt away; 87% of it.",
+            "Withheld: the model's answer gives the system prompt away; 87% of it.",
         ),
         (
             an_end("REFLEX", "BLOCKED", "jailbreak"),

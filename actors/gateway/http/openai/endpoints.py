@@ -11,6 +11,7 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody
 
 from actors.gateway.http.openai.answers import (
+    REFUSALS,
     ChatCompletion,
     Model,
     Models,
@@ -212,9 +213,12 @@ async def _events(
     except (Unended, LogError) as wrong:
         yield event_of(failure_of(503, str(wrong), "unanswered"))
         return
-    if item.rest is None:
+    rest = item.rest
+    if rest is None and item.event.action in REFUSALS:
+        rest = ""  # what was sent stays sent, and how it ends says that the rest was withheld
+    if rest is None:
         withdrawn = f"the answer of exchange {exchange} was withdrawn while it was told: pass it over, and ask again"
         yield event_of(failure_of(503, withdrawn, "answer_withdrawn"))
         return
-    for event in chunks.end(item.rest, finish_of(item.event), item.decision, item.usage):
+    for event in chunks.end(rest, finish_of(item.event), item.decision, item.usage):
         yield event

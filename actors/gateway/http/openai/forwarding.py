@@ -1,7 +1,8 @@
 """Requests for others' models: read by the guards, passed on as they came, and what comes back delivered as it is.
 
-A whole answer is recorded, and its exchange ended, before it is delivered; one in pieces is delivered as it comes, and
-recorded at its end. Whatever becomes of a request that the guards have let pass, one word on it goes into the log: an
+A whole answer is recorded, and its exchange ended, before it is delivered. One in pieces is delivered as it comes, each
+piece once the texts in it were read (``guarding``); the last of them wait for the exchange's end, as a whole answer
+does. Whatever becomes of a request that the guards have let pass, one word on it goes into the log: an
 answer, or that there was none.
 """
 
@@ -12,19 +13,22 @@ from typing import Literal
 
 import msgspec
 
+from actors.contract.answers.prompt import Prompt
+from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.client import Client
 from actors.gateway.forwarded import Passed
 from actors.gateway.http.openai.answers import REFUSALS
-from actors.gateway.http.openai.conversing import Conversations, Ended, end_of
+from actors.gateway.http.openai.conversing import Conversations, Ended, Unended, end_of
+from actors.gateway.http.openai.passing.guarding import Guarded, Watch
+from actors.gateway.http.openai.passing.masking import Private
 from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.recording import Heard, heard_in_pieces, heard_whole
 from actors.gateway.http.openai.sending import Broken
-from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, returned
+from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, returned, unfit
 from actors.gateway.terms import Term
 from events.errors import LogError
 from events.http_client import httpx
 from events.loggers import get_logger
-from schemas.intake.strict import shown
 from schemas.vocabulary.gateway import InputAbandoned
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -71,8 +75,17 @@ class Forwarding:
     """Passes requests on to an upstream; made by :meth:`open`."""
 
     def __init__(
-        self, conversations: Conversations, client: Client, upstream: Upstream, wait_s: float, tasks: asyncio.TaskGroup
+        self,
+        conversations: Conversations,
+        client: Client,
+        upstream: Upstream,
+        wait_s: float,
+        tasks: asyncio.TaskGroup,
+        watch: Watch,
+        privacy: PrivacySettings,
     ) -> None:
+        self.watch = watch
+        self._privacy = privacy
         self.client = client
         self._conversations = conversations
         self._upstream = upstream
@@ -83,11 +96,22 @@ class Forwarding:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, conversations: Conversations, client: Client, upstream: Upstream, *, wait_s: float
+        cls,
+        conversations: Conversations,
+        client: Client,
+        upstream: Upstream,
+        *,
+        wait_s: float,
+        watch: Watch,
+        privacy: PrivacySettings,
     ) -> AsyncIterator["Forwarding"]:
-        """Pass requests on for the length of the block; ``wait_s`` is how long the upstream may take for one."""
+        """Pass requests on for the length of the block.
+
+        ``wait_s`` is how long the upstream may take for one, ``watch`` what a stream is ended for, ``privacy`` whose
+        people's data is masked.
+        """
         async with asyncio.TaskGroup() as tasks:
-            service = cls(conversations, client, upstream, wait_s, tasks)
+            service = cls(conversations, client, upstream, wait_s, tasks, watch, privacy)
             try:
                 yield service
             finally:
@@ -102,14 +126,21 @@ class Forwarding:
             UpstreamFailed: nothing came back.
             LogError: it could not be stored, or the guards have not judged it in time.
         """
+        private: Private | None = None
+        if self._privacy.masks(question.agent):
+            # First, and beside all others: a long text takes a while, and an input that waits has a deadline.
+            private = await asyncio.to_thread(Private, incoming.body, self._privacy)
         word = await self._judged(question)
         if isinstance(word, Ended):
             return word
         term = self.client.begin(self._wait_s)
+        if private:
+            word = msgspec.structs.replace(word, masked=private.noted[0], recogniser=private.noted[1])
         try:
             async with self.client.deadline(term):
+                body = private.body if private else incoming.body
                 response = await self._upstream.send(
-                    "POST", "/chat/completions", query=incoming.query, headers=incoming.headers, body=incoming.body
+                    "POST", "/chat/completions", query=incoming.query, headers=incoming.headers, body=body
                 )
         except TimeoutError:
             self.abandon(word, "upstream_overdue")
@@ -120,12 +151,16 @@ class Forwarding:
         except asyncio.CancelledError:
             self.abandon(word, "client_left")
             raise
-        pieces = Pieces(self, response, word, question, term)
-        if wrong := _unfit(response):
+        streamed = response.headers.get("content-type", "").startswith("text/event-stream") and response.is_success
+        guarded = Guarded(Prompt(question.text, question.layers), self.watch) if streamed else None
+        pieces = Pieces(self, response, word, question, term, guarded, private)
+        if wrong := unfit(response):
             await pieces.aclose("upstream_refused")
             raise UpstreamFailed("upstream_refused", wrong)
-        if response.headers.get("content-type", "").startswith("text/event-stream") and response.is_success:
-            return Relayed(word.exchange, response.status_code, returned(response), pieces)
+        if streamed:
+            # It may end before a length that the upstream gave.
+            headers = [(name, value) for name, value in returned(response) if name != b"content-length"]
+            return Relayed(word.exchange, response.status_code, headers, pieces)
         return await self._whole(pieces, question)
 
     async def _whole(self, pieces: "Pieces", question: Question) -> Ended | Relayed:
@@ -138,13 +173,21 @@ class Forwarding:
         except Broken as broken:
             raise UpstreamFailed("upstream_cut", str(broken)) from broken
         body = bytes(pieces.taken)
-        relayed = Relayed(passed.exchange, response.status_code, returned(response), body)
+        headers = [each for each in returned(response) if pieces.private is None or each[0] != b"content-length"]
+        relayed = Relayed(passed.exchange, response.status_code, headers, body)
         if not response.is_success:
             return relayed
-        # Its end is the word of whoever looks at answers: what is set aside is not delivered.
-        answered = await self.client.answer(passed.exchange, RECORD_S)
-        ended = end_of(answered, agent=passed.agent, session=passed.session)
+        ended = await self.end(passed)
         return ended if ended.event.action in REFUSALS else msgspec.structs.replace(relayed, ended=ended)
+
+    async def end(self, passed: Passed) -> Ended:
+        """Return the end of an exchange whose answer is on record: the word of whoever looks at answers.
+
+        Raises:
+            Unended, LogError: nobody does, or not in time; what nobody has looked at is not delivered.
+        """
+        answered = await self.client.answer(passed.exchange, RECORD_S)
+        return end_of(answered, agent=passed.agent, session=passed.session)
 
     async def fetch(self, path: str, headers: Headers) -> Fetched:
         """Ask the upstream for something that is no exchange; raises UpstreamFailed."""
@@ -152,7 +195,7 @@ class Forwarding:
             async with asyncio.timeout(FETCH_S):
                 response = await self._upstream.send("GET", path, headers=headers)
                 async with contextlib.aclosing(response):
-                    if wrong := _unfit(response):
+                    if wrong := unfit(response):
                         raise UpstreamFailed("upstream_refused", wrong)
                     body = await response.aread()
         except TimeoutError:
@@ -186,7 +229,7 @@ class Forwarding:
     async def record(self, passed: Passed, heard: Heard, question: Question) -> None:
         """Put an answer on record; raises LogError where the log does not take it in time."""
         await self.client.settle(passed, heard.answer, RECORD_S)
-        if heard.said is not None:
+        if heard.said is not None and not heard.answer.stopped_for:
             self._conversations.histories.keep(
                 question.conversation, (*question.messages, heard.said), question.definitions
             )
@@ -207,17 +250,6 @@ class Forwarding:
         self.client.leave(passed.exchange)
 
 
-def _unfit(response: httpx.Response) -> str:
-    """Return why a response is not passed on, empty where it is."""
-    if response.has_redirect_location:  # clients follow it: past the guards and the record
-        return f"the upstream leads elsewhere (status {response.status_code}): name that place in gateway.upstream.url"
-    coding = response.headers.get("content-encoding", "identity")
-    if response.is_success and coding != "identity":
-        # Nobody could read what it says: neither the record, nor a guard of answers.
-        return f"the upstream's answer is compressed ({shown(coding)}), unasked"
-    return ""
-
-
 class Pieces:
     """The body of a response as it comes, recorded at its end; an asynchronous generator in all that matters.
 
@@ -227,7 +259,14 @@ class Pieces:
     """
 
     def __init__(
-        self, service: Forwarding, response: httpx.Response, passed: Passed, question: Question, term: Term
+        self,
+        service: Forwarding,
+        response: httpx.Response,
+        passed: Passed,
+        question: Question,
+        term: Term,
+        guarded: Guarded | None = None,
+        private: Private | None = None,
     ) -> None:
         self.response = response
         self.passed = passed
@@ -238,6 +277,9 @@ class Pieces:
         self._term = term
         self._pieces = response.aiter_raw()
         self._told = False
+        self._guarded = guarded
+        self.private = private or None
+        self._over = False
 
     def __aiter__(self) -> "Pieces":
         return self
@@ -247,21 +289,81 @@ class Pieces:
 
         Raises:
             StopAsyncIteration: all is there, and on record.
-            Broken: it broke off.
+            Broken: it broke off, or nobody has judged what is left of it.
             LogError: the log did not take it in time.
         """
+        if self._guarded is None:
+            return await self._next()
+        while not self._over:
+            if self._guarded.found:
+                return await self._last(self._guarded)
+            try:
+                piece = self._guarded.take(await self._next())
+            except StopAsyncIteration:
+                return await self._last(self._guarded)
+            except ValueError as wrong:
+                self._abandon("upstream_cut")
+                raise Broken(str(wrong)) from wrong
+            if piece:
+                return piece
+        raise StopAsyncIteration
+
+    async def _last(self, guarded: Guarded) -> bytes:
+        """Return what is left of a stream once its end is on record, or what takes its place."""
+        self._over = True
+        guarded.end()
+        if guarded.found:
+            await self.response.aclose()
+        if not await self._record(guarded):
+            return guarded.rest()
+        try:
+            ended = await self._service.end(self.passed)
+        except (Unended, LogError) as wrong:
+            _logger.warning("answer_unjudged", exchange=self.passed.exchange, error=type(wrong).__name__)
+            raise Broken(str(wrong)) from wrong
+        refused = ended.event.action in REFUSALS
+        return guarded.refusal(ended.event.response, ended.decision) if refused else guarded.rest()
+
+    async def _record(self, guarded: Guarded) -> bool:
+        """Put a stream on record; return whether there is an answer in it, whose exchange will end."""
+        heard = heard_in_pieces(bytes(self.taken))
+        if heard.failed and not guarded.found:
+            self._abandon("upstream_cut")
+            return False
+        if guarded.found:
+            stopped = msgspec.structs.replace(heard.answer, stopped_for=guarded.found, delivered=guarded.sent)
+            heard = msgspec.structs.replace(heard, answer=stopped)
+        self._told = True
+        try:
+            await self._service.record(self.passed, heard, self._question)
+        except LogError as error:
+            _logger.warning("answer_unrecorded", exchange=self.passed.exchange, error=error.code)
+            self._service.client.leave(self.passed.exchange)
+            raise Broken(str(error)) from error
+        return True
+
+    async def _next(self) -> bytes:
         try:
             async with self._service.client.deadline(self._term):
                 piece = await anext(self._pieces)
         except StopAsyncIteration:
-            await self._end()
-            raise
+            if self._guarded is None:
+                if self.private is not None:
+                    self.taken[:] = self.private.restored(bytes(self.taken))
+                await self._end()
+                raise
+            piece = self.private.end() if self.private is not None else b""
+            if not piece:
+                raise
         except TimeoutError:
             self._abandon("upstream_overdue" if not self._term.left else "upstream_cut")
             raise Broken("the upstream's answer was not there in time: try again") from None
         except httpx.HTTPError as wrong:
             self._abandon("upstream_cut")
             raise Broken(f"the upstream's answer broke off ({type(wrong).__name__}): try again") from wrong
+        else:
+            if self.private is not None and self._guarded is not None:
+                piece = self.private.take(piece)
         self.cut_off = self.cut_off or len(self.taken) + len(piece) > MOST_BYTES
         self.taken += piece[: MOST_BYTES - len(self.taken)]
         return piece
@@ -276,21 +378,7 @@ class Pieces:
             self._abandon("upstream_refused", self.response.status_code)
             return
         self._told = True
-        streamed = self.response.headers.get("content-type", "").startswith("text/event-stream")
-        heard = (heard_in_pieces if streamed else heard_whole)(bytes(self.taken))
-        if heard.failed:
-            self._told = False
-            self._abandon("upstream_cut")
-            return
-        try:
-            await self._service.record(self.passed, heard, self._question)
-        except LogError as error:
-            if not streamed:
-                raise
-            # Its reader has it already: the exchange ends at its deadline.
-            _logger.warning("answer_unrecorded", exchange=self.passed.exchange, error=error.code)
-        if streamed:
-            self._service.client.leave(self.passed.exchange)
+        await self._service.record(self.passed, heard_whole(bytes(self.taken)), self._question)
 
     def _abandon(self, reason: Abandoned, status: int | None = None) -> None:
         if not self._told:

@@ -139,6 +139,11 @@ def words_in(value: Any, key: str = "") -> Iterator[str]:
             waiting += [(key, inner) for inner in reversed(value)]
 
 
+def is_mark(key: str, value: str) -> bool:
+    """Whether the value of a key is a kind, an id, an address or a file, and no words."""
+    return key in _MARKS and not _is_words(value)
+
+
 def _is_words(value: Any) -> bool:
     return not isinstance(value, str) or any(map(str.isspace, value))
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 from events.http_client import httpx
+from schemas.intake.strict import shown
 
 Headers = Iterable[tuple[bytes, bytes]]
 """Headers as they are on the wire."""
@@ -121,6 +122,17 @@ def returned(response: httpx.Response) -> list[tuple[bytes, bytes]]:
         for name, value in _through(response.headers.raw)
         if name not in _SERVERS and not name.startswith(_OURS)
     ]
+
+
+def unfit(response: httpx.Response) -> str:
+    """Return why a response is not passed on, empty where it is."""
+    if response.has_redirect_location:  # clients follow it: past the guards and the record
+        return f"the upstream leads elsewhere (status {response.status_code}): name that place in gateway.upstream.url"
+    coding = response.headers.get("content-encoding", "identity")
+    if response.is_success and coding != "identity":
+        # Nobody could read what it says: neither the record, nor a guard of answers.
+        return f"the upstream's answer is compressed ({shown(coding)}), unasked"
+    return ""
 
 
 def _through(headers: Headers) -> list[tuple[bytes, bytes]]:

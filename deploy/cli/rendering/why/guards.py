@@ -1,5 +1,6 @@
 """The numbers of the guards between reflex and the router, as lines for people. Pure."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -36,7 +37,13 @@ from schemas.vocabulary.breaker import (
     Standing,
 )
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
-from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Similar
+from schemas.vocabulary.intuition import (
+    IntuitionPassed,
+    IntuitionRejected,
+    IntuitionResultPassed,
+    IntuitionResultRejected,
+    Similar,
+)
 from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
 from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMeasured, WithinBudget
 
@@ -65,6 +72,17 @@ def _unalarmed(event: IntuitionPassed) -> Lines:
     line = Text(f"{nearest if event.nearest else 'no motif shares a shingle'}; {_score(event.score)}")
     allowed = allowed_lines(event.allowed)
     return [line, *allowed, *unread_lines(event.unread), *_precedents(event.precedents), _models(event.model)]
+
+
+@lines_on.register
+def _result_read(event: IntuitionResultPassed | IntuitionResultRejected) -> Lines:
+    line = Text("let pass")
+    if isinstance(event, IntuitionResultRejected):
+        line = Text(f"withheld by the {event.detector}, whose threshold is ", "bold red")
+        line.append(f"{event.threshold if event.detector == 'motif' else event.score_threshold:g}")
+    nearest = event.motif if isinstance(event, IntuitionResultRejected) else event.nearest
+    line.append(f": nearest motif {_name(nearest)}, similarity {event.similarity:g}; {_score(event.score)}")
+    return [line, *unread_lines(event.unread), _models(event.model)]
 
 
 def allowed_lines(names: Sequence[str]) -> Lines:
@@ -256,9 +274,12 @@ def _let_pass(event: ArbiterPassed) -> Lines:
 def _answer_read(event: ReflexAnswerPassed | ReflexAnswerBlocked) -> Lines:
     faults = event.faults if isinstance(event, ReflexAnswerBlocked) else ()
     line = Text(f"withheld: {', '.join(faults)}", "bold red") if faults else Text("nothing to withhold it for")
-    line.append(f", {event.leaked:.0%} of the system prompt in it")
+    line = Text(f"by {event.by}: ").append(line).append(f", {event.leaked:.0%} of the system prompt in it")
     hosts = [Text(f"would carry words of the prompt to {', '.join(map(printable, event.hosts))}", "red")]
     found = [Text(f"{each.action} {each.pattern}: signature {quoted(each.signature)}") for each in event.matches]
+    kinds = Counter(each.kind for each in event.secrets)
+    masked = " (masked)" if isinstance(event, ReflexAnswerPassed) and event.masked else ""
+    found += [Text(f"{counted(number, kind.replace('_', ' '))} in it{masked}", "red") for kind, number in kinds.items()]
     return [line, *(hosts if event.hosts else ()), *found, *unread_lines(event.unread)]
 
 

@@ -56,7 +56,6 @@ class Operations:
     async def allowances(self, agent: str) -> Sequence[Any]:
         return ()
 
-
     async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
         return None
 

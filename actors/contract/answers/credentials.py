@@ -1,0 +1,124 @@
+"""Keys, tokens and passwords in an answer. Pure.
+
+Two kinds are found: what has the form that an issuer gives its keys (``FORMS``), and what a system layer of the prompt
+calls a password, key, code or the like (``Kept``). What the person has said is no secret to them. Placeholders, such as
+keys of documentation, are none.
+
+The forms are a list of our own. detect-secrets, the library for this, looks for secrets in files of source code: most
+of its finds are by entropy or by the names of variables, which in prose are false alarms; it keeps its settings in the
+process, brings an HTTP client along, and its finds change with its releases, while a recorded decision has to be made
+again as it was. The forms are those that issuers document, with a prefix of their own.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from actors.contract.answers.prompt import Prompt
+from schemas.vocabulary.reflex import SecretKind
+
+FORMS: dict[SecretKind, re.Pattern[str]] = {
+    "private_key": re.compile(r"-----BEGIN (?:[A-Z]+ ){0,2}PRIVATE KEY(?: BLOCK)?-----\s+[A-Za-z0-9+/:=-]{16}"),
+    "aws_key": re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
+    "github_token": re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{59})"),
+    "gitlab_token": re.compile(r"\bglpat-[A-Za-z0-9_-]{20}"),
+    "model_key": re.compile(r"\b(?:sk-(?:proj-|svcacct-|ant-[a-z0-9]+-|or-v1-)?[A-Za-z0-9_-]{24,}|hf_[A-Za-z0-9]{34})"),
+    "slack_token": re.compile(r"\bxox[abeoprs]-[0-9]{8,}-[A-Za-z0-9-]{12,}"),
+    "google_key": re.compile(r"\bAIza[A-Za-z0-9_-]{35}"),
+    "payment_key": re.compile(r"\b[rs]k_live_[A-Za-z0-9]{24,}"),
+    "registry_token": re.compile(r"\b(?:pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50}|npm_[A-Za-z0-9]{36})"),
+    "web_token": re.compile(r"\beyJ[A-Za-z0-9_-]{14,}\.eyJ[A-Za-z0-9_-]{14,}"),
+}
+"""Kind -> the form of its keys, as far as tells it; the rest of the word belongs to it."""
+
+_BEGINNINGS = re.compile(r"-----BEGIN|A[KS]IA|gh[pousr]_|github_pat_|glpat-|sk-|hf_|xox|AIza|k_live_|pypi-|npm_|eyJ")
+"""A text without any of these has none of the forms."""
+
+LONGEST_VALUE = 128
+"""Characters of a password of the prompt that is looked for."""
+
+_MOST_VALUES = 64
+_REST = re.compile(r"[A-Za-z0-9_.+/=-]*")
+_KEY_BLOCK = re.compile(r"[\sA-Za-z0-9+/:=,.-]*")
+_PLACEHOLDER = re.compile(r"(?i)example|sample|your|placeholder|dummy|x{5}|\.{3}|1234567|abcdefg|(.)\1{4}")
+_TELLING = re.compile(r"\d|\w[^\w\s/]\w")
+"""What a password has, and a plain word has not."""
+
+_LEAST_SIGNS = 9
+_NAMED = re.compile(
+    r"(?i)\b(?:pass(?:word|phrase|code|wd)?|secret|token|(?:api|access|secret|private|license|licence)[ _-]?key|pin"
+    r"|(?:access|vault|door|safe|admin|secret|security|entry|override|pass|activation)[ _-]?code|credentials?)\b"
+    r"(?:\s+(?:for|of|to)(?:\s+[\w.@-]+){1,4}?)?\s*(?:\bis\b|\bare\b|:|=|->)\s*"
+    r"(?:[\"'`“‘]([^\"'`”’\n]{4,128})[\"'`”’]|([^\s\"'`“‘,;]{4,128}))"
+)
+
+
+class Found(NamedTuple):
+    """A secret, and where in a text it is."""
+
+    kind: SecretKind
+    start: int
+    end: int
+
+
+class Kept:
+    """The secrets of a prompt, and what the person has said, which is none to them."""
+
+    def __init__(self, prompt: Prompt) -> None:
+        said = [prompt.text, *(layer.content for layer in prompt.layers if layer.role == "user")]
+        self._said = "\n".join(said)
+        told = (value for layer in prompt.layers if layer.role == "system" for value in _named(layer.content))
+        self.values = tuple(dict.fromkeys(value for value in told if value not in self._said))[:_MOST_VALUES]
+
+    def found_in(self, text: str) -> tuple[Found, ...]:
+        """Return the secrets in a text, or in a part of one, by their place."""
+        found = [*self._formed(text), *self._told(text)]
+        return tuple(sorted(found, key=lambda each: (each.start, -each.end)))
+
+    def _formed(self, text: str) -> Iterator[Found]:
+        if not _BEGINNINGS.search(text):
+            return
+        for kind, form in FORMS.items():
+            for match in form.finditer(text):
+                rest = _KEY_BLOCK if kind == "private_key" else _REST
+                whole = rest.match(text, match.end())
+                end = whole.end() if whole is not None else match.end()
+                if match[0] not in self._said and not _is_placeholder(match[0]):
+                    yield Found(kind, match.start(), max(match.end(), end - (text[end - 1 : end] == ".")))
+
+    def _told(self, text: str) -> Iterator[Found]:
+        if not self.values:
+            return
+        folded = text.casefold()
+        # Few letters change their number when they are folded: then the places are those of the folded text.
+        for value in self.values:
+            at = folded.find(value.casefold())
+            while at >= 0:
+                yield Found("prompt_secret", at, at + len(value))
+                at = folded.find(value.casefold(), at + len(value))
+
+
+def masked(text: str, spans: tuple[tuple[str, int, int], ...]) -> str:
+    """Return a text with the secrets at some places replaced by their kinds."""
+    parts, at = [], 0
+    for kind, start, end in spans:
+        if end <= at:
+            continue
+        parts += [text[at : max(at, start)], f"[{kind.replace('_', ' ')} withheld]"]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def _named(content: str) -> Iterator[str]:
+    """Yield what a text calls a password or the like; plain words are none: "the password is required"."""
+    for match in _NAMED.finditer(content):
+        quoted, bare = match.groups()
+        value = quoted.strip() if quoted else bare.strip(".:!?)]}>")
+        if len(value) >= 4 and ((quoted and len(value) >= 6) or _TELLING.search(value)):
+            yield value
+
+
+def _is_placeholder(written: str) -> bool:
+    if written.startswith("-----BEGIN"):
+        return bool(_PLACEHOLDER.search(written.rpartition("-----")[2]))
+    return len(set(written)) < _LEAST_SIGNS or not re.search(r"\d", written) or bool(_PLACEHOLDER.search(written))

@@ -1,0 +1,32 @@
+"""What a model was asked, as far as its answer is compared with it."""
+
+import re
+from typing import NamedTuple, get_args
+
+from schemas.calls import ModelCall
+from schemas.vocabulary.gateway import Layer, Role
+
+_BLOCK = re.compile(r"\[data ([0-9a-f]+): (\w+)[^\]\n]*\]\n(.*?)\n\[end of data \1\]", re.DOTALL)
+
+
+class Prompt(NamedTuple):
+    """What a model was asked, as far as its answer is compared with it."""
+
+    text: str
+    layers: tuple[Layer, ...]
+
+
+def prompt_of(call: ModelCall) -> Prompt:
+    """Return what a call of ours asks: what stands in blocks of data is no word of the person's."""
+    layers = [Layer(role=said.role, content=said.content) for said in call.messages if said.role != "user"]
+    texts = []
+    for said in call.messages:
+        if said.role == "user":
+            layers += (_layer(kind, body) for _, kind, body in _BLOCK.findall(said.content))
+            texts.append(_BLOCK.sub("", said.content))
+    return Prompt("\n".join(texts), tuple(layers))
+
+
+def _layer(kind: str, body: str) -> Layer:
+    roles: dict[str, Role] = {role: role for role in get_args(Role)}
+    return Layer(role=roles.get(kind, "document"), content=body)

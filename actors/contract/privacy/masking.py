@@ -1,0 +1,102 @@
+"""Placeholders for people's data, and back. Pure, but for what recognises it.
+
+The same value has the same placeholder throughout one prompt, numbered in the order in which values come: whoever masks
+the same prompt again with the same recogniser gets the same one.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from actors.contract.privacy.recognising import Found
+from schemas.calls import Masked, PersonalKind
+
+Recognise = Callable[[str], tuple[Found, ...]]
+
+_PLACEHOLDER = re.compile(r"\[[A-Z]{2,5}_\d{1,4}\]")
+_BEGUN = re.compile(r"\[(?:[A-Z]{0,5}|[A-Z]{2,5}_\d{0,4})$")
+_IN_JSON = re.compile(r"[\"\\\x00-\x1f]")
+
+
+class Masks:
+    """The placeholders of one prompt.
+
+    Args:
+        recognise: A text -> what is personal in it.
+        prompt: All of its texts: a placeholder that one of them has already is given to nothing.
+    """
+
+    def __init__(self, recognise: Recognise, prompt: Iterator[str]) -> None:
+        self._recognise = recognise
+        self._taken = {each for text in prompt for each in _PLACEHOLDER.findall(text)}
+        self._names: dict[tuple[PersonalKind, str], str] = {}
+        self._values: dict[str, str] = {}
+        self._numbers: Counter[PersonalKind] = Counter()
+
+    @property
+    def counts(self) -> tuple[Masked, ...]:
+        """How many different values were masked, by kind."""
+        kinds = Counter(kind for kind, _ in self._names)
+        return tuple(Masked(kind=kind, count=count) for kind, count in sorted(kinds.items()))
+
+    def mask(self, text: str) -> str:
+        """Return a text with placeholders for what is personal in it."""
+        parts, at = [], 0
+        for each in self._recognise(text):
+            parts += [text[at : each.start], self._name(each.kind, text[each.start : each.end])]
+            at = each.end
+        return "".join([*parts, text[at:]])
+
+    def restore(self, text: str) -> str:
+        """Return a text with the values that its placeholders stand for; others stay."""
+        return _PLACEHOLDER.sub(lambda found: self._values.get(found[0], found[0]), text)
+
+    def restore_json(self, body: bytes) -> bytes:
+        """Return a JSON text with the values that placeholders in it stand for, and all else byte for byte.
+
+        A placeholder may stand in JSON within a text, such as the arguments of a call: a value with signs that JSON
+        writes otherwise is not put back.
+        """
+        plain = {name: value for name, value in self._values.items() if not _IN_JSON.search(value)}
+        for name, value in plain.items():
+            body = body.replace(name.encode(), json.dumps(value, ensure_ascii=False)[1:-1].encode())
+        return body
+
+    def _name(self, kind: PersonalKind, value: str) -> str:
+        known = self._names.get((kind, value))
+        if known is not None:
+            return known
+        name = ""
+        while not name or name in self._taken:
+            self._numbers[kind] += 1
+            name = f"[{kind.upper()}_{self._numbers[kind]}]"
+        self._names[kind, value] = name
+        self._values[name] = value
+        return name
+
+
+class Restoring:
+    """Puts values back into a text that comes piece by piece: a placeholder may lie across pieces."""
+
+    def __init__(self, masks: Masks) -> None:
+        self._masks = masks
+        self._held = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether a placeholder may have begun."""
+        return bool(self._held)
+
+    def take(self, piece: str) -> str:
+        """Take a piece; return what is whole of it, and of what was held before."""
+        text = self._held + piece
+        begun = _BEGUN.search(text)
+        at = len(text) if begun is None else begun.start()
+        self._held = text[at:]
+        return self._masks.restore(text[:at])
+
+    def end(self) -> str:
+        """Return what is still held: it was no placeholder."""
+        held, self._held = self._held, ""
+        return held

@@ -1,0 +1,97 @@
+"""What in a text is data that tells who somebody is, or opens something: for models' prompts, never for a decision.
+
+Telephone numbers are recognised by phonenumbers (Google's libphonenumber, a release every few weeks), card numbers,
+bank accounts and social security numbers by the check digits that python-stdnum knows, keys by the forms of
+``actors.contract.answers.credentials``. Both are plain Python of some megabytes and without dependencies, and read no
+network. presidio-analyzer has the same recognisers (phonenumbers, and patterns), on top of spaCy, which is some hundred
+megabytes, and of a model that it downloads.
+
+Names and addresses of streets are not recognised: that takes a model of each language.
+"""
+
+import re
+from collections.abc import Iterator
+from importlib.metadata import version
+from importlib.util import find_spec
+from ipaddress import ip_address
+from typing import NamedTuple
+
+from actors.contract.answers.credentials import FORMS
+from schemas.calls import PersonalKind
+
+PACKAGES = ("phonenumberslite", "python-stdnum")
+REMEDY = "pip install 'neuraxis[privacy]'"
+
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}(?![\w-])")
+_CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
+_IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?!\w)")
+_SSN = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
+_ADDRESS = re.compile(
+    r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)|(?<![\w:])(?:[0-9a-fA-F]{1,4}:){3,7}[0-9a-fA-F]{1,4}(?![\w:])"
+)
+_SHORTEST_IBAN = 15
+
+
+class Found(NamedTuple):
+    """A stretch of a text, and what it is."""
+
+    kind: PersonalKind
+    start: int
+    end: int
+
+
+def lacking() -> str:
+    """Return why nothing can be recognised here, and what to do; empty where it can."""
+    missing = [name for name, module in zip(PACKAGES, ("phonenumbers", "stdnum"), strict=True) if not find_spec(module)]
+    return f"{' and '.join(missing)} not installed, which masking takes: {REMEDY}" if missing else ""
+
+
+def recogniser() -> str:
+    """Return what recognises here, with its versions, for the record."""
+    return "+".join(f"{name}-{version(name)}" for name in PACKAGES)
+
+
+def found_in(text: str, regions: tuple[str, ...] = ()) -> tuple[Found, ...]:
+    """Return what is personal in a text, in order and apart; what is longer counts before what overlaps it."""
+    found = sorted(_all(text, regions), key=lambda each: (each.start - each.end, each.start))
+    kept: list[Found] = []
+    for each in found:
+        if all(each.end <= other.start or other.end <= each.start for other in kept):
+            kept.append(each)
+    return tuple(sorted(kept, key=lambda each: each.start))
+
+
+def _all(text: str, regions: tuple[str, ...]) -> Iterator[Found]:
+    from phonenumbers import Leniency, PhoneNumberMatcher
+    from stdnum import iban, luhn
+    from stdnum.us import ssn
+
+    for form in FORMS.values():
+        yield from (Found("key", *match.span()) for match in form.finditer(text))
+    if "@" in text:
+        yield from (Found("email", *match.span()) for match in _EMAIL.finditer(text))
+    if not any(map(str.isdigit, text)):
+        return
+    yield from (Found("card", *match.span()) for match in _CARD.finditer(text) if luhn.is_valid(_bare(match[0])))
+    yield from (Found("ssn", *match.span()) for match in _SSN.finditer(text) if ssn.is_valid(match[0]))
+    yield from (Found("ip", *match.span()) for match in _ADDRESS.finditer(text) if _is_address(match[0]))
+    for match in _IBAN.finditer(text):
+        # The words behind it may be in capitals, too: the longest beginning that is one counts.
+        for end in range(len(match[0]), _SHORTEST_IBAN - 1, -1):
+            if match[0][end - 1] != " " and iban.is_valid(match[0][:end]):
+                yield Found("iban", match.start(), match.start() + end)
+                break
+    for region in (None, *regions):
+        matcher = PhoneNumberMatcher(text, region, leniency=Leniency.VALID, max_tries=1_000)
+        yield from (Found("phone", match.start, match.end) for match in matcher)
+
+
+def _bare(number: str) -> str:
+    return re.sub(r"\D", "", number)
+
+
+def _is_address(written: str) -> bool:
+    try:
+        return not ip_address(written).is_loopback
+    except ValueError:
+        return False

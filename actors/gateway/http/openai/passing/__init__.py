@@ -1,0 +1,1 @@
+"""Bodies that are passed on: read as they come (``guarding``), and without people's data (``masking``)."""

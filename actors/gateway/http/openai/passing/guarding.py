@@ -1,0 +1,193 @@
+"""A stream of another's model as it is passed on: each event of it once all texts in it were read. Pure.
+
+The events go out as they came, byte for byte, or not at all. Every text that an event adds to is read by a window of
+its own (``actors.contract.answers.window``): the content of each choice, what it thought, the arguments of each call,
+and whatever else an endpoint writes. What has been let go before something is found stays gone; the rest of the stream
+is dropped, and its end is written here.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from actors.contract.answers.prompt import Prompt
+from actors.contract.answers.window import STREAMED, Window
+from actors.gateway.http.openai.answers import Decision
+from schemas.intake.sse import DONE, Events
+from schemas.vocabulary.reflex import AnswerFault
+
+MOST_TEXTS = 512
+"""Texts of an answer that are read each by itself; further ones are read as one."""
+
+LONGEST_EVENT = 4 * 1024 * 1024
+"""Bytes of one event: a longer one is not passed on."""
+
+_END = re.compile(rb"\r\n\r\n|\n\r?\n|\r\r")
+_MARKS = frozenset(
+    {"id", "object", "model", "role", "type", "finish_reason", "system_fingerprint", "service_tier", "obfuscation"}
+)
+"""What no model writes. Only values without white space that are short."""
+
+_LONGEST_MARK = 256
+
+Place = tuple[str | int, ...]
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """What answers are withheld for, and the share of a system layer from which that was given away."""
+
+    faults: tuple[AnswerFault, ...] = STREAMED
+    leak_share: float = 0.6
+
+
+class _Held(msgspec.Struct, frozen=True):
+    """An event that waits, and up to where each text must be released before it may go."""
+
+    raw: bytes
+    needs: tuple[tuple[Window, int], ...]
+    characters: int
+
+
+class Guarded:
+    """One stream.
+
+    Attributes:
+        found: What speaks against the rest of it.
+        sent: Characters of its texts that were let go.
+    """
+
+    def __init__(self, prompt: Prompt, watch: Watch) -> None:
+        self.found: tuple[AnswerFault, ...] = ()
+        self.sent = 0
+        self._prompt = prompt
+        self._watch = watch
+        self._windows: dict[Place, Window] = {}
+        self._buffer = b""
+        self._held: deque[_Held] = deque()
+        self._first: dict[str, Any] = {}
+        self._choices: dict[int, None] = {}
+
+    def take(self, piece: bytes) -> bytes:
+        """Take a piece of the stream; return what of it, and of those before it, may be sent on now.
+
+        Raises:
+            ValueError: an event in it is too long.
+        """
+        self._buffer += piece
+        *events, self._buffer = split(self._buffer)
+        if len(self._buffer) > LONGEST_EVENT:
+            raise ValueError(f"an event of the upstream's answer has more than {LONGEST_EVENT:,} bytes")
+        out = []
+        for raw in events:
+            # One by one: what goes out may not depend on how many come at once.
+            self._read(raw)
+            out.append(self._let_go())
+        return b"".join(out)
+
+    def end(self) -> None:
+        """Take it that the stream is over: what is still held was read whole, and waits for the last word."""
+        if self._buffer:
+            self._read(self._buffer)
+            self._buffer = b""
+        for window in self._windows.values():
+            if not self.found:
+                window.end()
+                self.found = window.found
+
+    def rest(self) -> bytes:
+        """Let go what is still held."""
+        self.sent += sum(each.characters for each in self._held)
+        rest = b"".join(each.raw for each in self._held)
+        self._held.clear()
+        return rest
+
+    def refusal(self, notice: str, decision: Decision) -> bytes:
+        """Return the events that end the stream in place of what is held; ``notice`` is said where nothing was."""
+        delta = {"role": "assistant", "content": notice} if not self.sent else {}
+        choices = [
+            {"index": index, "delta": delta, "finish_reason": "content_filter"} for index in self._choices or (0,)
+        ]
+        known = {"id": f"chatcmpl-{decision.exchange}", "object": "chat.completion.chunk", **self._first}
+        body = {**known, "choices": choices, "neuraxis": decision}
+        self._held.clear()
+        return b"data: " + msgspec.json.encode(body) + b"\n\ndata: " + DONE + b"\n\n"
+
+    def _read(self, raw: bytes) -> None:
+        events = Events()
+        needs: dict[Window, int] = {}
+        characters = 0
+        for event in (*events.take(raw), *events.end()):
+            if event.data.strip() == DONE:
+                continue
+            for place, text in self._texts(event.data):
+                window = self._window(place)
+                window.take(text)
+                needs[window] = window.taken
+                characters += len(text)
+                self.found = self.found or window.found
+        self._held.append(_Held(raw, tuple(needs.items()), characters))
+
+    def _let_go(self) -> bytes:
+        out = []
+        while (
+            self._held
+            and not self.found
+            and all(window.released >= position for window, position in self._held[0].needs)
+        ):
+            held = self._held.popleft()
+            self.sent += held.characters
+            out.append(held.raw)
+        return b"".join(out)
+
+    def _window(self, place: Place) -> Window:
+        known = place if place in self._windows or len(self._windows) < MOST_TEXTS else ()
+        if known not in self._windows:
+            self._windows[known] = Window(self._prompt, self._watch.faults, self._watch.leak_share)
+        return self._windows[known]
+
+    def _texts(self, data: bytes) -> Iterator[tuple[Place, str]]:
+        """Yield the texts of an event with their places; what is no JSON is a text as it stands."""
+        try:
+            body: Any = msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            yield ("",), data.decode("utf-8", "replace")
+            return
+        if isinstance(body, dict):
+            self._first = self._first or {name: body[name] for name in ("id", "created", "model") if name in body}
+            for choice in body.get("choices") or ():
+                if isinstance(choice, dict) and isinstance(index := choice.get("index", 0), int):
+                    self._choices[index] = None
+        yield from texts_in(body)
+
+
+def texts_in(body: Any) -> Iterator[tuple[Place, str]]:
+    """Yield the texts of a JSON value with their places, in its order; items of a list are known by their ``index``."""
+    waiting: list[tuple[Place, Any]] = [((), body)]
+    while waiting:  # no recursion: a body may be nested deeply
+        place, value = waiting.pop()
+        if isinstance(value, str):
+            is_mark = place and place[-1] in _MARKS and len(value) <= _LONGEST_MARK and not any(map(str.isspace, value))
+            if value and not is_mark:
+                yield place, value
+        elif isinstance(value, Mapping):
+            waiting += [((*place, name), inner) for name, inner in reversed(list(value.items()))]
+        elif isinstance(value, list):
+            waiting += [((*place, index_of(inner, at)), inner) for at, inner in reversed(list(enumerate(value)))]
+
+
+def index_of(item: Any, at: int) -> int:
+    """Return what an item of a list is known by in later events: its ``index``, else its place ``at``."""
+    index = item.get("index") if isinstance(item, Mapping) else None
+    return index if isinstance(index, int) else at
+
+
+def split(data: bytes) -> list[bytes]:
+    """Return the events of a stream, each with the blank line behind it, and what is no whole event yet."""
+    found, at = [], 0
+    for end in _END.finditer(data):
+        found.append(data[at : end.end()])
+        at = end.end()
+    return [*found, data[at:]]

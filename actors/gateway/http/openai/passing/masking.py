@@ -1,0 +1,145 @@
+"""A request whose model does not see people's data, and its answer with the data put back.
+
+Where nothing personal is in a request it goes out byte for byte, as any other does. Where something is, its body is
+written anew with placeholders; an event of a stream is, where it has a part of one.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from actors.contract.privacy.masking import Masks, Restoring
+from actors.contract.privacy.recognising import found_in, recogniser
+from actors.contract.privacy.settings import PrivacySettings
+from actors.gateway.http.openai.messages import is_mark
+from actors.gateway.http.openai.passing.guarding import Place, index_of, split
+from schemas.calls import Masked
+from schemas.intake.sse import DONE, Events
+
+_HEAD = ("id", "object", "created", "model")
+_UNSEEN = frozenset({"model", "user", "metadata", "safety_identifier", "prompt_cache_key"})
+"""Parameters that no model is shown."""
+
+
+class Private:
+    """One request, masked.
+
+    Attributes:
+        body: What goes out.
+    """
+
+    def __init__(self, body: bytes, settings: PrivacySettings) -> None:
+        self.body = body
+        self._restoring: dict[Place, Restoring] = {}
+        self._buffer = b""
+        self._first: dict[str, Any] = {}
+        parsed: Any = msgspec.json.decode(body)
+        self._masks = Masks(lambda text: found_in(text, settings.regions), _texts(parsed))
+        masked = {
+            name: value if name in _UNSEEN else _masked(name, value, self._masks) for name, value in parsed.items()
+        }
+        if self._masks.counts:
+            self.body = msgspec.json.encode(masked)
+
+    def __bool__(self) -> bool:
+        return bool(self._masks.counts)
+
+    @property
+    def noted(self) -> tuple[tuple[Masked, ...], str]:
+        """What was masked, and by what, for the record."""
+        return self._masks.counts, recogniser()
+
+    def restored(self, body: bytes) -> bytes:
+        """Return a whole answer with the data put back."""
+        return self._masks.restore_json(body)
+
+    def take(self, piece: bytes) -> bytes:
+        """Take a piece of a stream; return its events that are whole, with the data put back."""
+        *events, self._buffer = split(self._buffer + piece)
+        return b"".join(map(self._event, events))
+
+    def end(self) -> bytes:
+        """Return what is left of a stream."""
+        rest, self._buffer = self._buffer, b""
+        return (self._event(rest) if rest else b"") + self._flushed()
+
+    def _event(self, raw: bytes) -> bytes:
+        if b"[" not in raw.replace(b"[{", b"").replace(b"[]", b"") and not self._holds:
+            return raw
+        events = Events()
+        [data] = [event.data for event in (*events.take(raw), *events.end())] or [b""]
+        if data.strip() == DONE:
+            return self._flushed() + raw
+        try:
+            body: Any = msgspec.json.decode(data)
+            restored = self._walked((), body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return self._masks.restore_json(raw)
+        if isinstance(body, dict):
+            self._first = self._first or {
+                name: body[name] for name in ("id", "object", "created", "model") if name in body
+            }
+        before = self._flushed() if b'"finish_reason"' in data and _is_over(body) else b""
+        return before + (raw if restored == body else _event_of(restored))
+
+    @property
+    def _holds(self) -> bool:
+        return any(each.holds for each in self._restoring.values())
+
+    def _walked(self, place: Place, value: Any) -> Any:
+        if isinstance(value, str):
+            if is_mark(str(place[-1]) if place else "", value):
+                return value
+            if place not in self._restoring:
+                self._restoring[place] = Restoring(self._masks)
+            return self._restoring[place].take(value)
+        if isinstance(value, Mapping):
+            return {name: self._walked((*place, name), inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self._walked((*place, index_of(inner, at)), inner) for at, inner in enumerate(value)]
+        return value
+
+    def _flushed(self) -> bytes:
+        """Return events of what was held and turned out to be no placeholder."""
+        held = [(place, each.end()) for place, each in self._restoring.items() if each.holds]
+        return b"".join(_event_of({**self._first, **_at(place, text)}) for place, text in held)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, Mapping):
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+
+
+def _masked(key: str, value: Any, masks: Masks) -> Any:
+    if isinstance(value, str):
+        return value if is_mark(key, value) else masks.mask(value)
+    if isinstance(value, Mapping):
+        return {name: _masked(name, inner, masks) for name, inner in value.items()}
+    return [_masked(key, inner, masks) for inner in value] if isinstance(value, list) else value
+
+
+def _at(place: Place, text: str) -> dict[str, Any]:
+    value: Any = text
+    for step in reversed(place):
+        if isinstance(step, int):
+            value = [{"index": step, **value}] if isinstance(value, dict) else [value]
+        else:
+            value = {step: value}
+    return value if isinstance(value, dict) else {}
+
+
+def _is_over(body: Any) -> bool:
+    choices = body.get("choices") if isinstance(body, dict) else None
+    return any(isinstance(each, dict) and each.get("finish_reason") for each in choices or ())
+
+
+def _event_of(body: Any) -> bytes:
+    return b"data: " + msgspec.json.encode(body) + b"\n\n"

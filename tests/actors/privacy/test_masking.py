@@ -1,0 +1,172 @@
+"""People's data and keys: what is recognised, what a model is shown of it, and that it is back in what it answers."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from actors.contract.privacy import recognising
+from actors.contract.privacy.masking import Masks, Restoring
+from actors.contract.privacy.recognising import found_in, lacking, recogniser
+from actors.contract.privacy.settings import PrivacySettings
+from actors.gateway.http.openai.passing.guarding import split
+from actors.gateway.http.openai.passing.masking import Private
+from schemas.calls import Masked
+
+KEY = "AKIA" + "Q7RMWZ3KXV2T5BNE"
+DATA = {
+    "email": ("ada.lovelace+bank@example.co.uk", "grüße@münchen.example.de"),
+    "phone": ("+49 30 901820", "+1 212-555-2368", "+44 20 7946 0958"),
+    "card": ("4111 1111 1111 1111", "5500-0000-0000-0004", "378282246310005"),
+    "iban": ("DE89 3704 0044 0532 0130 00", "GB29NWBK60161331926819"),
+    "ssn": ("536-90-4399",),
+    "ip": ("203.0.113.77", "2001:db8:85a3:0:0:8a2e:370:7334"),
+    "key": (KEY,),
+}
+NONE = (
+    "Version 1.2.3 of 2026-11-29 has 12345678 rows and 4111 1111 1111 1112 ids.",
+    "Call me at five, or write to me at home.",
+    "The order 2026-0001-7788 came on 03.04.2026 at 12:30:45 for 1,234,567.89 euro.",
+    "Localhost is 127.0.0.1, and a chapter is 3.4.5.6.7 here.",
+    "A UUID is 123e4567-e89b-12d3-a456-426614174000.",
+)
+ALL = {"mask": True}
+
+
+def masks(*texts: str) -> Masks:
+    return Masks(found_in, iter(texts))
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_data_of_every_kind_is_recognised_in_a_sentence(kind: str) -> None:
+    for value in DATA[kind]:
+        text = f"Please note {value}, and tell nobody. THE END."
+        assert [(each.kind, text[each.start : each.end]) for each in found_in(text)] == [(kind, value)]
+
+
+def test_what_only_looks_like_it_is_left_alone() -> None:
+    assert [(text, found_in(text)) for text in NONE if found_in(text)] == []
+
+
+def test_national_numbers_are_telephone_numbers_where_a_region_says_so() -> None:
+    text = "Ring 030 901820 tomorrow."
+    assert found_in(text) == ()
+    assert [each.kind for each in found_in(text, ("DE",))] == ["phone"]
+
+
+def test_the_same_value_has_the_same_placeholder_and_the_same_prompt_the_same_mask() -> None:
+    text = "From ada@example.org to bob@example.org, copy to ada@example.org."
+    shown = masks(text).mask(text)
+    assert shown == "From [EMAIL_1] to [EMAIL_2], copy to [EMAIL_1]."
+    assert masks(text).mask(text) == shown
+
+
+def test_what_was_masked_is_counted_by_kind_and_without_words() -> None:
+    of = masks()
+    of.mask(f"ada@example.org, bob@example.org, ada@example.org, {KEY}")
+    assert of.counts == (Masked(kind="email", count=2), Masked(kind="key", count=1))
+
+
+def test_a_placeholder_that_the_prompt_has_already_stands_for_nothing_else() -> None:
+    text = "I was told [EMAIL_1] before; now it is ada@example.org."
+    of = masks(text)
+    assert of.mask(text) == "I was told [EMAIL_1] before; now it is [EMAIL_2]."
+    assert of.restore("[EMAIL_1] or [EMAIL_2] or [EMAIL_7]") == "[EMAIL_1] or ada@example.org or [EMAIL_7]"
+
+
+def test_values_are_put_back_into_text_that_comes_in_any_pieces() -> None:
+    of = masks()
+    of.mask("ada@example.org +1 212-555-2368")
+    said = "Write to [EMAIL_1] [not to [EMAIL_9]], or ring [PHONE_1]. [EMAIL_"
+    chance = random.Random(7)
+    for _ in range(50):
+        restoring, out, at = Restoring(of), "", 0
+        while at < len(said):
+            step = chance.randint(1, 9)
+            out += restoring.take(said[at : at + step])
+            at += step
+        assert out + restoring.end() == of.restore(said)
+
+
+def body(*texts: str, **more: Any) -> bytes:
+    messages = [{"role": "user", "content": text} for text in texts]
+    return json.dumps({"model": "theirs", "messages": messages, **more}, indent=1).encode()
+
+
+def private(raw: bytes) -> Private:
+    return Private(raw, PrivacySettings(mask=True))
+
+
+def test_a_request_without_such_data_goes_out_byte_for_byte() -> None:
+    raw = body("Hello", user="ada@example.org", metadata={"by": "ada@example.org"})
+    assert not private(raw)
+    assert private(raw).body == raw
+
+
+def test_every_text_that_a_model_is_shown_is_masked_and_nothing_else() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/ada@example.org.png"}}
+    raw = body(
+        "I am ada@example.org", tools=[{"function": {"description": "mails ada@example.org"}}], seed=4111111111111111
+    )
+    document = json.loads(raw)
+    document["messages"].append({"role": "user", "content": [{"type": "text", "text": "+1 212-555-2368"}, picture]})
+    sent = json.loads(private(json.dumps(document).encode()).body)
+    assert sent["messages"][0]["content"] == "I am [EMAIL_1]"
+    assert sent["messages"][1]["content"] == [{"type": "text", "text": "[PHONE_1]"}, picture]
+    assert sent["tools"][0]["function"]["description"] == "mails [EMAIL_1]"
+    assert sent["seed"] == 4111111111111111
+
+
+def test_a_whole_answer_has_the_data_again_in_tools_arguments_too() -> None:
+    of = private(body("I am ada@example.org"))
+    call = {"function": {"name": "mail", "arguments": json.dumps({"to": "[EMAIL_1]"})}}
+    answer = json.dumps({"choices": [{"message": {"content": "Hello [EMAIL_1]", "tool_calls": [call]}}]}, indent=2)
+    found = of.restored(answer.encode()).decode()
+    assert found == answer.replace("[EMAIL_1]", "ada@example.org")
+    assert json.loads(json.loads(found)["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"])
+
+
+def chunk(content: str | None, finish: str | None = None) -> bytes:
+    delta = {} if content is None else {"content": content}
+    choices = [{"index": 0, "delta": delta, "finish_reason": finish}]
+    return b"data: " + json.dumps({"id": "up-1", "choices": choices}).encode() + b"\n\n"
+
+
+def texts(stream: bytes) -> str:
+    events = [
+        json.loads(each.removeprefix(b"data: ")) for each in split(stream) if each.strip() and b"DONE" not in each
+    ]
+    return "".join(choice["delta"].get("content") or "" for event in events for choice in event["choices"])
+
+
+@pytest.mark.parametrize("size", [1, 17, 10_000])
+def test_a_stream_has_the_data_again_wherever_it_is_cut(size: int) -> None:
+    of = private(body("I am ada@example.org"))
+    said = ("Hello ", "[EM", "AIL", "_1", "], ", "and [", "that] is", " [EMAIL_1", "]. [")
+    raw = b"".join(map(chunk, said)) + chunk(None, "stop") + b"data: [DONE]\n\n"
+    out = b"".join(of.take(raw[at : at + size]) for at in range(0, len(raw), size)) + of.end()
+    assert texts(out) == "Hello ada@example.org, and [that] is ada@example.org. ["
+    *_, last, done, rest = split(out)
+    assert (b'"stop"' in last, done, rest) == (True, b"data: [DONE]\n\n", b"")
+
+
+def test_events_without_a_placeholder_come_back_byte_for_byte() -> None:
+    of = private(body("I am ada@example.org"))
+    raw = b": ping\r\n\r\n" + chunk("Hello [there]") + chunk(" you") + chunk(None, "stop") + b"data: [DONE]\n\n"
+    assert of.take(raw) + of.end() == raw
+
+
+def test_a_setting_is_by_agent() -> None:
+    some = PrivacySettings(agents={"clerk": True})
+    assert (some.is_on, some.masks("clerk"), some.masks("other")) == (True, True, False)
+    others = PrivacySettings(mask=True, agents={"clerk": False})
+    assert (others.masks("clerk"), others.masks("other")) == (False, True)
+    assert not PrivacySettings().is_on
+
+
+def test_what_is_not_installed_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lacking() == ""
+    assert "phonenumberslite-" in recogniser()
+    monkeypatch.setattr(recognising, "find_spec", lambda name: None)
+    assert "pip install 'neuraxis[privacy]'" in lacking()
