@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
+import nats
 import pytest
 
 import neuraxis
@@ -20,6 +21,7 @@ from neuraxis.nats import Login, alerts, listen, read
 from schemas.catalogue import CATALOGUE
 from schemas.event import encode_event
 from schemas.export.headers import sample_headers
+from tests.broker import Broker
 from tests.deploy.processes.test_broker import as_user, embedded, run
 
 ALERT, BLOCKED = "forged_id.alert.critical.breaker", "forged_id.reflex.blocked"
@@ -125,6 +127,29 @@ def test_events_come_by_subject_and_go_on_after_breaks(tmp_path: Path, monkeypat
 def test_a_broker_that_is_not_there_is_told_at_once() -> None:
     with pytest.raises(neuraxis.NotReachable, match=r"127\.0\.0\.1:1"):
         asyncio.run(taken(listen(">", Login(url="nats://127.0.0.1:1")), 1))
+
+
+def test_a_broker_that_does_not_come_back_is_raised(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuraxis.nats.RECONNECTS", 1)
+
+    async def act() -> None:
+        publisher = await nats.connect(broker.url)
+        listening = listen(">", Login(url=broker.url))
+        first = asyncio.ensure_future(anext(listening))
+        while not first.done():
+            await publisher.publish(BLOCKED, b"{}")
+            await asyncio.wait((first,), timeout=0.05)
+        await publisher.close()
+        broker.kill()
+        with pytest.raises(neuraxis.NotReachable, match="has not come back"):
+            await taken(listening, 10_000)
+
+    asyncio.run(act())
+
+
+def test_a_broker_without_the_log_is_told(broker: Broker) -> None:
+    with pytest.raises(neuraxis.NeuraxisError, match="gives no reader"):
+        asyncio.run(taken(read(">", Login(url=broker.url), after=0), 1))
 
 
 def test_a_login_is_read_from_the_running_set_and_shows_no_password(tmp_path: Path) -> None:
