@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
+import nats
 import pytest
 
 import neuraxis
@@ -20,6 +21,7 @@ from neuraxis.nats import Login, alerts, listen, read
 from schemas.catalogue import CATALOGUE
 from schemas.event import encode_event
 from schemas.export.headers import sample_headers
+from tests.broker import Broker
 from tests.deploy.processes.test_broker import as_user, embedded, run
 
 ALERT, BLOCKED = "forged_id.alert.critical.breaker", "forged_id.reflex.blocked"
@@ -48,8 +50,8 @@ def login(broker: EmbeddedBroker, user: str) -> Login:
     return Login.load(broker.layout.contexts / f"{user}.json")
 
 
-async def heard_at_once(broker: EmbeddedBroker, log: JetStreamLog) -> None:
-    """``listen`` hears what comes once it listens: something is stored until it is heard."""
+async def heard_at_once(broker: EmbeddedBroker, log: JetStreamLog) -> int:
+    """``listen`` hears what comes once it listens: something is stored until it is heard; returns how often."""
     hearing = asyncio.create_task(taken(listen("alert.>", login(broker, "observer")), 1))
     count = 0
     while not hearing.done():
@@ -60,16 +62,19 @@ async def heard_at_once(broker: EmbeddedBroker, log: JetStreamLog) -> None:
     assert (event.topic, event.id.partition("-")[0], event.seq > 0) == (ALERT, "heard", True)
     assert event.alert is not None
     assert (event.alert.severity, event.alert.status) == ("critical", "firing")
+    return count
 
 
-async def dealt_with(broker: EmbeddedBroker) -> None:
-    """``alerts`` goes on behind what was dealt with; the one that was not comes again."""
+async def dealt_with(broker: EmbeddedBroker, log: JetStreamLog, stored: int) -> None:
+    """``alerts`` gives what was not dealt with: the one that each reading left with comes again, the others do not."""
     reader = login(broker, "reader")
-    first = await taken(alerts(reader), 1)
-    again = await taken(alerts(reader), 2)
-    assert again[0] == first[0]
-    after = await taken(alerts(reader), 1)
-    assert after == again[1:]
+    (left,) = await taken(alerts(reader), 1)
+    rest = await taken(alerts(reader), stored)
+    assert left in rest
+    assert len({each.id for each in rest}) == stored
+    await store(log, ALERT, "late")
+    last = await taken(alerts(reader), 2)
+    assert {each.id for each in last} == {rest[-1].id, "late"}
 
 
 async def nothing_missed(broker: EmbeddedBroker, log: JetStreamLog, pid: int) -> None:
@@ -105,8 +110,8 @@ def test_events_come_by_subject_and_go_on_after_breaks(tmp_path: Path, monkeypat
         log = await JetStreamLog.connect(as_user(broker, DECIDERS), create=False)
         for number in range(3):
             await store(log, ALERT, f"alert-{number}")
-        await heard_at_once(broker, log)
-        await dealt_with(broker)
+        heard = await heard_at_once(broker, log)
+        await dealt_with(broker, log, 3 + heard)
         await store(log, BLOCKED, "last-before")
         (status,) = supervisor.statuses()
         assert status.pid is not None
@@ -122,6 +127,29 @@ def test_events_come_by_subject_and_go_on_after_breaks(tmp_path: Path, monkeypat
 def test_a_broker_that_is_not_there_is_told_at_once() -> None:
     with pytest.raises(neuraxis.NotReachable, match=r"127\.0\.0\.1:1"):
         asyncio.run(taken(listen(">", Login(url="nats://127.0.0.1:1")), 1))
+
+
+def test_a_broker_that_does_not_come_back_is_raised(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuraxis.nats.RECONNECTS", 1)
+
+    async def act() -> None:
+        publisher = await nats.connect(broker.url)
+        listening = listen(">", Login(url=broker.url))
+        first = asyncio.ensure_future(anext(listening))
+        while not first.done():
+            await publisher.publish(BLOCKED, b"{}")
+            await asyncio.wait((first,), timeout=0.05)
+        await publisher.close()
+        broker.kill()
+        with pytest.raises(neuraxis.NotReachable, match="has not come back"):
+            await taken(listening, 10_000)
+
+    asyncio.run(act())
+
+
+def test_a_broker_without_the_log_is_told(broker: Broker) -> None:
+    with pytest.raises(neuraxis.NeuraxisError, match="gives no reader"):
+        asyncio.run(taken(read(">", Login(url=broker.url), after=0), 1))
 
 
 def test_a_login_is_read_from_the_running_set_and_shows_no_password(tmp_path: Path) -> None:

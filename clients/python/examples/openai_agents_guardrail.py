@@ -37,7 +37,7 @@ def text_of(content: Any) -> str:
 def layers_of(items: list[Any]) -> list[Layer]:
     """Return items of a run as layers of a prompt; what tools returned is one, too."""
     return [
-        Layer(role=ROLES.get(each["role"], each["role"]), content=text_of(each.get("content")))  # type: ignore[arg-type]
+        Layer(role=ROLES.get(each["role"], each["role"]), content=text_of(each.get("content")))
         if "role" in each
         else Layer(role="tool", content=text_of(each.get("output") or each.get("arguments")))
         for each in items

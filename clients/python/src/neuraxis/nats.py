@@ -1,7 +1,8 @@
 """Events straight from the broker, by NATS subjects; for asyncio, as NATS's own client is.
 
 ``listen`` hears what comes, ``read`` misses nothing behind a sequence, ``alerts`` remembers at the broker what was
-dealt with. All three yield the same events as the client does over HTTP, and take up a broken connection by themselves.
+dealt with. All three yield the same events as the client does over HTTP, and take up a broken connection by themselves;
+a broker that is away for a minute raises NotReachable.
 """
 
 import asyncio
@@ -27,6 +28,9 @@ from neuraxis.server import FOLDER, run_file
 STREAM = "NEURAXIS"
 CONNECT_S = 10.0
 """Seconds that a first connection, or a request to the broker, may take."""
+
+RECONNECTS = 60
+"""Attempts, a second apart, to come back to a broker that is away, before that is raised."""
 
 _FETCH = 100
 _FETCH_S = 5.0
@@ -80,6 +84,7 @@ async def listen(topic: str, login: Login) -> AsyncGenerator[Event, None]:
         async for message in subscription.messages:
             _raise_first(failures)
             yield event_of_message(message.subject, message.headers, message.data)
+        raise _gone(login)
 
 
 async def read(topic: str, login: Login, *, after: int, stream: str = STREAM) -> AsyncGenerator[Event, None]:
@@ -156,7 +161,9 @@ async def _connected(login: Login) -> AsyncGenerator[tuple[Connection, list[Exce
                 **options,
             )
             await probe.close()
-            connection = await nats.connect(login.url, max_reconnect_attempts=-1, error_cb=note, **options)
+            connection = await nats.connect(
+                login.url, max_reconnect_attempts=RECONNECTS, reconnect_time_wait=1.0, error_cb=note, **options
+            )
     except (OSError, TimeoutError, nats_errors.Error) as wrong:
         told = " ".join(str(each) for each in (wrong, *failures))
         if "authorization" in told.lower():
@@ -165,8 +172,12 @@ async def _connected(login: Login) -> AsyncGenerator[tuple[Connection, list[Exce
     failures.clear()
     try:
         yield connection, failures
+    except nats_errors.ConnectionClosedError as wrong:
+        raise _gone(login) from wrong
     finally:
-        await connection.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CONNECT_S):
+                await connection.close()
 
 
 @asynccontextmanager
@@ -190,6 +201,8 @@ async def _reader(
             if any("permissions violation" in str(each).lower() for each in failures):
                 raise Forbidden(f"this login may have no reader {name} of this subject", code="forbidden") from wrong
             await asyncio.sleep(_PAUSE_S)
+        except nats_errors.ConnectionClosedError:
+            raise
         except (nats_errors.Error, stream_errors.Error) as wrong:
             raise NeuraxisError(f"the broker gives no reader {name}: {wrong}", code="no_reader") from wrong
     reader = await jetstream.pull_subscribe_bind(consumer=name, stream=stream)
@@ -242,6 +255,10 @@ def _raise_first(failures: list[Exception]) -> None:
         raise NeuraxisError(
             "events came faster than they were taken, and some are lost: read them by their sequence", code="too_slow"
         )
+
+
+def _gone(login: Login) -> NotReachable:
+    return NotReachable(f"the broker at {_shown(login.url)} is away, and has not come back", code="broken")
 
 
 def _shown(url: str) -> str:
