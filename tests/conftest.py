@@ -36,7 +36,9 @@ def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if os.environ.get("PYTHONDONTWRITEBYTECODE"):
             patch.delenv("PYTHONDONTWRITEBYTECODE")
-            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
+            base = tmp_path_factory.getbasetemp()
+            shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+            patch.setenv("PYTHONPYCACHEPREFIX", str(shared / "bytecode"))
         yield
 
 
