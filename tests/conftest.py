@@ -49,8 +49,8 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
         yield running
 
 
-ALONE = ("tests/simulation/test_worlds.py", "tests/faults/test_kills.py", "tests/faults/test_cut_stores.py")
-"""Where tests share nothing that is worth keeping them together, and each takes tens of seconds."""
+ALONE = ("tests/simulation/test_worlds.py",)
+"""Where tests share nothing that is worth keeping them together, and each takes many seconds."""
 
 LONG = (*ALONE, "tests/faults/", "tests/test_contributing.py", "tests/e2e/", "tests/deploy/")
 """What comes first, so that no process is left alone with it at the end."""
