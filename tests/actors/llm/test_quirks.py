@@ -350,7 +350,7 @@ def test_an_endpoint_that_names_the_key_as_its_model_puts_it_into_no_event() -> 
 def test_an_answer_that_came_just_in_time_is_not_lost_by_waiting_for_its_usage() -> None:
     @over(stream(sse(*CHUNKS, done=False), then="hang"), settings=ONCE)
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
-        assert (await asking.completed(call_of(stream_to="_INBOX.x.1", timeout_ms=700))).text == LIMA
+        assert (await asking.completed(call_of(stream_to="_INBOX.x.1", timeout_ms=3_000))).text == LIMA
 
 
 def test_an_error_before_a_connection_that_breaks_is_the_reason() -> None:

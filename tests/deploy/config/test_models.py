@@ -39,7 +39,7 @@ def configured(*layers: Layer) -> Config:
 
 
 def attached(*layers: Layer, ollama: str = NOWHERE, environment: dict[str, str] | None = None) -> Attachment:
-    return asyncio.run(attach(configured(*layers), environment or {}, ollama=ollama))
+    return asyncio.run(attach(configured(*layers), environment or {}, ollama=ollama, glance_s=30))
 
 
 # --- what is found
