@@ -12,6 +12,7 @@ from schemas.calls import ModelCall
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import KEY, PLAN, QUICK, Asking, call_of, over
 from tests.actors.llm.scripted import ANSWER, EVENT_STREAM, JSON, Reply, fails, says, streams
+from tests.each import each
 
 STREAMED = call_of(stream_to="_INBOX.operator.1")
 ONCE = msgspec.structs.replace(QUICK, attempts=1)
@@ -266,7 +267,7 @@ def test_json_that_was_asked_for_and_is_given_as_a_structure_is_taken() -> None:
         assert (await asking.completed(call_of(answer_schema=PLAN))).text == '{"skill": "recall"}'
 
 
-@pytest.mark.parametrize(
+@each(
     ("reply", "attempts"),
     [
         (Reply((sse(*TWO, done=False),), headers=EVENT_STREAM, then="cut"), 2),
@@ -277,7 +278,7 @@ def test_json_that_was_asked_for_and_is_given_as_a_structure_is_taken() -> None:
         (fails(425), 2),
         (Reply((BODY[:-3],), then="cut"), 2),
     ],
-    ids=["cut", "an error midway", "an error by name", "503", "408", "425", "a body that is cut"],
+    named=["cut", "an error midway", "an error by name", "503", "408", "425", "a body that is cut"],
 )
 def test_an_answer_that_did_not_come_is_asked_for_again(reply: Reply, attempts: int) -> None:
     @over(reply, says())

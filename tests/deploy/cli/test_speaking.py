@@ -16,6 +16,7 @@ from schemas.catalogue import entry_of
 from schemas.event import encode_event
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.broker import Broker, taken_up
+from tests.each import each
 
 END = entry_of(ResponseEmitted).sample
 
@@ -60,7 +61,7 @@ def test_nothing_is_written_past_a_missing_piece_or_twice() -> None:
     assert written == "Lima"
 
 
-@pytest.mark.parametrize("other", [encode_event(END), b"{", b"\xff", b"[]", b'{"text": "Lima."}'])
+@each("other", [encode_event(END), b"{", b"\xff", b"[]", b'{"text": "Lima."}'])
 def test_what_is_no_piece_is_passed_over(other: bytes) -> None:
     assert spoken(other)[0] == ""
 

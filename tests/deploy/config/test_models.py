@@ -30,6 +30,7 @@ from deploy.health.models import Serving, judge_effectors, judge_model
 from deploy.processes.running_set import ModelInUse
 from schemas.asking import asking
 from tests.actors.llm.scripted import fails, in_background, says, serving
+from tests.each import each
 
 NOWHERE = "http://127.0.0.1:9/v1"
 
@@ -237,7 +238,7 @@ def test_without_a_model_the_actors_are_told_nothing() -> None:
     assert actor_flags(Attachment(use=ModelInUse(backend="composer"), why=""), configured()) == ()
 
 
-@pytest.mark.parametrize(
+@each(
     "asking",
     [
         "appraisal.trust.gate=both",
@@ -278,7 +279,7 @@ def test_settings_that_ask_a_model_are_wrong_where_none_is_attached(use: ModelIn
 IN_USE = ModelInUse(backend="openai", base_url="http://llm/v1", models=("a", "b"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("use", "listed", "verdict", "detail"),
     [
         (None, (), Verdict.SKIP, "unknown"),
