@@ -15,6 +15,8 @@ from tests.broker import Broker
 # The same examples every time, so that a red run stays red; HYPOTHESIS_PROFILE=searching looks for new ones.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("searching", deadline=None, print_blob=True)
+# What a copy of the project is tested with within a run that tests the project with all examples.
+settings.register_profile("short", derandomize=True, deadline=None, max_examples=5)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 ALLOCATIONS = 100_000
