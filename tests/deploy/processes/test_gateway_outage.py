@@ -13,7 +13,7 @@ from tests.deploy.health.test_readiness import projecting
 from tests.deploy.waiting import until
 from tests.e2e.live import command, environment
 
-WAIT_S, READY_S = 2.0, 2.0
+WAIT_S = 2.0
 HANGS_S = 60.0
 """What waits without a deadline, waits for longer."""
 """A machine that is busy stands still for a second now and then; what waited without end took a minute."""
