@@ -15,6 +15,8 @@ from tests.broker import Broker
 # The same examples every time, so that a red run stays red; HYPOTHESIS_PROFILE=searching looks for new ones.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("searching", deadline=None, print_blob=True)
+# What a copy of the project is tested with within a run that tests the project with all examples.
+settings.register_profile("short", derandomize=True, deadline=None, max_examples=5)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 ALLOCATIONS = 100_000
@@ -36,7 +38,9 @@ def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if os.environ.get("PYTHONDONTWRITEBYTECODE"):
             patch.delenv("PYTHONDONTWRITEBYTECODE")
-            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
+            base = tmp_path_factory.getbasetemp()
+            shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+            patch.setenv("PYTHONPYCACHEPREFIX", str(shared / "bytecode"))
         yield
 
 
@@ -47,8 +51,8 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
         yield running
 
 
-ALONE = ("tests/simulation/test_worlds.py", "tests/faults/test_kills.py", "tests/faults/test_cut_stores.py")
-"""Where tests share nothing that is worth keeping them together, and each takes tens of seconds."""
+ALONE = ("tests/simulation/test_worlds.py",)
+"""Where tests share nothing that is worth keeping them together, and each takes many seconds."""
 
 LONG = (*ALONE, "tests/faults/", "tests/test_contributing.py", "tests/e2e/", "tests/deploy/")
 """What comes first, so that no process is left alone with it at the end."""

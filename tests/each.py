@@ -1,41 +1,60 @@
-"""One test over all that the product lists: one case in a report, and the value that failed by its name."""
+"""One test over many cases: one line in a report, and every case that failed by its name."""
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-T = TypeVar("T")
+Named = Callable[[Any], str] | Sequence[str]
+"""How cases are called: by a function of a value, or one by one."""
 
 
 def each(
-    parameter: str, values: Iterable[T], named: Callable[[T], str] = str
+    parameters: str | Sequence[str], cases: Iterable[Any], named: Named = repr
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test for each of ``values``, given to it as ``parameter``; the first failure names its value.
+    """Run a test for each of ``cases``, as ``pytest.mark.parametrize`` would, but as one test: all cases are run.
 
-    For lists that grow with the product, such as the catalogue: a case of its own for each would be thousands that show
-    one thing. Cases that were thought of one by one stay ``pytest.mark.parametrize``.
+    For cases that only compute: ten thousand lines in a report show no more than a test each, and each line costs a
+    set-up, a report and its way between processes. What needs a folder or a broker of its own, or patches something,
+    stays ``pytest.mark.parametrize``: here all cases have the same fixtures.
 
     Raises:
-        ValueError: there are no values, so that the test would show nothing.
+        ValueError: there are no cases, so that the test would show nothing.
     """
-    listed = list(values)
+    names = [name.strip() for name in parameters.split(",")] if isinstance(parameters, str) else list(parameters)
+    listed = [dict(zip(names, [case] if len(names) == 1 else case, strict=True)) for case in cases]
     if not listed:
-        raise ValueError(f"no values of {parameter} to test with")
+        raise ValueError(f"no values of {parameters} to test with")
 
     def over_all(test: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(test)
-        def tested(**fixtures: object) -> None:
-            for value in listed:
+        def tested(*self: object, **fixtures: object) -> None:
+            failures: list[Exception] = []
+            for number, case in enumerate(listed):
                 try:
-                    test(**fixtures, **{parameter: value})
-                except BaseException as failed:
-                    failed.add_note(f"with {parameter} = {named(value)}")
+                    test(*self, **fixtures, **case)
+                except Exception as failed:
+                    failed.add_note(f"with {_told(number, case, named)}")
+                    failures.append(failed)
+                except BaseException as ended:  # what ends a test, such as pytest.fail
+                    ended.add_note(f"with {_told(number, case, named)}")
                     raise
+            if len(failures) == 1:
+                raise failures[0]
+            if failures:
+                raise ExceptionGroup(f"{len(failures)} of {len(listed)} cases failed", failures)
 
         taken = inspect.signature(test)
-        rest = [each for name, each in taken.parameters.items() if name != parameter]
+        if unknown := set(names) - set(taken.parameters):
+            raise TypeError(f"{test.__name__} takes no {', '.join(sorted(unknown))}")
+        rest = [each for name, each in taken.parameters.items() if name not in names]
         tested.__signature__ = taken.replace(parameters=rest)  # type: ignore[attr-defined]  # what pytest reads
         return tested
 
     return over_all
+
+
+def _told(number: int, case: dict[str, Any], named: Named) -> str:
+    if not callable(named):
+        return named[number]
+    return ", ".join(f"{name} = {named(value)}" for name, value in case.items())

@@ -1,10 +1,15 @@
-"""The actor that CONTRIBUTING.md builds, built as it says in a copy of the project, passes the project's tests."""
+"""What CONTRIBUTING.md builds, built as it says in a copy of the project, passes the project's tests.
+
+The tests share the copy, which has the guide's actor and its command: in each folder anew Python and pytest would
+compile the whole project. A test that changes a file of it puts it back.
+"""
 
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +36,9 @@ GUIDED = re.compile(
 )
 IN_COMMANDS = re.compile(r"^<!-- command in COMMANDS -->\n```python\n(?P<line>.*?)^```$", re.MULTILINE | re.DOTALL)
 
+OF_THE_ACTOR = ("schemas/vocabulary/greeter.py", "actors/greeter", "tests/actors/greeter")
+OF_THE_COMMAND = ("deploy/cli/logs/sessions.py", "tests/deploy/cli/test_sessions.py")
+
 OF_EVERY_COMMAND = ("tests/deploy/test_cli.py", "tests/deploy/cli/test_sessions.py", "tests/test_architecture.py")
 OF_COMMANDS = "sessions or every or no_option or list_of_commands or loads_no_actor or imports or docstring"
 """Of those tests, the command's own and those that are written once for all commands."""
@@ -48,7 +56,8 @@ def written_files(text: str) -> dict[str, str]:
 
 def run(folder: Path, *arguments: str, timeout_s: float = 300) -> str:
     """Run a module of the copy, whose processes import the copy wherever they run; return what it printed."""
-    command, environment = [sys.executable, "-m", *arguments], os.environ | {"PYTHONPATH": str(folder)}
+    command = [sys.executable, "-m", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(folder), "HYPOTHESIS_PROFILE": "short"}
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False
     )
@@ -60,10 +69,10 @@ def run_tests(folder: Path, *arguments: str, timeout_s: float = 600) -> str:
     return run(folder, "pytest", "-p", "no:cacheprovider", "-q", *arguments, timeout_s=timeout_s)
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A copy of the project with the guide's actor in it."""
-    folder = tmp_path / "project"
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with the guide's actor and its command in it."""
+    folder = tmp_path_factory.mktemp("contributed") / "project"
     shutil.copytree(ROOT, folder, ignore=NOT_COPIED)
     files = written_files((ROOT / "CONTRIBUTING.md").read_text())
     assert set(files) == {
@@ -72,57 +81,61 @@ def project(tmp_path: Path) -> Path:
         "actors/greeter/__init__.py",
         "tests/actors/greeter/test_greeter.py",
     }
-    for path, code in files.items():
+    commands = guided("command")
+    assert set(commands) == set(OF_THE_COMMAND)
+    for path, code in (files | commands).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(code)
+    listed, before = folder / "deploy/cli/__init__.py", '    "backup": '
+    (line,) = [match["line"] for match in IN_COMMANDS.finditer((ROOT / "CONTRIBUTING.md").read_text())]
+    assert listed.read_text().count(before) == 1
+    listed.write_text(listed.read_text().replace(before, line + before))
     run(folder, "tests.schemas.write_samples")
     return folder
+
+
+@pytest.fixture
+def changing(project: Path) -> Iterator[Path]:
+    """The same, to be changed where the actor is: afterwards it is as it was."""
+    places = [project / place for place in OF_THE_ACTOR]
+    before = {file: file.read_bytes() for place in places for file in [place, *place.rglob("*.py")] if file.is_file()}
+    yield project
+    for file in (file for place in places for file in place.rglob("*.py") if file not in before):
+        file.unlink()
+    for file, content in before.items():
+        file.write_bytes(content)
 
 
 def test_the_actor_of_the_guide_passes_the_tests_of_every_actor_and_of_the_catalogue(project: Path) -> None:
     run_tests(project, *OF_EVERY_ACTOR, "-k", OF_IT_OR_OF_ALL)
 
 
-def test_the_actor_of_the_guide_is_typed_and_formatted(project: Path) -> None:
-    own = ("schemas/vocabulary/greeter.py", "actors/greeter")
-    run(project, "mypy", "--no-incremental", *own)
-    run(project, "ruff", "check", "--no-cache", *own, "tests/actors/greeter")
-    run(project, "ruff", "format", "--no-cache", "--check", *own, "tests/actors/greeter")
+def test_the_command_of_the_guide_passes_the_tests_of_every_command(project: Path) -> None:
+    run_tests(project, *OF_EVERY_COMMAND, "-k", OF_COMMANDS)
 
 
-def test_the_field_of_the_guide_is_decided_and_a_log_of_before_it_verifies(project: Path) -> None:
+def test_the_actor_and_the_command_of_the_guide_are_typed_and_formatted(project: Path) -> None:
+    own = (*OF_THE_ACTOR, *OF_THE_COMMAND)
+    run(project, "mypy", "--no-incremental", *OF_THE_ACTOR[:2], OF_THE_COMMAND[0])
+    run(project, "ruff", "check", "--no-cache", *own, "deploy/cli/__init__.py")
+    run(project, "ruff", "format", "--no-cache", "--check", *own, "deploy/cli/__init__.py")
+
+
+def test_the_field_of_the_guide_is_decided_and_a_log_of_before_it_verifies(changing: Path) -> None:
     files = guided("field")
     assert set(files) == {
         "schemas/vocabulary/greeter.py",
         "actors/greeter/decider.py",
         "tests/actors/greeter/test_words.py",
     }
-    replace_definition(project / "schemas/vocabulary/greeter.py", files["schemas/vocabulary/greeter.py"])
-    replace_definition(project / "actors/greeter/decider.py", files["actors/greeter/decider.py"])
-    (project / "tests/actors/greeter/test_words.py").write_text(files["tests/actors/greeter/test_words.py"])
+    replace_definition(changing / "schemas/vocabulary/greeter.py", files["schemas/vocabulary/greeter.py"])
+    replace_definition(changing / "actors/greeter/decider.py", files["actors/greeter/decider.py"])
+    (changing / "tests/actors/greeter/test_words.py").write_text(files["tests/actors/greeter/test_words.py"])
     run_tests(
-        project, "tests/actors/greeter/test_words.py", "tests/schemas/test_catalogue.py", "-k", "words or greeter"
+        changing, "tests/actors/greeter/test_words.py", "tests/schemas/test_catalogue.py", "-k", "words or greeter"
     )
-    own = ("schemas/vocabulary/greeter.py", "actors/greeter", "tests/actors/greeter")
-    run(project, "ruff", "check", "--no-cache", *own)
-    run(project, "ruff", "format", "--no-cache", "--check", *own)
-
-
-def test_the_command_of_the_guide_passes_the_tests_of_every_command(tmp_path: Path) -> None:
-    folder = tmp_path / "project"
-    shutil.copytree(ROOT, folder, ignore=NOT_COPIED)
-    files = guided("command")
-    assert set(files) == {"deploy/cli/logs/sessions.py", "tests/deploy/cli/test_sessions.py"}
-    for path, code in files.items():
-        (folder / path).write_text(code)
-    commands, before = folder / "deploy/cli/__init__.py", '    "backup": '
-    (line,) = [match["line"] for match in IN_COMMANDS.finditer((ROOT / "CONTRIBUTING.md").read_text())]
-    assert commands.read_text().count(before) == 1
-    commands.write_text(commands.read_text().replace(before, line + before))
-    run_tests(folder, *OF_EVERY_COMMAND, "-k", OF_COMMANDS)
-    run(folder, "mypy", "--no-incremental", "deploy/cli/logs/sessions.py")
-    run(folder, "ruff", "check", "--no-cache", *files, "deploy/cli/__init__.py")
-    run(folder, "ruff", "format", "--no-cache", "--check", *files, "deploy/cli/__init__.py")
+    run(changing, "ruff", "check", "--no-cache", *OF_THE_ACTOR)
+    run(changing, "ruff", "format", "--no-cache", "--check", *OF_THE_ACTOR)
 
 
 def guided(guide: str) -> dict[str, str]:
@@ -142,13 +155,13 @@ def replace_definition(file: Path, code: str) -> None:
     file.write_text(f"{text[:begin]}{code}\n\n{text[after.start() :]}")
 
 
-def test_both_behaviours_of_the_guide_are_decided(project: Path) -> None:
-    raise_behaviour(project)
-    assert "behaviour_1" in run_tests(project, "-rA", "tests/actors/greeter")
+def test_both_behaviours_of_the_guide_are_decided(changing: Path) -> None:
+    raise_behaviour(changing)
+    assert "behaviour_1" in run_tests(changing, "-rA", "tests/actors/greeter")
 
 
 @pytest.mark.faults
-def test_the_whole_suite_passes_with_the_actor_of_the_guide(project: Path) -> None:
+def test_the_whole_suite_passes_with_what_the_guide_builds(project: Path) -> None:
     run_tests(project, "--numprocesses", "2", timeout_s=3_600)
 
 

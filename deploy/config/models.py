@@ -58,8 +58,12 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     assumed: bool = False
 
 
-async def attach(config: Config, environment: Mapping[str, str], *, ollama: str = OLLAMA) -> Attachment:
+async def attach(
+    config: Config, environment: Mapping[str, str], *, ollama: str = OLLAMA, glance_s: float = GLANCE_S
+) -> Attachment:
     """Return the model that a configuration comes to; an endpoint that was named counts even if it does not answer.
+
+    ``glance_s`` are the seconds in which an Ollama that nobody named has to answer.
 
     Raises:
         BadEndpoint: an address, a key or a local model that cannot be used.
@@ -76,7 +80,7 @@ async def attach(config: Config, environment: Mapping[str, str], *, ollama: str 
         return Attachment(use=use, models=settings.models, why=f"{file.name} in the worker itself", context=context)
     pinned = {purpose for purpose in PURPOSES if f"llm.models.{purpose}" in config.origins}
     if settings.backend == "auto" and not settings.base_url:
-        listed = await listed_models(Endpoint(ollama), GLANCE_S)
+        listed = await listed_models(Endpoint(ollama), glance_s)
         models = usable(settings.models, names_in(listed), pinned) if isinstance(listed, tuple) else None
         if models is None or isinstance(listed, str):
             seen = "no Ollama answers here" if isinstance(listed, str) else "the Ollama here has no model for it"

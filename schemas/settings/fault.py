@@ -20,6 +20,8 @@ def settings_fault(owner: str, settings: Mapping[str, Any], kind: type[Any]) -> 
 
     Those that the type no longer has are no fault. What is wrong of several together, and of none alone, has no name.
     """
+    if _fault(settings, kind) is None:  # as a rule: looking for what has gone takes fifty times as long
+        return ""
     known = known_part(settings, kind)
     fault = _fault(known, kind)
     if fault is None:

@@ -11,6 +11,7 @@ from schemas.vocabulary.reflex import ReflexBlocked
 from tests.actors.appraisal.test_trust import TRIPS
 from tests.actors.reflex.judging import verdict
 from tests.e2e.test_corpora import corpus
+from tests.each import each
 
 CALM = (
     "Thank you for the quick answer, it helped a lot. ",
@@ -28,8 +29,8 @@ DILUTED = {
 }
 
 
-@pytest.mark.parametrize("how", DILUTED)
-@pytest.mark.parametrize("case", TRIPS)
+@each("how", DILUTED)
+@each("case", TRIPS)
 def test_an_order_trips_whatever_stands_around_it(case: str, how: str) -> None:
     assert trust_of("text", DILUTED[how](TRIPS[case])).falsehood > ROLE_CONFUSION
 

@@ -18,6 +18,7 @@ from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from tests.actors.disguising import DISGUISES, PHRASE
 from tests.actors.traps import TRAPS
+from tests.each import each
 
 LEAST_STOPPED = 0.95
 """Share of the disguises that must be stopped; 88% were the aim."""
@@ -145,7 +146,7 @@ def test_an_order_in_parts_of_words_is_stopped_among_more_values_than_are_read_a
     assert isinstance(verdict_of(json.dumps([*harmless, order, *harmless])), ReflexBlocked)
 
 
-@pytest.mark.parametrize("between", [" ", "  ", "\n", "\t", " \n "])
+@each("between", [" ", "  ", "\n", "\t", " \n "])
 def test_words_backwards_are_stopped_in_a_long_text_whatever_white_space_is_about_them(between: str) -> None:
     harmless = "The ferry leaves at nine in summer and at ten in winter.\n" * 200
     order = between.join(word[::-1] for word in PHRASE.split())

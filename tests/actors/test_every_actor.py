@@ -39,7 +39,11 @@ GUARDS = {actor: stage for actor, stage in STAGE_OF.items() if actor not in ON_D
 
 HOUR_MS = 3_600_000
 
-few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+few = settings(
+    max_examples=min(25, settings().max_examples),  # the loaded profile may want fewer
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 
 Step = tuple[Event, Address, int]
 

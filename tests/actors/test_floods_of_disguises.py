@@ -3,12 +3,11 @@
 import base64
 from collections.abc import Callable
 
-import pytest
-
 from actors.reflex import ACTOR as REFLEX
 from schemas.vocabulary.gateway import InputReceived, Layer
 from tests.actors.test_guard_path import told
 from tests.actors.test_unread import CALM, ORDER, message, sent
+from tests.each import each
 
 WORDS = ("harbour", "boats", "tide", "carpenter", "window", "shelf", "march", "drawing", "floor", "north", "wall")
 
@@ -38,22 +37,22 @@ def flooded(kind: str, before: int, after: int) -> str:
     return f"{CALM}\n\n" + "\n\nand then\n\n".join(parts)
 
 
-@pytest.mark.parametrize("kind", DISGUISES)
-@pytest.mark.parametrize(("before", "after"), [(30, 0), (100, 100)])
+@each("kind", DISGUISES)
+@each(("before", "after"), [(30, 0), (100, 100)])
 def test_an_order_among_many_harmless_texts_in_the_same_disguise_is_found(kind: str, before: int, after: int) -> None:
     assert told(sent("Summarise.", Layer(role="document", content=flooded(kind, before, after)))) == (
         "REFLEX BLOCKED prompt_injection"
     )
 
 
-@pytest.mark.parametrize("kind", DISGUISES)
+@each("kind", DISGUISES)
 def test_an_order_behind_many_harmless_texts_in_another_disguise_is_found(kind: str) -> None:
     flood = " and ".join(DISGUISES["tags"](harmless(number)) for number in range(40))
     document = Layer(role="document", content=f"{flood}\n\nand then\n\n{DISGUISES[kind](ORDER)}")
     assert told(sent("Summarise.", document)) == "REFLEX BLOCKED prompt_injection"
 
 
-@pytest.mark.parametrize("kind", DISGUISES)
+@each("kind", DISGUISES)
 def test_more_disguised_texts_than_are_undone_do_not_pass(kind: str) -> None:
     outcome = told(sent("Summarise.", Layer(role="document", content=flooded(kind, 2_200, 1_500))))
     assert outcome.split()[1] in ("BLOCKED", "REJECTED", "WITHHELD")

@@ -23,6 +23,7 @@ from tests.actors.appraisal.test_trust import (
 )
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import HERE, Address
+from tests.each import each
 
 SEQUENCE = ("reflex", "intuition", "coherence", "arbiter", "router")
 """The stages that speak one after the other; appraisal and the breaker speak beside them."""
@@ -137,7 +138,7 @@ STOPPED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "precedents", "end", "spoken", "breaker"), STOPPED.values(), ids=list(STOPPED))
+@each(("text", "precedents", "end", "spoken", "breaker"), STOPPED.values(), named=list(STOPPED))
 def test_r5_1_and_r8_the_first_rejection_ends_the_input_and_no_later_stage_has_a_say(
     text: str, precedents: Sequence[PrecedentRecorded], end: str, spoken: list[str], breaker: str
 ):
@@ -160,8 +161,8 @@ INJECTED = {
 }
 
 
-@pytest.mark.parametrize("role", ["document", "tool", "user"])
-@pytest.mark.parametrize(("injection", "end"), INJECTED.values(), ids=list(INJECTED))
+@each("role", ["document", "tool", "user"])
+@each(("injection", "end"), INJECTED.values(), named=list(INJECTED))
 def test_an_injection_inside_a_layer_of_many_is_stopped_and_the_same_input_without_it_is_not(
     injection: str, end: str, role: str
 ):
@@ -219,7 +220,7 @@ def replaced(**changes: object) -> PrecedentRecorded:
     return msgspec.structs.replace(ANSWERED, **changes)
 
 
-@pytest.mark.parametrize(
+@each(
     ("precedent", "text", "reason", "similarity"),
     [
         (ANSWERED, FERRY_AGAIN, "precedent_not_close", 11 / 14),
@@ -228,7 +229,7 @@ def replaced(**changes: object) -> PrecedentRecorded:
         (replaced(action="act"), FERRY, "precedent_without_answer", 1.0),
         (ANSWERED, QUESTION, "no_precedent", 0.0),
     ],
-    ids=["not near enough", "another situation type", "no answer", "a deed", "nothing alike"],
+    named=["not near enough", "another situation type", "no answer", "a deed", "nothing alike"],
 )
 def test_r5_2_any_other_benign_precedent_escalates(
     precedent: PrecedentRecorded, text: str, reason: str, similarity: float
@@ -253,7 +254,7 @@ LENIENT = IntuitionSettings(threshold=0.9)
 """By default intuition stops above 0.7 what the arbiter would deny from 0.75 on."""
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "precedents", "intuition", "end"),
     [
         (FERRY, (harmful(FERRY),), None, "INTUITION REJECTED p-1"),
@@ -263,7 +264,7 @@ LENIENT = IntuitionSettings(threshold=0.9)
         (FERRY_AGAIN, (harmful(FERRY), known(FERRY_AGAIN, "p-2", answer=NINE)), LENIENT, DENIED),
         (BUS, (harmful(FERRY),), None, "DELIBERATIVE EXECUTED CLARIFY"),
     ],
-    ids=["exact", "near", "exact, lenient", "near, lenient", "beside an approved answer", "hardly alike"],
+    named=["exact", "near", "exact, lenient", "near, lenient", "beside an approved answer", "hardly alike"],
 )
 def test_r3_1_and_r5_2_a_harmful_precedent_denies_what_is_like_it(
     text: str, precedents: Sequence[PrecedentRecorded], intuition: IntuitionSettings | None, end: str
@@ -274,7 +275,7 @@ def test_r3_1_and_r5_2_a_harmful_precedent_denies_what_is_like_it(
     assert NINE not in end_of(pipeline).response
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "verdict", "end"),
     [
         (TC_01_RECIPROCAL, "cleared", "DELIBERATIVE EXECUTED"),
@@ -283,9 +284,9 @@ def test_r3_1_and_r5_2_a_harmful_precedent_denies_what_is_like_it(
         (TC_04_POLITE_ROLE_REVERSAL, "tripped", "BREAKER WITHHELD role_confusion"),
         (TC_05_POLITE_OVERRIDE, "tripped", "REFLEX BLOCKED prompt_injection"),
     ],
-    ids=["TC-01", "TC-02", "TC-03", "TC-04", "TC-05"],
+    named=["TC-01", "TC-02", "TC-03", "TC-04", "TC-05"],
 )
-@pytest.mark.parametrize("polite_turns", [0, 5])
+@each("polite_turns", [0, 5])
 def test_non_compensable_the_source_s_cases_trip_from_their_words_on_however_polite_the_session_was(
     text: str, verdict: str, end: str, polite_turns: int
 ):

@@ -8,8 +8,6 @@ import sysconfig
 import uuid
 from pathlib import Path
 
-import pytest
-
 from actors.appraisal.trust import SATURATION, trust_of
 from actors.reflex import ACTOR as REFLEX
 from actors.reflex.decider import State
@@ -17,6 +15,7 @@ from schemas.actor import Message
 from schemas.intake.limits import InputLimits
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.reflex import ReflexPassed
+from tests.each import each
 
 MOST = InputLimits().layer_bytes
 DRAW = random.Random(4)
@@ -59,7 +58,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(TEXTS))
+@each("name", sorted(TEXTS))
 def test_a_large_text_of_every_day_is_looked_at_in_full(name: str) -> None:
     text = TEXTS[name][:MOST]
     received = InputReceived(text="Please look at this.", layers=(Layer(role="document", content=text),))

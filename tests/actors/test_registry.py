@@ -13,6 +13,7 @@ from actors import clock, responder
 from actors.registry import ACTORS, InvalidActor, UnknownActor, actor_named, check, load
 from schemas.event import Event
 from schemas.vocabulary.clock import ClockConfigured, ClockFailed, ClockFired
+from tests.each import each
 
 
 def test_it_finds_the_actors_by_name():
@@ -47,7 +48,7 @@ class Impostor(ClockFired, frozen=True, kw_only=True, tag="forged_id.clock.fired
     """A second struct under a listed subject."""
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "complaint"),
     [
         ({"name": "responder"}, "calls its actor 'responder': name it 'clock'"),

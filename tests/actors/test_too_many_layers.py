@@ -1,7 +1,6 @@
 """What a publisher past every edge may put into one message: more layers than anybody looks at."""
 
 import msgspec
-import pytest
 
 from actors.appraisal import ACTOR as APPRAISAL
 from actors.coherence import ACTOR as COHERENCE
@@ -17,6 +16,7 @@ from schemas.vocabulary.coherence import CoherenceRejected
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.intuition import IntuitionPassed
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
+from tests.each import each
 
 _TOPIC = "forged_id.input.received"
 _BEYOND = 5_000
@@ -37,7 +37,7 @@ def _flood() -> InputReceived:
     return _published(documents=[f"page {number}" for number in range(MOST_LAYERS + _BEYOND)])
 
 
-@pytest.mark.parametrize(
+@each(
     "fields",
     [
         {"layers": [{"role": "tool", "content": "a"}] * (MOST_LAYERS + 3)},
@@ -47,7 +47,7 @@ def _flood() -> InputReceived:
         {"layers": [{"role": "tool", "content": "a"}] * (MOST_LAYERS + 1), "documents": ["a", "a"]},
         {"layers": [{"role": "tool", "content": "a"}], "documents": ["a"] * MOST_LAYERS, "tool_results": ["a", "a"]},
     ],
-    ids=["layers", "documents", "tool_results", "all", "layers_first", "documents_second"],
+    named=["layers", "documents", "tool_results", "all", "layers_first", "documents_second"],
 )
 def test_whoever_reads_an_input_sees_no_more_layers_than_anybody_looks_at(fields: dict[str, object]) -> None:
     received = _published(**fields)

@@ -9,8 +9,6 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import get_args
 
-import pytest
-
 from actors.drift.composing import ask as ask_for_thought
 from actors.drift.composing import compose
 from actors.drift.settings import DriftSettings
@@ -25,6 +23,7 @@ from actors.router.tiebreak import MEANINGS
 from schemas.catalogue import CATALOGUE
 from schemas.vocabulary.drift import Kind
 from schemas.vocabulary.memory import MemoryWandered
+from tests.each import each
 
 
 def _drift() -> list[str]:
@@ -58,7 +57,7 @@ OF_BEHAVIOUR = {
 """Actor -> behaviour -> digest of its words."""
 
 
-@pytest.mark.parametrize("actor", sorted(WORDS))
+@each("actor", sorted(WORDS))
 def test_the_words_that_an_actor_records_are_those_of_its_declared_behaviour(actor: str) -> None:
     digest = sha256("\n".join(WORDS[actor]()).encode()).hexdigest()[:16]
     assert digest == OF_BEHAVIOUR[actor][ACTORS[actor].behaviour], f"raise the behaviour of {actor} with its words"

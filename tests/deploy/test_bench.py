@@ -9,9 +9,10 @@ from click.testing import CliRunner
 
 from deploy.cli.running.bench import BENCHES, bench, missing_modules
 from tests.e2e.live import environment
+from tests.each import each
 
 
-@pytest.mark.parametrize("name", list(BENCHES))
+@each("name", list(BENCHES))
 def test_every_benchmark_can_be_looked_through_for_what_it_needs(name: str) -> None:
     assert set(missing_modules(f"bench.{name}")) <= {
         "eventsourcing",

@@ -8,6 +8,7 @@ import click
 import pytest
 
 from tests.deploy.typed import arguments_of, command_of, make_read, parse
+from tests.each import each
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -39,7 +40,7 @@ def test_the_commands_of_a_page_are_ones(page: Path, tmp_path: Path, monkeypatch
                 parse(words)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@each("page", PAGES, named=lambda page: page.name)
 def test_the_commands_and_flags_that_a_page_speaks_of_exist(page: Path) -> None:
     for words in spoken_of(page):
         two = len(words) > 1 and re.fullmatch("[a-z-]+", words[1])

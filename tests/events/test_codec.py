@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from schemas.catalogue import CATALOGUE
 from schemas.event import Event
 from tests.actors.scenario import Address
 from tests.actors.strategies import events_of, texts
+from tests.each import each
 from tests.events.recording import Recording
 
 addresses = st.builds(Address, agent=texts, session=texts, exchange=texts)
@@ -35,7 +35,7 @@ def sample(**changed: Any) -> Stored:
     return Recording([]).send(CATALOGUE["forged_id.input.received"].sample, **changed)
 
 
-@pytest.mark.parametrize(
+@each(
     ("stored", "code", "detail"),
     [
         (sample(body=b"{}"), "undecodable", "forged_id.input.received: "),

@@ -22,6 +22,7 @@ from schemas.vocabulary.clock import ClockConfigured
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflex import ReflexFailed, ReflexPassed
 from tests.actors.scenario import Address
+from tests.each import each
 from tests.events.recording import PARTITIONS, Recording
 from tests.events.small_actors import DIARIST, Diary, deciding, folding, write_down
 from tests.simulated.store import matches
@@ -140,7 +141,7 @@ UNREADABLE = [
 ]
 
 
-@pytest.mark.parametrize(("code", "stored"), UNREADABLE)
+@each(("code", "stored"), UNREADABLE)
 def test_a_message_that_cannot_be_read_fails_with_its_code_and_is_not_folded(code: str, stored: Stored) -> None:
     decided, state = decided_by(DIARIST, stored)
     failure = the_failure(decided)
@@ -148,7 +149,7 @@ def test_a_message_that_cannot_be_read_fails_with_its_code_and_is_not_folded(cod
     assert [line.split()[2] for line in state.lines] == ["forged_id.reflex.failed"]
 
 
-@pytest.mark.parametrize(("code", "stored"), UNREADABLE)
+@each(("code", "stored"), UNREADABLE)
 def test_its_failure_takes_over_the_address_of_what_cannot_be_read(code: str, stored: Stored) -> None:
     message = decided_by(DIARIST, stored)[0][0].message
     assert (message.agent, message.session, message.exchange) == ("ann", "morning", "first")
@@ -161,7 +162,7 @@ def test_an_unknown_subject_fails_with_its_code() -> None:
     assert (failure.reason, failure.failed_topic) == ("unknown_topic", "forged_id.input.forgotten")
 
 
-@pytest.mark.parametrize("missing", ["ce-id", "ce-type", "ce-agent", "ce-session", "ce-exchange"])
+@each("missing", ["ce-id", "ce-type", "ce-agent", "ce-session", "ce-exchange"])
 def test_the_failure_inherits_what_is_readable_of_an_envelope_that_lacks_something(missing: str) -> None:
     whole = given_input(body=b"{")
     headers = {name: value for name, value in whole.headers.items() if name != missing}

@@ -3,7 +3,6 @@
 from itertools import combinations
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -115,7 +114,7 @@ def test_partitions_are_named_by_their_tokens() -> None:
     assert partition_names(with_scope(DIARIST, Scope.GLOBAL), PARTITIONS) == ("all",)
 
 
-@pytest.mark.parametrize(
+@each(
     ("scope", "subject", "expected"),
     [
         (Scope.SESSION, "log.02.04.input.received", ("04",)),

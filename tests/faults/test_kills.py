@@ -2,12 +2,15 @@
 
 The short form runs by default; ``make test-faults`` runs the long one. A process's death does not test flushing: the
 page cache outlives it. What a power cut does is another test's affair (``tests/faults/test_cut_stores.py``).
+
+The short tests share a set, and each judges all that is in its log by then; the last one kills it.
 """
 
 import asyncio
 import os
 import random
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,9 +22,22 @@ TARGETS = ("broker", "deciders-1", "deciders-2", "ledger")
 SEED = int(os.environ.get("NEURAXIS_SEED", "1"))
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the shared set keeps its data."""
+    return tmp_path_factory.mktemp("killed") / "set"
+
+
+@pytest.fixture(scope="module")
+def running(folder: Path) -> Iterator[RunningSet]:
+    """The shared set."""
+    with running_set(folder) as up:
+        yield up
+
+
 async def _hurt(running: RunningSet, rounds: int, draw: random.Random) -> list[str]:
     """Kill programs at random moments under load; return the inputs that were accepted."""
-    load, stop = Load(rate=40), asyncio.Event()
+    load, stop = Load(rate=25), asyncio.Event()
     async with running.log() as log:
         loading = asyncio.create_task(load.run(log, stop))
         await asyncio.sleep(1)
@@ -37,27 +53,27 @@ async def _hurt(running: RunningSet, rounds: int, draw: random.Random) -> list[s
     return load.accepted
 
 
-def _kill_rounds(tmp_path: Path, rounds: int) -> None:
-    with running_set(tmp_path) as running:
-        accepted = asyncio.run(_hurt(running, rounds, random.Random(SEED)))
-        waited(running.ready, "the set to be whole again")
-        asyncio.run(judge(running, accepted))
+def _kill_rounds(running: RunningSet, rounds: int) -> None:
+    accepted = asyncio.run(_hurt(running, rounds, random.Random(SEED)))
+    waited(running.ready, "the set to be whole again")
+    asyncio.run(judge(running, accepted))
 
 
-def test_nothing_is_lost_or_done_twice_when_programs_are_killed(tmp_path: Path) -> None:
-    _kill_rounds(tmp_path, rounds=5)
+def test_nothing_is_lost_or_done_twice_when_programs_are_killed(running: RunningSet) -> None:
+    _kill_rounds(running, rounds=5)
 
 
 @pytest.mark.faults
 def test_nothing_is_lost_or_done_twice_in_twenty_rounds_of_kills(tmp_path: Path) -> None:
-    _kill_rounds(tmp_path, rounds=20)
+    with running_set(tmp_path) as running:
+        _kill_rounds(running, rounds=20)
 
 
-def test_a_worker_stopped_past_its_lease_and_woken_changes_nothing(tmp_path: Path) -> None:
+def test_a_worker_stopped_past_its_lease_and_woken_changes_nothing(running: RunningSet) -> None:
     """The zombie: it wakes up believing that it leads, and the fence turns it away."""
 
     async def freeze(running: RunningSet) -> list[str]:
-        load, stop = Load(rate=25), asyncio.Event()
+        load, stop = Load(rate=10), asyncio.Event()
         async with running.log() as log:
             loading = asyncio.create_task(load.run(log, stop))
             await asyncio.sleep(0.5)
@@ -70,14 +86,13 @@ def test_a_worker_stopped_past_its_lease_and_woken_changes_nothing(tmp_path: Pat
             await loading
         return load.accepted
 
-    with running_set(tmp_path) as running:
-        accepted = asyncio.run(freeze(running))
-        messages = asyncio.run(judge(running, accepted))
-        assert accepted
-        assert messages
+    accepted = asyncio.run(freeze(running))
+    messages = asyncio.run(judge(running, accepted))
+    assert accepted
+    assert messages
 
 
-def test_killing_the_whole_set_loses_nothing(tmp_path: Path) -> None:
+def test_killing_the_whole_set_loses_nothing(running: RunningSet, folder: Path) -> None:
     """kill -9 of ``up`` takes its children along; a new set goes on where the log ends."""
 
     async def load_for(running: RunningSet, seconds: float) -> list[str]:
@@ -89,12 +104,11 @@ def test_killing_the_whole_set_loses_nothing(tmp_path: Path) -> None:
             await loading
         return load.accepted
 
-    with running_set(tmp_path / "set") as running:
-        accepted = asyncio.run(load_for(running, 2))
-        pids = [running.pid(name) for name in TARGETS]
-        running.process.kill()
-        running.process.wait()
-        waited(lambda: all(is_gone(pid) for pid in pids), "the children to die with their parent")
-    with running_set(tmp_path / "set") as running:
-        accepted += asyncio.run(load_for(running, 1))
-        asyncio.run(judge(running, accepted))
+    accepted = asyncio.run(load_for(running, 2))
+    pids = [running.pid(name) for name in TARGETS]
+    running.process.kill()
+    running.process.wait()
+    waited(lambda: all(is_gone(pid) for pid in pids), "the children to die with their parent")
+    with running_set(folder) as again:
+        accepted += asyncio.run(load_for(again, 1))
+        asyncio.run(judge(again, accepted))

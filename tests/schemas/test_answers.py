@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 import actors
 from actors.act.planning import read_plan
@@ -17,6 +16,7 @@ from actors.reflection.asking import opinions_of
 from actors.router.tiebreak import INVALID, outcome_of
 from schemas.calls import read_answer
 from schemas.vocabulary.appraisal import LayerTrust
+from tests.each import each
 
 LAYER = LayerTrust(layer="text", characters=9, truth=0.5, indeterminacy=0.2, falsehood=0.1)
 READERS: dict[str, tuple[Callable[[str], Any], str]] = {
@@ -38,7 +38,7 @@ READERS: dict[str, tuple[Callable[[str], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("reader", READERS)
+@each("reader", READERS)
 def test_an_answer_is_read_bare_and_in_any_fence_and_one_that_nests_too_deep_is_none(reader: str) -> None:
     read, written = READERS[reader]
     bare = written % "[[1]]"

@@ -11,6 +11,7 @@ from schemas.catalogue import CATALOGUE, decode_event
 from schemas.errors import UndecodableEvent
 from schemas.permissions import BEGINNING
 from schemas.vocabulary.loops import MOST_NUMBERS, MOST_TERMS
+from tests.each import each
 
 BOUNDED_OTHERWISE = {
     ("forged_id.input.received", "layers"): "schemas.intake.limits.MOST_LAYERS: what is beyond is left out, and said",
@@ -47,7 +48,7 @@ FROM_OUTSIDE = sorted(
 )
 
 
-@pytest.mark.parametrize("topic", FROM_OUTSIDE)
+@each("topic", FROM_OUTSIDE)
 def test_whatever_comes_from_outside_bounds_how_many_things_it_names(topic: str) -> None:
     unbounded = {name for name, most in _lists(inspect.type_info(CATALOGUE[topic].event), "") if most is None}
 

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from schemas.intake.choices import blame
+from tests.each import each
 
 
 class Inner(msgspec.Struct):
@@ -28,7 +29,7 @@ def complaint(value: dict[str, object]) -> str:
     return blame(Outer, str(wrong.value))
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "told"),
     [
         ({"mode": "x"}, "mode: Invalid enum value 'x': there are fast, slow"),

@@ -11,6 +11,7 @@ from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.sealing.keys import key_name
 from schemas.permissions import SNAPSHOTS_BUCKET, STREAM, deployment_users, keys_bucket
 from tests.broker import Broker
+from tests.each import each
 from tests.events.sealing.records import said
 from tests.events.setting import collect, plain
 from tests.schemas.test_permissions import access, configured, denied
@@ -38,7 +39,7 @@ async def prepared(url: str) -> None:
     await log.close()
 
 
-@pytest.mark.parametrize("user", WORKERS)
+@each("user", WORKERS)
 def test_workers_read_keys_and_neither_make_nor_destroy_any(url: str, user: str) -> None:
     subjects = [*READING, MAKING, DESTROYING]
     assert asyncio.run(denied(url, user, subjects)) == {MAKING, DESTROYING}

@@ -35,11 +35,12 @@ from schemas.permissions import (
 from schemas.subjects import stored_subject
 from schemas.vocabulary.ledger import LossRecorded
 from tests.broker import Broker
+from tests.each import each
 
 USERS = {user.name: user for user in deployment_users()}
 FORBIDDEN = "nobody.may.publish.here"
-every_owner = pytest.mark.parametrize("owner", owners())
-every_user = pytest.mark.parametrize("user", USERS.values(), ids=lambda user: user.name)
+every_owner = each("owner", owners())
+every_user = each("user", USERS.values(), named=lambda user: user.name)
 
 
 def configured(user: BrokerUser) -> dict[str, Any]:
@@ -271,7 +272,7 @@ def test_a_worker_reads_the_log(url: str, owner: str) -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("user", sorted(set(USERS) - {"admin"}))
+@each("user", sorted(set(USERS) - {"admin"}))
 def test_nobody_listens_to_appends_that_a_fence_may_yet_reject(url: str, user: str) -> None:
     assert asyncio.run(denied(url, user, ["log.>"], "subscription")) == {"log.>"}
 
@@ -282,7 +283,7 @@ def test_nobody_listens_to_another_s_inbox(url: str, user: BrokerUser) -> None:
     assert asyncio.run(denied(url, user.name, ["_INBOX.>", *others], "subscription")) == {"_INBOX.>", *others}
 
 
-@pytest.mark.parametrize("user", [*owners(), "auditor"])
+@each("user", [*owners(), "auditor"])
 def test_a_worker_cannot_touch_another_s_durable_consumer(url: str, user: str) -> None:
     others = [name for other in owners() if other != user for name in durable_names(other)]
     calls = [

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.intake.strict import BadInput, convert, hint, plain, read, shown
+from tests.each import each
 
 
 class Inner(msgspec.Struct, forbid_unknown_fields=True):
@@ -38,7 +39,7 @@ def complaint(body: Any) -> tuple[str, str, str]:
     return wrong.value.code, wrong.value.field, str(wrong.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "code", "field", "message"),
     [
         ({}, "missing_field", "loop_id", "loop_id is missing: the body needs loop_id"),
@@ -90,7 +91,7 @@ def complaint(body: Any) -> tuple[str, str, str]:
         (b"{", "not_json", "", "the body is not JSON: "),
         (b"", "not_json", "", "the body is not JSON: "),
     ],
-    ids=str,
+    named=str,
 )
 def test_a_body_is_refused_with_where_it_is_wrong_and_what_to_do(
     body: Any, code: str, field: str, message: str

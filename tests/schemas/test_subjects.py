@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from schemas.catalogue import CATALOGUE
 from schemas.subjects import NO_PARTITION, Partitions, fnv1a_32, split_stored, stored_subject, topic_filter
 from tests.broker import Broker
+from tests.each import each
 
 PUBLISHED_VECTORS = {  # draft-eastlake-fnv, appendix "Test Vectors", FNV-1a 32
     "": 0x811C9DC5,
@@ -21,7 +22,7 @@ PUBLISHED_VECTORS = {  # draft-eastlake-fnv, appendix "Test Vectors", FNV-1a 32
 tokens = st.integers(0, 99).map(lambda number: f"{number:02d}") | st.just(NO_PARTITION)
 
 
-@pytest.mark.parametrize(("key", "expected"), PUBLISHED_VECTORS.items())
+@each(("key", "expected"), PUBLISHED_VECTORS.items())
 def test_the_hash_is_fnv_1a(key: str, expected: int) -> None:
     assert fnv1a_32(key) == expected
 
@@ -42,7 +43,7 @@ def test_a_stored_subject_splits_into_what_it_was_made_of(topic: str, agent: str
     assert split_stored(stored_subject(topic, agent, session)) == (topic, agent, session)
 
 
-@pytest.mark.parametrize("subject", ["forged_id.00.00.reflex.blocked", "log.00.00", "", "log", "xlog.00.00.a"])
+@each("subject", ["forged_id.00.00.reflex.blocked", "log.00.00", "", "log", "xlog.00.00.a"])
 def test_another_subject_is_refused(subject: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 the builtin's own message, or ours
         split_stored(subject)

@@ -39,9 +39,7 @@ def test_a_missing_step_is_an_error_of_this_release() -> None:
         upcast("forged_id.example", b"{}", 1, 2, {})
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"7", b'{"wait": 2}', b'{"name": 7}', b'{"name": "Plato"}', b"\xff"]
-)
+@each("body", [b"", b"{", b"[]", b"7", b'{"wait": 2}', b'{"name": 7}', b'{"name": "Plato"}', b"\xff"])
 def test_a_body_that_its_step_cannot_lift_is_undecodable(body: bytes) -> None:
     with pytest.raises(UndecodableEvent):
         upcast("forged_id.example", body, 1, 2, CHAIN)
@@ -64,7 +62,7 @@ def test_version_zero_is_unknown() -> None:
         decode_event("forged_id.input.received", b"{}", 0)
 
 
-@pytest.mark.parametrize("topic", ["", "forged_id", "forged_id.", "forged_id.nobody.knows", "log.00.00.reflex.blocked"])
+@each("topic", ["", "forged_id", "forged_id.", "forged_id.nobody.knows", "log.00.00.reflex.blocked"])
 def test_a_subject_outside_the_catalogue_is_unknown(topic: str) -> None:
     with pytest.raises(UnknownTopic, match="not in the catalogue"):
         decode_event(topic, b"{}")

@@ -10,6 +10,7 @@ from actors.router.selection import Context, observe, select_mode
 from actors.router.settings import RouterSettings
 from schemas.vocabulary.appraisal import TurnReading
 from schemas.vocabulary.memory import COLD
+from tests.each import each
 
 TOPICS = (
     "recursion", "Tokyo", "gravity", "photosynthesis", "Napoleon", "bitcoin", "help", "sushi", "Kubernetes", "chess",
@@ -34,12 +35,12 @@ def test_nearly_every_topic_of_a_word_or_two_is_answered():
     assert sum(mode_of(text) in ("RESPOND", "ACT") for text in TOPICS) >= 20
 
 
-@pytest.mark.parametrize("text", COURTEOUS)
+@each("text", COURTEOUS)
 def test_a_courtesy_of_a_word_or_two_is_acknowledged_as_before(text: str):
     assert mode_of(text) == "ACKNOWLEDGE"
 
 
-@pytest.mark.parametrize("text", POINTING)
+@each("text", POINTING)
 def test_what_only_points_at_something_is_asked_back(text: str):
     assert mode_of(text) == "CLARIFY"
 
@@ -56,9 +57,7 @@ def test_what_a_text_was_read_as_is_moved_and_not_lost(text: str, turn: TurnRead
     assert (after.recall, after.task) == (turn.recall, turn.task)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "...", "?", "\U0001f44d", "what a lovely morning", "thanks a lot", "\u4f60\u597d\u5417"]
-)
+@each("text", ["", "...", "?", "\U0001f44d", "what a lovely morning", "thanks a lot", "\u4f60\u597d\u5417"])
 def test_other_texts_are_read_as_they_are(text: str):
     turn = TurnReading(answerable=0.1, underspecified=0.1, social=0.7, recall=0.05, task=0.05)
     assert as_courtesy_or_topic(text, turn) == turn

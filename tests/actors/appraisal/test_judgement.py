@@ -15,6 +15,7 @@ from schemas.vocabulary.gateway import InputReceived, Layer
 from tests.actors.appraisal.judging import ATTACK, CALM, OPEN, fails, partition, says, word
 from tests.actors.appraisal.test_decider import ended
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 WAITS = ("llm", "both")
 FIRED = ClockFired(set_by=topic_of(JudgementRequested), due_ns=1)
@@ -145,7 +146,7 @@ def test_no_word_lowers_a_falsehood(answer: str) -> None:
     assert completed.layers == event.layers
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         "",

@@ -12,6 +12,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.appraisal.judging import CALM, fails, says, settings, word
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import Address
+from tests.each import each
 from tests.events.recording import Recording
 from tests.events.whatif.asking import REQUESTS, whatif
 
@@ -97,8 +98,8 @@ def recorded(answer: str = "", **trust: Any) -> Recording:
 ASKING = REQUESTS | {JudgementRequested}
 
 
-@pytest.mark.parametrize("gate", ["local", "llm", "both"])
-@pytest.mark.parametrize("answer", [word(9), "rubbish"])
+@each("gate", ["local", "llm", "both"])
+@each("answer", [word(9), "rubbish"])
 def test_what_was_decided_by_a_word_is_decided_so_again(gate: str, answer: str) -> None:
     report = whatif(recorded(answer, gate=gate).log, requests=ASKING)
     assert report.effects == {"reused": 1}

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.appraisal.trust import ROLE_CONFUSION, SATURATION, trust_of, trusted
+from tests.each import each
 
 PARAGRAPH = "The harbour was rebuilt after the storm, and the ferries run every hour until late in the evening. "
 
@@ -41,12 +42,12 @@ RECIPROCAL = {
 }
 
 
-@pytest.mark.parametrize("case", TRIPS)
+@each("case", TRIPS)
 def test_role_confusion_a_structural_violation_is_above_the_threshold(case: str) -> None:
     assert trust_of("text", TRIPS[case]).falsehood > ROLE_CONFUSION
 
 
-@pytest.mark.parametrize("case", RECIPROCAL)
+@each("case", RECIPROCAL)
 def test_no_false_positives_a_reciprocal_text_is_trusted_however_directive(case: str) -> None:
     found = trust_of("text", RECIPROCAL[case])
     assert found.falsehood < 0.4  # what lets a session's trust recover (the mean settles at 1 - F)

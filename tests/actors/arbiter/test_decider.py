@@ -13,6 +13,7 @@ from schemas.persistent import encode_state
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
 from tests.actors.arbiter.builders import CLEARED, COHERENT, ENDED, RISKY, asked, felt, similar
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 E1, E2 = Address(exchange="e1"), Address(exchange="e2")
 NINE = felt(similar(0.95, answer="At nine."))
@@ -32,7 +33,7 @@ def test_a_breaker_that_is_faster_than_intuition_changes_nothing():
     assert isinstance(ruled, ArbiterImmediate)
 
 
-@pytest.mark.parametrize("heard", [(COHERENT,), (CLEARED,), (NINE, COHERENT), (CLEARED, CLEARED), (COHERENT, COHERENT)])
+@each("heard", [(COHERENT,), (CLEARED,), (NINE, COHERENT), (CLEARED, CLEARED), (COHERENT, COHERENT)])
 def test_one_gate_alone_lets_nothing_pass(heard: tuple[Event, ...]):
     assert Partition(ACTOR, asked(), *heard).emitted == []
 

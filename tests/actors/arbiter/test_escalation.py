@@ -22,6 +22,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.arbiter.builders import felt, similar
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import HERE
+from tests.each import each
 
 SENSES = ("intuition", "appraisal")
 QUESTION = "What is the capital of Peru?"
@@ -120,7 +121,7 @@ def test_an_input_that_trips_the_breaker_is_withheld_whatever_the_other_stages_s
     assert "arbiter.immediate" not in pipeline.told()
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "intuition", "appraisal", "outcome"),
     [
         (ATTACK, None, None, "REFLEX BLOCKED"),
@@ -130,7 +131,14 @@ def test_an_input_that_trips_the_breaker_is_withheld_whatever_the_other_stages_s
         (QUESTION, felt(similar(0.89, answer="")), None, "DELIBERATIVE EXECUTED"),
         (QUESTION, None, None, "DELIBERATIVE EXECUTED"),
     ],
-    ids=["BLOCK", "REJECT by intuition", "REJECT by coherence", "IMMEDIATE", "ESCALATE, not near", "ESCALATE, unknown"],
+    named=[
+        "BLOCK",
+        "REJECT by intuition",
+        "REJECT by coherence",
+        "IMMEDIATE",
+        "ESCALATE, not near",
+        "ESCALATE, unknown",
+    ],
 )
 def test_r5_2_every_branch_of_the_decision_tree_ends_the_exchange_once(
     text: str, intuition: Event | None, appraisal: AppraisalCompleted | None, outcome: str
@@ -160,7 +168,7 @@ def test_r8_the_fast_path_has_60_ms_before_the_arbiter():
     assert sum(settings.latency_budget_ms for settings in before) == 60
 
 
-@pytest.mark.parametrize(
+@each(
     ("actor", "field", "value"),
     [
         ("reflex", "latency_budget_ms", 10),
@@ -183,7 +191,7 @@ def test_r8_a_threat_is_rejected_before_deliberation():
         assert end_of(pipeline).action in ("BLOCKED", "REJECTED")
 
 
-@pytest.mark.parametrize(
+@each(
     ("stopped", "stage"),
     [
         ("reflex", "REFLEX"),

@@ -8,6 +8,7 @@ from actors.breaker.settings import BreakerSettings
 from schemas.persistent import decode_state, encode_state
 from schemas.vocabulary.breaker import BreakerFailed
 from tests.actors.breaker.builders import GOOD, HOUR_MS, VIOLATING, Talk, appraised, layer, terminated
+from tests.each import each
 
 DAY_MS = 24 * HOUR_MS
 
@@ -153,7 +154,7 @@ def test_new_settings_hold_from_there_on_and_keep_the_sessions():
     assert talk.machine.interactions == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "complaint"),
     [
         ({"guarded_below": 0.7}, "'guarded_below' is above 'cautious_below'"),

@@ -30,6 +30,7 @@ from tests.actors.breaker.model import (
     reached,
     step,
 )
+from tests.each import each
 
 every_plane = pytest.mark.parametrize("rules", PLANES.values(), ids=list(PLANES))
 
@@ -259,7 +260,7 @@ def uncounted_in_violated(session: Session, action: Action, rules: Rules) -> tup
     return step(session, action, rules)
 
 
-@pytest.mark.parametrize(
+@each(
     ("mistaken", "name"),
     [
         (compensable, "NonCompensableViolations"),
@@ -303,7 +304,7 @@ def test_a_violation_at_50_leaves_15():
     assert step(Session(), Action("input", 75), EVERYTHING)[0].trust == 15
 
 
-@pytest.mark.parametrize(
+@each(
     ("falsehood", "turns"),
     [(0, 3), (10, 3), (20, 4), (25, 4), (30, 5), (35, 7), (37, 9), (40, None), (50, None), (65, None)],
 )

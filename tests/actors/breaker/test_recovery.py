@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from actors.breaker.settings import BreakerSettings
 from tests.actors.breaker.builders import GOOD, LONG, VIOLATING, Talk
+from tests.each import each
 
 PATIENT = BreakerSettings(breakers_in_session=100, recent_falsehood_count=100, violations_above=100)
 """Settings without the rules over a session's life, so that the machine is seen alone."""
@@ -97,9 +98,7 @@ def test_a_timer_that_comes_late_changes_nothing(before: tuple[float, ...]):
     assert talk.machine == machine
 
 
-@pytest.mark.parametrize(
-    ("falsehood", "turns"), [(0.0, 3), (0.1, 3), (0.2, 4), (0.25, 4), (0.3, 5), (0.35, 7), (0.37, 8), (0.38, 9)]
-)
+@each(("falsehood", "turns"), [(0.0, 3), (0.1, 3), (0.2, 4), (0.25, 4), (0.3, 5), (0.35, 7), (0.37, 8), (0.38, 9)])
 def test_recovery_to_normal_takes_sustained_good_turns(falsehood: float, turns: int):
     """RecoveryPossible. With its six decimals the real machine takes one turn fewer at 0.37 than the integer model."""
     talk = Talk(VIOLATING, settings=PATIENT)
@@ -209,8 +208,8 @@ def test_eventual_recovery_or_termination_within_thirty_inputs_of_a_violation(fa
     assert {"NORMAL", "TERMINATED"} & set(states)
 
 
-@pytest.mark.parametrize("before", [(VIOLATING,), (VIOLATING, 0.0), (VIOLATING,) * 3], ids=str)
-@pytest.mark.parametrize("falsehood", [0.0, 0.5])
+@each("before", [(VIOLATING,), (VIOLATING, 0.0), (VIOLATING,) * 3], named=str)
+@each("falsehood", [0.0, 0.5])
 def test_safety_nothing_is_processed_in_violated_recovery_or_terminated(before: tuple[float, ...], falsehood: float):
     """SafetyInvariant; states VIOLATED, RECOVERY and TERMINATED."""
     talk = Talk(*before)

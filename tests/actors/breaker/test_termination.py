@@ -10,6 +10,7 @@ from actors.breaker.machine import Breakers, Machine, pattern
 from actors.breaker.settings import BreakerSettings
 from schemas.vocabulary.responder import Action, Stage
 from tests.actors.breaker.builders import GOOD, HOUR_MS, LONG, VIOLATING, Talk, appraised, ended, name_of, terminated
+from tests.each import each
 
 DEFAULT = BreakerSettings()
 
@@ -60,7 +61,7 @@ def test_a_violation_that_terminates_costs_trust_too():
     assert (talk.last.standing.trust_before, talk.last.standing.trust) == (0.075, 0.0375)
 
 
-@pytest.mark.parametrize("highs", list(product([False, True], repeat=5)))
+@each("highs", list(product([False, True], repeat=5)))
 def test_boundary_testing_three_of_the_last_five_above_06_terminate_with_the_latest(highs: tuple[bool, ...]):
     talk = Talk()
     heard = [talk.say(0.61 if high else 0.0)[-1] for high in highs]
@@ -68,7 +69,7 @@ def test_boundary_testing_three_of_the_last_five_above_06_terminate_with_the_lat
     assert heard[4] == ("terminated" if sum(highs) >= 3 and highs[-1] else "cleared")
 
 
-@pytest.mark.parametrize(
+@each(
     ("falsehoods", "last"),
     [
         ((0.65, 0.65, 0.9, 0.0, 0.0), "withheld"),
@@ -78,7 +79,7 @@ def test_boundary_testing_three_of_the_last_five_above_06_terminate_with_the_lat
         ((0.601, 0.601, 0.601, 0.0, 0.601), "terminated"),
         ((0.601, 0.601, 0.601, 0.601, 0.601), "terminated"),
     ],
-    ids=str,
+    named=str,
 )
 def test_a_calm_input_ends_no_session_by_what_came_before_it(falsehoods: tuple[float, ...], last: str):
     talk = Talk(*falsehoods)
@@ -171,8 +172,8 @@ def test_a_refusal_rate_of_exactly_40_percent_is_borne():
     assert refused(4, of=10).machine.state == "NORMAL"
 
 
-@pytest.mark.parametrize("early", [False, True])
-@pytest.mark.parametrize("times", range(5, 10))
+@each("early", [False, True])
+@each("times", range(5, 10))
 def test_a_calm_input_ends_no_session_by_the_refusals_before_it(times: int, early: bool):
     talk = refused(times, of=15, early=early)
     assert talk.machine.state == "NORMAL"
@@ -201,15 +202,15 @@ def test_the_refusal_that_is_one_too_many_terminates_at_once():
     assert talk.say(GOOD) == ["withheld"]
 
 
-@pytest.mark.parametrize("stage", ["REFLEX", "INTUITION", "COHERENCE"])
-@pytest.mark.parametrize("action", ["BLOCKED", "REJECTED"])
+@each("stage", ["REFLEX", "INTUITION", "COHERENCE"])
+@each("action", ["BLOCKED", "REJECTED"])
 def test_an_exchange_refused_by_an_earlier_guard_is_a_refusal(stage: Stage, action: Action):
     talk = Talk(GOOD)
     talk.end(ended(stage, action))
     assert talk.machine.refusals == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("stage", "action"),
     [
         ("REFLEX", "FAILED"),
@@ -278,7 +279,7 @@ def test_a_termination_cancels_the_timer():
     assert terminated().last.wake_after_ms == 0
 
 
-@pytest.mark.parametrize("before", [(), (GOOD,), (VIOLATING,), (VIOLATING, GOOD), (VIOLATING,) * 3])
+@each("before", [(), (GOOD,), (VIOLATING,), (VIOLATING, GOOD), (VIOLATING,) * 3])
 def test_an_operator_resets_a_session_in_any_state(before: tuple[float, ...]):
     talk = Talk(*before)
     state = talk.machine.state

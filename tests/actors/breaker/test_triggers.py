@@ -4,6 +4,7 @@ import pytest
 
 from schemas.vocabulary.breaker import BreakerTripped
 from tests.actors.breaker.builders import GOOD, LONG, SHORT, VIOLATING, Talk, appraised, layer
+from tests.each import each
 
 
 @pytest.mark.parametrize("falsehood", [0.650001, 0.66, 0.9, 1.0])
@@ -17,7 +18,7 @@ def test_role_confusion_at_exactly_065_does_not_trip():
     assert Talk().say(0.65) == ["cleared"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("falsehood", "characters", "led_to"),
     [
         (0.500001, 5001, "tripped"),
@@ -80,8 +81,8 @@ def test_non_compensable_polite_layers_do_not_dilute_a_violating_one():
     assert Talk().hear(appraised(layer(0.7), *polite)) == ["tripped"]
 
 
-@pytest.mark.parametrize("falsehood", [0.0, 0.3, 0.5])
-@pytest.mark.parametrize("characters", [SHORT, LONG])
+@each("falsehood", [0.0, 0.3, 0.5])
+@each("characters", [SHORT, LONG])
 def test_no_false_positives_below_both_thresholds_ten_times_over(falsehood: float, characters: int):
     talk = Talk()
     assert [talk.say(falsehood, truth=0.9, characters=characters) for _ in range(10)] == [["cleared"]] * 10

@@ -3,8 +3,6 @@
 import re
 from itertools import pairwise
 
-import pytest
-
 import actors.breaker
 from actors.breaker import ACTOR
 from actors.breaker.machine import Breakers, Machine, Move, judge, read, refuse, stance_of, start_recovery
@@ -22,6 +20,7 @@ from tests.actors.breaker.builders import (
     terminated,
 )
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 ANSWERS = {"cleared", "withheld", "tripped", "terminated"}
 DEFAULT = BreakerSettings()
@@ -120,8 +119,8 @@ def test_a_refusal_answers_nothing_and_can_only_terminate():
         assert outcome == () or (outcome == ("terminated",) and machine.state != "TERMINATED")
 
 
-@pytest.mark.parametrize("before", [(), (VIOLATING,), (VIOLATING, GOOD), (VIOLATING,) * 3])
-@pytest.mark.parametrize("falsehood", [GOOD, 0.5, VIOLATING])
+@each("before", [(), (VIOLATING,), (VIOLATING, GOOD), (VIOLATING,) * 3])
+@each("falsehood", [GOOD, 0.5, VIOLATING])
 def test_an_exchange_is_judged_once_however_often_it_is_appraised(before: tuple[float, ...], falsehood: float):
     talk = Talk(*before)
     talk.say(falsehood)
@@ -162,7 +161,7 @@ def test_sessions_of_two_agents_with_one_name_are_two():
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("machine", "stance"),
     [
         (Machine(), "cautious"),

@@ -14,6 +14,7 @@ from schemas.persistent import encode_state
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from tests.actors.coherence.builders import ENDED, felt, flagged, measured, similar, thought
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 E1, E2 = Address(exchange="e1"), Address(exchange="e2")
 
@@ -28,7 +29,7 @@ def test_the_verdict_comes_once_intuition_and_appraisal_have_both_spoken(order: 
     assert decided.similar == 1
 
 
-@pytest.mark.parametrize("alone", [felt(), thought(), flagged("x"), measured(0.5), ENDED])
+@each("alone", [felt(), thought(), flagged("x"), measured(0.5), ENDED])
 def test_nothing_is_decided_on_one_of_them_alone(alone: Event):
     assert Partition(ACTOR).when(alone) == []
 

@@ -9,6 +9,7 @@ from actors.coherence.settings import CoherenceSettings
 from schemas.unread import Unread
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from tests.actors.coherence.builders import similar, thought, verdict
+from tests.each import each
 
 ACTIONS = ("answer", "act", "withhold")
 
@@ -88,7 +89,7 @@ def test_r7_the_latency_budget_of_30_ms_is_a_setting():
     assert CoherenceSettings().latency_budget_ms == 30.0
 
 
-@pytest.mark.parametrize(
+@each(
     ("action", "outcome", "proposed", "contradicting"),
     [
         ("answer", "benign", "answer", False),

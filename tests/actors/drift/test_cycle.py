@@ -16,6 +16,7 @@ from schemas.wording.personal import personal_part
 from tests.actors.drift.builders import AGENT, MINUTE_MS, TALKED, partition, started, talk, thought, upon, wake
 from tests.actors.memory.builders import response
 from tests.actors.scenario import MS, Address
+from tests.each import each
 
 
 def skipped(event: object) -> str:
@@ -271,7 +272,7 @@ def test_switched_off_it_says_and_keeps_nothing():
     assert drift.state == State(settings=drift.state.settings)
 
 
-@pytest.mark.parametrize("entry", [*owned_by("drift"), entry_of(MemoryWandered)], ids=lambda entry: entry.topic)
+@each("entry", [*owned_by("drift"), entry_of(MemoryWandered)], named=lambda entry: entry.topic)
 def test_what_has_words_keeps_its_session_whose_key_they_are_sealed_with(entry: Entry):
     assert personal_part(entry.event) is None or entry.scope is Scope.SESSION
 

@@ -18,6 +18,7 @@ from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.drift.builders import AGENT, TALKED, partition, started, talk, upon
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 ANSWER = '{"kind": "hypothesis", "text": "Peru may have two\\n capitals."}'
 
@@ -83,9 +84,7 @@ def test_a_model_s_thought_is_the_thought_on_one_line():
     assert (event.by, event.reason, event.concept, event.activation) == ("llm", "", "peru", 0.7)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "Peru.", "{}", '{"kind": "song", "text": "x"}', '{"kind": "question", "text": " "}', "[" * 20_000]
-)
+@each("text", ["", "Peru.", "{}", '{"kind": "song", "text": "x"}', '{"kind": "question", "text": " "}', "[" * 20_000])
 def test_an_answer_that_is_not_as_asked_is_put_by_the_composer(text: str):
     drift, request = asking()
     event = thought(drift.when(completed(request, text), TALKED))

@@ -1,13 +1,13 @@
 """Names of loops, and what is kept of a family."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.guardrails.family import Family, Lifted, Loop, best_of, in_force, judged, named, parted
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("loop_id", "family", "depth"),
     [
         ("loop_001", "loop_001", 0),

@@ -9,6 +9,7 @@ from actors.guardrails.settings import GuardrailsSettings
 from schemas.vocabulary.guardrails import LoopTrace
 from tests.actors.guardrails.builders import GOOD, POOR, Decision, completed, decided, guardrails, kind, rerun, trace_of
 from tests.actors.scenario import START_NS, Address
+from tests.each import each
 
 
 def judged(
@@ -28,7 +29,7 @@ def judged(
     return decision
 
 
-@pytest.mark.parametrize(
+@each(
     ("alignment", "drift", "conflict", "triggers", "reason", "valid"),
     [
         (0.75, 0.25, False, (), "no_issues_detected", True),
@@ -64,7 +65,7 @@ def fatigue(before: tuple[float | None, float | None], now: tuple[float | None, 
     return judged(*now, Family(loops=(loop,), best=loop, fatigue=0.2)).trace
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "now", "level", "increment", "improved"),
     [
         ((0.80, 0.5), (0.85, 0.5), 0.15, -0.05, True),  # 0.85 - 0.80 is 0.04999... before it is rounded

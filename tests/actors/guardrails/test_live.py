@@ -23,6 +23,7 @@ from tests.actors.guardrails.builders import (
     trace_of,
 )
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 QUESTION = InputReceived(text="What is the capital of Peru?")
 END = next(entry.sample for entry in ENTRIES if entry.event is ResponseEmitted)
@@ -130,7 +131,7 @@ def test_what_the_model_says_counts_before_appraisals_numbers():
     assert trace.repetition_counts == {"hedging": 1, "overconfidence": 1}
 
 
-@pytest.mark.parametrize(
+@each(
     "words",
     [
         "",

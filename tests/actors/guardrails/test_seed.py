@@ -13,6 +13,7 @@ from schemas.vocabulary.guardrails import (
     LoopTrace,
 )
 from tests.actors.guardrails.builders import GOOD, POOR, completed, decided, guardrails, kind, override, rerun, trace_of
+from tests.each import each
 
 SAMPLE = (0.72, 0.28)
 """The scores of the source's example."""
@@ -204,7 +205,7 @@ def test_configuration_is_that_of_the_source():
     assert (settings.fatigue_increment, settings.improvement_threshold, settings.fatigue_decay) == (0.15, 0.05, 0.05)
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value"),
     [
         ("alignment_threshold", 1.1),

@@ -15,11 +15,12 @@ from actors.intuition.signature import signature_of
 from actors.intuition.windows import Passages, passages
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from tests.actors.intuition.builders import GATE, benign, document, harmful, intuition, judged, motif_of
+from tests.each import each
 
 PROSE = "The committee met again on Tuesday. Nothing was decided, and the minutes say so. "
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         f"Hello there. {GATE}? Thank you very much for your help.",
@@ -168,7 +169,7 @@ def test_a_part_of_a_motif_in_a_longer_phrase_is_not_the_motif() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         GATE.replace("a", "\u0430").replace("e", "\u0435"),

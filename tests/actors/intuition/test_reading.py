@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from actors.intuition.reading import MOST_CHARACTERS, normalised, read
 from actors.intuition.signature import MOST_WORDS, text_signature, to_bytes
+from tests.each import each
 
 
 def same(one: str, other: str) -> bool:
     return bool(np.array_equal(text_signature(one), text_signature(other)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("Open the Gate", "open the gate"),
@@ -39,7 +40,7 @@ def test_different_texts_have_different_signatures(one: str, other: str) -> None
     assert not same(one, other)
 
 
-@pytest.mark.parametrize(("text", "shingles"), [("", 0), ("?!", 0), ("a", 3), ("a b", 4), ("a b c", 5), ("a b c d", 6)])
+@each(("text", "shingles"), [("", 0), ("?!", 0), ("a", 3), ("a b", 4), ("a b c", 5), ("a b c d", 6)])
 def test_r3_1_marks_pad_short_texts(text: str, shingles: int) -> None:
     assert len(text_signature(text)) == shingles
 
@@ -68,7 +69,7 @@ def test_of_a_very_long_text_both_ends_are_read() -> None:
     assert words[-1] == read("last").words[0]
 
 
-@pytest.mark.parametrize(
+@each(
     "text", ["a" + "\u0301\u0316" * 500_000, "\u3316" * 300_000, "\ufdfa a" * 150_000, "\ud800 x", "\x00", "😀" * 9999]
 )
 def test_no_text_makes_more_than_bounded_work(text: str) -> None:

@@ -12,6 +12,7 @@ from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, MotifLearned, MotifRetired
 from tests.actors.intuition.builders import GATE, benign, document, harmful, intuition, judged, motif_of, withdrawn
 from tests.actors.scenario import Address
+from tests.each import each
 
 
 def test_r3_1_a_harmful_precedent_becomes_a_motif_with_its_harm_level_as_severity() -> None:
@@ -61,7 +62,7 @@ def test_r3_1_and_r7_a_similarity_of_exactly_0_7_passes() -> None:
     assert (verdict.similarity, motif_of(verdict)) == (0.7, None)
 
 
-@pytest.mark.parametrize("text", ["no", "stop that", "!", "", "\u200b"])
+@each("text", ["no", "stop that", "!", "", "\u200b"])
 def test_r3_1_short_texts_of_one_situation_do_not_match_each_other(text: str) -> None:
     verdict = judged(intuition(harmful("p-1", "do it"), harmful("p-2", ""), harmful("p-3", "?!")), text)
     assert verdict == IntuitionPassed(nearest="", similarity=0.0, score=None, model="none")

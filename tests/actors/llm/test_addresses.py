@@ -3,17 +3,16 @@
 import asyncio
 from typing import Any
 
-import pytest
-
 from actors.llm.client import ChatClient
 from actors.llm.endpoint import Endpoint, base_url
 from actors.llm.wire.reading import ListedModel
 from tests.actors.llm.asking import KEY, QUICK, Asking
 from tests.actors.llm.scripted import says, serving
 from tests.actors.llm.test_quirks import whole
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("after", "path"),
     [
         ("/v1", "/v1/chat/completions"),
@@ -44,7 +43,7 @@ def test_the_query_of_an_address_stays_behind_its_path(after: str, path: str) ->
 # --- lists of models
 
 
-@pytest.mark.parametrize(
+@each(
     ("listing", "found"),
     [
         ({"data": None}, ()),

@@ -15,6 +15,7 @@ from schemas.vocabulary.llm import LlmCompleted
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import KEY, PLAN, QUESTION, QUICK, Asking, call_of, over
 from tests.actors.llm.scripted import ANSWER, Reply, fails, says, serving
+from tests.each import each
 
 
 def test_an_answer_is_recorded_with_its_model_tokens_and_attempts() -> None:
@@ -89,7 +90,7 @@ def error_in(**error: Any) -> Reply:
     return Reply((json.dumps({"error": error}).encode(),))
 
 
-@pytest.mark.parametrize(
+@each(
     ("reply", "reason", "error"),
     [
         (error_in(message="no"), "endpoint_refused", "HTTP 200: error"),
@@ -124,7 +125,7 @@ def test_an_error_that_says_nothing_is_none() -> None:
 # --- answers that are none
 
 
-@pytest.mark.parametrize(
+@each(
     ("reply", "schema", "error"),
     [
         (Reply((b"{garbage",)), None, "NotTheProtocol"),

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from actors.llm.endpoint import BadEndpoint, Endpoint, api_key, base_url
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "used"),
     [
         ("http://127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1"),
@@ -24,7 +25,7 @@ def test_an_address_is_used_as_it_is_and_one_without_a_path_is_completed(written
     assert base_url(used) == used
 
 
-@pytest.mark.parametrize(
+@each(
     "written",
     ["", "localhost:11434", "ftp://llm.example", "http://", "http://a b/v1", "http://llm.example:99999", "http://h:0",
      "http://[::1", "https://llm.example/v1?key=secret", "https://llm.example/v1#x", "https://h/v1?x=1&api_token=s",
@@ -77,7 +78,7 @@ def test_an_endpoint_shows_no_key() -> None:
     assert "secret" not in repr(Endpoint("https://llm.example/v1", "secret"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "clear"),
     [("http://llm.example/v1", True), ("https://llm.example/v1", False), ("http://127.0.0.1:1/v1", False),
      ("http://localhost:1/v1", False), ("http://[::1]:1/v1", False)],

@@ -13,6 +13,7 @@ from tests.actors.llm import scripted
 from tests.actors.llm.asking import QUICK, Asking, call_of, over
 from tests.actors.llm.scripted import HANGS, Reply, fails, nobody, says
 from tests.actors.runtime.waiting import until
+from tests.each import each
 
 
 @pytest.mark.parametrize("first", [fails(429), fails(500), fails(503), Reply((b"{",), then="cut")])
@@ -23,7 +24,7 @@ def test_what_may_pass_is_tried_again(first: Reply) -> None:
         assert [asked.headers["idempotency-key"] for asked in endpoint.asked] == ["request-1"] * 2
 
 
-@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 405, 413, 422])
+@each("status", [301, 400, 401, 403, 404, 405, 413, 422])
 def test_a_refusal_that_another_attempt_does_not_mend_is_final(status: int) -> None:
     @over(fails(status, Location="http://127.0.0.1:9/"))
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:

@@ -12,6 +12,7 @@ from schemas.calls import ModelCall
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import KEY, PLAN, QUICK, Asking, call_of, over
 from tests.actors.llm.scripted import ANSWER, EVENT_STREAM, JSON, Reply, fails, says, streams
+from tests.each import each
 
 STREAMED = call_of(stream_to="_INBOX.operator.1")
 ONCE = msgspec.structs.replace(QUICK, attempts=1)
@@ -267,7 +268,7 @@ def test_json_that_was_asked_for_and_is_given_as_a_structure_is_taken() -> None:
         assert (await asking.completed(call_of(answer_schema=PLAN))).text == '{"skill": "recall"}'
 
 
-@pytest.mark.parametrize(
+@each(
     ("reply", "attempts"),
     [
         (Reply((sse(*TWO, done=False),), headers=EVENT_STREAM, then="cut"), 2),
@@ -278,7 +279,7 @@ def test_json_that_was_asked_for_and_is_given_as_a_structure_is_taken() -> None:
         (fails(425), 2),
         (Reply((BODY[:-3],), then="cut"), 2),
     ],
-    ids=["cut", "an error midway", "an error by name", "503", "408", "425", "a body that is cut"],
+    named=["cut", "an error midway", "an error by name", "503", "408", "425", "a body that is cut"],
 )
 def test_an_answer_that_did_not_come_is_asked_for_again(reply: Reply, attempts: int) -> None:
     @over(reply, says())
@@ -353,7 +354,7 @@ def test_an_endpoint_that_names_the_key_as_its_model_puts_it_into_no_event() -> 
 def test_an_answer_that_came_just_in_time_is_not_lost_by_waiting_for_its_usage() -> None:
     @over(stream(sse(*CHUNKS, done=False), then="hang"), settings=ONCE)
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
-        assert (await asking.completed(call_of(stream_to="_INBOX.x.1", timeout_ms=700))).text == LIMA
+        assert (await asking.completed(call_of(stream_to="_INBOX.x.1", timeout_ms=3_000))).text == LIMA
 
 
 def test_an_error_before_a_connection_that_breaks_is_the_reason() -> None:

@@ -27,12 +27,13 @@ from actors.llm.wire.reading import (
 from actors.llm.wire.refusing import overflow_in, reason_of, without_secrets
 from actors.llm.wire.thinking import Spoken, without_thoughts
 from schemas.intake.sse import Events
+from tests.each import each
 
 ANALYSIS = "<|channel|>analysis<|message|>"
 NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "said"),
     [
         ("Lima.", "Lima."),
@@ -170,7 +171,7 @@ def test_a_text_without_tags_is_the_answer_and_a_blank_one_is_none(text: str) ->
         assert answer_of(text, None, 100_000) == text.strip()
 
 
-@pytest.mark.parametrize(
+@each(
     ("header", "seconds"),
     [
         ("120", 120.0),
@@ -262,7 +263,7 @@ def test_no_reason_is_too_odd_to_be_kept(said: str, body: bytes) -> None:
     overflow_in(said)
 
 
-@pytest.mark.parametrize("long", ["a" * 20_000, "*" * 20_000, " " * 200_000, "max tokens " * 2_000, "<" * 20_000])
+@each("long", ["a" * 20_000, "*" * 20_000, " " * 200_000, "max tokens " * 2_000, "<" * 20_000])
 def test_long_texts_are_read_in_a_moment(long: str) -> None:
     """Each of these took seconds to minutes with patterns that go back and forth."""
     without_secrets(long, "sk-a-key-of-some-length")

@@ -10,9 +10,10 @@ from actors.llm.wire.refusing import HIDDEN, reason_of, without_secrets
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import KEY, QUICK, Asking, over
 from tests.actors.llm.scripted import Reply, fails
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "said"),
     [
         (b'{"error": {"message": "quota exceeded", "type": "quota"}}', "quota exceeded; type quota"),
@@ -33,7 +34,7 @@ def test_the_reason_of_a_refusal_is_found_wherever_it_stands(body: bytes, said: 
     assert reason_of(body) == said
 
 
-@pytest.mark.parametrize("status", [400, 402, 403, 404, 422, 500])
+@each("status", [400, 402, 403, 404, 422, 500])
 def test_the_reason_of_a_refusal_is_recorded_without_the_key(status: int) -> None:
     refusal = fails(status, json.dumps({"error": {"message": f"Account of key {KEY} is out of credit"}}).encode())
 
@@ -44,7 +45,7 @@ def test_the_reason_of_a_refusal_is_recorded_without_the_key(status: int) -> Non
         assert failed.error == f"HTTP {status}"
 
 
-@pytest.mark.parametrize(
+@each(
     "said",
     [
         "Incorrect API key provided: sk-proj-abcd1234efgh5678.",

@@ -1,11 +1,11 @@
 """Answers that come piece by piece."""
 
 import msgspec
-import pytest
 
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import QUICK, Asking, call_of, over
 from tests.actors.llm.scripted import ANSWER, EVENT_STREAM, Reply, says, streams
+from tests.each import each
 
 STREAMED = call_of(stream_to="_INBOX.operator.1")
 unheld = pytest.mark.usefixtures("unheld")
@@ -65,7 +65,7 @@ def test_a_stream_that_breaks_is_started_again_and_its_pieces_say_so() -> None:
         assert told == [(1, 0, "Lim"), (2, 0, "Lima.")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("reply", "reason", "error"),
     [
         (streams("Lima", ending=False, then="cut"), "endpoint_unreachable", "StreamCutShort"),

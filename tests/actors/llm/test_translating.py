@@ -19,6 +19,7 @@ from schemas.calls import Cut, Said
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import KEY, PLAN, QUESTION, QUICK, Asking, call_of
 from tests.actors.llm.scripted import ANSWER, Asked, Reply, fails, says, serving, streams
+from tests.each import each
 
 STREAMED = call_of(stream_to="_INBOX.operator.1")
 ONCE = msgspec.structs.replace(QUICK, attempts=1)
@@ -173,7 +174,7 @@ def _has_system(body: Mapping[str, Any]) -> bool:
     return any(message["role"] == "system" for message in body["messages"])
 
 
-@pytest.mark.parametrize("name", sorted(REFUSED))
+@each("name", sorted(REFUSED))
 def test_what_an_endpoint_refuses_is_translated_once_and_remembered(name: str) -> None:
     call, judge, adapted = REFUSED[name]
     with structlog.testing.capture_logs() as logged:
@@ -227,7 +228,7 @@ def test_a_schema_that_is_not_enforced_stands_among_the_instructions() -> None:
         assert (system["role"], json.dumps(PLAN) in system["content"]) == ("system", True)
 
 
-@pytest.mark.parametrize(
+@each(
     "said",
     [
         "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
@@ -250,7 +251,7 @@ def test_words_on_something_else_teach_nothing(said: str) -> None:
     assert learned(PLAIN, said, INSTRUCTED, ("model", "messages", "max_tokens", "stream")) is None
 
 
-@pytest.mark.parametrize(
+@each(
     "reply",
     [
         told("I do not like max_tokens", 401),
@@ -310,7 +311,7 @@ OVERFLOWS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(OVERFLOWS))
+@each("name", sorted(OVERFLOWS))
 def test_a_prompt_too_long_for_the_model_is_cut_to_fit_and_the_cut_is_told(name: str) -> None:
     messages = (
         Said(role="system", content="Be brief."),

@@ -1,13 +1,12 @@
 """What a person corrects or takes back is known no more, and the log says why."""
 
-import pytest
-
 from actors.memory.told.corrections import Known
 from actors.memory.told.reading import told_in
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import FactsRetired, Retired
 from tests.actors.memory.builders import act, ask, begin, forget, known, partition, response, retired_by, talk, texts
 from tests.actors.scenario import Address
+from tests.each import each
 
 TOLD_BEFORE = {
     "name": "Chad",
@@ -85,20 +84,20 @@ NOT_CORRECTED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "facts", "ended"), CORRECTED, ids=[text for text, *_ in CORRECTED])
+@each(("text", "facts", "ended"), CORRECTED, named=[text for text, *_ in CORRECTED])
 def test_a_correction_takes_back_what_it_names_and_tells_what_holds(text: str, facts: dict, ended: dict):  # type: ignore[type-arg]
     told = told_in(text, Known(TOLD_BEFORE, ASKED_NAME))
     assert {fact.key: fact.value for fact in told.facts} == facts
     assert {each.key: each.why for each in told.ended} == ended
 
 
-@pytest.mark.parametrize("text", NOT_CORRECTED)
+@each("text", NOT_CORRECTED)
 def test_what_names_nothing_that_is_known_takes_back_nothing(text: str):
     told = told_in(text, Known(TOLD_BEFORE, ASKED_NAME))
     assert (told.facts, told.ended) == ((), ())
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "text", "facts"),
     [
         ("I live in Prague", "No, it's Brno", {"home": "Brno"}),

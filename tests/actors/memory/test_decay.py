@@ -2,20 +2,18 @@
 
 from math import isclose
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.memory.layers.decay import decayed
+from tests.each import each
 
 strengths = st.integers(0, 10_000_000)
 spans = st.integers(0, 2**63)
 half_lives = st.integers(10**6, 2**62)
 
 
-@pytest.mark.parametrize(
-    ("half_lives_passed", "left"), [(0.0, 1_000_000), (0.5, 707_106), (1.0, 500_000), (2.0, 250_000), (60.0, 0)]
-)
+@each(("half_lives_passed", "left"), [(0.0, 1_000_000), (0.5, 707_106), (1.0, 500_000), (2.0, 250_000), (60.0, 0)])
 def test_every_half_life_halves(half_lives_passed: float, left: int):
     assert decayed(1_000_000, int(half_lives_passed * 10**15), 10**15) == left
 

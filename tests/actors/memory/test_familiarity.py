@@ -1,6 +1,5 @@
 """The numbers that the router scores with."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,9 +9,10 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import COLD
 from tests.actors.memory.builders import ESCALATED, HOUR_MS, ask, mind, partition, recalled, response, talk
 from tests.actors.scenario import Address
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("gists", "facts", "turns", "expected"),
     [
         (0, 0, 0, 0.0),

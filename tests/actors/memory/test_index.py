@@ -14,6 +14,7 @@ from actors.memory.layers import index as index_module
 from actors.memory.layers.index import Index, Near, Row
 from actors.memory.layers.vectors import WIDEST, cosines_of, dots, from_text
 from tests.actors.memory.builders import encoded
+from tests.each import each
 
 WIDTH = 3
 numbers_of_a_byte = st.integers(-128, 127)
@@ -129,7 +130,7 @@ def test_embeddings_of_another_width_are_not_compared():
     ]
 
 
-@pytest.mark.parametrize("text", ["", "[sealed]", "!", encoded([0, 0, 0]), encoded([1] * (WIDEST + 1))])
+@each("text", ["", "[sealed]", "!", encoded([0, 0, 0]), encoded([1] * (WIDEST + 1))])
 def test_what_cannot_be_read_or_says_nothing_is_no_embedding(text: str):
     assert from_text(text) == b""
 

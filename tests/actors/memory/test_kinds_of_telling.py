@@ -1,10 +1,9 @@
 """Kinds of telling that were missed, and of words that were taken for tellings: each with siblings of its kind."""
 
-import pytest
-
 from actors.memory.told.corrections import Known
 from actors.memory.told.reading import facts_in, told_in
 from tests.actors.memory.builders import known, partition, talk
+from tests.each import each
 
 CHANGES = {
     "I've changed my name to Sarah": {"name": "Sarah"},
@@ -86,12 +85,12 @@ THEIRS = {
 TOLD = {**CHANGES, **CALLED, **BY_NOW, **SOMEWHERE, **THEIRS}
 
 
-@pytest.mark.parametrize(("text", "told"), TOLD.items())
+@each(("text", "told"), TOLD.items())
 def test_what_is_told(text: str, told: dict[str, str]) -> None:
     assert {fact.key: fact.value for fact in facts_in(text)} == told
 
 
-@pytest.mark.parametrize("text", [*NO_VALUE, *NOWHERE, *NOT_THEIRS])
+@each("text", [*NO_VALUE, *NOWHERE, *NOT_THEIRS])
 def test_what_tells_nothing(text: str) -> None:
     assert facts_in(text) == ()
 
@@ -124,7 +123,7 @@ CORRECTED = {
 }
 
 
-@pytest.mark.parametrize(("text", "before", "after"), [(text, *rest) for text, rest in CORRECTED.items()])
+@each(("text", "before", "after"), [(text, *rest) for text, rest in CORRECTED.items()])
 def test_what_is_known_after_a_correction(text: str, before: str, after: dict[str, str]) -> None:
     memory = partition()
     talk(memory, before, "before")

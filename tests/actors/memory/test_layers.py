@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import pytest
-
 from actors.memory.settings import MemorySettings
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import Introspection, Layer
 from tests.actors.memory.builders import EVERYTHING, HOUR_MS, act, ask, begin, mind, partition, response, talk
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 HERE = Address(exchange="question")
 EAST, NORTH = (100, 0), (0, 100)
@@ -33,7 +32,7 @@ def furnished(settings: MemorySettings = EVERYTHING) -> Partition:
     return memory
 
 
-@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: f"mode-router: Innate Skills, recall {NAMES[layer]}")
+@each("layer", LAYERS, named=lambda layer: f"mode-router: Innate Skills, recall {NAMES[layer]}")
 def test_one_recall_goes_over_every_layer(layer: Layer):
     (result,) = act(furnished(), Action(index=0, skill="recall", query="llama"), here=HERE).results
     found = [each.text for each in result.recollections if each.layer == layer]
@@ -75,7 +74,7 @@ INTROSPECTED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", INTROSPECTED, ids=lambda name: f"mode-router: Innate Skills, introspect {name}")
+@each("name", INTROSPECTED, named=lambda name: f"mode-router: Innate Skills, introspect {name}")
 def test_introspection_tells(name: str):
     memory = furnished()
     act(memory, Action(index=0, skill="recall", query="llama"), here=HERE)

@@ -1,6 +1,5 @@
 """Terms, overlap of terms, and gists."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,9 +7,10 @@ from actors.contract.text.terms import terms_of
 from actors.memory.layers.gist import ANSWER_CHARACTERS, SENTENCE_CHARACTERS, gist_of, shortened, tokens_of
 from actors.memory.terms import concepts_in, overlap
 from tests.actors.strategies import texts
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "terms"),
     [
         ("What is the capital of Peru?", ("capital", "peru")),
@@ -30,7 +30,7 @@ def test_numbers_are_terms_and_no_concepts():
     assert concepts_in("Flight 4711 from Lima", 8) == ("flight", "lima")
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "cosine"),
     [
         ("lima", "lima", 1.0),

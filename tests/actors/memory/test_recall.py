@@ -28,6 +28,7 @@ from tests.actors.memory.builders import (
     texts,
 )
 from tests.actors.scenario import Address
+from tests.each import each
 
 EAST, NORTH, BETWEEN = (100, 0), (0, 100), (60, 80)
 LATER = "evening"
@@ -142,7 +143,7 @@ def test_what_was_told_once_is_not_lost_behind_a_question_that_comes_again_and_a
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("told", "question"),
     [
         ("I am allergic to peanuts", "Which foods must I avoid?"),
@@ -164,7 +165,7 @@ def test_a_fact_comes_to_mind_by_what_it_bears_on(told: str, question: str):
     assert any(each.layer == "fact" for each in ask(memory, question).recollections)
 
 
-@pytest.mark.parametrize(
+@each(
     "question",
     [
         "What do you know about me?",
@@ -185,7 +186,7 @@ def test_who_asks_what_is_known_of_them_is_told_all_of_it(question: str):
     assert found == ["opinion of jazz: likes it", "home: Lima", "allergy to peanuts: is allergic to it"]
 
 
-@pytest.mark.parametrize(
+@each(
     "question",
     [
         "What do you know about bees?",
@@ -208,7 +209,7 @@ def test_a_fact_comes_to_mind_by_the_meaning_of_the_exchange_that_told_it():
     assert found["instrument: an oboe"] == 0.6
 
 
-@pytest.mark.parametrize(
+@each(
     ("question", "energy"),
     [
         ("What is my name?", 1.0),
@@ -301,8 +302,8 @@ def test_recall_is_what_comparing_with_every_episode_gives(told: list[list[int]]
     restored = partition(memory.state.settings)
     restored.state = decode_state(encode_state(memory.state), type(memory.state))
     restored.seq, restored.now_ns = memory.seq, memory.now_ns
-    for each in (memory, restored):
-        found = ask(each, "And?", vector=sought).recollections
+    for asked in (memory, restored):
+        found = ask(asked, "And?", vector=sought).recollections
         assert [(one.id, one.energy) for one in found] == expected
 
 

@@ -9,6 +9,7 @@ from actors.memory.told.keys import KEY_CHARACTERS, key_of
 from actors.memory.told.phrases import VALUE_CHARACTERS
 from actors.memory.told.reading import MOST, fact_of, facts_in
 from tests.actors.strategies import texts
+from tests.each import each
 
 TOLD = {
     "My name is Ada.": {"name": "Ada"},
@@ -61,12 +62,12 @@ NOT_TOLD = [
 ]
 
 
-@pytest.mark.parametrize("text", TOLD)
+@each("text", TOLD)
 def test_a_statement_tells_facts(text: str):
     assert {fact.key: fact.value for fact in facts_in(text)} == TOLD[text]
 
 
-@pytest.mark.parametrize("text", NOT_TOLD)
+@each("text", NOT_TOLD)
 def test_questions_negations_suppositions_and_others_words_tell_nothing(text: str):
     assert facts_in(text) == ()
 

@@ -1,7 +1,5 @@
 """What a text tells and takes back is said when memory is asked, and is what memory keeps in the end."""
 
-import pytest
-
 from schemas.vocabulary.memory import FactsRetired, MemoryRecalled, MemoryRemembered
 from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.memory.builders import (
@@ -14,6 +12,7 @@ from tests.actors.memory.builders import (
     talk,
 )
 from tests.actors.scenario import Address
+from tests.each import each
 
 CASES = (
     ("My name is Ada", {}),
@@ -33,7 +32,7 @@ TELLING = {
 HERE = Address(exchange="now")
 
 
-@pytest.mark.parametrize(("text", "before"), CASES, ids=[text for text, _ in CASES])
+@each(("text", "before"), CASES, named=[text for text, _ in CASES])
 def test_what_is_said_at_once_is_what_is_kept(text: str, before: dict[str, str]) -> None:
     memory = partition()
     for number, key in enumerate(before):

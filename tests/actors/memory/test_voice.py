@@ -6,6 +6,7 @@ import pytest
 
 from actors.memory.told.reading import facts_in
 from tests.e2e.test_corpora import corpus
+from tests.each import each
 
 NOT_ONES_OWN = {
     "a task's object": [
@@ -185,17 +186,17 @@ PLAIN = {
 }
 
 
-@pytest.mark.parametrize("text", [text for texts in NOT_ONES_OWN.values() for text in texts])
+@each("text", [text for texts in NOT_ONES_OWN.values() for text in texts])
 def test_nothing_is_learned_from_words_that_are_not_a_persons_own(text: str):
     assert facts_in(text) == ()
 
 
-@pytest.mark.parametrize("text", MISREAD)
+@each("text", MISREAD)
 def test_what_only_looks_like_a_fact_is_none(text: str):
     assert facts_in(text) == ()
 
 
-@pytest.mark.parametrize("text", PLAIN)
+@each("text", PLAIN)
 def test_what_is_said_plainly_is_learned(text: str):
     assert {fact.key: fact.value for fact in facts_in(text)} == PLAIN[text]
 

@@ -14,6 +14,7 @@ from schemas.persistent import Map
 from schemas.vocabulary.self_review import SeatAdded
 from tests.actors.memory.builders import ask, forget, ids, mind, partition, talk
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 CITIZEN = Address("agent", "", "")
 EAST, BETWEEN = (1, 0), (3, 4)
@@ -124,7 +125,7 @@ def test_facts_and_concepts_have_weights_too():
     assert after["fact:1"] == pytest.approx(before["fact:1"] * math.exp(-0.5), abs=1e-6)
 
 
-@pytest.mark.parametrize("entity", ["architect", "fact:9", "episode:", "episode:99", "episode:²", "", ":1", "fact:-1"])
+@each("entity", ["architect", "fact:9", "episode:", "episode:99", "episode:²", "", ":1", "fact:-1"])
 def test_a_seat_on_what_is_no_memory_changes_nothing(entity: str):
     memory = told()
     before = memory.state_hash()

@@ -23,6 +23,7 @@ from schemas.vocabulary.monitor import (
 from schemas.vocabulary.router import Feedback, Mode
 from tests.actors.regulator.builders import DAY_MS, decision, feedback
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 HEALTHY_MIX: Mapping[Mode, int] = {"RESPOND": 124, "CLARIFY": 28, "ACT": 24, "ACKNOWLEDGE": 22, "IGNORE": 2}
 AT_ONCE = MonitorSettings(decisions_needed=200)
@@ -64,7 +65,7 @@ def test_a_healthy_mix_is_reported_by_nothing():
     assert decide(watching(), HEALTHY_MIX) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("mode", "healthy", "red"),
     [
         ("RESPOND", (50, 75), (40, 85)),
@@ -88,7 +89,7 @@ def test_the_table_of_healthy_ranges_and_red_flags(mode: Mode, healthy: tuple[in
         assert event.share == round(percent / 100, 6)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
+@each(
     ("mode", "percent", "sign"),
     [
         ("RESPOND", 86, "overconfident"),

@@ -23,6 +23,7 @@ from tests.actors.reflection.builders import ON, Reflecting, answer, opinion, se
 from tests.actors.scenario import Address, Partition
 from tests.actors.strategies import view_types
 from tests.actors.test_every_actor import steps, take
+from tests.each import each
 
 few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -68,7 +69,7 @@ def test_a_sample_is_drawn_without_replacement_and_the_same_for_the_same_message
     assert all(stratum_of(case.selected, ON) == stratum for stratum, case in drawn)
 
 
-@pytest.mark.parametrize("batch", [1, 2, 3, 5, 7, 10])
+@each("batch", [1, 2, 3, 5, 7, 10])
 def test_over_batches_the_strata_have_their_shares(batch: int):
     settings_of, owed, looked = ReflectionSettings(batch=batch), dict[Any, float](), dict.fromkeys(STRATA, 0)
     for _ in range(40):
@@ -152,8 +153,8 @@ def test_a_pressure_is_exactly_enough_opinions_and_more_than_a_quarter_of_disagr
 def test_what_is_kept_of_an_agent_is_bounded(selected: list[Any]):
     small = ReflectionSettings(backend="llm", queue=4, insights_kept=3, batch=3, insights_needed=1)
     agent = Reflecting(small)
-    for each in selected:
-        agent.exchange(each)
+    for exchange in selected:
+        agent.exchange(exchange)
         for asked in agent.wake():
             assert isinstance(asked.event, ReflectionRequested)
             agent.says(asked, answer(*(opinion(number + 1) for number in range(len(asked.event.batch)))))

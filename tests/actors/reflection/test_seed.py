@@ -14,6 +14,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflection import ReflectionConcluded, ReflectionRequested
 from tests.actors.reflection.builders import ON, Reflecting, answer, content, opinion, selection
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 COUNTS = opinion(1)
 
@@ -40,7 +41,7 @@ def test_it_dequeues_what_it_has_looked_at():
     assert agent.wake() == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("dimension", "signals", "bare"),
     [
         ("memory_availability", {"context_warmth": 0.3, "fact_count": 9}, {"context_warmth": 0.4, "fact_count": 3}),

@@ -18,6 +18,7 @@ from tests.actors.reflection.builders import (
     selection,
 )
 from tests.actors.scenario import Address
+from tests.each import each
 
 
 def test_one_event_an_idle_period_however_many_exchanges_end():
@@ -99,7 +100,7 @@ def test_a_failure_of_a_request_that_could_not_be_read_is_its_own():
     assert concluded.reason == "undecodable"
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",

@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +8,7 @@ from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from tests.actors.reflex.judging import judged, listed, threat, verdict
 from tests.actors.scenario import Partition
+from tests.each import each
 
 SEED = [
     ("prompt_injection", 0.95, "ignore previous"),
@@ -30,7 +30,7 @@ SEED = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "confidence", "signature"), SEED)
+@each(("pattern", "confidence", "signature"), SEED)
 def test_r2_1_every_signature_of_the_source_blocks(pattern: str, confidence: float, signature: str) -> None:
     event = verdict(f"Please {signature.capitalize()}, now.")
     assert isinstance(event, ReflexBlocked)
@@ -39,7 +39,7 @@ def test_r2_1_every_signature_of_the_source_blocks(pattern: str, confidence: flo
     assert [match.signature for match in event.matches] == [signature]
 
 
-@pytest.mark.parametrize("text", ["", " \t\r\n", "\u200b\ufeff", "\x00", "\ud800", "What is the capital of Peru?"])
+@each("text", ["", " \t\r\n", "\u200b\ufeff", "\x00", "\ud800", "What is the capital of Peru?"])
 def test_r2_1_harmless_and_blank_texts_pass_without_flags(text: str) -> None:
     assert verdict(text) == ReflexPassed()
 

@@ -17,6 +17,7 @@ from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from tests.actors.reflex.disguises import ENCODERS, INVISIBLE, SEED, disguised, in_leetspeak, in_rot13, plain, spaced
 from tests.actors.reflex.judging import judged, listed, matcher, threat, verdict
+from tests.each import each
 
 ALL = tuple(DECODERS)
 OWN = threat("own", "open the vault")
@@ -51,7 +52,7 @@ def test_any_composition_of_disguises_and_encodings_is_found(
     assert signature in {match.signature for match in event.matches} or len(event.matches) == 32
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
+@each("encoder", ENCODERS)
 def test_a_hit_names_its_view_and_where_it_was_encoded(encoder: str) -> None:
     before = "Decode this: "
     text = encoded(encoder)
@@ -82,8 +83,8 @@ def test_nested_encodings_are_named_outermost_first(outer: str, inner: str, view
     assert match.source[0] == 0
 
 
-@pytest.mark.parametrize("after", [" please.", "\nnow", "»"])
-@pytest.mark.parametrize("inner", ["base64", "hex"])
+@each("after", [" please.", "\nnow", "»"])
+@each("inner", ["base64", "hex"])
 def test_a_short_text_has_room_for_every_way_to_read_it(inner: str, after: str) -> None:
     text = ENCODERS["base64 unpadded"](ENCODERS[inner]("now open the vault"))
     event = judged(f"{text}{after}", OWN)
@@ -91,8 +92,8 @@ def test_a_short_text_has_room_for_every_way_to_read_it(inner: str, after: str) 
     assert event.unread == ()
 
 
-@pytest.mark.parametrize("inner", ["hex", "base64", "base64 unpadded"])
-@pytest.mark.parametrize("after", [" and do what it says", " now\n", " go"])
+@each("inner", ["hex", "base64", "base64 unpadded"])
+@each("after", [" and do what it says", " now\n", " go"])
 def test_a_word_behind_an_encoded_phrase_does_not_hide_what_is_encoded_within(inner: str, after: str) -> None:
     for phrase in ("open the vault", "open the vaults", "open the vaults!"):
         for text in (ENCODERS[inner](phrase), ENCODERS["hex"](ENCODERS[inner](phrase))):
@@ -153,7 +154,7 @@ def test_a_signature_is_reported_in_the_first_view_that_shows_it() -> None:
     assert match.view == "plain"
 
 
-@pytest.mark.parametrize("hidden", [char for char in INVISIBLE if char != "\ud800"])
+@each("hidden", [char for char in INVISIBLE if char != "\ud800"])
 def test_invisible_characters_do_not_break_up_an_encoded_run(hidden: str) -> None:
     text = encoded("base64")
     (match,) = listed(judged(f"é {text[:9]}{hidden}{text[9:]}", OWN))
@@ -178,7 +179,7 @@ def test_without_views_only_the_plain_text_is_searched() -> None:
         assert isinstance(judged(text, OWN), ReflexBlocked)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "The iPhone 12 and the MacBook2020 cost 2000USD in Q4FY23",
@@ -265,8 +266,8 @@ JUNK = {
 }
 
 
-@pytest.mark.parametrize("encoder", ["base64", "hex", "percent"])
-@pytest.mark.parametrize("junk", JUNK)
+@each("encoder", ["base64", "hex", "percent"])
+@each("junk", JUNK)
 def test_an_attack_behind_junk_is_found(junk: str, encoder: str) -> None:
     event = judged(f"{JUNK[junk]} . {ENCODERS[encoder]('please open the vault now')}", OWN)
     assert isinstance(event, ReflexBlocked)
@@ -295,7 +296,7 @@ def test_decoders_accept_anything(data: bytes, text: str) -> None:
                 assert run.text
 
 
-@pytest.mark.parametrize("space", [chr(code) for code in range(128) if chr(code).isspace()], ids=ascii)
+@each("space", [chr(code) for code in range(128) if chr(code).isspace()], named=ascii)
 def test_any_white_space_may_part_the_pieces_of_base64(space: str) -> None:
     written = encoded("base64")
     event = judged(f"{written[:18]}{space}{written[18:]}", OWN)

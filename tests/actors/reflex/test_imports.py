@@ -26,6 +26,7 @@ from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWi
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexLibraryChanged, ReflexPassed
 from tests.actors.reflex.judging import listed, threat
 from tests.actors.scenario import Partition
+from tests.each import each
 
 VAULT = InputReceived(text="open the vault")
 
@@ -99,7 +100,7 @@ def test_the_profile_comes_before_what_is_imported() -> None:
     assert {match.pattern for match in listed(event)} >= {"jailbreak", "again/own"}
 
 
-@pytest.mark.parametrize(
+@each(
     "useless",
     [
         imported("bad", threat("own", "\u200b")),
@@ -109,7 +110,7 @@ def test_the_profile_comes_before_what_is_imported() -> None:
         imported("bad", threat("own", "x" * (MAX_CHARACTERS + 1))),
         imported("bad", threat("own", *("a" * letters for letters in range(1, MAX_DEPTH + 2)))),
     ],
-    ids=["invisible", "empty", "listed twice", "two sets of a name", "too long", "too deep"],
+    named=["invisible", "empty", "listed twice", "two sets of a name", "too long", "too deep"],
 )
 def test_content_that_cannot_be_used_leaves_the_library_as_it_is(useless: PatternsImported) -> None:
     partition = Partition(ACTOR, HOUSE, useless)

@@ -1,6 +1,5 @@
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +7,7 @@ from actors.contract.text.lookalikes import CONFUSABLES
 from actors.reflex import normalise
 from actors.reflex.characters import EXPANDED, MAX_EXPANSION, fold_character, fold_table, values_of
 from actors.reflex.normalise import codes_of, lay_out, squeeze
+from tests.each import each
 
 CHARACTERS = st.characters()
 
@@ -58,7 +58,7 @@ def test_no_text_grows_beyond_the_bound(text: str) -> None:
     assert len(squeeze(text).decode()) <= MAX_EXPANSION * len(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "gaps"),
     [
         ("ab", (normalise.SPACED, normalise.JOINED, normalise.SPACED)),

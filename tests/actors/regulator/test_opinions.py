@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 import msgspec
-import pytest
 
 from actors.regulator.pressures import DIMENSIONS
 from schemas.vocabulary.reflection import Dimension, Span
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, CycleCompleted, Reverted
 from tests.actors.regulator.builders import DAY_MS, READING_WEIGHTS, WEIGHTS, Regulated, concluded, only, span
 from tests.actors.scenario import MS
+from tests.each import each
 
 HOUR_NS = 3_600_000 * MS
 
@@ -95,8 +95,8 @@ def test_where_the_first_answer_to_an_opinion_is_at_its_bound_the_next_one_is_mo
     assert (adjusted.parameter, adjusted.delta < 0) == ("acknowledge.greeting", True)
 
 
-@pytest.mark.parametrize("dimension", sorted(DIMENSIONS))
-@pytest.mark.parametrize("weights", [WEIGHTS, READING_WEIGHTS], ids=["calibrated", "standard"])
+@each("dimension", sorted(DIMENSIONS))
+@each("weights", [WEIGHTS, READING_WEIGHTS], named=["calibrated", "standard"])
 def test_what_an_opinion_presses_for_is_a_weight_that_the_profile_has(
     dimension: Dimension, weights: Mapping[str, float]
 ):

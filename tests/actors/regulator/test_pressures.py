@@ -9,6 +9,7 @@ from schemas.vocabulary.reflection import Dimension
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, CycleCompleted, PressureName
 from schemas.vocabulary.router import Feedback, Mode
 from tests.actors.regulator.builders import HEALTHY, READING_WEIGHTS, WEIGHTS, Regulated, concluded, decision, only
+from tests.each import each
 
 OVERCONFIDENT: Mapping[Mode, int] = {"RESPOND": 90, "CLARIFY": 4, "ACT": 3, "ACKNOWLEDGE": 3}
 
@@ -97,7 +98,7 @@ def test_where_what_a_text_is_decides_the_weights_of_that_answer(kind: Feedback,
     assert (moved.pressure, moved.parameter, moved.delta > 0) == (kind, parameter, raised)
 
 
-@pytest.mark.parametrize("dimension", sorted(DIMENSIONS))
+@each("dimension", sorted(DIMENSIONS))
 def test_there_an_opinion_moves_a_weight_that_has_a_say(dimension: Dimension):
     agent = Regulated()
     agent.decide(weights=READING_WEIGHTS)
@@ -117,7 +118,7 @@ def test_what_was_routed_well_is_no_misroute():
     assert summary.pressures == ()
 
 
-@pytest.mark.parametrize(
+@each(
     ("dimension", "parameter", "sign"),
     [
         ("memory_availability", "act.question_moderate_context", 1),

@@ -15,6 +15,7 @@ from schemas.vocabulary.monitor import Rate
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, CycleCompleted, PressureName
 from schemas.vocabulary.router import SAMPLE_SIGNALS, Mode
 from tests.actors.regulator.builders import HEALTHY, READING_WEIGHTS, WEIGHTS, Regulated, decision, only
+from tests.each import each
 
 SOCIAL = msgspec.structs.replace(SAMPLE_SIGNALS, greeting_pattern=True, has_question_mark=False)
 
@@ -29,7 +30,7 @@ def named(found: Counts) -> dict[PressureName, str]:
     return {each.name: each.held for each in pressures_of(found, None, RegulatorSettings(), WEIGHTS)}
 
 
-@pytest.mark.parametrize(
+@each(
     ("mode", "side", "pressure"),
     [
         ("RESPOND", "above", "respond_over_use"),

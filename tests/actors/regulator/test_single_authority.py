@@ -17,6 +17,7 @@ from tests.actors.regulator.builders import DAY_MS
 from tests.actors.router.builders import partition as router_partition
 from tests.actors.router.builders import recalled
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 STATEMENTS = [f"The boiler in cellar {number} makes a noise again" for number in range(12)]
 
@@ -47,7 +48,7 @@ def test_only_the_regulator_writes_events_that_name_a_weight_to_move():
     assert {entry_of(kind).owner for kind in (Adjusted, Reverted)} == {"regulator"}
 
 
-@pytest.mark.parametrize("kind", ACTORS["router"].consumes, ids=lambda kind: kind.__name__)
+@each("kind", ACTORS["router"].consumes, named=lambda kind: kind.__name__)
 def test_of_all_that_routers_hear_the_regulator_alone_moves_their_weights(kind: type[Event]):
     router = router_partition()
     router.hear(entry_of(kind).sample)

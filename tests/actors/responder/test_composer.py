@@ -13,6 +13,7 @@ from actors.responder.composer import ANSWERS, Recall, compose, text_of
 from actors.responder.quoting import quote
 from schemas.vocabulary.router import Mode
 from tests.actors.responder.builders import chosen
+from tests.each import each
 
 ANSWERS_OF_BEHAVIOUR = {
     1: "435c361724c8e2fd48138265f810943797fd1d1f8364b8a1439bda4519a00e73",
@@ -60,7 +61,7 @@ def test_clarify_asks_which_when_the_words_refer_back():
     assert "Earlier you said: “The build is red.”, “So is the lamp.”. Is “Can you fix that?” about that" in said
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["it?", "What about the capital?", "???", "Fix the deployment?", "それを直してください", "répare-le"],
 )
@@ -94,7 +95,7 @@ def test_where_a_model_was_asked_in_vain_it_is_not_said_that_none_is_attached(mo
     assert "attached" not in said
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "seen", "said"),
     [
         ("Thanks a lot!", {"explicit_feedback": "positive"}, "You are welcome."),
@@ -184,7 +185,7 @@ def test_a_lone_surrogate_does_not_reach_an_answer():
     assert quote("a\ud800b", 50) == "a b"
 
 
-@pytest.mark.parametrize("name", sorted(ANSWERS.answers))
+@each("name", sorted(ANSWERS.answers))
 def test_every_text_can_be_filled_in(name: str):
     values = {"quote": "q", "earlier": "e", "memories": "m", "told": "t", "gone": "g"}
     assert "$" not in text_of(name, confidence="0.5", lack="l", **values)

@@ -22,6 +22,7 @@ from tests.actors.responder.builders import (
     recalled,
 )
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 
 def answered(responder: Partition, text: str, address: Address, **seen: object) -> str:
@@ -193,7 +194,7 @@ def test_memories_of_another_exchange_stay_there():
     assert "Ada" not in end.response  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("gap_ms", range(0, 4000, 500))
+@each("gap_ms", range(0, 4000, 500))
 def test_a_forgotten_session_leaves_none_of_its_words(gap_ms: int):
     responder = Partition(ACTOR).configure(ResponderSettings(session_lifetime_ms=4000))
     answered(responder, "My bike is blue.", turn(1))

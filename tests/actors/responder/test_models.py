@@ -26,6 +26,7 @@ from tests.actors.responder.builders import (
     with_model,
 )
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 INBOX = "_INBOX.caller"
 FAILURES = [
@@ -81,8 +82,8 @@ def test_a_mode_that_is_not_one_to_answer_in_is_not_put_to_a_model():
     assert (end.action, end.reason) == ("FAILED", "mode_not_answerable")
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("reason", FAILURES)
+@each("mode", MODES)
+@each("reason", FAILURES)
 def test_where_the_model_fails_the_composer_answers_and_the_reason_says_so(reason: str, mode: str):
     responder = asking(recalled(memory("name: Ada", energy=0.9)))
     end = ended(responder.when(Requested(responder, mode).failed(reason)))
@@ -118,7 +119,7 @@ def test_a_request_that_the_effector_could_not_read_has_failed():
     assert end.reason == "llm_failed:undecodable"
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         lambda request: request.completed(request="another"),

@@ -21,6 +21,7 @@ from schemas.vocabulary.responder import ResponseRequested
 from schemas.wording.fencing import absent
 from tests.actors.responder.builders import Requested, asked, memory, recalled, with_model
 from tests.actors.scenario import START_NS, Address, Partition
+from tests.each import each
 
 MODES = ["RESPOND", "CLARIFY", "ACKNOWLEDGE"]
 SECOND_NS = 1_000_000_000
@@ -314,6 +315,6 @@ def test_two_texts_joined_are_no_more_tokens_than_both(first: str, second: str) 
     assert estimate(first + second) <= estimate(first) + estimate(second)
 
 
-@pytest.mark.parametrize(("text", "tokens"), [("", 0), ("abcd", 1), ("abcde", 2), ("日本", 2), ("é", 1)])
+@each(("text", "tokens"), [("", 0), ("abcd", 1), ("abcde", 2), ("日本", 2), ("é", 1)])
 def test_tokens_are_estimated_from_characters(text: str, tokens: int) -> None:
     assert estimate(text) == tokens

@@ -27,6 +27,7 @@ from tests.actors.responder.builders import (
     recalled,
 )
 from tests.actors.scenario import HERE, Address, Partition
+from tests.each import each
 
 NOBODY = Address(agent="", session="", exchange="")
 OF = 4
@@ -66,7 +67,7 @@ WAITING: dict[str, tuple[tuple[Event, ...], str]] = {
 }
 
 
-@pytest.mark.parametrize("stage", WAITING)
+@each("stage", WAITING)
 def test_what_waits_for_a_stage_ends_when_that_is_lost(stage: str) -> None:
     passed, named = WAITING[stage]
     partition = after(asked(), *passed)
@@ -76,7 +77,7 @@ def test_what_waits_for_a_stage_ends_when_that_is_lost(stage: str) -> None:
     assert not partition.state.pending
 
 
-@pytest.mark.parametrize("stage", WAITING)
+@each("stage", WAITING)
 def test_what_comes_to_wait_for_a_lost_stage_ends_then_and_not_before(stage: str) -> None:
     passed, named = WAITING[stage]
     partition = after(lost(stage))

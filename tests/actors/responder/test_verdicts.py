@@ -78,7 +78,7 @@ def test_a_refusal_does_not_repeat_the_refused_words():
     assert "dan" not in end.response
 
 
-@pytest.mark.parametrize(
+@each(
     ("verdict", "stage", "action", "reason"),
     [
         (recognised("motif", "p-7"), "INTUITION", "REJECTED", "p-7"),
@@ -139,7 +139,7 @@ def test_a_mode_that_is_not_one_to_answer_in_fails_closed():
     assert (end.stage, end.action, end.reason) == ("DELIBERATIVE", "FAILED", "mode_not_answerable")
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "stage", "reason"),
     [
         (ReflexFailed, "REFLEX", "reflex_failed"),
@@ -158,7 +158,7 @@ def test_a_stage_that_could_not_decide_fails_the_exchange(event: type[Failed], s
     assert (end.stage, end.action, end.reason) == (stage, "FAILED", reason)
 
 
-@pytest.mark.parametrize("passing", list(permutations(BEFORE_BREAKER)))
+@each("passing", list(permutations(BEFORE_BREAKER)))
 def test_what_the_breaker_asks_for_waits_until_every_earlier_stage_has_let_the_input_pass(passing: tuple[Event, ...]):
     responder = given(asked(), tripped())
     assert responder.emitted == []
@@ -168,7 +168,7 @@ def test_what_the_breaker_asks_for_waits_until_every_earlier_stage_has_let_the_i
     assert (end.stage, end.action, end.reason) == ("BREAKER", "WITHHELD", "role_confusion")
 
 
-@pytest.mark.parametrize(
+@each(
     ("earlier", "stage"),
     [
         (blocked(), "REFLEX"),
@@ -222,7 +222,7 @@ def test_its_own_failure_leaves_the_exchange_to_the_clock():
     assert only(responder.when(OVERDUE)).reason == "deadline"
 
 
-@pytest.mark.parametrize(
+@each(
     ("heard", "stage"),
     [
         ((), "REFLEX"),
@@ -254,7 +254,7 @@ def test_a_failed_measurement_of_the_swarm_is_no_failure_of_the_exchange():
     assert SwarmFailed not in ACTOR.consumes
 
 
-@pytest.mark.parametrize("passing", PATH)
+@each("passing", PATH)
 def test_what_lets_an_input_go_on_ends_nothing(passing: object):
     assert given(asked()).when(passing) == []  # type: ignore[arg-type]
 
@@ -283,13 +283,13 @@ VERDICTS = [
 ]
 
 
-@pytest.mark.parametrize("verdict", VERDICTS)
+@each("verdict", VERDICTS)
 def test_every_end_carries_the_callers_inbox(verdict: object):
     end = only(given(asked(reply_to=INBOX), *BEFORE_BREAKER).when(verdict))  # type: ignore[arg-type]
     assert end.reply_to == INBOX
 
 
-@pytest.mark.parametrize("verdict", VERDICTS)
+@each("verdict", VERDICTS)
 def test_a_verdict_on_an_unknown_exchange_ends_nothing(verdict: object):
     assert given(asked()).when(verdict, Address(exchange="another")) == []  # type: ignore[arg-type]
 

@@ -20,6 +20,7 @@ from schemas.vocabulary.router import Mode, ModeSelected
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import Address
 from tests.e2e.test_corpora import corpus
+from tests.each import each
 
 EVERY = 12
 """One row of so many is judged."""
@@ -29,7 +30,7 @@ def mode_of(text: str) -> Mode:
     return routed(text, turn_reading_of(text), COLD, RouterSettings())
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "modes"),
     [
         ("What is the capital of Peru?", "RESPOND"),
@@ -54,7 +55,7 @@ def test_a_stranger_s_first_words_are_met_as_people_would(text: str, modes: str)
     assert mode_of(text) in modes.split()
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "რა არის საქართველოს დედაქალაქი?",

@@ -17,12 +17,13 @@ from actors.router.scoring import (
 from actors.router.settings import CALIBRATED, SEED, Saturation, Thresholds
 from schemas.vocabulary.router import Mode
 from tests.actors.router.builders import signals
+from tests.each import each
 
 WORDS = {"interrogative_words": True}
 QUESTION = {"has_question_mark": True, **WORDS}
 
 
-@pytest.mark.parametrize(
+@each(
     ("mode", "seed", "calibrated"),
     [
         ("RESPOND", 0.50, 0.40),
@@ -31,7 +32,7 @@ QUESTION = {"has_question_mark": True, **WORDS}
         ("ACKNOWLEDGE", 0.10, 0.10),
         ("IGNORE", -0.50, -0.50),
     ],
-    ids=[
+    named=[
         "mode-router: Scoring Formula, RESPOND base 0.50",
         "mode-router: Scoring Formula, CLARIFY base 0.30",
         "mode-router: Scoring Formula, ACT base 0.20",
@@ -95,12 +96,12 @@ TERMS: list[tuple[str, str, dict[str, Any], float]] = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("row", "term", "given", "value"),
     TERMS,
-    ids=[f"mode-router: Scoring Formula, {each[0]}" for each in TERMS],
+    named=[f"mode-router: Scoring Formula, {each[0]}" for each in TERMS],
 )
-@pytest.mark.parametrize("weights", [SEED, CALIBRATED], ids=["seed", "calibrated"])
+@each("weights", [SEED, CALIBRATED], named=["seed", "calibrated"])
 def test_a_term_adds_its_share(row: str, term: str, given: dict[str, Any], value: float, weights: dict[str, float]):
     terms: dict[str, dict[str, float]] = {**contributions(signals(**given), weights)}
     assert terms[row.split()[0]][term] == pytest.approx(value, abs=1e-12)
@@ -128,7 +129,7 @@ def test_social_signals_weigh_more_when_calibrated(term: str, given: dict[str, A
     assert contributions(signals(**given), CALIBRATED)["ACKNOWLEDGE"][term] == calibrated
 
 
-@pytest.mark.parametrize(
+@each(
     ("mode", "term", "given"),
     [
         ("RESPOND", "respond.question_with_context", {"context_warmth": 0.4, **QUESTION}),
@@ -210,17 +211,17 @@ def test_after_a_clarification_an_answer_is_more_likely():
     assert scores_of(terms)["RESPOND"] == 0.625
 
 
-@pytest.mark.parametrize("previous", [None, "RESPOND", "ACT", "ACKNOWLEDGE", "IGNORE"])
+@each("previous", [None, "RESPOND", "ACT", "ACKNOWLEDGE", "IGNORE"])
 def test_otherwise_no_guard_applies(previous: Mode | None):
     """mode-router: Anti-Oscillation Guards, ephemeral: no others."""
     terms = contributions(signals(), CALIBRATED)
     assert guarded(terms, CALIBRATED, previous, act_unproductive=False) == terms
 
 
-@pytest.mark.parametrize(
+@each(
     ("top", "second", "confidence"),
     [(0.5, 0.4, 0.2), (0.9, 0.55, 0.388889), (0.3, 0.3, 0.0), (0.0, -0.5, 500.0), (-0.1, -0.2, 1.0)],
-    ids=[
+    named=[
         f"mode-router: Router Confidence, (top - second) / max(abs(top), 0.001), {each}"
         for each in ("lead", "more", "none", "top 0", "negative")
     ],
@@ -229,7 +230,7 @@ def test_confidence_is_the_lead_relative_to_the_top(top: float, second: float, c
     assert confidence_of(top, second) == confidence
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "margin"),
     [
         ({"context_warmth": 0.0}, 0.20),
@@ -242,7 +243,7 @@ def test_confidence_is_the_lead_relative_to_the_top(top: float, second: float, c
         ({"context_warmth": 0.0, **QUESTION}, 0.20),
         ({"context_warmth": 0.0, "implicit_reference": True, "interrogative_words": True}, 0.28),
     ],
-    ids=[
+    named=[
         f"mode-router: Tie-Breaker, effective_margin, {each}"
         for each in (
             "cold: base 0.20",
@@ -261,7 +262,7 @@ def test_the_margin_narrows_with_warmth_and_widens_with_uncertainty(given: dict[
     assert effective_margin(signals(**given), CALIBRATED) == margin
 
 
-@pytest.mark.parametrize(
+@each(
     ("confidences", "margin"),
     [
         ((0.1, 0.1, 0.1), 0.25),
@@ -271,7 +272,7 @@ def test_the_margin_narrows_with_warmth_and_widens_with_uncertainty(given: dict[
         ((0.1, 0.15, 0.1), 0.20),
         ((0.9, 0.1, 0.1, 0.1), 0.25),
     ],
-    ids=[
+    named=[
         f"mode-router: Short-Term Hysteresis, {each}"
         for each in ("all 3 below 0.15", "hardly", "two", "none", "one of exactly 0.15", "the latest 3")
     ],

@@ -1,11 +1,11 @@
 """Decisions on single texts: the settled cases, ambiguity, and ACT without an ACT loop."""
 
 import msgspec
-import pytest
 
 from schemas.event import encode_event
 from schemas.vocabulary.memory import COLD, Familiarity
 from tests.actors.router.builders import SEED, WITHOUT_ACT, ground, route
+from tests.each import each
 
 MODERATE = ground(turns=4, gists=1, facts=1)
 WARM = ground(turns=4, gists=3, facts=6)
@@ -13,8 +13,8 @@ FULL = ground(turns=4, gists=9, facts=12)
 GROUNDS = {"first": COLD, "turns": ground(turns=4), "moderate": MODERATE, "warm": WARM}
 
 
-@pytest.mark.parametrize("familiarity", [*GROUNDS.values(), FULL])
-@pytest.mark.parametrize("text", ["", "  \n", "\u200b"])
+@each("familiarity", [*GROUNDS.values(), FULL])
+@each("text", ["", "  \n", "\u200b"])
 def test_a_blank_input_is_ignored_before_any_scoring(text: str, familiarity: Familiarity):
     """mode-router: Mode Types, IGNORE for empty input."""
     selected = route(text, familiarity)
@@ -23,14 +23,14 @@ def test_a_blank_input_is_ignored_before_any_scoring(text: str, familiarity: Fam
     assert (selected.router_confidence, selected.margin, selected.tiebreaker_candidates) == (1.0, 1.0, ())
 
 
-@pytest.mark.parametrize("familiarity", GROUNDS.values(), ids=GROUNDS)
-@pytest.mark.parametrize("text", ["Hi, can you deploy this?", "Hi can you deploy this", "Hello, my build is broken"])
+@each("familiarity", GROUNDS.values(), named=GROUNDS)
+@each("text", ["Hi, can you deploy this?", "Hi can you deploy this", "Hello, my build is broken"])
 def test_a_request_behind_a_greeting_is_not_merely_acknowledged(text: str, familiarity: Familiarity):
     assert route(text, familiarity).terminal_mode != "ACKNOWLEDGE"
 
 
-@pytest.mark.parametrize("familiarity", GROUNDS.values(), ids=GROUNDS)
-@pytest.mark.parametrize("text", ["Hey", "Thanks!", "Good morning!"])
+@each("familiarity", GROUNDS.values(), named=GROUNDS)
+@each("text", ["Hey", "Thanks!", "Good morning!"])
 def test_social_texts_are_acknowledged_in_any_usual_context(text: str, familiarity: Familiarity):
     assert route(text, familiarity).terminal_mode == "ACKNOWLEDGE"
 

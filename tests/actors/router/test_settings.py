@@ -15,6 +15,7 @@ from actors.router.settings import (
     effective_weights,
 )
 from schemas.vocabulary.regulator import BOUNDS
+from tests.each import each
 
 REGULATED = {
     "RESPOND.base": (0.30, 0.70),
@@ -106,7 +107,7 @@ def test_crossing_thresholds_are_refused():
         Thresholds(moderate_low=0.8)
 
 
-@pytest.mark.parametrize(
+@each(
     "document",
     [
         {"weights": {"no.such": 1.0}},

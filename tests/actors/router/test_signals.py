@@ -1,26 +1,26 @@
 """What is read from texts."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.router import phrases
 from actors.router.signals import BLANK, CLOSING_CHARACTERS, INSPECTED_CHARACTERS, OPENING_CHARACTERS, read_text
+from tests.each import each
 
 INVISIBLE = ["", " ", "\n\t \r\n", "\u00a0\u3000", "\u200b", "\ufeff \u2060", "\x00", "\u200e\u202a\u2069"]
 
 
-@pytest.mark.parametrize("text", INVISIBLE)
+@each("text", INVISIBLE)
 def test_nothing_visible_is_blank(text: str):
     assert read_text(text) == BLANK
 
 
-@pytest.mark.parametrize("text", [".", "?", "a", "\u200bx", "👍", "\ud800"])
+@each("text", [".", "?", "a", "\u200bx", "👍", "\ud800"])
 def test_anything_visible_is_not_blank(text: str):
     assert read_text(text).prompt_token_count == 1
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Is it done?",
@@ -37,12 +37,12 @@ def test_a_question_mark_ends_a_word(text: str):
     assert read_text(text).has_question_mark
 
 
-@pytest.mark.parametrize("text", ["https://example.org/search?q=1", "x?.y", "no mark at all", "int?x", "a??b"])
+@each("text", ["https://example.org/search?q=1", "x?.y", "no mark at all", "int?x", "a??b"])
 def test_a_mark_inside_a_word_asks_nothing(text: str):
     assert not read_text(text).has_question_mark
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "what is the capital of Peru",
@@ -80,7 +80,7 @@ def test_a_wh_word_or_an_auxiliary_that_opens_a_sentence_asks(text: str):
     assert read_text(text).interrogative_words
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "The build is broken",
@@ -111,7 +111,7 @@ def test_the_same_words_elsewhere_do_not_ask(text: str):
     assert not read_text(text).interrogative_words
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Hi",
@@ -136,7 +136,7 @@ def test_a_greeting_is_one(text: str):
     assert read_text(text).greeting_pattern
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "yo-yo",
@@ -154,7 +154,7 @@ def test_a_word_that_only_starts_like_a_greeting_is_none(text: str):
     assert not read_text(text).greeting_pattern
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Hi, can you deploy this?",
@@ -170,7 +170,7 @@ def test_a_request_or_report_behind_a_greeting_makes_it_that(text: str):
     assert not read_text(text).greeting_pattern
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Thanks!",
@@ -193,7 +193,7 @@ def test_thanks_praise_and_acceptance_are_positive(text: str):
     assert read_text(text).explicit_feedback == "positive"
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "not helpful",
@@ -219,7 +219,7 @@ def test_disapproval_and_denied_praise_are_negative(text: str):
     assert read_text(text).explicit_feedback == "negative"
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "The great wall of China",
@@ -240,7 +240,7 @@ def test_words_of_praise_or_blame_in_other_matters_are_no_feedback(text: str):
     assert read_text(text).explicit_feedback is None
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Do you remember the name of my dog?",
@@ -262,7 +262,7 @@ def test_a_reference_to_shared_history_is_noticed(text: str):
     assert read_text(text).implicit_reference
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "What was the capital of Peru",
@@ -296,7 +296,7 @@ def test_a_reference_is_found_around_its_words_wherever_a_search_of_the_whole_te
     assert read_text(text).implicit_reference == found
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "tokens", "density"),
     [("one", 1, 1.0), ("go go go go", 4, 0.25), ("The the cat", 3, 0.666667), ("Well, well.", 2, 0.5), ("? !", 2, 1.0)],
 )
@@ -349,6 +349,6 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12].strip())
+@each("text", HOSTILE, named=lambda text: text[:12].strip())
 def test_repetition_is_read_to_its_end(text: str):
     assert read_text(text).prompt_token_count == len(text.split())

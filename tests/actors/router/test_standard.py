@@ -16,6 +16,7 @@ from schemas.vocabulary.regulator import Adjusted
 from schemas.vocabulary.router import Mode, ModeSelected
 from tests.actors.router.builders import STANDARD, ground, hear, partition, recalled
 from tests.actors.scenario import Address
+from tests.each import each
 
 NOTHING = {"answerable": 0.0, "underspecified": 0.0, "social": 0.0, "recall": 0.0, "task": 0.0}
 
@@ -36,8 +37,8 @@ def memories(count: int, energy: float = 0.5) -> tuple[Recollection, ...]:
     )
 
 
-@pytest.mark.parametrize("warmth", sorted(GROUNDS))
-@pytest.mark.parametrize(
+@each("warmth", sorted(GROUNDS))
+@each(
     ("turn", "mode"),
     [
         (reading(), "RESPOND"),
@@ -46,7 +47,7 @@ def memories(count: int, energy: float = 0.5) -> tuple[Recollection, ...]:
         (reading(social=0.9), "ACKNOWLEDGE"),
         (reading(recall=0.9), "ACT"),
     ],
-    ids=["answerable", "task", "underspecified", "social", "recall"],
+    named=["answerable", "task", "underspecified", "social", "recall"],
 )
 def test_what_a_text_is_decides_however_warm_the_context(turn: TurnReading, mode: Mode, warmth: str):
     assert routed(turn, GROUNDS[warmth]).selected_mode == mode
@@ -95,8 +96,8 @@ def test_an_answer_to_our_question_is_not_asked_about_again():
     assert select_mode(signals, Context(previous_mode="CLARIFY"), STANDARD).selected_mode == "RESPOND"
 
 
-@pytest.mark.parametrize("found", [1, 2, 12])
-@pytest.mark.parametrize("underspecified", [0.0, 0.3, 0.5])
+@each("found", [1, 2, 12])
+@each("underspecified", [0.0, 0.3, 0.5])
 def test_a_loop_that_found_something_does_not_end_in_a_question(found: int, underspecified: float):
     first = routed(reading(recall=0.5, underspecified=underspecified, answerable=0.5 - underspecified))
     again = reroute(first, STANDARD, found=memories(found))
@@ -143,9 +144,7 @@ def test_a_correction_of_a_weight_that_the_profile_lacks_changes_nothing():
     assert "act.recall" not in selected.weights
 
 
-@pytest.mark.parametrize(
-    ("left_ms", "loop_ms"), [(5_000, 3_000), (30_000, 18_000), (60_000, 45_000), (75_000, 60_000), (600_000, 60_000)]
-)
+@each(("left_ms", "loop_ms"), [(5_000, 3_000), (30_000, 18_000), (60_000, 45_000), (75_000, 60_000), (600_000, 60_000)])
 def test_a_loop_has_the_source_s_minute_where_the_deadline_leaves_time_to_answer(left_ms: int, loop_ms: int):
     loop = begun(0, left_ms * 1_000_000, ActSettings())
     assert loop.due_ns == loop_ms * 1_000_000

@@ -19,6 +19,7 @@ from tests.actors.router.builders import (
     untold,
 )
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 E1 = Address(exchange="e1")
 AMBIGUOUS = "Thanks!"
@@ -72,7 +73,7 @@ def test_the_models_choice_is_taken_and_recorded():
     assert selected.router_confidence == selected.margin == 0.153846
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "outcome"),
     [
         (lambda request: untold(request), "failed:endpoint_unreachable"),
@@ -207,7 +208,7 @@ def test_where_act_is_off_a_model_is_not_asked_to_choose_it():
     assert (selected.selected_mode, selected.terminal_mode, selected.tiebreaker_used) == ("ACT", "RESPOND", False)
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "outcome"),
     [
         ('{"mode": "CLARIFY"}', "CLARIFY"),

@@ -3,11 +3,11 @@
 from collections import Counter
 from math import ceil
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.runtime.membership.assignment import assign
+from tests.each import each
 
 names = st.text("abcdefghij0123456789-", min_size=1, max_size=12)
 members = st.lists(names, min_size=1, max_size=9, unique=True)
@@ -49,7 +49,7 @@ def test_without_members_nobody_has_a_duty() -> None:
     assert assign("reflex", ("00", "01"), ()) == {}
 
 
-@pytest.mark.parametrize("count", range(1, 9))
+@each("count", range(1, 9))
 def test_a_new_member_moves_its_share_of_the_partitions_and_few_others(count: int) -> None:
     """On average over many sets of members: a fair share, and at most twice that again by the smaller caps."""
     parts = tuple(f"{number:02d}" for number in range(16))

@@ -29,10 +29,11 @@ from tests.actors.runtime.virtual_set import (
     without,
 )
 from tests.actors.runtime.waiting import until
+from tests.each import each
 from tests.simulated import SimulatedConnection
 
 
-@pytest.mark.parametrize(
+@each(
     ("guard", "stage"),
     [
         ("reflex", "REFLEX"),

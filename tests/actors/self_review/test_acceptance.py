@@ -16,6 +16,7 @@ from actors.self_review.tick import tick_of
 from schemas.vocabulary.loops import Part, TickObserved
 from schemas.vocabulary.self_review import Resolved, SeatAdded, SelfReviewTriggered
 from tests.actors.self_review.builders import FELIX, citizen, mind, reasons, result, see
+from tests.each import each
 
 SETTINGS = SelfReviewSettings()
 STILL = tick_of(TickObserved(), 0.0)
@@ -79,8 +80,8 @@ def test_4_counterfactual_regret_applies_seats():
     seats = {(event.entity, event.seat_type): event.value for event in led_to if isinstance(event, SeatAdded)}
     assert seats["architect", "metacog_negative"] == -found.regret
     assert seats["validator", "metacog_positive"] == found.regret
-    for each in ("architect", "docs"):
-        assert seats[each, "metacog_quality"] == pytest.approx(found.score - 0.7, abs=1e-9)
+    for seat in ("architect", "docs"):
+        assert seats[seat, "metacog_quality"] == pytest.approx(found.score - 0.7, abs=1e-9)
     assert len(seats) == 4
     assert found.seats_applied.negative == ("architect",)
     assert found.seats_applied.positive == ("validator",)
@@ -98,7 +99,7 @@ def test_5_resolution_disarms_gate():
     assert not mind(felix).armed
 
 
-@pytest.mark.parametrize("hint", ["percentile", "quantile", "p70", "p90", "p95"])
+@each("hint", ["percentile", "quantile", "p70", "p90", "p95"])
 def test_6_no_percentile_constants(hint: str):
     for source in files("actors.self_review").iterdir():
         if source.name.endswith(".py"):

@@ -25,6 +25,7 @@ from schemas.vocabulary.swarm import SwarmMeasured
 from tests.actors.scenario import Address, Partition
 from tests.actors.self_review.builders import BETTER, FELIX, GOOD, SHOCK, WARM_UP, citizen, mind, reasons, see, tick
 from tests.actors.self_review.test_score import ticks
+from tests.each import each
 
 BAD: dict[str, Any] = {"chosen": (Part(id="canoe", energy=0.5, tokens=10, terms=("canoe",)),)}
 
@@ -32,7 +33,7 @@ BAD: dict[str, Any] = {"chosen": (Part(id="canoe", energy=0.5, tokens=10, terms=
 # --- the six triggers
 
 
-@pytest.mark.parametrize(
+@each(
     ("signal", "changes", "value"),
     [
         ("affect", SHOCK, 0.72),

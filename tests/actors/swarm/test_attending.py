@@ -15,6 +15,7 @@ from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMeasured, WithinBudget
 from tests.actors.scenario import Partition
 from tests.actors.swarm.builders import ASKED, at, swarm
+from tests.each import each
 
 GRACE_MS, START_MS, RECOVERY_MS, REPEAT_MS = 8_000, 15_000, 30_000, 15_000
 TOKENS = ("00", "01")
@@ -51,7 +52,7 @@ def lost(stage: str, *partitions: str, absent_ms: int = GRACE_MS, reason: Lack =
     return StageLost(actor=stage, scope="session", partitions=names, of=2, reason=reason, absent_ms=absent_ms)
 
 
-@pytest.mark.parametrize("stage", [stage for stage in REQUIRED if stage not in ("clock", "intuition", "memory")])
+@each("stage", [stage for stage in REQUIRED if stage not in ("clock", "intuition", "memory")])
 def test_a_required_stage_is_lost_after_its_grace_and_found_when_it_is_served(stage: str) -> None:
     partition = swarm()
     assert attend(partition, *away(stage, GRACE_MS - 1)) == []
@@ -92,7 +93,7 @@ def test_a_stage_that_stays_lost_is_told_of_again_now_and_then_by_whoever_looks(
     assert attend(partition, *away("arbiter", 20)) == []
 
 
-@pytest.mark.parametrize("stage", ["drift", "reflection", "llm", "guardrails", "act", "delegate"])
+@each("stage", ["drift", "reflection", "llm", "guardrails", "act", "delegate"])
 def test_a_stage_that_was_left_out_on_purpose_raises_no_alarm(stage: str) -> None:
     assert attend(swarm(), *away(stage, 10**8, "all", seen=False)) == []
 

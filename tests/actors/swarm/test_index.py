@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from actors.swarm.index import Ruled, agreement_of, alignment_of, consistency_of, measure, moved, share, side_of
 from actors.swarm.settings import SwarmSettings
 from tests.actors.swarm.builders import similar
+from tests.each import each
 
 ACTORS = ("reflex", "router")
 
@@ -43,7 +44,7 @@ def test_r4_1_the_swarm_is_healthy_from_0_7_on(sci_of: float, healthy: bool):
     assert measure(counted(), ACTORS, 0.699999, only).healthy is False
 
 
-@pytest.mark.parametrize(
+@each(
     ("action", "outcome", "side"),
     [
         ("answer", "benign", "do"),

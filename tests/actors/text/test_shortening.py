@@ -2,11 +2,11 @@
 
 import re
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from actors.contract.text.shortening import estimate, shares, shorten
+from tests.each import each
 
 LINES = "".join(f"{number:03}: the pump was idle.\n" for number in range(400))
 words = st.text(max_size=400) | st.text("ab? \n", max_size=4000) | st.text("日本語？", max_size=2000)
@@ -17,7 +17,7 @@ def test_two_texts_joined_are_no_more_tokens_than_both(first: str, second: str) 
     assert estimate(first + second) <= estimate(first) + estimate(second)
 
 
-@pytest.mark.parametrize(("text", "tokens"), [("", 0), ("abcd", 1), ("abcde", 2), ("日本", 2), ("é", 1)])
+@each(("text", "tokens"), [("", 0), ("abcd", 1), ("abcde", 2), ("日本", 2), ("é", 1)])
 def test_tokens_are_estimated_from_characters(text: str, tokens: int) -> None:
     assert estimate(text) == tokens
 
@@ -38,7 +38,7 @@ def test_a_shortened_text_fits_and_what_is_left_of_it_is_counted(text: str, most
         assert left_out == found.characters - found.kept
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         f"{LINES}What is wrong with my pump?",
@@ -49,7 +49,15 @@ def test_a_shortened_text_fits_and_what_is_left_of_it_is_counted(text: str, most
         f"{'是吗？' * 100}{LINES}\nWhat is wrong with my pump?\n{LINES}",
         f"{'Is it? ' * 900}\nWhat is wrong with my pump?\n{'Is it? ' * 900}",
     ],
-    ids=["at the end", "at the beginning", "between two parts", "in a line", "as a task", "after others", "among many"],
+    named=[
+        "at the end",
+        "at the beginning",
+        "between two parts",
+        "in a line",
+        "as a task",
+        "after others",
+        "among many",
+    ],
 )
 def test_the_question_is_kept_wherever_it_stands(text: str) -> None:
     found = shorten(text, 500)

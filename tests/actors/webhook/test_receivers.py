@@ -8,6 +8,7 @@ from actors.webhook.receivers import Address, BadReceiver, addresses
 from actors.webhook.settings import Receiver
 from schemas.entry import Severity
 from tests.actors.webhook.alerts import SECRET
+from tests.each import each
 
 HOOK = f"https://hooks.example/services/{SECRET}"
 
@@ -29,7 +30,7 @@ def test_an_alertmanager_may_be_named_by_its_base(base: str) -> None:
     assert address.url == "http://am:9093/api/v2/alerts"
 
 
-@pytest.mark.parametrize(
+@each(
     ("receiver", "complaint"),
     [
         (Receiver(style="slack"), "receiver ops has no address: set url_env or url_file"),

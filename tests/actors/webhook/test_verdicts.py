@@ -14,9 +14,10 @@ from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed
 from tests.actors.llm.scripted import JSON, Endpoint, Reply
 from tests.actors.webhook.alerts import QUICK, SECRET, TAKES, receivers
 from tests.actors.webhook.test_delivering import delivered_by, over
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "reason", "passing"),
     [
         (b"invalid_payload", "invalid_payload", False),
@@ -78,8 +79,8 @@ def test_an_error_under_a_good_status_is_a_refusal_with_its_reason(
     assert found.passing is passing
 
 
-@pytest.mark.parametrize("style", ["slack", "alertmanager", "json"])
-@pytest.mark.parametrize(
+@each("style", ["slack", "alertmanager", "json"])
+@each(
     "body",
     [
         b"", b"ok", b"OK", b"1", b"{}", b"[]", b"null", b"\xff\xfe", b"{" * 100_000, b"<html>no error</html>",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from deploy.feeding import BadLine, LineFormat, Talk, Turn, format_of, parse
 from schemas.vocabulary.gateway import Layer
+from tests.each import each
 
 JSONL, TEXT = LineFormat.JSONL, LineFormat.TEXT
 
@@ -110,7 +111,7 @@ def test_a_line_s_layers_go_with_every_turn_of_it() -> None:
     assert [turn.layers for turn in found.turns] == [layers(("document", "page"))] * 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "where"),
     [
         ({"text": "x", "documnets": ["page"]}, "there is no field 'documnets': did you mean 'documents'?"),
@@ -149,7 +150,7 @@ def test_a_blank_line_says_nothing(raw: bytes) -> None:
     assert parse(1, raw, TEXT) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "code", "detail"),
     [
         (b"hello", "not_json", "malformed"),
@@ -199,7 +200,7 @@ def test_plain_text_is_taken_as_it_is() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "first", "form"),
     [
         ("a.jsonl", b"hello", JSONL),
@@ -225,7 +226,7 @@ def test_json_in_a_file_that_was_taken_for_plain_text_is_refused(line: bytes) ->
     assert isinstance(parse(2, line, TEXT), Talk), "whoever says that it is text is believed"
 
 
-@pytest.mark.parametrize("line", [b"{not json}", b"[1] is a footnote", b"[]", b"12", b'"quoted"', b"null"])
+@each("line", [b"{not json}", b"[1] is a footnote", b"[]", b"12", b'"quoted"', b"null"])
 def test_plain_text_may_begin_as_json_does(line: bytes) -> None:
     assert isinstance(parse(2, line, TEXT, guessed=True), Talk)
 

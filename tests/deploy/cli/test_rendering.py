@@ -27,6 +27,7 @@ from schemas.vocabulary.reflex import Match, ReflexBlocked
 from schemas.vocabulary.router import ModeSelected, Signals
 from tests.actors.router.builders import route, signals
 from tests.actors.strategies import events_for
+from tests.each import each
 from tests.events.ledger.messages import exchanges, stored
 
 all_signals = st.builds(
@@ -184,7 +185,7 @@ def test_a_message_that_cannot_be_read_is_a_row_too(subject: str) -> None:
     assert "cannot be read" in line_of(entry).plain
 
 
-@pytest.mark.parametrize(
+@each(
     ("recorded", "redecided", "changes"),
     [
         ('{"a":1,"b":{"c":2}}', '{"a":1,"b":{"c":3}}', (("b.c", "2", "3"),)),

@@ -21,6 +21,7 @@ from deploy.config.loading import (
     resolve,
     section_names,
 )
+from tests.each import each
 
 
 class Inner(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +94,7 @@ def test_dotted_names_of_a_flat_table_need_no_quotes() -> None:
     assert router(assignment_layer("router.weights.respond.base=0.4")).weights == {"respond.base": 0.4}
 
 
-@pytest.mark.parametrize(
+@each(
     ("variable", "value", "field", "expected"),
     [
         ("NEURAXIS_ROUTER__ENABLED", "false", "enabled", False),
@@ -113,7 +114,7 @@ def test_text_from_the_environment_is_read_as_what_the_key_takes(
     assert getattr(router(*environment_layers({variable: value})), field) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("word", "backend", "base_url"),
     [
         ("http://127.0.0.1:8000/v1", "openai", "http://127.0.0.1:8000/v1"),
@@ -145,7 +146,7 @@ def test_what_an_orchestrator_sets_for_a_service_of_our_name_is_let_be() -> None
     assert load(SECTIONS, environment=service).origins == load(SECTIONS, environment={}).origins
 
 
-@pytest.mark.parametrize(
+@each(
     ("variable", "meant"),
     [
         ("NEURAXIS_LLM_UL", "NEURAXIS_LLM_URL"),
@@ -160,7 +161,7 @@ def test_a_variable_that_is_ours_but_for_a_slip_is_refused(variable: str, meant:
         load(SECTIONS, environment={variable: "x"})
 
 
-@pytest.mark.parametrize(
+@each(
     ("layer", "expected"),
     [
         (

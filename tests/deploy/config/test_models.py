@@ -33,6 +33,7 @@ from deploy.health.models import Serving, judge_effectors, judge_model
 from deploy.processes.running_set import ModelInUse
 from schemas.asking import asking
 from tests.actors.llm.scripted import fails, in_background, says, serving
+from tests.each import each
 
 NOWHERE = "http://127.0.0.1:9/v1"
 
@@ -42,7 +43,7 @@ def configured(*layers: Layer) -> Config:
 
 
 def attached(*layers: Layer, ollama: str = NOWHERE, environment: dict[str, str] | None = None) -> Attachment:
-    return asyncio.run(attach(configured(*layers), environment or {}, ollama=ollama))
+    return asyncio.run(attach(configured(*layers), environment or {}, ollama=ollama, glance_s=30))
 
 
 # --- what is found
@@ -251,7 +252,7 @@ def test_without_a_model_the_actors_are_told_nothing() -> None:
     assert actor_flags(Attachment(use=ModelInUse(backend="composer"), why=""), configured()) == ()
 
 
-@pytest.mark.parametrize(
+@each(
     "asking",
     [
         "appraisal.trust.gate=both",
@@ -292,7 +293,7 @@ def test_settings_that_ask_a_model_are_wrong_where_none_is_attached(use: ModelIn
 IN_USE = ModelInUse(backend="openai", base_url="http://llm/v1", models=("a", "b"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("use", "listed", "verdict", "detail"),
     [
         (None, (), Verdict.SKIP, "unknown"),

@@ -17,6 +17,7 @@ from deploy.processes.running_set import DataFolder, InForce, ModelInUse, RunFil
 from deploy.processes.supervisor import Status
 from deploy.processes.up import in_force_of
 from schemas.subjects import Partitions
+from tests.each import each
 
 OK, WARN, FAIL, SKIP = Verdict.OK, Verdict.WARN, Verdict.FAIL, Verdict.SKIP
 
@@ -27,7 +28,7 @@ def run_file(*processes: Status) -> RunFile:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("first", "last", "messages", "verdict"),
     [(1, 10, 10, OK), (0, 0, 0, OK), (1, 10, 9, FAIL), (3, 10, 8, FAIL), (11, 10, 0, FAIL)],
 )
@@ -60,7 +61,7 @@ def test_other_partition_counts_than_configured_fail_with_those_to_configure() -
     assert "log.agents = 2" in found.remedy
 
 
-@pytest.mark.parametrize(
+@each(
     ("storage", "replicas", "verdict", "detail"),
     [
         ({"sync_always": True}, 1, OK, "survives a power cut"),
@@ -78,7 +79,7 @@ def test_the_promise_that_holds_is_named(
     assert detail in found.detail
 
 
-@pytest.mark.parametrize(("there", "verdict"), [(100.0, OK), (100.4, OK), (98.0, WARN), (150.0, FAIL), (None, WARN)])
+@each(("there", "verdict"), [(100.0, OK), (100.4, OK), (98.0, WARN), (150.0, FAIL), (None, WARN)])
 def test_clocks_apart_are_told(there: float | None, verdict: Verdict) -> None:
     assert doctor.judge_clock(there, 100.0).verdict is verdict
 
@@ -95,7 +96,7 @@ def test_an_actor_that_nobody_runs_fails_with_the_command_to_run() -> None:
     assert "neuraxis worker router" in found.remedy
 
 
-@pytest.mark.parametrize(("position", "verdict"), [(100, OK), (None, WARN), (0, OK), ("damaged", FAIL), (101, FAIL)])
+@each(("position", "verdict"), [(100, OK), (None, WARN), (0, OK), ("damaged", FAIL), (101, FAIL)])
 def test_the_ledger_is_measured_against_the_stream(position: int | str | None, verdict: Verdict) -> None:
     assert doctor.judge_ledger(Path("ledger.db"), position, 100).verdict is verdict
     assert doctor.judge_ledger(Path("ledger.db"), 1, 100_000).verdict is WARN

@@ -4,8 +4,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import deploy
 from deploy.health import doctor
 from deploy.health.finding import Finding, Verdict
@@ -14,6 +12,7 @@ from deploy.health.models import judge_model
 from deploy.processes.running_set import ModelInUse
 from deploy.processes.supervisor import Status
 from tests.deploy.health.test_doctor import run_file
+from tests.each import each
 
 EMPTY_WORDS = ("see the message", "another user", "see the log of `neuraxis up`")
 
@@ -29,7 +28,7 @@ def findings() -> Iterator[Finding]:
     yield judge_model(ModelInUse(backend="openai", base_url="http://127.0.0.1:1", models=("a",)), "no answer")
 
 
-@pytest.mark.parametrize("found", list(findings()), ids=lambda found: f"{found.check} {found.detail}"[:60])
+@each("found", list(findings()), named=lambda found: f"{found.check} {found.detail}"[:60])
 def test_what_is_not_well_says_what_to_do(found: Finding) -> None:
     assert found.verdict in (Verdict.WARN, Verdict.FAIL)
     assert len(found.remedy.split()) > 3

@@ -1,4 +1,7 @@
-"""Forgetting on a real set: what is said in a session, and what becomes of it everywhere the set keeps it."""
+"""Forgetting on a real set: what is said in a session, and what becomes of it everywhere the set keeps it.
+
+The tests share a set: each has an agent, sessions and words of its own.
+"""
 
 import asyncio
 import contextlib
@@ -25,7 +28,7 @@ from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryForgotten
 from tests.broker import files_below
-from tests.faults.rig import DEADLINE, RunningSet, at_rest, read_all, running_set, waited
+from tests.faults.rig import DEADLINE, RunningSet, at_rest, ledger_caught_up, read_all, running_set, waited
 from tests.forked import forked
 
 NAME, LOVE, OTHER = "Zanzibarius", "quokkas", "xylophones"
@@ -33,14 +36,15 @@ SAID = (f"My name is {NAME} and I love {LOVE}", f"Tell me about {LOVE}", "What i
 WORDS = (NAME, LOVE)
 
 
-@pytest.fixture
-def sealed_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningSet]:
+@pytest.fixture(scope="module")
+def sealed_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSet]:
     """Run a set whose log is sealed, and which takes snapshots all the time."""
-    monkeypatch.setenv("NEURAXIS_LOG__SEALED", "true")
-    monkeypatch.setenv("NEURAXIS_RUNTIME__SNAPSHOT_EVERY", "10")
-    with running_set(tmp_path, processes=1) as running:
-        waited(running.ready, "the set to be ready")
-        yield running
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEURAXIS_LOG__SEALED", "true")
+        patch.setenv("NEURAXIS_RUNTIME__SNAPSHOT_EVERY", "10")
+        with running_set(tmp_path_factory.mktemp("sealed"), processes=1) as running:
+            waited(running.ready, "the set to be ready")
+            yield running
 
 
 def neuraxis(running: RunningSet, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -88,6 +92,12 @@ def files_holding(folder: Path, words: tuple[str, ...] = WORDS) -> list[str]:
     return [str(path.relative_to(folder)) for path, content in files_below(folder) if holding(content, words)]
 
 
+async def caught_up(running: RunningSet) -> None:
+    """Wait until the ledger holds all that the log holds."""
+    async with running.log() as log:
+        await ledger_caught_up(running, log)
+
+
 async def snapshots_of(log: JetStreamLog) -> list[bytes]:
     """Return every snapshot that is kept."""
     shelf = KeyValueSnapshots(log.connection)
@@ -96,7 +106,7 @@ async def snapshots_of(log: JetStreamLog) -> list[bytes]:
 
 
 def test_after_forgetting_a_session_its_words_are_nowhere_and_its_decisions_still_replay(
-    sealed_set: RunningSet, tmp_path: Path
+    sealed_set: RunningSet,
 ) -> None:
     running = sealed_set
     answers = converse(running, "travel", SAID)
@@ -145,7 +155,7 @@ def test_after_forgetting_a_session_its_words_are_nowhere_and_its_decisions_stil
             assert not any(holding(snapshot) for snapshot in await snapshots_of(log))
             assert any(OTHER.encode() in stored.data for stored in messages)
             told = [found.message for found in map(decode, messages) if isinstance(found, Recorded)]
-            orders = [each.event for each in told if isinstance(each.event, MemoryForgotten)]
+            orders = [each.event for each in told if isinstance(each.event, MemoryForgotten) and each.agent == "ann"]
             assert [(each.what, each.by, each.why) for each in orders] == [("session", "operator", "she asked")]
             shown = neuraxis(running, "log", "tail", "--no-follow", "--since", "1", "--text").stdout
             assert "[sealed]" in shown
@@ -191,22 +201,17 @@ def test_after_the_set_has_stopped_no_file_of_its_folder_holds_a_forgotten_word(
 
 def test_a_ledger_copy_is_readable_only_to_whoever_reaches_the_keys(sealed_set: RunningSet, tmp_path: Path) -> None:
     running = sealed_set
-    converse(running, "travel", SAID[:1])
+    converse(running, "copied", ("My name is Quillonius",), agent="cora")
     copy = tmp_path / "copy.db"
-
-    def copied() -> bool:
-        with LedgerReader(running.data.ledger) as reader:
-            return any(subject.endswith("response.emitted") for subject in reader.extent(["log.>"]).subjects)
-
-    waited(copied, "the ledger to hold the end")
+    asyncio.run(caught_up(running))
     with sqlite3.connect(running.data.ledger) as source, sqlite3.connect(copy) as target:
         source.backup(target)
-    assert holding(copy.read_bytes()) == []
-    tail = ("log", "tail", "--text", "--log", str(copy), "--count", "500", "--since", "1")
-    assert NAME in neuraxis(running, *tail).stdout
+    assert holding(copy.read_bytes(), ("Quillonius",)) == []
+    tail = ("log", "tail", "--text", "--log", str(copy), "--count", "100000", "--since", "1")
+    assert "Quillonius" in neuraxis(running, *tail).stdout
     shown = forked((*tail, "--data", str(tmp_path / "nowhere")), folder=tmp_path).stdout
     assert "[sealed]" in shown
-    assert NAME not in shown
+    assert "Quillonius" not in shown
 
 
 def test_a_caller_that_missed_its_answer_gets_it_readable_until_it_is_forgotten(sealed_set: RunningSet) -> None:
@@ -214,25 +219,30 @@ def test_a_caller_that_missed_its_answer_gets_it_readable_until_it_is_forgotten(
 
     async def asked() -> str:
         async with running.log() as log:
-            inputs = [each for each in map(decode, await read_all(log)) if isinstance(each, Recorded)]
-            exchange = next(each.message.exchange for each in inputs if isinstance(each.message.event, InputReceived))
+            told = [each.message for each in map(decode, await read_all(log)) if isinstance(each, Recorded)]
+            (exchange,) = (
+                each.exchange for each in told if each.agent == "lea" and isinstance(each.event, InputReceived)
+            )
             question = json.dumps({"exchange": exchange}).encode()
             answer = await log.connection.nc.request("forged_id.query.ledger.exchange", question, timeout=10)
             found = json.loads(answer.data) if answer.data else {}
             return str((found.get("ended") or {}).get("response", ""))
 
-    (answer,) = converse(running, "travel", SAID[:1])
+    (answer,) = converse(running, "missed", ("My name is Ostrogoth",), agent="lea")
     waited(lambda: asyncio.run(asked()) == answer, "the ledger to tell the answer")
-    assert NAME in answer
-    done = neuraxis(running, "forget", "--session", "travel", "--agent", "ann", "--why", "w", "--yes")
+    assert "Ostrogoth" in answer
+    done = neuraxis(running, "forget", "--session", "missed", "--agent", "lea", "--why", "w", "--yes")
     assert done.returncode == 0, done.stderr
     assert asyncio.run(asked()) == "[sealed]"
 
 
 def test_a_fact_is_forgotten_by_memory_and_its_order_names_who_and_why(sealed_set: RunningSet) -> None:
     running = sealed_set
-    assert any(NAME in answer for answer in converse(running, "travel", (SAID[0], SAID[2])))
-    forget = ("forget", "--fact", "name", "--agent", "ann", "--by", "operator", "--why", "outdated")
+    assert any(
+        "Bartholdus" in answer
+        for answer in converse(running, "introduced", ("My name is Bartholdus", "What is my name?"), agent="fay")
+    )
+    forget = ("forget", "--fact", "name", "--agent", "fay", "--by", "operator", "--why", "outdated")
     plan = said_as_json(neuraxis(running, *forget, "--json"))
     assert plan["memories"] > 0
     done = said_as_json(neuraxis(running, *forget, "--yes", "--json"))
@@ -247,10 +257,10 @@ def test_a_fact_is_forgotten_by_memory_and_its_order_names_who_and_why(sealed_se
         async with running.log() as log:
             return await snapshots_of(log)
 
-    assert not any(holding(snapshot, (NAME,)) for snapshot in asyncio.run(kept()))
-    for session in ("travel", "later"):
-        answers = converse(running, session, ("What is my name?", "What did I say before that?"))
-        assert not any(NAME in answer for answer in answers)
+    assert not any(holding(snapshot, ("Bartholdus",)) for snapshot in asyncio.run(kept()))
+    for session in ("introduced", "later"):
+        answers = converse(running, session, ("What is my name?", "What did I say before that?"), agent="fay")
+        assert not any("Bartholdus" in answer for answer in answers)
     assert said_as_json(neuraxis(running, "replay", "--verify", "--json"))["clean"]
 
 
@@ -263,16 +273,16 @@ def test_a_session_that_nobody_had_is_not_forgotten(sealed_set: RunningSet) -> N
 
 def test_the_memories_of_an_agent_that_is_named_like_another_partition_are_found(sealed_set: RunningSet) -> None:
     assert Partitions().agent_token("01") != "01"
-    converse(sealed_set, "travel", SAID[:1], agent="01")
+    converse(sealed_set, "numbered", ("My name is Ermintrude",), agent="01")
     plan = said_as_json(neuraxis(sealed_set, "forget", "--fact", "name", "--agent", "01", "--why", "w", "--json"))
     assert plan["memories"] > 0
 
 
 def test_a_session_that_others_were_reminded_of_says_which(sealed_set: RunningSet) -> None:
     running = sealed_set
-    converse(running, "travel", SAID[:1])
-    assert any(NAME in answer for answer in converse(running, "office", ("What is my name?",)))
-    plan = said_as_json(neuraxis(running, "forget", "--session", "travel", "--agent", "ann", "--why", "w", "--json"))
+    converse(running, "home", ("My name is Gwendolyn",), agent="gil")
+    assert any("Gwendolyn" in answer for answer in converse(running, "office", ("What is my name?",), agent="gil"))
+    plan = said_as_json(neuraxis(running, "forget", "--session", "home", "--agent", "gil", "--why", "w", "--json"))
     assert plan["reminded"] == ["office"]
 
 

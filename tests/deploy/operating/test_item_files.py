@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 
 from deploy.operating import item_files
 from deploy.operating.item_files import BadFile, Item, items_of
+from tests.each import each
 
 TWO = [Item(1, {"a": 1}), Item(2, {"a": 2})]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "raw"),
     [
         ("f.jsonl", b'{"a": 1}\n{"a": 2}\n'),
@@ -36,7 +37,7 @@ def test_an_empty_file_has_no_items(raw: bytes) -> None:
     assert items_of("f.yaml", raw) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "raw", "message"),
     [
         ("f.jsonl", b'{"a": 1}\n{"a": }\n', "f.jsonl, line 2: not JSON"),

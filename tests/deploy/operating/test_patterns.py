@@ -14,6 +14,7 @@ from deploy.operating.patterns import line_of, sets_in
 from events.jetstream import JetStreamLog
 from schemas.vocabulary.patterns import PatternSet, Signature
 from tests.broker import Broker
+from tests.each import each
 
 FILE = """\
 # Ours alone.
@@ -56,7 +57,7 @@ def test_json_and_yaml_say_the_same() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "line", "message"),
     [
         (sets(name="a\x1b"), 3, "the name holds a control character (U+001B) at character 1"),
@@ -84,7 +85,7 @@ def test_a_bad_json_file_is_refused_whole_and_the_line_is_named(raw: bytes, line
     assert message in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "line", "message"),
     [
         (FILE.replace("0.9", "high"), 4, "confidence: Expected `float`, got `str`"),

@@ -10,6 +10,7 @@ from deploy.config.settings import BrokerSettings
 from deploy.processes.access import BadContext, Reach, access_of, context_of, stated
 from deploy.processes.running_set import DataFolder, NotRunning, RunFile
 from events.jetstream import Access
+from tests.each import each
 
 RUN = RunFile(pid=1, started="2030-01-01T00:00:00+00:00", version="0", nats_url="nats://127.0.0.1:4222")
 
@@ -19,7 +20,7 @@ def context(path: Path, **fields: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
+@each(
     ("flags", "environment", "settings", "expected"),
     [
         (Reach(url="flag"), {"NATS_URL": "variable"}, BrokerSettings(url="file"), Reach(url="flag")),

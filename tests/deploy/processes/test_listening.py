@@ -7,9 +7,10 @@ import pytest
 from deploy.config.loading import BadConfiguration
 from deploy.processes.listening import Address, address_of, listen, url_of
 from deploy.processes.supervisor import ProgramFailed
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("http", "address"),
     [
         ("127.0.0.1:8642", Address("127.0.0.1", 8642)),
@@ -23,7 +24,7 @@ def test_an_address_is_a_host_and_a_port_or_off(http: str, address: Address | No
     assert address_of(http) == address
 
 
-@pytest.mark.parametrize("http", ["", "8642", ":8642", "localhost", "localhost:http", "localhost:65536", "none"])
+@each("http", ["", "8642", ":8642", "localhost", "localhost:http", "localhost:65536", "none"])
 def test_anything_else_is_refused_with_how_to_write_it(http: str) -> None:
     with pytest.raises(BadConfiguration, match="HOST:PORT"):
         address_of(http)

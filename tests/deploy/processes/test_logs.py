@@ -7,9 +7,10 @@ import sys
 import pytest
 
 from deploy.logs import name_actor, redact, shorten_lists
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("method", "key", "value", "shown"),
     [
         ("info", "text", "my secret diary", "[hidden]"),

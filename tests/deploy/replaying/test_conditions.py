@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from events.replay.states.conditions import MISSING, BadCondition, Condition, at_path, condition_of, path_of
 from events.replay.states.diffing import path_text
 from schemas.persistent import Map
+from tests.each import each
 
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,5}", fullmatch=True)
 PATHS = st.lists(st.text(max_size=4) | st.integers(0, 99), max_size=3).flatmap(
@@ -39,7 +40,7 @@ def test_no_text_does_anything_but_parse_or_be_refused(text: str) -> None:
     assert told
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("", "character 1: expected a path"),
@@ -57,7 +58,7 @@ def test_an_error_names_its_place(text: str, message: str) -> None:
         condition_of(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "value", "holds"),
     [
         ("x < 0.5", 0.4, True),
@@ -82,7 +83,7 @@ def test_a_condition_holds_of_what_it_says(text: str, value: Any, holds: bool) -
     assert condition_of(text).holds(value) is holds
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "value"),
     [("trust", 0.5), ("seen[1]", 8), ("seen[2]", MISSING), ('by["a b"]', 3), ("by", {"a b": 3}), ("trust.x", MISSING)],
 )

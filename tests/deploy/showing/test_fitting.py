@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import pytest
 from rich.console import Console
 from rich.text import Text
 
@@ -10,6 +9,7 @@ from deploy.cli.rendering.layout.fitting import fitted
 from deploy.cli.rendering.layout.terminal import print_hanging
 from deploy.health.finding import Finding, Verdict
 from schemas.export import subjects_rows
+from tests.each import each
 
 HEALTH = [
     {"check": "broker", "verdict": "ok", "detail": "nats-server 2.15.1 at nats://127.0.0.1:41451", "remedy": ""},
@@ -46,8 +46,8 @@ def shown(rows: Sequence[Mapping[str, str]], width: int) -> str:
     return captured.get()
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
-@pytest.mark.parametrize("rows", [HEALTH, SUBJECTS], ids=["doctor", "subjects"])
+@each("width", [60, 80, 100, 120, 200])
+@each("rows", [HEALTH, SUBJECTS], named=["doctor", "subjects"])
 def test_no_line_is_too_long_and_no_word_is_cut(rows: Sequence[Mapping[str, str]], width: int) -> None:
     told = shown(rows, width)
     assert all(len(line) <= width for line in told.splitlines())

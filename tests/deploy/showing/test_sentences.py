@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
-import pytest
 
 import actors.llm
 from actors.guardrails.judging import _LIMITS, REASONS
@@ -155,7 +154,7 @@ JUNK = Unread(layer="text", what="base64", amount=72_000, why="decoding", share=
 SELECTED = entry_of(ModeSelected).sample
 
 
-@pytest.mark.parametrize(
+@each(
     ("end", "fact", "told"),
     [
         (

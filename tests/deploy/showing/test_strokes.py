@@ -3,9 +3,10 @@
 import pytest
 
 from deploy.cli.rendering.layout.strokes import stroke
+from tests.each import each
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 5, 8])
+@each("count", [1, 2, 3, 5, 8])
 def test_each_line_is_narrower_than_the_one_it_lies_on(count: int) -> None:
     widths = [stroke(place, count)["linewidth"] for place in range(count)]
     assert widths == sorted(widths, reverse=True)

@@ -1,7 +1,6 @@
 """What ``why`` and ``feed`` say of an idle agent's thoughts."""
 
 import msgspec
-import pytest
 from rich.console import Console
 
 from deploy.cli.rendering.why.details import Case, details
@@ -10,6 +9,7 @@ from schemas.event import Event
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftThought, Skip
 from schemas.vocabulary.memory import MemoryWandered
 from tests.actors.drift.builders import upon
+from tests.each import each
 
 
 def told(event: Event) -> str:
@@ -35,7 +35,7 @@ def test_a_start_says_where_it_looks_and_what_it_drew():
     assert "decaying, salient, recent, random; pick 0.310, for a question; 1 concepts rest, fatigue 0.7" in line
 
 
-@pytest.mark.parametrize(
+@each(
     ("reason", "words"),
     [
         ("busy", "an exchange is open"),

@@ -3,7 +3,6 @@
 import io
 
 import msgspec
-import pytest
 from rich.console import Console
 
 from deploy.cli.rendering.why.details import Case, details
@@ -15,6 +14,7 @@ from schemas.vocabulary.breaker import BreakerReset, BreakerTerminated, BreakerT
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from schemas.vocabulary.swarm import SwarmMeasured
+from tests.each import each
 
 
 def told(event: Event) -> str:
@@ -29,7 +29,7 @@ def sample(kind: type[Event]) -> Event:
     return entry_of(kind).sample
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "parts"),
     [
         (

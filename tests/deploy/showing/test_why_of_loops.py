@@ -1,7 +1,6 @@
 """What ``why`` tells of loops: every number that guardrails decided by."""
 
 import msgspec
-import pytest
 
 from schemas.catalogue import entry_of
 from schemas.event import Event
@@ -18,9 +17,10 @@ from schemas.vocabulary.guardrails import (
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden
 from schemas.vocabulary.responder import IdentityUse, ResponseEmitted, ResponseRequested
 from tests.deploy.showing.test_why_of_the_mind import sample, told
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "parts"),
     [
         (AnswerAppraised, ["alignment 0.82, drift 0.14, biases overconfidence", "models hashed-1+bias-1"]),

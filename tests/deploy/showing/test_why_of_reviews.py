@@ -2,12 +2,11 @@
 
 import re
 
-import pytest
-
 from deploy.cli.rendering.why.details import Case, details
 from schemas.event import Event, topic_of
 from schemas.vocabulary.self_review import SelfReviewTriggered
 from tests.actors.self_review.builders import BETTER, SHOCK, citizen, see, tick
+from tests.each import each
 
 
 def told(event: Event) -> str:
@@ -23,7 +22,7 @@ def told(event: Event) -> str:
 REVIEW = see(citizen(), **SHOCK, **BETTER)
 
 
-@pytest.mark.parametrize("event", REVIEW, ids=lambda event: topic_of(event).removeprefix("forged_id."))
+@each("event", REVIEW, named=lambda event: topic_of(event).removeprefix("forged_id."))
 def test_a_review_is_told(event: Event):
     assert told(event).strip()
 

@@ -32,6 +32,7 @@ from schemas.vocabulary.memory import (
 )
 from schemas.vocabulary.responder import Entity, ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import FeedbackObserved, ModeSelected, TiebreakRequested
+from tests.each import each
 
 MINDS = ("memory", "act", "llm", "delegate")
 
@@ -48,7 +49,7 @@ def sample(kind: type[Event]) -> Event:
     return entry_of(kind).sample
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "parts"),
     [
         (

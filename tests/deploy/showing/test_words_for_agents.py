@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 import click
-import pytest
 
 from deploy.cli import main
 from schemas.catalogue import CATALOGUE
+from tests.each import each
 
 
 def helps(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
@@ -19,7 +19,7 @@ def helps(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tup
         yield " ".join((*path, name)), command.get_help(click.Context(command, info_name=name))
 
 
-@pytest.mark.parametrize(("command", "text"), list(helps()), ids=[command for command, _ in helps()])
+@each(("command", "text"), list(helps()), named=[command for command, _ in helps()])
 def test_no_help_calls_an_agent_a_citizen(command: str, text: str) -> None:
     assert "citizen" not in text.lower(), command
 

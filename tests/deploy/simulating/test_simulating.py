@@ -26,6 +26,7 @@ from deploy.simulating.report import Day, Report, report_of
 from schemas.vocabulary.monitor import ModeInRange, ModeRedFlag
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, PressureName, Reverted
 from schemas.vocabulary.router import Mode, ModeSelected
+from tests.each import each
 
 DAYS = 60
 DEFAULTS = effective_weights(RouterSettings(profile=PROFILE))
@@ -37,8 +38,13 @@ SHORT, GONE_ON = 40, 22
 
 
 @cache
-def life(plant: str, days: int = DAYS, seed: int = 1, gone_on: int | None = None) -> Life:
+def _life(plant: str, days: int, seed: int, gone_on: int | None) -> Life:
     return live(days=days, seed=seed, exchanges_per_day=120, plant=plant, gone_on=gone_on)
+
+
+def life(plant: str, days: int = DAYS, seed: int = 1, gone_on: int | None = None) -> Life:
+    """Return a life, lived once however it is asked for: a cache tells ``f(1)`` and ``f(seed=1)`` apart."""
+    return _life(plant, days, seed, gone_on)
 
 
 def lived(plant: str) -> Life:
@@ -239,7 +245,7 @@ def refused_or_done(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["simulate", *arguments])
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "told"),
     [
         (["--plot", "nowhere/routing.svg"], "there is no folder nowhere"),

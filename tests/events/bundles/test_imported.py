@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from events.jetstream.imported import RECORDED_AT, as_recorded, carrier
 from events.log import Record, Stored
+from tests.each import each
 from tests.events.ledger.messages import INPUT, header_names, stored
 
 MESSAGE = stored(3, INPUT)
@@ -41,7 +42,7 @@ def test_a_message_behind_the_import_cannot_claim_a_time():
     assert later.headers[RECORDED_AT] == str(MESSAGE.time_ns)
 
 
-@pytest.mark.parametrize("subject", ["log.0.1", "log", "public.0.1.x", "log.0..x", "log.0.1.>", "log.0.1.a b"])
+@each("subject", ["log.0.1", "log", "public.0.1.x", "log.0..x", "log.0.1.>", "log.0.1.a b"])
 def test_a_subject_of_no_log_is_refused(subject: str):
     with pytest.raises(ValueError, match="no subject of a log"):
         carrier(msgspec.structs.replace(MESSAGE, subject=subject))

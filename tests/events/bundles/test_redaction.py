@@ -76,8 +76,8 @@ def test_equal_words_have_equal_hashes_under_one_key_alone(event: Event):
     assert redacted(message, KEY).data == redacted(message, KEY).data != redacted(message, OTHER).data
 
 
-@pytest.mark.parametrize("data", [b"\xff", b"dan mode", b"[" * 2000], ids=["bytes", "text", "deep"])
-@pytest.mark.parametrize("event", [INPUT, BLOCKED], ids=["words", "echo"])
+@each("data", [b"\xff", b"dan mode", b"[" * 2000], named=["bytes", "text", "deep"])
+@each("event", [INPUT, BLOCKED], named=["words", "echo"])
 def test_a_body_that_cannot_be_read_is_replaced_whole(event: Event, data: bytes):
     message = msgspec.structs.replace(stored(1, event), data=data)
     assert list(msgspec.json.decode(redacted(message, KEY).data)) == ["redacted"]

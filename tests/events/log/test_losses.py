@@ -1,10 +1,10 @@
 """What is known of a log's recorded losses, and which part of it is read whole for them."""
 
 import msgspec
-import pytest
 
 from events.losses import Losses
 from schemas.vocabulary.ledger import LossRecorded
+from tests.each import each
 from tests.events.ledger.messages import stored
 
 
@@ -17,7 +17,7 @@ def losses(*lost: tuple[int, int]) -> Losses:
     return found
 
 
-@pytest.mark.parametrize(
+@each(
     ("lost", "after", "upto", "whole"),
     [
         ([], 0, 5_000, ()),

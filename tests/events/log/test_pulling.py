@@ -1,11 +1,10 @@
 """What a server's statuses say of a pull request."""
 
-import pytest
-
 from events.jetstream.pulling import unserved
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "left"),
     [
         ({"Status": "404"}, 7),

@@ -6,6 +6,7 @@ import pytest
 
 from events.errors import LogError, Refused, Unavailable, UnknownOutcome
 from events.log import Stored
+from tests.each import each
 from tests.events.setting import fenced, plain, record
 from tests.events.simulated_world import data_of, in_world, log_of
 from tests.simulated import (
@@ -223,7 +224,7 @@ def test_what_a_killed_worker_had_sent_may_still_be_stored() -> None:
     assert stream.incidents[Incident.STORED_AFTER_DEATH] == 1
 
 
-@pytest.mark.parametrize(("point", "stored"), [(1, 0), (2, 1), (3, 1), (4, 1), (5, 2), (6, 2)])
+@each(("point", "stored"), [(1, 0), (2, 1), (3, 1), (4, 1), (5, 2), (6, 2)])
 def test_a_worker_dies_at_the_crash_point_it_is_told(point: int, stored: int) -> None:
     async def body(stream: SimulatedStream) -> None:
         log = log_of(stream, dies_at=point)

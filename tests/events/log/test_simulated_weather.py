@@ -8,9 +8,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from events.errors import Conflict, LogError
+from tests.each import each
 from tests.events.setting import fenced, plain, record
 from tests.events.simulated_world import in_world, log_of
 from tests.simulated import (
@@ -73,7 +72,7 @@ async def stormy_life(stream: SimulatedStream) -> dict[str, list[tuple[int, byte
     return seen
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_in_any_weather_nothing_acknowledged_is_lost_or_doubled_and_tails_see_it_all(seed: int) -> None:
     async def body(stream: SimulatedStream) -> None:
         seen = await stormy_life(stream)

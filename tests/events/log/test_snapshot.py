@@ -16,6 +16,7 @@ from schemas.event import encode_event
 from schemas.persistent import Map, state_hash
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import configured
+from tests.each import each
 from tests.events.plans import few, streams
 from tests.events.recording import Recording
 from tests.events.small_actors import DIARIST, Diary
@@ -76,7 +77,7 @@ class Retyped(msgspec.Struct, frozen=True):
     lines: tuple[int, ...] = ()
 
 
-@pytest.mark.parametrize(
+@each(
     "other",
     [
         replace(DIARIST, behaviour=2),
@@ -86,7 +87,7 @@ class Retyped(msgspec.Struct, frozen=True):
         replace(ANY, state_type=Retyped),
         ACTORS["clock"],
     ],
-    ids=["behaviour", "name", "renamed_field", "added_field", "retyped_field", "actor"],
+    named=["behaviour", "name", "renamed_field", "added_field", "retyped_field", "actor"],
 )
 def test_a_snapshot_of_another_actor_or_release_is_passed_over(other: Actor[Any]) -> None:
     assert unpack(other, "01", PACKED) is None
@@ -102,7 +103,7 @@ def test_settings_that_this_release_cannot_read_make_a_snapshot_unusable() -> No
     assert unpack(DIARIST, "01", pack(DIARIST, "01", other)) is None
 
 
-@pytest.mark.parametrize("bit", range(8))
+@each("bit", range(8))
 def test_no_flipped_bit_goes_unnoticed(bit: int) -> None:
     for place in range(len(PACKED)):
         damaged = PACKED[:place] + bytes([PACKED[place] ^ 1 << bit]) + PACKED[place + 1 :]

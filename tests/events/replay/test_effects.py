@@ -19,6 +19,7 @@ from schemas.versions import UPCASTERS
 from schemas.vocabulary.act import ActDelegationRequested
 from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
+from tests.each import each
 from tests.fixtures import FOLDER
 
 TOPICS = {effector: frozenset(map(topic_of, events)) for effector, events in SERVED.items()}
@@ -62,7 +63,7 @@ def test_effects_of_a_real_log_answer_their_requests():
     assert (report.wrong, report.findings, list(report.counts)) == (0, (), ["llm"])
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "problem"),
     [
         (lambda: {"ce_cause": "0" * 32}, "no_request"),
@@ -73,9 +74,9 @@ def test_effects_of_a_real_log_answer_their_requests():
         (lambda: {"ce_exchange": "0" * 32}, "exchange"),
         (lambda: {"ce_index": "x"}, "unreadable"),
     ],
-    ids=["cause", "a cause that asks for nothing", "sequence", "place", "id", "exchange", "headers"],
+    named=["cause", "a cause that asks for nothing", "sequence", "place", "id", "exchange", "headers"],
 )
-@pytest.mark.parametrize("topic", [".llm.completed", ".llm.failed"])
+@each("topic", [".llm.completed", ".llm.failed"])
 def test_an_answer_that_is_not_that_of_its_request_is_found(
     topic: str, headers: Callable[[], dict[str, str]], problem: str
 ):
@@ -138,7 +139,7 @@ def body(stored: Stored, was: bytes, now: bytes) -> list[Stored]:
     return [other if each.seq == stored.seq else each for each in released()]
 
 
-@pytest.mark.parametrize(
+@each(
     ("topic", "field"),
     [
         (".llm.completed", "request"),
@@ -206,7 +207,7 @@ def test_alerts_that_were_shared_out_and_delivered_are_in_order(answer: Event):
     assert (report.findings, counts.requests, counts.answered, counts.open) == ((), 3, 2, 1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "change"),
     [
         (DELIVERED, {"request": "2" * 32}),

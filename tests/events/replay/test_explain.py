@@ -20,6 +20,7 @@ from schemas.vocabulary.llm import LlmFailed
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import FeedbackObserved, ModeSelected, TiebreakRequested
 from tests.actors.scenario import MS, Address
+from tests.each import each
 from tests.events.ledger.messages import stored
 from tests.events.plans import conversations, few
 from tests.events.recording import Recording
@@ -144,7 +145,7 @@ def test_a_longer_path_may_be_asked_for() -> None:
     assert found.unreached == ("act",)
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "called_on"),
     [
         (msgspec.structs.replace(entry_of(ModeSelected).sample, selected_mode="ACT", terminal_mode=None), "act"),

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from actors.registry import ACTORS
 from events.errors import Misconfigured
 from events.log import Stored
+from tests.each import each
 from tests.events.plans import conversations, few
 from tests.events.recording import Recording
 from tests.events.replaying import HERE, asked, changed, consumed, first_difference, renumbered, replaced, verified
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "field", "recorded", "redecided"),
     [
         ({"ce_id": "forged"}, "id", "forged", ""),
@@ -25,7 +26,7 @@ from tests.events.replaying import HERE, asked, changed, consumed, first_differe
         ({"ce_index": "0", "ce_count": "1"}, "place", "0/1 behind 2", "1/2 behind 2"),
         ({"ce_causeseq": "1"}, "place", "1/2 behind 1", "1/2 behind 2"),
     ],
-    ids=["id", "cause", "exchange", "agent", "index", "cause_seq"],
+    named=["id", "cause", "exchange", "agent", "index", "cause_seq"],
 )
 def test_a_changed_header_is_found(change: dict[str, Any], field: str, recorded: str, redecided: str) -> None:
     recording = asked("0", "2")
@@ -133,8 +134,8 @@ def test_an_own_event_of_a_newer_release_stops_any_replay(verify: bool) -> None:
         verified(recording.actors, changed(recording.log, 2, ce_dataversion="2"), verify=verify)
 
 
-@pytest.mark.parametrize("apart", [False, True])
-@pytest.mark.parametrize("missing", range(5))
+@each("apart", [False, True])
+@each("missing", range(5))
 def test_a_missing_own_event_is_found_unless_it_is_the_end_of_the_log(missing: int, apart: bool) -> None:
     recording = asked("1", "0", "3", "1", apart=apart)
     own = [stored for stored, own in recording.of(HERE) if own]

@@ -3,14 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from actors.registry import ACTORS
 from schemas.actor import Emission
 from schemas.event import encode_event
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import Address
+from tests.each import each
 from tests.events.recording import Recording, own_cause
 from tests.events.replaying import changed, replaced, verified
 
@@ -32,7 +31,7 @@ def test_a_deadline_that_fired_is_checked_against_those_pending() -> None:
     assert (report.coverage["clock"].timers, report.coverage["clock"].facts) == (1, 0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "field"),
     [
         ({"ce_id": "forged"}, "id"),
@@ -43,7 +42,7 @@ def test_a_deadline_that_fired_is_checked_against_those_pending() -> None:
         ({"data": encode_event(ClockFired(set_by="forged_id.input.received", due_ns=7))}, "body"),
         ({"data": encode_event(ClockFired(set_by="forged_id.reflex.passed", due_ns=7))}, "body"),
     ],
-    ids=["id", "cause", "place", "exchange", "session", "time", "setter"],
+    named=["id", "cause", "place", "exchange", "session", "time", "setter"],
 )
 def test_a_forged_deadline_is_a_difference(change: dict[str, Any], field: str) -> None:
     recording = with_deadline()

@@ -14,6 +14,7 @@ from schemas.identity import content_hash
 from schemas.settings.fault import settings_fault
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import Address
+from tests.each import each
 from tests.events.recording import Recording
 from tests.events.replaying import verified
 from tests.events.whatif.asking import live, whatif
@@ -123,7 +124,7 @@ def test_settings_that_can_be_read_are_in_force_again_behind_them(log: Sequence[
     assert (sum(report.unverified.values()), report.identical) == (1, 1)
 
 
-@pytest.mark.parametrize("name", sorted(ACTORS))
+@each("name", sorted(ACTORS))
 def test_every_setting_of_every_actor_is_named_where_its_type_changed(name: str) -> None:
     actor = ACTORS[name]
     settings = msgspec.to_builtins(actor.settings_type())

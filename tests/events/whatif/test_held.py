@@ -1,10 +1,10 @@
 """Where decisions in question cannot be made anew: an exchange is told only as the whole log would tell it."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from events.replay.whatif import Fate
+from tests.each import each
 from tests.events.plans import few
 from tests.events.whatif.asking import ends, live, whatif, without_words
 
@@ -39,7 +39,7 @@ def test_an_answer_from_the_record_to_what_was_decided_otherwise_tells_nothing()
     assert redacted.tallies["breaker"].different > 0
 
 
-@pytest.mark.parametrize("settings", CHANGES, ids=lambda settings: next(iter(settings)))
+@each("settings", CHANGES, named=lambda settings: next(iter(settings)))
 def test_what_a_redacted_log_tells_as_unchanged_is_unchanged_in_the_whole_one(settings: dict):
     agree([*ASKED, NOTHING, *ON_HOLD], settings)
 

@@ -14,6 +14,7 @@ from actors.registry import ACTORS
 from deploy.replaying.what_if_verdicts import complaint, measured_texts
 from events.log import Stored
 from schemas.settings.measuring import measured
+from tests.each import each
 from tests.events.whatif.asking import live, whatif
 
 MEASURES = "attending.py"
@@ -62,7 +63,7 @@ def read_in_measuring(package: Path) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("name", sorted(ACTORS))
+@each("name", sorted(ACTORS))
 def test_every_setting_that_no_decision_reads_is_marked_as_measured_with_and_no_other(name: str) -> None:
     actor, package = ACTORS[name], folder_of(actors) / name
     marked = measured(msgspec.to_builtins(actor.settings_type()), actor.settings_type)

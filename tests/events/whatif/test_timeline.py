@@ -13,6 +13,7 @@ from events.errors import Misconfigured
 from events.replay.whatif.report import EFFECT_MISSING
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import Address
+from tests.each import each
 from tests.events.plans import conversations, few
 from tests.events.recording import Recording
 from tests.events.whatif.asking import ends, live, whatif, with_model
@@ -48,7 +49,7 @@ def test_unchanged_settings_change_nothing_however_late_each_actor_decided(recor
         assert (tally.different, tally.gone, tally.new, tally.held) == (0, 0, 0, {})
 
 
-@pytest.mark.parametrize("settings", CHANGES, ids=lambda settings: next(iter(settings)))
+@each("settings", CHANGES, named=lambda settings: next(iter(settings)))
 def test_other_settings_end_each_exchange_as_a_live_run_does(settings: dict):
     recorded, other = ends(live(TALK).log), ends(live(TALK, settings).log)
     report = whatif(live(TALK).log, settings)

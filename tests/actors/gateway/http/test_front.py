@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.actors.gateway.http.rig import gateway
+from tests.each import each
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
 
@@ -51,7 +52,7 @@ def test_where_keys_are_asked_for_the_page_asks_for_one() -> None:
     assert page.status_code == 401
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         "/nowhere",
@@ -71,16 +72,14 @@ def test_what_is_not_served_is_answered_as_json_wherever_it_would_be(path: str) 
         assert answer.json()["code"] in ("not_found", "bad_method")
 
 
-@pytest.mark.parametrize(
-    "path", ["/schema", "/schema/", "/schema/openapi.json", "/schema/openapi.yaml", "/schema/openapi.yml"]
-)
+@each("path", ["/schema", "/schema/", "/schema/openapi.json", "/schema/openapi.yaml", "/schema/openapi.yml"])
 def test_the_document_is_served_under_each_of_its_names(path: str) -> None:
     [answer] = answers(("GET", path))
     assert answer.status_code == 200
     assert "loop-complete" in answer.text
 
 
-@pytest.mark.parametrize(
+@each(
     "path", ["/healthz", "/readyz", "/", "/schema", "/orchestrator/guardrails-status/nobody", "/v1/ticks", "/nowhere"]
 )
 def test_head_is_answered_as_get_is_without_the_body(path: str) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from actors.contract.text.judge.model import InvalidModel, load_model
 from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score
+from tests.each import each
 
 PARAGRAPH = "The harbour was rebuilt after the storm, and the ferries run every hour until late in the evening. "
 
@@ -41,12 +42,12 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@each("name", ATTACKS)
 def test_an_attack_scores_at_or_above_the_threshold(name: str) -> None:
     assert score(ATTACKS[name]) >= THRESHOLD
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@each("text", HARMLESS)
 def test_a_harmless_text_scores_below_the_threshold(text: str) -> None:
     assert score(text) < THRESHOLD
 
@@ -120,7 +121,7 @@ def archive_of(arrays: dict[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("what", WRONG)
+@each("what", WRONG)
 def test_weights_that_could_not_be_judged_by_are_refused(what: str) -> None:
     assert load_model(archive_of(GOOD), "scorer").threshold == 1.0
     with pytest.raises(InvalidModel, match="train it anew"):
@@ -134,7 +135,7 @@ def test_one_array_is_no_weights_file() -> None:
         load_model(buffer.getvalue(), "scorer")
 
 
-@pytest.mark.parametrize("place", range(0, 700, 7))
+@each("place", range(0, 700, 7))
 def test_a_harmed_file_is_refused_or_read_as_it_was(place: int) -> None:
     data = bytearray(archive_of(GOOD))
     data[place % len(data)] ^= 0xFF

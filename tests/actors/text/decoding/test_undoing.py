@@ -11,6 +11,7 @@ from actors.contract.text.decoding import decoded_of, undone_of
 from actors.contract.text.decoding.splitting import words_of
 from actors.contract.text.decoding.undoing import DEPTH, MOST_CHARACTERS, MOST_TEXTS
 from tests.actors.disguising import DISGUISES, PHRASE, b64
+from tests.each import each
 
 SIGNS = st.text(st.sampled_from("ab19 .-=<>\"'%\\&#ux{}[]()+/,\n~\u200b\u200c\ufe00\U000e0041\u0430"), max_size=200)
 PIECES = st.lists(st.sampled_from(sorted(DISGUISES.values())), max_size=3).map(" ".join)
@@ -33,7 +34,7 @@ def test_any_text_is_undone_to_a_bounded_number_of_texts(text: str) -> None:
     assert len(set(found)) == len(found)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "octal escapes", "decimal in a list", "braced escapes", "percent unicode", "quoted-printable", "css escapes",
