@@ -4,8 +4,8 @@ A thought is what an input would lead to: a proposed action, with its risks. The
 ``appraisal.completed`` of an exchange, in either order, with the flags of its ``reflex.passed`` and the latest
 ``swarm.measured`` (a coherence index of 1.0 before the first), and decides once:
 
-- with a sign of a constitutional violation (a risk of harm or to layer 0, or a FLAG signature) entropy is exactly 1.0;
-- otherwise entropy = (0.4 knowledge + 0.3 swarm) / 0.7: the source's formula without its third term, which is zero then;
+- a sign of a constitutional violation (risk of harm or to layer 0, or a FLAG signature) makes entropy exactly 1.0;
+- otherwise entropy = (0.4 knowledge + 0.3 swarm) / 0.7, the source's formula without its third term, then zero;
 - the share of the input that reflex or intuition could not look at, because their work is bounded, raises entropy: by
   the largest such share of the distance to 1; from a share of 0.9 on it is 1. Otherwise an attacker could pass the gate
   by using up a bound;
@@ -13,8 +13,8 @@ A thought is what an input would lead to: a proposed action, with its risks. The
 
 Knowledge is the share of similar precedents that contradict the thought, and 0.5 if there are none. A precedent
 contradicts if its action has the opposite polarity (withholding against answering or acting), or if it has the same
-polarity and its outcome was harmful. Without the second rule, a precedent that did harm would count in favour of doing the
-same again. Which precedents are similar is decided by intuition, which alone holds their index; each one that it
+polarity and its outcome was harmful. Without the second rule, a precedent that did harm would count in favour of doing
+the same again. Which precedents are similar is decided by intuition, which alone holds their index; each one that it
 reports counts the same.
 
 Swarm is 1 - index, plus 0.2 if the thought would affect the swarm, at most 1.
