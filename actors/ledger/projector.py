@@ -160,7 +160,7 @@ class LedgerProjector:
         return True
 
     async def _part_with(self, losses: Sequence[LossRecorded]) -> None:
-        """Record what the log has lost, then set the file aside. A failure between the two must not leave it unrecorded."""
+        """Record what the log has lost, then set the file aside. So a failure between leaves no loss unrecorded."""
         held = any(loss.known_by == "ledger" for loss in losses)
         kept = place_aside(self._path, losses[0].first_seq) if held else None
         await self._record([msgspec.structs.replace(loss, kept_as=kept.name if kept else "") for loss in losses])
