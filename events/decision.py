@@ -1,4 +1,4 @@
-"""One decision: from a message and a state to events ready to be stored, the same way live and in replay."""
+"""One decision: from a message and a state to events ready to be stored. Live and replay use the same code."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -48,7 +48,7 @@ class Cause(msgspec.Struct, frozen=True, gc=False):
 
 
 def cause_of(delivery: Recorded | Unreadable) -> Cause:
-    """Return the cause that a consumed message is; as much of it as can be read when it is unreadable."""
+    """Return a consumed message as the cause of events; of an unreadable message, as much as can be read."""
     stored = delivery.stored
     _, agent_token, session_token = split_stored(stored.subject)
     if isinstance(delivery, Recorded):
@@ -118,7 +118,7 @@ def address(
 
 
 def under(delivery: Recorded | Unreadable, behaviour: int) -> Recorded | Unreadable:
-    """Return a consumed message as it is seen where a behaviour is in force."""
+    """Return a consumed message with the number of the behaviour that is in force."""
     if isinstance(delivery, Unreadable) or delivery.message.behaviour == behaviour:
         return delivery
     message = msgspec.structs.replace(delivery.message, behaviour=behaviour)
@@ -126,7 +126,7 @@ def under(delivery: Recorded | Unreadable, behaviour: int) -> Recorded | Unreada
 
 
 def resting_on(delivery: Recorded | Unreadable, models: tuple[str, ...]) -> Recorded | Unreadable:
-    """Return a consumed message as it is seen where its recorded decision rests on trained models."""
+    """Return a consumed message with the names of the trained models that its recorded decision rests on."""
     if isinstance(delivery, Unreadable) or not models:
         return delivery
     return Recorded(delivery.stored, delivery.envelope, msgspec.structs.replace(delivery.message, models=models))
@@ -168,7 +168,7 @@ def _within(actor: Actor[Any], cause: Cause, partition: str) -> tuple[str, Cause
 def refuse(
     actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, partitions: Partitions, partition: str
 ) -> tuple[tuple[NewEvent, ...], Any]:
-    """Record that what a message leads to cannot be stored; return the failure and the next state."""
+    """Replace the events of a decision that cannot be stored by a failure; return it and the next state."""
     failure = (_failure(actor, delivery, APPEND_REFUSED, ""),)
     owner, cause = _within(actor, cause_of(delivery), partition)
     decided = address(owner, cause, failure, partitions)

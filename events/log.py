@@ -1,6 +1,6 @@
 """The log as a port.
 
-Two adapters speak it, ``events.jetstream`` and ``tests.simulated``; one test suite runs against both.
+It has two adapters, ``events.jetstream`` and ``tests.simulated``; one test suite runs against both.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -1,7 +1,7 @@
-"""Saying in the log what the log has lost.
+"""Recording in the log what the log has lost.
 
-Whoever finds out says it: a projector, ``up``, or a worker that may not go on before it is said. All write to the
-ledger's subjects behind one fence, so that a loss is recorded once, however many find it.
+The process that finds a loss records it: a projector, ``up``, or a worker that must not go on before it is recorded.
+All append to the ledger's subjects behind one fence, so that a loss is recorded once, however many processes find it.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""What a log is known to have lost, by its own record (``ledger.loss_recorded``).
+"""The losses that a log has on record (``ledger.loss_recorded``).
 
-A record stands in the log behind the loss. What was decided before it may rest on messages that are gone; what is
-decided after it rests on the messages that are left, since every partition begins anew when it reads of a loss.
+A record comes after the loss in the log. Decisions made before the record may rest on lost messages. Decisions made
+after it rest only on the messages that are left, since every partition folds the log again when it reads the record.
 """
 
 from collections.abc import Iterable, Sequence

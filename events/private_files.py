@@ -1,7 +1,7 @@
-"""Files and folders that hold people's words or secrets: their owner's alone from the first byte on.
+"""Files and folders with people's words or secrets: only their owner can open them, from the first byte on.
 
-The mode is given when the file is made. One that is narrowed afterwards can be opened by others in between, and who
-has it open reads on.
+The mode is set when the file is made. If it were narrowed afterwards, others could open the file in between, and read
+on.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Snapshots: where a view stood, as bytes. An unusable one is no error: the log is folded from its start instead."""
+"""Snapshots: a view's checkpoint as bytes. An unusable one is no error: the log is then folded from its start."""
 
 from hashlib import sha256
 from typing import Any

@@ -1,7 +1,7 @@
 """An actor partition's view: what it consumed, in stream order, each followed by what it emitted because of it.
 
-Recovery, standby, life, replay and verification all fold through here, so they cannot disagree on the order.
-The order is well defined after the fact because every own event carries the sequence of its cause.
+Live work, recovery, standby, replay and verification all fold through this class, so they cannot disagree on the order.
+The order can be reconstructed later, because every own event carries the sequence of its cause.
 """
 
 from collections import deque

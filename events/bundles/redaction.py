@@ -1,10 +1,10 @@
 """Taking people's words out of events, so that their decisions can be shown to strangers.
 
-Each personal text becomes a keyed hash of itself (HMAC-SHA256): the same text has the same hash within an export, and
-without the key nobody can try guesses. The event is then one whose words were forgotten: a verification counts the
-decisions that need them as unverified, reason ``sealed``. Echoes of words (which known phrase an input held), and what
-callers and operators chose (who ordered something, and why), become hashes too, in events that stay readable: deciders
-only copy and compare such texts. Identifiers (agent, session, exchange) and numbers stay.
+Each personal text is replaced by a keyed hash (HMAC-SHA256): equal texts have equal hashes within an export, and
+without the key nobody can test guesses. Such an event counts as one whose words were forgotten: decisions that need
+them are unverified, with the reason ``sealed``. Two further kinds of text become hashes in events that stay readable,
+since deciders only copy and compare them: echoes of words (which known phrase an input held), and what callers and
+operators wrote (who ordered something, and why). Identifiers (agent, session, exchange) and numbers stay.
 """
 
 import hmac

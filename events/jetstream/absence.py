@@ -1,4 +1,4 @@
-"""Telling that a broker is away: at once, then at growing intervals, however many attempts fail meanwhile."""
+"""Logging that a broker is away: at once, then at growing intervals, however many attempts fail meanwhile."""
 
 import time
 from collections.abc import Callable

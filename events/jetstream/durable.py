@@ -1,15 +1,15 @@
-"""Work shared by competing consumers: a durable pull consumer whose every message is acknowledged by whoever did it.
+"""Work shared by competing consumers: a durable pull consumer. The worker that handled a message acknowledges it.
 
-Raw pull requests with idle heartbeats, as in ``reading``: nats-py's own pull subscriptions stay silent after a restart
-of the broker. On silence, on a status out of the ordinary and on every reconnection the consumer is looked for again
-(and made, should the broker have lost it) and pulled from anew.
+It uses raw pull requests with idle heartbeats, as ``reading`` does: nats-py's own pull subscriptions stay silent after
+a restart of the broker. On silence, on an unexpected status and on every reconnection, the consumer is looked up again
+(and made, if the broker has lost it), and pulled from again.
 
-Where order matters one message at a time is out, with whichever worker asked first: until it is acknowledged the next
-one is not delivered, and a message that is handed back with a delay holds up those behind it for as long.
+If order matters, one message is delivered at a time, to the worker that asked first. The next is not delivered until it
+is acknowledged, and a message that is returned with a delay delays all behind it.
 
-A message that cannot be read any more holds back readable ones, or all (see ``reading``). So a consumer of several
-filters is made anew behind each gap that is known, once all that it has delivered of what is before it is done with:
-what stands behind the gap comes again, and whoever has done it already only looks that up.
+A message that cannot be read any more (a *gap*) makes the server hold back readable messages; see ``reading``. So a
+consumer with several filters is made again behind each known gap, once all that it has delivered from before the gap is
+handled. Messages behind the gap are then delivered again; a worker that handled one finds its answer in the log.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
-"""How an imported message lies in a stream: what it says of its recorded self, and reading that back. Pure.
+"""How an imported message is stored in a stream, and how its recorded form is read back. Pure.
 
-The broker stamps messages with its own time, and acts on headers that begin with ``Nats-``. So an import stores the
-recorded time in the header ``nx-recorded-at`` (Unix nanoseconds), and each recorded header that the broker would act
-on, or that looks like these, behind ``nx-recorded-``. This is believed only up to the sequence that the stream's own
-metadata names as imported: no later message can claim a time.
+The broker gives each message its own time, and acts on headers that begin with ``Nats-``. So an import stores the
+recorded time in the header ``nx-recorded-at`` (Unix nanoseconds). A recorded header that the broker would act on, or
+that looks like one of these, gets the prefix ``nx-recorded-``. Both are trusted only up to the sequence that the
+stream's metadata names as imported. So no later message can claim another time.
 """
 
 from collections.abc import Mapping

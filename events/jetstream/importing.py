@@ -1,9 +1,9 @@
 """Appending a recorded log to an empty stream, so that it is the same log there: sequences, times, headers and bodies.
 
-While an import runs, its stream takes nothing but the import's own subjects: no worker can append between two records,
-and nothing is republished as if it happened now. The metadata names the head of the chain over what is imported, until
-all of it is stored and has been read back equal. A batch is stored whole or not at all, behind the exact sequence
-before it: an import that was killed goes on where it stopped, and two at once do no harm.
+While an import runs, its stream accepts only the import's own subjects: no worker can append between two records, and
+nothing is republished as if it happened now. The metadata names the head of the hash chain over the imported events,
+until all of them are stored and read back as equal. A batch is stored whole or not at all, and only directly after the
+sequence before it. So an import that was killed goes on where it stopped, and two at the same time do no harm.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

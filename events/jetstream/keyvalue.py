@@ -1,7 +1,7 @@
 """Snapshots and membership in JetStream key-value buckets.
 
-Both speak the bucket's own subjects (``$KV.<bucket>.<key>``) directly: one request a call, where the client's
-listing would make a consumer each time.
+Both use the bucket's own subjects (``$KV.<bucket>.<key>``) directly: one request for each call. The client's own
+listing of keys would make a consumer each time.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What every pull consumer's reading has in common: the request, its heartbeats, and what a delivery says of itself."""
+"""The pull protocol, shared by all readers: requests, heartbeats, statuses, and the fields of a delivery."""
 
 import json
 from collections.abc import Mapping

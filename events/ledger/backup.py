@@ -1,4 +1,4 @@
-"""Copying a ledger, whether or not it is written to meanwhile, and proving the copy."""
+"""Copying a ledger, even while it is written to, and verifying the copy."""
 
 import os
 import sqlite3

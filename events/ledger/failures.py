@@ -1,4 +1,4 @@
-"""What SQLite reports, in the families of ``events.errors``: what a caller does about it."""
+"""SQLite's errors as errors of ``events.errors``, whose families say what a caller does about them."""
 
 import sqlite3
 from collections.abc import Iterator

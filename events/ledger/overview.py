@@ -1,4 +1,4 @@
-"""How a set was at a point of its log, from a ledger's read models: what exchanges came to, and what stood out."""
+"""The state of a set at a point of its log, from a ledger's read models: outcomes of exchanges, alerts, changes."""
 
 import sqlite3
 from collections import Counter

@@ -1,7 +1,7 @@
-"""Between stored messages and rows of the ledger.
+"""From stored messages to rows of the ledger, and back.
 
-A row keeps the message exactly (sequence, server time, subject, headers, data) and, derived from these for
-queries, the envelope's columns. What cannot be read is stored all the same: its derived columns are empty.
+A row keeps the message exactly (sequence, server time, subject, headers, data), and the envelope's columns, which are
+derived from it for queries. An unreadable message is stored all the same; its derived columns are empty.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Rows of a ledger that are not what was written: whoever reads them is told."""
+"""Damaged rows of a ledger that a replay has read, to be reported."""
 
 
 class Damage:

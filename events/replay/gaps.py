@@ -1,4 +1,4 @@
-"""What a log lacks of what was read of it: whoever looks at it is told, since a gap in sequences shows nowhere else."""
+"""Sequences missing in the part of a log that was read. They are reported, since a gap shows nowhere else."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Several readings of a log as one."""
+"""Merging several readings of a log into one, by sequence."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress

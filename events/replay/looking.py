@@ -1,8 +1,8 @@
-"""What a command found to look at. Whatever looks at nothing says so, and fails: it has checked nothing.
+"""Whether a log holds what a command is to look at. A command that finds nothing fails: it has checked nothing.
 
-Its status is 1, as of any check that failed, also where a session, an agent, an exchange, a loop or a point is named
-that the log does not hold: only the log tells, and it may hold it tomorrow. Status 2 is for what is wrong in any log: a
-flag, an actor, a subject, a file that is not there, a beginning that does not tell one exchange from another.
+Its exit status is then 1, as for any failed check. That also holds if a session, agent, exchange, loop or point is
+named that the log does not hold, since the log may hold it tomorrow. Status 2 is for what is wrong with any log: a
+flag, an actor, a subject, a missing file, an ambiguous beginning of an exchange's id.
 """
 
 from collections.abc import Sequence

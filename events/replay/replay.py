@@ -1,13 +1,12 @@
 """Replay: fold recorded events through the same views as live, run no effect, and re-decide on demand.
 
-Feed a :class:`Replay` every stored message from sequence 1 on, in order; where they come from (the stream, a ledger
-file) is its caller's affair. No decider is called: that a message led to nothing is known once its partition has
-recorded something about a later one. Where a partition has not spoken for long, or its next event lies behind the point
-that is read up to, that event is looked up further on (:attr:`Replay.unknown`, :meth:`Replay.foresee`). Behind the last
-event that a partition recorded, nothing tells what was decided: what it consumed there is folded as if it had led to
-nothing.
+Feed a :class:`Replay` every stored message from sequence 1 on, in order, from whatever source. Without ``verify``, no
+decider is called. That a message led to no event is known only when its partition has recorded an event about a later
+message. If a partition has recorded none for long, or its next event lies behind the point that is read up to, that
+event is looked up further on in the log (:attr:`Replay.unknown`, :meth:`Replay.foresee`). After a partition's last
+recorded event nothing tells what it decided; messages consumed there are folded as if they had led to no event.
 
-With ``verify`` every decision is made again from the state before it, and what it says is compared with the record.
+With ``verify`` every decision is made again from the state before it, and compared with the recorded events.
 """
 
 from collections import Counter
@@ -149,12 +148,12 @@ class Replay:
 
     @property
     def unknown(self) -> tuple[Unit, ...]:
-        """The partitions that keep messages waiting, for so long that it is time to look up their next event."""
+        """The partitions whose messages have waited so long that their next event should be looked up."""
         return self._waiting_since(self._settled_to)
 
     @property
     def undecided(self) -> tuple[Unit, ...]:
-        """The partitions that keep any messages waiting, and whose next event was not looked up."""
+        """The partitions with waiting messages whose next event was not looked up."""
         return self._waiting_since(self._last)
 
     def _waiting_since(self, reached: int) -> tuple[Unit, ...]:
@@ -165,7 +164,7 @@ class Replay:
         )
 
     def foresee(self, ahead: Stored) -> None:
-        """Take a message from behind those fed: its writers' next event, where it is the first such one."""
+        """Note an event from further on in the log: it is the next event of its partition, if it is the first noted."""
         takers = self._takers(ahead.subject)
         for view in takers.owning if takers is not None else ():
             unit = view.actor.name, view.partition
@@ -177,14 +176,14 @@ class Replay:
         return all(unit in self._foreseen for unit in units)
 
     def foresee_nothing(self, units: Sequence[Unit]) -> None:
-        """Take that partitions recorded nothing more, unless an event of theirs was foreseen, and fold by that."""
+        """Note that these partitions recorded no further event, unless one was noted, and fold accordingly."""
         for unit in units:
             next_place = self._foreseen.setdefault(unit, None)
             if not self._verify:
                 self.views[unit].fold_before(next_place)
 
     def skip(self, events: int, first_seq: int, last_seq: int) -> None:
-        """Count messages that nobody here takes and that were not fed: so many of the log, from one to another."""
+        """Count messages that were not fed, since no partition here takes them."""
         self._events += events
         self._first = min(self._first or first_seq, first_seq)
         self._end = max(self._end, last_seq)

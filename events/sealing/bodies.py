@@ -1,8 +1,8 @@
 """Sealing the personal texts of a record's body, and opening them again. Pure.
 
-A sealed text is ``nx1:`` and what ``SessionKey.seal`` makes of it; its message names the key in the header
-``nx-sealed``. In such a message, any text that looks sealed and is not is written behind ``nx0:``, and so is one that
-begins like this itself: what comes out is what went in, to the byte.
+A sealed text is ``nx1:`` followed by the result of ``SessionKey.seal``; its message names the key in the header
+``nx-sealed``. In such a message, a text that is not sealed but looks so gets the prefix ``nx0:``, and so does one that
+begins with that prefix. So an opened text equals the original, to the byte.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The keys of sessions: a store that processes share, and what a process keeps of it in memory."""
+"""The keys of sessions: the store that processes share, and a process's cache of it."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager

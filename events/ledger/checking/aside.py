@@ -1,5 +1,6 @@
-"""Putting a ledger aside: one that holds what its stream has lost, the only copy left of messages once acknowledged;
-or one that is damaged.
+"""Setting a ledger file aside: one that is damaged, or one that holds messages which its stream has lost.
+
+The latter is the only copy left of acknowledged messages, so it is never overwritten.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
-"""Damage in the write-ahead log beside a ledger, which SQLite itself passes over in silence. Pure.
+"""Damage in the write-ahead log beside a ledger, which SQLite itself ignores silently. Pure.
 
-SQLite reads the log's frames up to the first that does not fit, takes that for the end, and forgets what was committed
-behind it: rows, and the count of rows with them. The format is that of https://www.sqlite.org/walformat.html.
+SQLite reads the log's frames up to the first invalid one, takes that for the end, and drops what was committed behind
+it: rows, and with them the count of rows. The format is that of https://www.sqlite.org/walformat.html.
 """
 
 import sys

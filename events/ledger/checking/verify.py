@@ -1,7 +1,7 @@
 """Verifying a ledger file by itself: its chain, its columns, its read models, and the anchors recorded in it.
 
-The chain is unkeyed: this finds accidents and bit rot, not a clever forger, and a tail cut off a file cleanly
-leaves nothing to find but the noted row count. ``events.ledger.checking.compare`` holds the file against its stream.
+The chain is unkeyed: this finds accidents and bit rot, not a clever forger. A tail that was cut off cleanly shows only
+in the recorded row count. ``events.ledger.checking.compare`` compares the file with its stream.
 """
 
 import sqlite3

@@ -1,4 +1,4 @@
-"""The first event after which a condition holds of an actor's state: one fold, every state on the way looked at."""
+"""Finding the first event after which a condition on an actor's state holds: one fold that checks every state."""
 
 from collections.abc import Callable
 from typing import Any

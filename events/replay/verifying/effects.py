@@ -1,12 +1,12 @@
-"""Whether recorded effects answer recorded requests: no effect is ever run again, and no answer can be made again.
+"""Whether recorded effects answer recorded requests. Effects are never run again, so their answers cannot be compared.
 
-What an effector records names the request that it answers as its cause. That request must stand before it in the log,
-be one that this effector serves, and have one answer: the events of one performance. Headers tell all of that; what a
-body says of its request must fit it, too.
+An effector's event names the request that it answers as its cause. That request must come before it in the log, be one
+that this effector serves, and have one answer only. The headers tell all of this. What the body says about the request
+must match it, too.
 
-A log is read twice: first its effects, for which requests they name, then requests and effects, in order. So memory
-holds 9 bytes for each request that was answered, and those whose answer is on its way: what nobody ever answered, such
-as alerts where no receiver wants them, is counted and forgotten.
+A log is read twice: first the effects, to learn which requests they name; then requests and effects, in order. So
+memory holds 9 bytes for each answered request, and the requests whose answer is still to come. A request that nobody
+ever answered, such as an alert that no receiver wants, is only counted.
 """
 
 from array import array

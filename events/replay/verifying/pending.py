@@ -1,4 +1,4 @@
-"""What actors still owed where a log ended, and whether it should have come by then. Pure."""
+"""Decisions and timers still pending at a log's end, and whether they are overdue. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

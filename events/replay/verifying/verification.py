@@ -1,8 +1,8 @@
 """Whether decisions come out as they were recorded: each is made again from the state before it, and compared.
 
-What was decided under an older behaviour is made again under that one. What cannot be made again is counted with the
-reason: a behaviour that this release does not have, settings that it does not take, sealed words, a model that is not
-at hand, what the broker refused, a backlog too long.
+A decision made under an older behaviour is made again under that one. A decision that cannot be made again is counted
+with the reason: a behaviour or settings that this release does not have, sealed words, a missing model, an append that
+the broker refused, a backlog that is too long.
 """
 
 from collections import Counter

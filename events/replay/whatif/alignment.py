@@ -1,8 +1,8 @@
-"""Which recorded event each event of a decision stands for, where the decision was made otherwise.
+"""Which recorded event each event of a changed decision corresponds to.
 
-An event's id hangs on its place among the events of its decision. One event more or less in front (another library is
-told of before a verdict by it) would give all behind it, and all that follows from them, other ids than on record,
-though they say the same.
+An event's id depends on its index among the events of its decision. One event more or less in front (say, a changed
+library is announced before the verdict) would change the ids of all events behind it, and of all that follow from them,
+although their content is the same.
 """
 
 from collections.abc import Sequence

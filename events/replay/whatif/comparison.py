@@ -1,4 +1,4 @@
-"""Which exchanges end otherwise, and which decisions led there."""
+"""Which exchanges end differently, and which decisions led there."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""The partitions of actors in the second timeline, and how each folds what it is given."""
+"""The partitions of actors in the second timeline, and how each folds its messages."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence

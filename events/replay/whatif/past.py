@@ -1,6 +1,6 @@
-"""What a second timeline must know of the whole record before it begins: which events there are, and where.
+"""An index of the whole record, which a second timeline needs before it begins: which events there are, and where.
 
-Memory: 18 bytes an event, and the events that no message led to (settings, timers).
+It takes 18 bytes of memory for each event, and holds the events that no message led to (settings, timers).
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What other settings would have changed, as it is reported."""
+"""The report of a what-if: what other settings would have changed."""
 
 from collections import Counter
 from collections.abc import Mapping, Set

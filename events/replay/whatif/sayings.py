@@ -1,4 +1,4 @@
-"""What the second timeline's events say, held against the recorded ones that stand in their place."""
+"""Comparing the second timeline's events with the recorded events in their place."""
 
 from collections.abc import Mapping
 
