@@ -1,4 +1,4 @@
-"""A call of a language model, as the events that ask for one carry it."""
+"""A call of a language model, as the requesting events carry it."""
 
 import re
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
-"""What an agent, a session or a listed thing may be named.
+"""Valid names of agents, sessions and other named things.
 
-A name is checked where it first comes in, never where an event is read: logs hold names from before these rules.
+A name is checked where it first enters the system, never where an event is read: logs hold names from before these
+rules.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What a place takes instead: msgspec's word for a wrong value, with the values that would be right. Pure."""
+"""Error messages for wrong values: msgspec's message, with the values that would be accepted. Pure."""
 
 import re
 from functools import cache

@@ -1,4 +1,4 @@
-"""Server-sent events as Chat Completions use them: the data of each event, from bytes that come in any pieces."""
+"""Server-sent events as Chat Completions use them: parsed from bytes in pieces of any size."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

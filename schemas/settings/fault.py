@@ -1,4 +1,4 @@
-"""Why recorded settings are none of this release's: which of them it does not take, with what value. Pure."""
+"""Why this release does not accept recorded settings: which setting, with which value. Pure."""
 
 import re
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""What events mean, in words for people, put to their codes and numbers where they are shown. Pure.
+"""Texts for people that say what an event's codes and numbers mean, made when the event is shown. Pure.
 
-Words are reworded from release to release. So no event holds any of ours: a decision that did could not be made again
-as it was recorded, and one that differs in its numbers would be hard to tell from one that differs in its words.
+Such texts change from release to release. So events hold none of them: otherwise a decision could not be made again as
+it was recorded, and differences in wording would hide differences in numbers.
 """
 
 from schemas.catalogue import CATALOGUE
