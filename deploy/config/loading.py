@@ -1,4 +1,4 @@
-"""The configuration: defaults, one TOML file, environment, flags; the later wins, and values know where they came from.
+"""The configuration: defaults, one TOML file, environment, flags. Later ones win, and each value knows its origin.
 
 A section is a frozen struct: those of ``deploy.config.settings``, and one an actor. Unknown keys are refused with the
 nearest known name. Tables are merged key by key; every other value, a list included, is replaced whole.

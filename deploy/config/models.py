@@ -1,6 +1,6 @@
-"""Which language model a set uses: the one it was told, else an Ollama on this machine, else none.
+"""Which language model a set uses: the configured one, else an Ollama on this machine, else none.
 
-Without one the composer answers, and says so. Looking asks the network; what follows from what was seen is pure.
+Without a model the composer answers, and says so. Only the search uses the network; the choice itself is pure.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The sections of the configuration that are about running the set; actors bring their own."""
+"""The sections of the configuration about running the set. Each actor's package holds its own section."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""How to reach a broker: from flags, the environment, a NATS CLI context, or the set that runs in a data folder."""
+"""How to connect to a broker: by flags, the environment, a NATS CLI context, or the set running in a data folder."""
 
 import os
 from collections.abc import Mapping

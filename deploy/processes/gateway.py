@@ -1,4 +1,4 @@
-"""The gateway's process, from its arguments to its end. It loads no actor: it only tells, asks and reads."""
+"""The gateway's process, from its arguments to its end. It loads no actor: it only appends, queries and reads."""
 
 import asyncio
 import gc

@@ -1,7 +1,7 @@
-"""What a gateway shows of what is recorded: lists from the ledger's process, all else from the log itself.
+"""The records that a gateway shows: lists come from the ledger's process, all else from the log itself.
 
-The ledger's process has the file and its index; the gateway may stand on another machine. An exchange's place in the
-log comes from there too, and where no ledger is written from the log's inputs.
+The ledger's process has the file and its index; the gateway may run on another machine. An exchange's position in the
+log comes from that process too; without a ledger, it is found by reading the log's inputs.
 """
 
 import asyncio

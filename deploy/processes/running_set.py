@@ -1,7 +1,7 @@
-"""A data folder and the set that runs in it: the lock that keeps it to one set, and ``run.json``, which describes it.
+"""A data folder and the set that runs in it: the lock that allows one set only, and ``run.json``, which describes it.
 
-The lock is the kernel's (``flock``), so a killed set leaves none behind. The embedded broker holds it open too:
-nobody else can start in the folder while a broker still writes there.
+The lock is the kernel's (``flock``), so a killed set leaves none behind. The embedded broker holds it open too.
+Otherwise another set could start in the folder while a broker still writes there.
 """
 
 import fcntl

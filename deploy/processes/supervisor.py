@@ -1,7 +1,7 @@
-"""Keeping a set of processes running: stages started in order, each process again when it ends, stopped in reverse.
+"""Keeping a set of processes running: started in stages, restarted when they end, stopped in reverse order.
 
-What to run is a :class:`Program`; how long to wait before a restart is the pure :class:`Backoff`. Nothing in here
-knows brokers or workers.
+A :class:`Program` says what to run; the pure :class:`Backoff` says how long to wait before a restart. Nothing here
+knows about brokers or workers.
 """
 
 import asyncio

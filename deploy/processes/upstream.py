@@ -1,4 +1,4 @@
-"""Passing requests on, for the length of a gateway's life."""
+"""Opening the forwarding of requests to an upstream, for as long as a gateway runs."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""A worker process, from its arguments to its end: the log, and what it hosts: actors, effectors, the ledger."""
+"""A worker process, from its arguments to its end: it opens the log and hosts actors, effectors and the ledger."""
 
 import asyncio
 import gc

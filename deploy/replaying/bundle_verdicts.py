@@ -1,4 +1,4 @@
-"""What became of a bundle's decisions, made again as they were recorded or under other settings, in words."""
+"""Testing a bundle: its decisions are made again, as recorded or under other settings, and the outcome put in words."""
 
 import asyncio
 from collections import Counter

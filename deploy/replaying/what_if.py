@@ -1,4 +1,4 @@
-"""Other settings over a recorded log: what is changed, and reading the log for it. No effect is ever run."""
+"""What-if over a recorded log: which settings are changed, and reading the log. No effect is ever run."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation

@@ -1,4 +1,4 @@
-"""Whether other settings change too much, and why that cannot be told, in words. Pure."""
+"""The verdict on a what-if, in words: whether too much changes, or why that is not known. Pure."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Day after day of conversations with one agent, and what is seen of them."""
+"""The simulation: day after day of conversations with one agent, and what is recorded of them."""
 
 from collections.abc import Callable
 from random import Random
@@ -51,7 +51,7 @@ _FOUND = Recollection(id="gist:1", layer="gist", text="what was said of it befor
 
 
 class Life(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an agent.
+    """The outcome of a simulation.
 
     ``messages`` are those that tell of its routing, in order; ``digest`` covers the bytes of all messages, ``states``
     hold the hash of each actor's last state.

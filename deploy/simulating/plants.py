@@ -1,4 +1,4 @@
-"""What can be wrong in a simulated world, so that the closed loop has something to find."""
+"""The faults that can be planted in a simulated world, for the closed loop to find and correct."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

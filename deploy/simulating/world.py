@@ -1,6 +1,6 @@
 """Deciders joined by a stream in memory: the order, the ids and the bytes of a log, without its transport.
 
-One partition each. Time passes only where it is told to, and whatever an actor owes to it is appended when it is due.
+Each actor has one partition. Time passes only when it is advanced; timers that are due are then appended.
 """
 
 from collections import deque

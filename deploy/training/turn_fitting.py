@@ -1,8 +1,8 @@
-"""Fitting what a turn is: one softmax over five kinds, from labels that may leave several open.
+"""Fitting the turn model: one softmax over five kinds of turns, from labels that may allow several kinds.
 
-The loss of a row is minus the log of the probability of the kinds that its label allows. Which features are kept is
-decided by how many rows and sources have them, and then by what they weigh. How sharply the weights may speak is fixed
-on sources that were left out, so that a probability means the same on texts unlike those of training.
+The loss of a row is minus the log of the summed probability of the kinds that its label allows. Features are selected
+by how many rows and sources have them, then by their weights. The sharpness of the probabilities is calibrated on
+held-out sources, so that a probability means the same for texts unlike those of the training.
 """
 
 from collections.abc import Sequence
