@@ -186,9 +186,9 @@ def _fold_failure(actor: Actor[Any], state: Any, delivery: Recorded | Unreadable
 def decide(
     actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, partitions: Partitions, partition: str
 ) -> tuple[tuple[NewEvent, ...], Any]:
-    """Decide one message and fold what came of it; return the events and the next state.
+    """Decide one message and fold it with its events; return the events and the next state.
 
-    Never raises on the message: what cannot be read, decided or folded yields the actor's own ``failed`` event.
+    Never raises because of the message: if it cannot be read, decided or folded, the actor's ``failed`` event results.
     """
     try:
         decided = decide_only(actor, state, delivery, partitions, partition)
@@ -205,7 +205,7 @@ def fold_decided(
     partitions: Partitions,
     partition: str,
 ) -> tuple[tuple[NewEvent, ...], Any]:
-    """Fold what was decided of one message; return it, or the failure where it cannot be folded, and the next state."""
+    """Fold a message with its decided events; return them, or the failure if folding fails, and the next state."""
     try:
         return decided, fold(actor, state, delivery, [d.message for d in decided])
     except Exception as raised:
@@ -229,7 +229,7 @@ def _fail(
 def decide_only(
     actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, partitions: Partitions, partition: str
 ) -> tuple[NewEvent, ...]:
-    """Decide one message without folding what came of it; return the events.
+    """Decide one message without folding it; return the events.
 
     Raises:
         Exception: the events cannot be addressed or encoded; :func:`decide` turns that into a failure.

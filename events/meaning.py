@@ -52,7 +52,7 @@ class Bodies:
         self._walked: dict[Kind, int] = {}
 
     def note_identical(self, was: Recorded) -> None:
-        """Take note of a body that came out to the byte."""
+        """Note a body that was made again with the same bytes."""
         kind = was.envelope.topic, was.envelope.version, was.envelope.build
         walked = self._walked.get(kind, 0)
         if walked < _WALKED:

@@ -22,9 +22,9 @@ def open_private(path: Path) -> BinaryIO:
 
 
 def make_private_folder(path: Path) -> Sequence[Path]:
-    """Make a folder, and those above it that are missing, for their owner alone; one that is there stays as it is.
+    """Make a folder and its missing parents, for their owner alone; existing folders are not changed.
 
-    Return those that were missing, the innermost first.
+    Return the folders that were made, the innermost first.
 
     Raises:
         OSError: it cannot be made.

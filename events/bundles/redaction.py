@@ -40,10 +40,10 @@ class _Hashes(msgspec.Struct, frozen=True):
 
 
 def redacted(stored: Stored, key: bytes) -> Stored:
-    """Return a message without people's words; one without any comes back as it is.
+    """Return a message without people's words; a message that holds none is returned unchanged.
 
-    Give it opened messages: words whose key is gone are marks by then, and stay marks. A body that this release
-    cannot read may hold anything, and is replaced as a whole.
+    It takes opened messages: words whose key is gone are placeholders by then, and stay placeholders. A body that this
+    release cannot read may hold anything, and is replaced as a whole.
 
     Raises:
         ValueError: the key is shorter than :data:`MIN_KEY_BYTES`.
@@ -66,10 +66,10 @@ def redacted(stored: Stored, key: bytes) -> Stored:
 
 
 class Redaction:
-    """Redacts a whole log, in order. The chain over what comes out is another one, and its anchors vouch for that.
+    """Redacts a whole log, in order. The result has a hash chain of its own, and anchors that match it.
 
     Attributes:
-        original: The chain's head over what was given, as stored.
+        original: The head of the original chain, over the messages as stored.
     """
 
     def __init__(self, key: bytes) -> None:

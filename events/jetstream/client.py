@@ -31,7 +31,7 @@ class HeaderClient(Client):
         await super().connect(*arguments, **options)
 
     async def close(self) -> None:
-        """Close it for good."""
+        """Close the connection; it is not opened again."""
         # Not ``_close``, which the library calls as well when a server refuses it or goes: then it is to try on.
         self._ended = True
         await super().close()

@@ -346,7 +346,7 @@ _INTERNAL = ("$", "log.", "_INBOX.", "nx-")
 
 
 def _public(subject: str) -> str:
-    """Return a subject as it may stand in a message for people: an internal one tells them nothing."""
+    """Return a subject as shown to people; an internal subject is left out, since it means nothing to them."""
     return "" if subject.startswith(_INTERNAL) else f" on {subject}"
 
 

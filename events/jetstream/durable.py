@@ -47,7 +47,7 @@ _logger = get_logger("neuraxis.durable")
 
 
 class DurablePull:
-    """Pulls from a durable consumer that workers share, as many messages as it is told there is room for.
+    """Pulls from a durable consumer that workers share, about as many messages as :meth:`next` is waiting for.
 
     Args:
         connection: Where the broker is.
@@ -96,7 +96,7 @@ class DurablePull:
         self._clock = asyncio.get_running_loop().time
 
     async def run(self) -> None:
-        """Pull until cancelled; what was delivered and not taken is then handed back."""
+        """Pull until cancelled; messages that were delivered and not taken are then returned to the broker."""
         off = self._connection.on_reconnect(self._lost.set)
         self._lost.set()
         try:
@@ -122,7 +122,7 @@ class DurablePull:
             await self._hand_back_arrived()
 
     async def _drain(self) -> None:
-        """Take in what the server has sent already: it would count as delivered until the wait for it is over."""
+        """Take the messages that the server has already sent; else they count as delivered until their ack wait."""
         subscription, self._subscription = self._subscription, None
         if subscription is None or not self._connection.connected:
             return
@@ -163,9 +163,9 @@ class DurablePull:
             self._lost.set()
 
     async def _is_through_to_gap(self) -> bool:
-        """Whether all that the consumer delivers of what is before the next gap is done with: it is to begin there.
+        """Whether all messages before the next gap are handled, so that the consumer has to start behind the gap.
 
-        So it is where all that is before the gap's end is acknowledged, or where nothing is out and nothing comes.
+        That holds if all before the gap's end is acknowledged, or if no message is open and none arrives.
         """
         gap_end = next((end for end in self._gap_ends if end > self._behind), None)
         if gap_end is None or not self._connection.connected:
@@ -234,7 +234,7 @@ class DurablePull:
         await self._connection.api(f"CONSUMER.DELETE.{self._stream}.{self._name}")
 
     async def _info(self) -> Mapping[str, Any] | None:
-        """Return what the broker tells of the consumer, None where there is none; raises LogError."""
+        """Return the broker's information on the consumer, None if it does not exist; raises LogError."""
         try:
             return await self._connection.api(f"CONSUMER.INFO.{self._stream}.{self._name}")
         except ApiError as error:
@@ -254,7 +254,7 @@ class DurablePull:
         self._heard = self._clock()
 
     async def _end(self) -> None:
-        """Listen no more: the server forgets pull requests whose inbox nobody listens to."""
+        """Unsubscribe: the server drops pull requests whose inbox has no subscriber."""
         self._generation += 1
         self._asked = 0
         subscription, self._subscription = self._subscription, None

@@ -19,10 +19,10 @@ _BROKERS = "nats-"
 
 
 def carrier(stored: Stored, **more: str) -> Record:
-    """Return what to publish to a stream that imports, so that it comes to hold a recorded message.
+    """Return the record to publish so that an importing stream holds a recorded message.
 
     Raises:
-        ValueError: the message's subject is none of the log.
+        ValueError: the message's subject is not a stored subject.
     """
     root, _, rest = stored.subject.partition(".")
     if root != STORED_ROOT or rest.count(".") < 2 or not all(rest.split(".")) or set(rest) & set("*> \t\r\n"):
@@ -34,7 +34,7 @@ def carrier(stored: Stored, **more: str) -> Record:
 def as_recorded(
     seq: int, time_ns: int, subject: str, headers: Mapping[str, str], data: bytes, imported_through: int
 ) -> Stored:
-    """Return a message of the stream: up to ``imported_through`` as it was recorded, from there on as it is stored."""
+    """Return a message of a stream: as it was recorded, up to sequence ``imported_through``; later ones as stored."""
     if seq > imported_through or RECORDED_AT not in headers:
         return Stored(seq, time_ns, subject, headers, data)
     own = {

@@ -34,7 +34,7 @@ def failure(path: Path, doing: str, error: sqlite3.Error) -> LogError:
 
 
 class DamagedRow(ValueError):
-    """A row whose columns do not hold what was written there."""
+    """A row whose columns have changed since they were written."""
 
 
 @contextmanager

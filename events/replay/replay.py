@@ -143,7 +143,7 @@ class Replay:
                 view.receive(delivery)
 
     def takes(self, subject: str) -> bool:
-        """Whether messages of a stored subject belong to any partition that is folded here, or tell of a loss."""
+        """Whether messages of a stored subject belong to a partition that is folded here, or record a loss."""
         return self._takers(subject) is not None or is_loss(subject)
 
     @property
@@ -261,12 +261,12 @@ class Replay:
         return None if view.undecidable else unfired(view, spoke_ns)
 
     def _settle_silent(self, reached: int) -> None:
-        """Fold what has waited for a whole stretch of the log or longer, as long as it leads to nothing.
+        """Fold messages that have waited for a whole stretch of the log or longer, as long as they lead to no event.
 
-        Own events settle what came before them. An actor that hardly ever speaks would otherwise have the whole log
-        waiting in memory. What leads to an event waits for it: a verification decides whether it does, a mere replay
-        folds what it has foreseen. Stretches end at the same sequences whichever partitions are folded here, so that
-        every share of a log is folded as the whole of it is.
+        Messages wait until an own event shows what they led to. An actor that rarely emits events would otherwise keep
+        the whole log in memory. A message that leads to an event waits for it: a verification decides whether it does;
+        without verification, the events that were looked up tell. Stretches end at the same sequences whichever
+        partitions are folded here. So each share of a log is folded exactly as in a replay of the whole.
         """
         self._stretch_end = reached + self._stretch
         if not self._verify:
@@ -283,7 +283,7 @@ class Replay:
                 self.verification.folded_early(view)
 
     def _decide_silent(self, view: View) -> bool:
-        """Decide and fold the oldest waiting message if it leads to nothing; otherwise leave all as it was."""
+        """Decide and fold the oldest waiting message if it leads to no event; otherwise change nothing."""
         before, delivery = view.state, view.waiting[0]
         if not view.fold_silent():
             return False
@@ -310,7 +310,7 @@ class Replay:
         return _Takers(tuple(owning), tuple(consuming), counts) if owning or consuming else None
 
     def view(self, actor: Actor[Any], partition: str) -> View:
-        """Return the view of a partition, made where it is new."""
+        """Return the view of a partition; make it if it is new."""
         view = self.views.get((actor.name, partition))
         if view is None:
             view = self.views[actor.name, partition] = View(actor, partition, self._partitions)
@@ -320,7 +320,7 @@ class Replay:
 
 
 def _without_wrapping(consumed: Recorded) -> Recorded:
-    """Return a message without its headers and bytes, which nobody needs again and which would weigh while it waits."""
+    """Return a message without its headers and bytes, which are not needed again, to save memory while it waits."""
     stored = consumed.stored
     bare = Stored(stored.seq, stored.time_ns, stored.subject, _NO_HEADERS, b"", stored.seal)
     return Recorded(bare, consumed.envelope, consumed.message)

@@ -17,7 +17,7 @@ _NONCE_BYTES = 12
 
 
 class SealBroken(ValueError):
-    """A sealed text is not what was sealed with this key at this place of this event."""
+    """A sealed text was not sealed with this key, or at another place, or for another event."""
 
 
 def new_secret() -> bytes:
@@ -49,7 +49,7 @@ class SessionKey:
         return base64.urlsafe_b64encode(nonce + self._cipher.encrypt(nonce, plain, where)).decode("ascii")
 
     def open(self, event: str, place: str, sealed: str) -> str:
-        """Return the text that was sealed; raises SealBroken where it was not sealed so."""
+        """Return the text that was sealed; raises SealBroken if key, event or place do not match."""
         try:
             packed = base64.urlsafe_b64decode(sealed)
             nonce, rest = packed[:_NONCE_BYTES], packed[_NONCE_BYTES:]

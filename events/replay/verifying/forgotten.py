@@ -54,7 +54,7 @@ class Forgotten:
         self._sessions: set[tuple[str, str]] = set()
 
     def concerns(self, settled: Processed) -> bool:
-        """Whether sealed words may matter at all: here, or in what was folded before. Cheap, and mostly no."""
+        """Whether sealed words may matter at all, here or in the state. A cheap check; mostly they do not."""
         return bool(self._sessions) or _is_closed(settled.delivery) or any(map(_is_closed, settled.recorded))
 
     def needed_for(self, settled: Processed) -> bool:
@@ -74,7 +74,7 @@ class Forgotten:
         return any(self._actor.scope is Scope.GLOBAL or agent == message.agent for agent, _ in self._sessions)
 
     def fold(self, settled: Processed) -> None:
-        """Take note of what a settled message and its events bring into the state."""
+        """Note which sealed words a processed message and its events bring into the state."""
         delivery = settled.delivery
         if isinstance(delivery, Recorded):
             session = _session_of(delivery.message)

@@ -16,11 +16,11 @@ from schemas.identity import event_id
 
 
 def aligned(decided: tuple[NewEvent, ...], owners: Sequence[str], past: Past) -> tuple[NewEvent, ...]:
-    """Return the events of a decision under the ids of those recorded events that they stand for.
+    """Return the events of a decision with the ids of the recorded events that they correspond to.
 
-    An event stands for the first recorded one of its topic that is left, others for those that are left over then, the
-    last for the last; what no recorded event is left for gets an id behind them. ``owners`` are the names under which
-    the actor may have made ids.
+    An event corresponds to the first recorded event of its topic that is not taken yet. The others correspond to the
+    recorded events that are left, last to last. An event without a counterpart gets an id after them. ``owners`` are
+    the names with which the actor may have made ids.
     """
     if all(past.topic_of(each.message.id) in ("", each.topic) for each in decided):
         return decided

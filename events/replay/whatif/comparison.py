@@ -91,7 +91,7 @@ class Comparison:
             track.first = change
 
     def has_diverged(self, exchange: str) -> bool:
-        """Whether an open exchange has taken another course, and still goes on."""
+        """Whether an exchange is open and has taken another course."""
         track = self._tracks.get(exchange)
         return track is not None and track.first is not None and track.whatif is None
 
@@ -148,7 +148,7 @@ class Comparison:
         unreadable: Counter[str],
         unanswered: tuple[str, ...],
     ) -> Report:
-        """Return what was found; to be called once, behind :meth:`close_all`."""
+        """Return the report; to be called once, after :meth:`close_all`."""
         return Report(
             events=events,
             exchanges=self._exchanges,
