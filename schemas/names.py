@@ -17,7 +17,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def wrong_with_name(name: str) -> str | None:
-    """Return what is wrong with a name and what to do, or None; an empty name is as good as any here."""
+    """Return what is wrong with a name and what to do, or None; an empty name is accepted here."""
     if name and not name.strip():
         return "is blank: write a word"
     if surrogate := _SURROGATE.search(name):

@@ -84,7 +84,7 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BrokerUser(msgspec.Struct, frozen=True, kw_only=True):
-    """A user of the broker: whose events it may append (none for a reader), and what that comes to in subjects."""
+    """A user of the broker: the owners whose events it may append (none for a reader), and its permissions."""
 
     name: str
     owners: tuple[str, ...]

@@ -50,7 +50,7 @@ def weighed(amount: int, half: int) -> float:
 
 
 def layers_left_out(count: int) -> tuple[Unread, ...]:
-    """Return what a guard says of layers that nobody looks at: with them, the input is as good as unread."""
+    """Return the entry for layers that are not read at all: with such layers, the input counts as unread."""
     return (Unread(layer="", what="layers", amount=count, why="most_layers", share=1.0),) if count else ()
 
 

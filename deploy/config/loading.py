@@ -60,7 +60,7 @@ class Layer(msgspec.Struct, frozen=True):
 
 
 class Value(msgspec.Struct, frozen=True):
-    """A value in effect, under its dotted key, and where it came from."""
+    """A value in effect: its dotted key, the value, and its origin."""
 
     key: str
     value: Any
@@ -202,7 +202,7 @@ def _refuse_joined(name: str, sections: Sections) -> None:
 
 
 def flag_layer(flag: str, key: str, value: str) -> Layer:
-    """Return the layer of one flag: ``key`` is dotted, ``value`` as it was typed."""
+    """Return the layer of one flag: ``key`` is dotted, ``value`` is the typed text."""
     return Layer(flag, _nested(key.split("."), value), textual=True)
 
 

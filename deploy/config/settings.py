@@ -91,14 +91,14 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UpstreamSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The endpoint whose models the gateway serves besides its own, once the guards have let a request pass.
+    """The endpoint whose models the gateway also serves, once the guards have let a request pass.
 
     Attributes:
-        url: Its address up to and with its version, such as ``https://llm.example/v1``; empty: there is none.
-        key_file: File that holds its key; the variable ``NEURAXIS_UPSTREAM_API_KEY`` wins over it. Where there is no
-            key, and callers need none for the gateway, theirs is passed on.
-        connect_s: Seconds to reach it.
-        wait_s: Seconds that it may take for an answer, to its last byte.
+        url: Its address including its version, such as ``https://llm.example/v1``; empty: there is none.
+        key_file: File that holds its key; the variable ``NEURAXIS_UPSTREAM_API_KEY`` takes precedence. If there is no
+            key, and callers need none for the gateway, their own is passed on.
+        connect_s: Seconds to connect to it.
+        wait_s: Seconds until the last byte of an answer must have come.
     """
 
     url: str = ""

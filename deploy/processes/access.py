@@ -98,7 +98,7 @@ def _with_url(access: Access, url: str) -> Access:
 
 
 def context_of(access: Access) -> Context:
-    """Return the context that stands for an access, for other processes to use."""
+    """Return an access as a NATS CLI context, for other processes to use."""
     return Context(
         description=access.name,
         url=access.servers,

@@ -246,7 +246,7 @@ async def _hurry(
 
 
 def _withdraws(config: Config) -> bool:
-    """Whether guardrails may set aside what a model has said: then nothing of it is told before they have judged it."""
+    """Whether guardrails may reject a model's answer: then nothing of it is sent before they have judged it."""
     return config.section("responder", ResponderSettings).guardrails
 
 

@@ -75,7 +75,7 @@ class BrokerOperations:
 
     @asynccontextmanager
     async def _log(self, field: str) -> AsyncIterator[JetStreamLog]:
-        """Open the log for an act that names something by ``field``; what goes wrong is told as HTTP tells it."""
+        """Open the log for an operator's request; errors become those of HTTP and name the request's ``field``."""
         try:
             async with asyncio.timeout(self._wait_s):
                 log = await JetStreamLog.connect(self._access, stream=self._stream, create=False)

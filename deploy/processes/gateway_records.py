@@ -68,7 +68,7 @@ class BrokerRecords:
         return await self._asked(EXCHANGES_QUERY, msgspec.json.encode(wanted), Page)
 
     async def written(self) -> int:
-        """Return the sequence up to which the ledger is written, -1 where nobody can say."""
+        """Return the sequence up to which the ledger is written; -1 if that is not known."""
         try:
             return (await self.exchanges(Wanted(limit=1))).head
         except LogError:
@@ -99,7 +99,7 @@ class BrokerRecords:
         return Seen(recorded=recorded, now=Now(head=head, stages=stages))
 
     async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncGenerator[Happened | None, None]:
-        """Return the events behind a sequence, without end; None where nothing came for a while."""
+        """Yield the events after a sequence, without end; None whenever no event came for a while."""
         if self._followers >= FOLLOWERS:
             raise Unavailable(f"{FOLLOWERS} readers follow the events, as many as may be: close one of them")
         last = (await self._log.info()).last_seq

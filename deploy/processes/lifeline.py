@@ -12,7 +12,7 @@ READY = b"READY\n"
 
 
 async def hear_ready(ours: socket.socket) -> bool:
-    """Wait for the child's word on the supervisor's end; False when the child closed its own without a word."""
+    """Wait, at the supervisor, until the child reports that it is ready; False if it closed its end before."""
     ours.setblocking(False)
     loop = asyncio.get_running_loop()
     said = b""

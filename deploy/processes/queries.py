@@ -49,7 +49,7 @@ class ExchangeQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NoQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """There is nothing to say: all there is, is told."""
+    """A question without fields: the whole answer is returned."""
 
 
 class PartitionStatus(msgspec.Struct, frozen=True, kw_only=True):

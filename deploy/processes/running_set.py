@@ -45,9 +45,7 @@ class NotRunning(Exception):
 
 
 class ModelInUse(msgspec.Struct, frozen=True, kw_only=True):
-    """The language model of a set: kind of endpoint (``openai``, ``local``, or ``composer`` for none), where it is, and
-    the models that are asked.
-    """
+    """The language model of a set: kind of endpoint (``openai``, ``local``; ``composer`` for none), URL and models."""
 
     backend: str
     base_url: str = ""

@@ -19,9 +19,9 @@ _logger = get_logger("neuraxis.gateway")
 async def forwarding_to(
     endpoint: Endpoint | None, settings: UpstreamSettings, conversations: Conversations, edge: Client, *, lends: bool
 ) -> AsyncIterator[Forwarding | None]:
-    """Pass requests on to an endpoint for the length of the block; nothing where there is none.
+    """Forward requests to an endpoint within the block; None if there is no endpoint.
 
-    ``lends``: whether callers' own keys are passed on where the endpoint's is not known; see ``Upstream.open``.
+    ``lends``: whether callers' own keys are passed on if the endpoint's is not known; see ``Upstream.open``.
     """
     if endpoint is None:
         yield None

@@ -78,7 +78,7 @@ class _Job(msgspec.Struct, frozen=True):
 
 
 def jobs_for(events: int, verify: bool) -> int:
-    """Return how many processes a replay of so many events is worth, on this machine."""
+    """Return how many processes a replay of ``events`` events should use on this machine."""
     return max(1, min(_cores(), MOST_JOBS, events // _LEAST_EVENTS[verify]))
 
 
@@ -216,7 +216,7 @@ async def _replay(opener: Opener, job: _Job) -> Report:
 
 
 def _tell(number: int, seq: int) -> None:
-    """Say how far this process is; end it where nobody waits for it any more."""
+    """Report how far this process is; end it if its parent no longer waits for it."""
     parent = multiprocessing.parent_process()
     if _asker is None:
         return

@@ -95,7 +95,7 @@ def changes_of(
     agent: str = "",
     latest: bool = False,
 ) -> Changes:
-    """Return what is otherwise: settings, and, where given, other imported patterns and an agent's other precedents.
+    """Return the changes: settings, and, if given, other imported patterns and other precedents of an agent.
 
     ``latest``: all is decided under today's behaviours, not under the recorded ones.
     """

@@ -94,7 +94,7 @@ def session_of(population: Population, random: Random) -> list[str]:
 
 
 def reaction(before: Said, answered: Mode | None, first: Mode | None, who: Population, random: Random) -> Said | None:
-    """Return what someone says to the mode that an utterance was answered in; None: nothing, the talk goes on."""
+    """Return a person's reaction to the mode of an answer; None: there is none, and the talk goes on."""
     if answered is None:
         return None
     if before.mode == (first or answered):

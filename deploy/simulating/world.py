@@ -61,7 +61,7 @@ class World:
         self._drain()
 
     def plant(self, owner: str, event: Event, place: Place) -> None:
-        """Store an event of an actor that no message led to, as if it had decided it."""
+        """Store an event of an actor without a cause, as if the actor had decided it."""
         planted = self._addressed(owner, [event], place)
         self._fold(owner, planted)
         self._store(planted)

@@ -32,7 +32,7 @@ _SMALL_TEXTS = ("instruction", "coding", "document", "short_query", "dialogue_tu
 
 
 class Family(msgspec.Struct, frozen=True):
-    """Patterns with slots such as ``{verb}``, and what may stand in each."""
+    """Patterns with slots such as ``{verb}``, and the words that may fill each slot."""
 
     patterns: tuple[str, ...]
     slots: dict[str, tuple[str, ...]]

@@ -171,7 +171,7 @@ def weights_of(rows: Sequence[Row], places: Places) -> Numbers:
 
 
 def _wholes(prepared: Prepared, units: Places, weights: Numbers) -> list[Sample]:
-    """Return texts as wholes, long ones in pieces; of harmless ones some passages besides, drawn by one seed."""
+    """Return texts as wholes, long ones in pieces; also some passages of harmless texts, drawn with one seed."""
     grams, samples = prepared.grams, []
     generator = np.random.default_rng(1)
     for unit in units.tolist():

@@ -52,7 +52,7 @@ SHARES: dict[str, float] = {
 
 
 class Prepared(msgspec.Struct, frozen=True, eq=False):
-    """Rows, read, with what is needed to fit some of them."""
+    """Rows with their features, and all that is needed to fit a part of them."""
 
     rows: tuple[TurnRow, ...]
     turns: tuple[Turn, ...]
@@ -214,7 +214,7 @@ def _fit(
 
 
 def _surprise(scores: Numbers, allowed: npt.NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
-    """Return minus the log of the probability of what is allowed, and its slope by the scores."""
+    """Return minus the log of the allowed kinds' probability, and its gradient by the scores."""
     scores = scores - scores.max(axis=1, keepdims=True)
     shares = np.exp(scores)
     all_shares = shares / shares.sum(axis=1, keepdims=True)

@@ -112,7 +112,7 @@ def load_turns(paths: Iterable[Path]) -> list[TurnRow]:
 
 
 def thinned(rows: Sequence[TurnRow], most: int = MOST_OF_SOURCE) -> list[TurnRow]:
-    """Return so many rows of each source at most, evenly spaced, in their order; and all whose label was told."""
+    """Return at most ``most`` rows of each source, evenly spaced and in order; and all rows labelled one by one."""
     by_source: dict[tuple[str, bool], list[int]] = {}
     for place, row in enumerate(rows):
         if not row.told:

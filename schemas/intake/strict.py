@@ -143,7 +143,7 @@ def fault(kind: Any, wrong: msgspec.ValidationError, what: str = "the body") -> 
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """Return which of the known names was meant by one that is not; all of them where none is near."""
+    """Return a hint at the known name nearest to an unknown one; if none is near, at all known names."""
     names = list(known)
     by_letters = {_letters(each): each for each in names}
     near = get_close_matches(_letters(name), by_letters, n=1, cutoff=0.7)

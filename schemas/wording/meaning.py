@@ -12,7 +12,7 @@ _UNREADABLE = "A stored message cannot be read: all whom it is for pass it over,
 
 
 def alert_summary(alert: Alert) -> str:
-    """Return what an alert tells of, in the catalogue's words, and the latest event's numbers and codes."""
+    """Return the text of an alert: its subject's meaning by the catalogue, and the latest event's numbers and codes."""
     entry = CATALOGUE.get(alert.event)
     if alert.figures.get("reason") in UNREADABLE:
         meaning = _UNREADABLE
