@@ -1,4 +1,4 @@
-"""Between stored messages and messages in a view."""
+"""Decoding stored messages into messages of a view."""
 
 import msgspec
 

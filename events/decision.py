@@ -1,4 +1,4 @@
-"""One decision: from a message and a state to events ready to be stored, the same way live and in replay."""
+"""One decision: from a message and a state to events ready to be stored. Live and replay use the same code."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -48,7 +48,7 @@ class Cause(msgspec.Struct, frozen=True, gc=False):
 
 
 def cause_of(delivery: Recorded | Unreadable) -> Cause:
-    """Return the cause that a consumed message is; as much of it as can be read when it is unreadable."""
+    """Return a consumed message as the cause of events; of an unreadable message, as much as can be read."""
     stored = delivery.stored
     _, agent_token, session_token = split_stored(stored.subject)
     if isinstance(delivery, Recorded):
@@ -118,7 +118,7 @@ def address(
 
 
 def under(delivery: Recorded | Unreadable, behaviour: int) -> Recorded | Unreadable:
-    """Return a consumed message as it is seen where a behaviour is in force."""
+    """Return a consumed message with the number of the behaviour that is in force."""
     if isinstance(delivery, Unreadable) or delivery.message.behaviour == behaviour:
         return delivery
     message = msgspec.structs.replace(delivery.message, behaviour=behaviour)
@@ -126,7 +126,7 @@ def under(delivery: Recorded | Unreadable, behaviour: int) -> Recorded | Unreada
 
 
 def resting_on(delivery: Recorded | Unreadable, models: tuple[str, ...]) -> Recorded | Unreadable:
-    """Return a consumed message as it is seen where its recorded decision rests on trained models."""
+    """Return a consumed message with the names of the trained models that its recorded decision rests on."""
     if isinstance(delivery, Unreadable) or not models:
         return delivery
     return Recorded(delivery.stored, delivery.envelope, msgspec.structs.replace(delivery.message, models=models))
@@ -168,7 +168,7 @@ def _within(actor: Actor[Any], cause: Cause, partition: str) -> tuple[str, Cause
 def refuse(
     actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, partitions: Partitions, partition: str
 ) -> tuple[tuple[NewEvent, ...], Any]:
-    """Record that what a message leads to cannot be stored; return the failure and the next state."""
+    """Replace the events of a decision that cannot be stored by a failure; return it and the next state."""
     failure = (_failure(actor, delivery, APPEND_REFUSED, ""),)
     owner, cause = _within(actor, cause_of(delivery), partition)
     decided = address(owner, cause, failure, partitions)
@@ -186,9 +186,9 @@ def _fold_failure(actor: Actor[Any], state: Any, delivery: Recorded | Unreadable
 def decide(
     actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, partitions: Partitions, partition: str
 ) -> tuple[tuple[NewEvent, ...], Any]:
-    """Decide one message and fold what came of it; return the events and the next state.
+    """Decide one message and fold it with its events; return the events and the next state.
 
-    Never raises on the message: what cannot be read, decided or folded yields the actor's own ``failed`` event.
+    Never raises because of the message: if it cannot be read, decided or folded, the actor's ``failed`` event results.
     """
     try:
         decided = decide_only(actor, state, delivery, partitions, partition)
@@ -205,7 +205,7 @@ def fold_decided(
     partitions: Partitions,
     partition: str,
 ) -> tuple[tuple[NewEvent, ...], Any]:
-    """Fold what was decided of one message; return it, or the failure where it cannot be folded, and the next state."""
+    """Fold a message with its decided events; return them, or the failure if folding fails, and the next state."""
     try:
         return decided, fold(actor, state, delivery, [d.message for d in decided])
     except Exception as raised:
@@ -229,7 +229,7 @@ def _fail(
 def decide_only(
     actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, partitions: Partitions, partition: str
 ) -> tuple[NewEvent, ...]:
-    """Decide one message without folding what came of it; return the events.
+    """Decide one message without folding it; return the events.
 
     Raises:
         Exception: the events cannot be addressed or encoded; :func:`decide` turns that into a failure.

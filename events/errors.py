@@ -34,15 +34,15 @@ class Unavailable(LogError):
 
 
 class Refused(LogError):
-    """The broker refuses this for good (too large, no permission, malformed). Nothing was stored. Do not retry."""
+    """The broker will never accept this (too large, no permission, malformed). Nothing was stored. Do not retry."""
 
     code = "refused"
 
 
 class LogCut(LogError):
-    """The log no longer holds what was read from it: its store was cut, or another one put in its place.
+    """The log no longer holds what was read from it: its store was cut, or replaced by another.
 
-    Whatever was learned from it is in doubt: drop all of it, and begin again from what is there.
+    Everything read from it is in doubt: drop all of it, and read the log again.
     """
 
     code = "log_cut"

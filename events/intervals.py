@@ -1,4 +1,4 @@
-"""When to tell again of what lasts: at once, then at growing intervals, however often it is met meanwhile."""
+"""When to log a lasting problem again: at once, then at growing intervals, however often it occurs meanwhile."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ FIRST_S, MOST_S = 1.0, 60.0
 
 
 class Intervals:
-    """Paces the lines about one thing that is met again and again.
+    """Limits the log lines about one problem that occurs again and again.
 
     Args:
         clock: Monotonic seconds.
@@ -22,11 +22,11 @@ class Intervals:
 
     @property
     def for_s(self) -> float:
-        """For how many seconds it has lasted; 0 where it does not."""
+        """For how many seconds the problem has lasted; 0 if there is none."""
         return 0.0 if self._since is None else self._clock() - self._since
 
     def is_due(self) -> bool:
-        """Take in that it was met; return whether it is time to tell of it."""
+        """Note that the problem occurred; return whether it is time to log it."""
         now = self._clock()
         if self._since is None:
             self._since, self._next, self._interval = now, now, FIRST_S
@@ -37,5 +37,5 @@ class Intervals:
         return True
 
     def ended(self) -> None:
-        """Take in that it is over."""
+        """Note that the problem is over."""
         self._since = None

@@ -1,6 +1,6 @@
 """The log as a port.
 
-Two adapters speak it, ``events.jetstream`` and ``tests.simulated``; one test suite runs against both.
+It has two adapters, ``events.jetstream`` and ``tests.simulated``; one test suite runs against both.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -163,7 +163,7 @@ class Membership(Protocol):
     """Who is alive: a worker is a member while its heartbeats are younger than the expiry."""
 
     async def beat(self, worker: str, value: bytes) -> None:
-        """Renew ``worker``'s membership, with what it has to say of itself."""
+        """Renew ``worker``'s membership; ``value`` is its heartbeat's content."""
         ...
 
     async def leave(self, worker: str) -> None:

@@ -1,7 +1,7 @@
-"""The loggers of this process: structlog's, without the tracebacks in colour that it makes where rich is installed.
+"""The loggers of this process: structlog's, without the coloured tracebacks that it makes if rich is installed.
 
-rich is loaded by what draws, and only there: with what it brings along it took a fifth of the time in which a command
-starts. And its tracebacks show the values of variables, people's words and secrets among them.
+Loading rich took a fifth of a command's start, so only code that draws loads it. Its tracebacks also show the values of
+variables, which may be people's words or secrets.
 """
 
 from events.undrawn import undrawn

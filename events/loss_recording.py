@@ -1,7 +1,7 @@
-"""Saying in the log what the log has lost.
+"""Recording in the log what the log has lost.
 
-Whoever finds out says it: a projector, ``up``, or a worker that may not go on before it is said. All write to the
-ledger's subjects behind one fence, so that a loss is recorded once, however many find it.
+The process that finds a loss records it: a projector, ``up``, or a worker that must not go on before it is recorded.
+All append to the ledger's subjects behind one fence, so that a loss is recorded once, however many processes find it.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _logger = get_logger("neuraxis.ledger")
 
 
 def ledger_record(event: Event, identity: str, cause_seq: int, source: str, time: str, build: str) -> Record:
-    """Return an event of the ledger's as it is appended; ``identity`` alone makes its id, ``time`` is RFC 3339."""
+    """Return the record of one of the ledger's events; its id is made from ``identity`` alone, ``time`` is RFC 3339."""
     topic = topic_of(event)
     envelope = Envelope(
         id=event_id(identity, OWNER, 0),
@@ -43,9 +43,9 @@ def ledger_record(event: Event, identity: str, cause_seq: int, source: str, time
 
 
 async def record_losses(log: Log, losses: Sequence[LossRecorded], source: str, time: str, build: str) -> None:
-    """Say in the log what it has lost, each loss once, however many find out; raises LogError.
+    """Record losses in the log, each once, however many processes find it; raises LogError.
 
-    They are stored together: whoever begins anew because of one does so because of all, and not once for each.
+    They are stored together, so that partitions fold the log again once, not once for each loss.
     """
     for start in range(0, len(losses), MAX_BATCH):
         await _record(log, losses[start : start + MAX_BATCH], source, time, build)
@@ -92,7 +92,7 @@ def _tells(recorded: LossRecorded, loss: LossRecorded) -> bool:
 
 
 def tell(loss: LossRecorded, kept: Path | None) -> None:
-    """Say in this process's log what was lost, and how to look at what is left of it."""
+    """Log in this process what was lost, and how to look at what is left of it."""
     look = f"neuraxis log tail --log {kept} --since {loss.first_seq}" if kept is not None else ""
     _logger.error(
         "log_lost_messages",

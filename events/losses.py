@@ -1,7 +1,7 @@
-"""What a log is known to have lost, by its own record (``ledger.loss_recorded``).
+"""The losses that a log has on record (``ledger.loss_recorded``).
 
-A record stands in the log behind the loss. What was decided before it may rest on messages that are gone; what is
-decided after it rests on the messages that are left, since every partition begins anew when it reads of a loss.
+A record comes after the loss in the log. Decisions made before the record may rest on lost messages. Decisions made
+after it rest only on the messages that are left, since every partition folds the log again when it reads the record.
 """
 
 from collections.abc import Iterable, Sequence
@@ -58,7 +58,7 @@ class Losses:
         return self.found[-1].seq if self.found else 0
 
     def note(self, stored: Stored) -> bool:
-        """Take note of a message of the log, in order; return whether it records a loss that was not known here."""
+        """Note a message of the log, in order; return whether it records a loss that was not known here."""
         if not is_loss(stored.subject) or stored.seq <= self.last_seq:
             return False
         recorded = decode(stored)
@@ -91,35 +91,38 @@ class Losses:
 
     @property
     def lost_for_good(self) -> tuple[tuple[int, int], ...]:
-        """The first and last sequences of what is recorded as lost and was not given again, those that meet as one."""
+        """The first and last sequences of ranges lost for ever; adjacent ranges are merged.
+
+        Sequences that the broker has given to other messages since are not among them.
+        """
         return joined(
             (loss.event.first_seq, loss.event.through_seq) for loss in self.found if not loss.event.given_again
         )
 
     @property
     def first_lost(self) -> int | None:
-        """The first sequence that is recorded as lost for good, None when none is."""
+        """The first sequence that is recorded as lost for ever; None if there is none."""
         return min((loss.event.first_seq for loss in self.found if not loss.event.given_again), default=None)
 
     def spare(self, reached: int, since: int) -> bool:
-        """Whether a state holds nothing of what was lost.
+        """Whether a state is free of lost messages, so that it can still be used.
 
-        It has folded the log up to ``reached``, as the log was when its last known loss was recorded at ``since``.
-        Sequences that were given again are no matter: by its time, the message there is known to be another.
+        The state has folded the log up to ``reached``, as it was when its last known loss was recorded at ``since``.
+        Sequences that were given to other messages do not matter: their time shows that the message is another one.
         """
         later = (loss.event for loss in self.found if loss.seq > since)
         return all(event.given_again or event.first_seq > reached for event in later)
 
     def has_gap(self, first: int, last: int) -> bool:
-        """Whether these sequences, which the log lacks, are recorded as lost for good."""
+        """Whether these sequences, which the log lacks, are recorded as lost for ever."""
         lost = [loss.event for loss in self.found if not loss.event.given_again]
         return any(event.first_seq <= first and last <= event.through_seq for event in lost)
 
     def excuse(self, seq: int, shown_at: int) -> bool:
-        """Whether a decision about the message at ``seq`` rests on messages that are lost for good.
+        """Whether a decision on the message at ``seq`` may rest on messages that are lost for ever.
 
-        It was made, or its events were stored, behind what was lost (a reading up to ``shown_at`` tells), and before
-        the loss was known.
+        That holds if it was made, or its events were stored, after the lost messages (shown by a reading up to
+        ``shown_at``) and before the loss was recorded.
         """
         return any(
             loss.event.first_seq <= shown_at and seq < loss.seq and not loss.event.given_again for loss in self.found

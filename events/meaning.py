@@ -1,12 +1,12 @@
-"""Whether a decision says what was recorded of it, though the release that recorded it knew fewer fields.
+"""Whether a decision made again equals the recorded one, even if the recording release knew fewer fields.
 
-Both bodies are decoded, lifted to today's version and encoded anew. Compared are the fields that the recorded body has,
-at every depth; those that it could not have had are told apart, as new. Keys of maps and places in lists are no fields:
-they are compared whole.
+Both bodies are decoded, upcast to today's version and encoded again. The fields that the recorded body has are
+compared, at every depth. Fields that it could not have had are listed separately, as new. Keys of maps and elements of
+lists are not fields: maps and lists are compared whole.
 
-Nothing here may make a comparison that cannot fail. A recorded field that today's type does not know is a difference. A
-field that is required cannot be missing: such a body is not decoded. One with a default is missing, not new, where the
-same partition has recorded it before in a body of the same subject, version and build: a writer omits no field.
+No comparison may be unable to fail. A recorded field that today's type does not know is a difference. A required field
+cannot be missing, since such a body is not decoded. A field with a default counts as missing, not as new, if the same
+partition has recorded it before in a body of the same subject, version and build: a writer omits no field.
 """
 
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ class Bodies:
         self._walked: dict[Kind, int] = {}
 
     def note_identical(self, was: Recorded) -> None:
-        """Take note of a body that came out to the byte."""
+        """Note a body that was made again with the same bytes."""
         kind = was.envelope.topic, was.envelope.version, was.envelope.build
         walked = self._walked.get(kind, 0)
         if walked < _WALKED:

@@ -1,7 +1,7 @@
-"""Files and folders that hold people's words or secrets: their owner's alone from the first byte on.
+"""Files and folders with people's words or secrets: only their owner can open them, from the first byte on.
 
-The mode is given when the file is made. One that is narrowed afterwards can be opened by others in between, and who
-has it open reads on.
+The mode is set when the file is made. If it were narrowed afterwards, others could open the file in between, and read
+on.
 """
 
 import os
@@ -22,9 +22,9 @@ def open_private(path: Path) -> BinaryIO:
 
 
 def make_private_folder(path: Path) -> Sequence[Path]:
-    """Make a folder, and those above it that are missing, for their owner alone; one that is there stays as it is.
+    """Make a folder and its missing parents, for their owner alone; existing folders are not changed.
 
-    Return those that were missing, the innermost first.
+    Return the folders that were made, the innermost first.
 
     Raises:
         OSError: it cannot be made.

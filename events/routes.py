@@ -1,4 +1,4 @@
-"""Which subjects an actor reads, which partition of it a stored message belongs to, and what fences it."""
+"""Which subjects an actor reads, to which partition a stored message belongs, and which filter fences it."""
 
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache

@@ -1,4 +1,4 @@
-"""Snapshots: where a view stood, as bytes. An unusable one is no error: the log is folded from its start instead."""
+"""Snapshots: a view's checkpoint as bytes. An unusable one is no error: the log is then folded from its start."""
 
 from hashlib import sha256
 from typing import Any
@@ -42,7 +42,7 @@ def partition_key(actor: str, partition: str) -> str:
 
 
 def pack(actor: Actor[Any], partition: str, checkpoint: Checkpoint, losses: int = 0) -> bytes:
-    """Encode where a view stands, behind a checksum: a place that is off by a bit would skip or repeat messages.
+    """Encode a view's checkpoint, with a checksum: one wrong bit in its position would skip or repeat messages.
 
     ``losses`` is the sequence of the last recorded loss of the log that was known when the view began.
     """
@@ -96,9 +96,10 @@ def losses_known(data: bytes) -> int:
 
 
 async def stands_in(log: Log, checkpoint: Checkpoint) -> bool:
-    """Whether the log holds what a snapshot stands on: the message it has come to, and the own event it counts last.
+    """Whether the log still holds a snapshot's last message and last own event.
 
-    By time and id, not by sequence alone: a log that lost its tail gives the sequences to other messages.
+    They are compared by time and id, not by sequence alone: a log that lost its tail gives the same sequences to other
+    messages.
 
     Raises:
         LogError: the log cannot be asked.

@@ -1,4 +1,4 @@
-"""Importing libraries without what draws, which some of them load where it is installed, and use for that alone."""
+"""Importing libraries without rich, which some of them load if it is installed, and use only for drawing."""
 
 import sys
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ _DRAWING = ("rich", "pygments")
 
 @contextmanager
 def undrawn() -> Iterator[None]:
-    """Have imports find no library that draws for the length of the block, but those that are loaded already."""
+    """Hide drawing libraries from imports within the block, except those that are loaded already."""
     hidden = [name for name in _DRAWING if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: to Python, what cannot be imported
     try:

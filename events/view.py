@@ -1,7 +1,7 @@
 """An actor partition's view: what it consumed, in stream order, each followed by what it emitted because of it.
 
-Recovery, standby, life, replay and verification all fold through here, so they cannot disagree on the order.
-The order is well defined after the fact because every own event carries the sequence of its cause.
+Live work, recovery, standby, replay and verification all fold through this class, so they cannot disagree on the order.
+The order can be reconstructed later, because every own event carries the sequence of its cause.
 """
 
 from collections import deque
@@ -27,7 +27,7 @@ MOST_ANSWERED = 10_000
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """Where a view stands: ``state`` after the message of sequence ``position`` and own events up to ``own_last``.
+    """A view's position: ``state`` after the message of sequence ``position`` and own events up to ``own_last``.
 
     ``time_ns`` is that message's timestamp; ``configured`` the last recorded settings. ``fenced`` is the last own event
     that the partition's fence counts; None: ``own_last`` itself. ``own_id`` is the id of the event at ``own_last``: a
@@ -46,7 +46,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 
 class Processed(msgspec.Struct, frozen=True, gc=False):
-    """A message that recorded events show to be decided: the state before it, and what was recorded for it."""
+    """A message that is known to be decided: the state before it, and the events that were recorded for it."""
 
     delivery: Delivery
     before: Any
@@ -106,13 +106,13 @@ class View:
 
     @property
     def undecidable(self) -> str:
-        """Why nothing can be decided here as it was: a behaviour or settings that this release does not have."""
+        """Why recorded decisions cannot be made again here: a behaviour or settings that this release does not have."""
         if self._undecidable is None:
             self._undecidable = self.actor.undecidable(self.configured)
         return self._undecidable
 
     def checkpoint(self) -> Checkpoint:
-        """Return where the view stands; meaningful for a snapshot only when every own event is acknowledged."""
+        """Return the view's checkpoint; it can be used for a snapshot only if every own event is acknowledged."""
         where = self.state, self.position, self.own_last, self.time_ns, self.configured, self.fenced, self.own_id
         return Checkpoint(*where, tuple(self.answered))
 
@@ -271,7 +271,7 @@ class View:
         return decided
 
     def fold_silent(self) -> bool:
-        """Fold the next waiting message if it leads to no event; leave all as it is, and return False, if it does."""
+        """Fold the next waiting message if it leads to no event; otherwise change nothing and return False."""
         delivery, actor = under(self.waiting[0], self._behaviour), self.actor
         if not isinstance(delivery, Recorded):
             return False
@@ -292,7 +292,7 @@ class View:
             self._fold(self.waiting.popleft(), ())
 
     def heard_before(self, place: int | None) -> Any:
-        """Return the state that :meth:`fold_before` would lead to, and leave all as it is."""
+        """Return the state that :meth:`fold_before` would lead to; nothing is changed."""
         state = self.state
         for delivery in self.waiting:
             if place is not None and delivery.stored.seq >= place:

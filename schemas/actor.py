@@ -88,7 +88,7 @@ T = TypeVar("T")
 
 
 def with_settings(state: S, settings: Any) -> S:
-    """Return a state with the settings in force from here on; a state without settings as it is."""
+    """Return a state with these settings in force; a state without settings is returned unchanged."""
     if not isinstance(state, msgspec.Struct) or "settings" not in state.__struct_fields__:
         return state
     return msgspec.structs.replace(state, settings=settings)
@@ -168,10 +168,10 @@ class Actor(Generic[S]):
         return state if settings is None else self.reconfigure(state, settings)
 
     def undecidable(self, configured: Configured | None, *, latest: bool = False) -> str:
-        """Return why nothing can be decided as under what was recorded as in force, or nothing.
+        """Return why decisions cannot be made again under the recorded settings and behaviour; empty if they can.
 
-        This release has no branch for the behaviour, or does not take the settings. ``latest``: today's behaviour
-        stands in for the recorded one.
+        This release may have no branch for the behaviour, or may not accept the settings. ``latest``: today's behaviour
+        replaces the recorded one.
         """
         if configured is None:
             return ""

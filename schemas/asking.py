@@ -1,4 +1,4 @@
-"""Settings by which an actor asks a language model: they follow whether one is attached. Pure."""
+"""Settings that make an actor ask a language model; their default follows whether a model is attached. Pure."""
 
 from collections.abc import Iterator
 from typing import Any

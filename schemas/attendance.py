@@ -1,6 +1,6 @@
-"""What is measured of a running set: which stages nobody serves, and which decide too slowly.
+"""The measured availability of a running set: which stages nobody serves, and which decide too slowly.
 
-Data only. A shell measures it (``actors.runtime.membership.attendance``); it enters decisions as events
+Data only. A worker's shell measures it (``actors.runtime.membership.attendance``). It enters decisions as events
 (``swarm.stage_lost``).
 """
 

@@ -1,4 +1,4 @@
-"""A call of a language model, as the events that ask for one carry it."""
+"""A call of a language model, as the requesting events carry it."""
 
 import re
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ class Shortened(NamedTuple):
 
 
 def cuts_of(shown: Mapping[str, Shortened]) -> tuple[Cut, ...]:
-    """Return what was cut of the parts of a prompt, given by name as they are shown."""
+    """Return the cuts among a prompt's parts, given by name as they are shown."""
     return tuple(
         Cut(part=part, characters=each.characters, kept=each.kept)
         for part, each in shown.items()
@@ -95,15 +95,14 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unfenced(answer: str) -> str:
-    """Return a model's answer without the white space around it, and without the code fence that it may stand in."""
+    """Return a model's answer without surrounding white space and without a code fence around it."""
     return _FENCE.sub("", answer.strip())
 
 
 def read_answer(answer: str, kind: Any, most: int) -> Any:
-    """Return what a model's answer in JSON says, as a ``kind``; None where it is not that.
+    """Decode a model's answer in JSON as a ``kind``; None if it is not one.
 
-    An answer of more than ``most`` characters is not, nor one with brackets within each other deeper than any that is
-    asked for.
+    None also if it has more than ``most`` characters, or brackets nested deeper than any requested form.
     """
     if len(answer) > most or _depth(answer) > MOST_DEEP:
         return None

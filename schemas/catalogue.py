@@ -100,7 +100,7 @@ def prefixes_of(owner: str) -> tuple[str, ...]:
 
 
 def lifted(topic: str, body: bytes, version: int) -> bytes:
-    """Return a body as the current version of its topic would hold it, without fields that it could not have had.
+    """Return a body upcast to the current version of its topic, without fields that are newer than the body.
 
     Raises:
         UnknownTopic: the catalogue does not hold the topic.

@@ -1,8 +1,8 @@
-"""The effector contract: what touches the outside world, and what its shell must know to run it.
+"""The effector contract: code that acts on the outside world, and what its shell must know to run it.
 
-An effector answers requests, which are events, with events: a language model's answer, a delivery's receipt. Towards
-the outside it acts at least once, since nobody can make a foreign system and the log agree at one instant; in the log
-a request is answered exactly once.
+An effector answers requests with events; requests are events too. Answers are a language model's text, or the receipt
+of a delivery. Towards the outside it acts at least once, since a foreign system and the log cannot be updated in one
+transaction. In the log each request is answered exactly once.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

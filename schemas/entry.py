@@ -1,4 +1,4 @@
-"""One row of the catalogue: all there is to say about a subject, said once."""
+"""One row of the catalogue: all facts about a subject, in one place."""
 
 from enum import StrEnum
 from typing import Literal, TypeVar

@@ -1,6 +1,7 @@
-"""What an agent, a session or a listed thing may be named.
+"""Valid names of agents, sessions and other named things.
 
-A name is checked where it first comes in, never where an event is read: logs hold names from before these rules.
+A name is checked where it first enters the system, never where an event is read: logs hold names from before these
+rules.
 """
 
 import re
@@ -16,7 +17,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def wrong_with_name(name: str) -> str | None:
-    """Return what is wrong with a name and what to do, or None; an empty name is as good as any here."""
+    """Return what is wrong with a name and what to do, or None; an empty name is accepted here."""
     if name and not name.strip():
         return "is blank: write a word"
     if surrogate := _SURROGATE.search(name):

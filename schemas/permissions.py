@@ -1,10 +1,10 @@
 """What each user of the broker may do, derived from the catalogue. Data only: deployment renders it.
 
-A worker's user may append under its owners' stored subjects, record what the log has lost, and append nothing else;
+A worker's user may append to its owners' stored subjects and record losses of the log, and append nothing else. It may
 read the stream through consumers, renew its membership, keep its own snapshots and serve its own queries. Nobody may
-publish under the public root: what appears there is what the stream republishes.
+publish under the public root: only the stream's republished messages appear there.
 
-Three things the broker's permissions cannot say, and what holds instead:
+Four things cannot be expressed by the broker's permissions. For each, what holds instead:
 
 - A wildcard matches whole tokens, so "consumers whose names start with mine" cannot be written. Names carry a random
   part, and no user may list names or hear advisories: another's consumer cannot be named. Durable consumers have fixed
@@ -15,8 +15,8 @@ Three things the broker's permissions cannot say, and what holds instead:
 - A user with the right to a stream's consumers reads the whole stream. Where it is sealed, people's words take the
   right to the bucket of keys too: every worker and the auditor have both. The observer has neither, and the reader a
   right to consumers of alerts alone.
-- Where a consumer delivers to is in its configuration, which is not checked either, but for subjects of a stream: a
-  hostile reader can have alerts, which are facts that anybody hears, delivered to a subject of its choice.
+- A consumer's configuration names where it delivers to, and is not checked either, except for subjects of a stream. A
+  hostile reader can have alerts, which are public facts, delivered to a subject of its choice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BrokerUser(msgspec.Struct, frozen=True, kw_only=True):
-    """A user of the broker: whose events it may append (none for a reader), and what that comes to in subjects."""
+    """A user of the broker: the owners whose events it may append (none for a reader), and its permissions."""
 
     name: str
     owners: tuple[str, ...]

@@ -34,7 +34,7 @@ class ExpiringMap(msgspec.Struct, Generic[V], frozen=True):
         return found if found is not None else self.old.get(key)
 
     def set(self, key: str, value: V, now_ns: int, lifetime_ns: int) -> "ExpiringMap[V]":
-        """Return the map with ``key`` set at ``now_ns``, after dropping what has outlived its lifetime."""
+        """Return the map with ``key`` set at ``now_ns``, after dropping expired entries."""
         age = now_ns - self.since_ns
         if age < lifetime_ns:
             return ExpiringMap(self.young.set(key, value), self.old, self.since_ns)
@@ -44,7 +44,7 @@ class ExpiringMap(msgspec.Struct, Generic[V], frozen=True):
         return ExpiringMap(young.set(key, value), survivors, self.since_ns + age // lifetime_ns * lifetime_ns)
 
     def aged(self, now_ns: int, lifetime_ns: int) -> "ExpiringMap[V]":
-        """Return the map without what has outlived its lifetime at ``now_ns``, on a fixed grid of lifetimes.
+        """Return the map without the entries that have expired at ``now_ns``, on a fixed grid of lifetimes.
 
         Called on every message, it drops each entry at the first message more than two lifetimes after its
         last use, never later, and not before one lifetime.
@@ -56,7 +56,7 @@ class ExpiringMap(msgspec.Struct, Generic[V], frozen=True):
         return ExpiringMap(Map(), survivors, now_ns - age % lifetime_ns)
 
     def delete(self, key: str) -> "ExpiringMap[V]":
-        """Return the map without ``key``; itself where it is not there."""
+        """Return the map without ``key``; the same object if it is not there."""
         young = self.young.delete(key) if key in self.young else self.young
         old = self.old.delete(key) if key in self.old else self.old
         if young is self.young and old is self.old:
@@ -81,10 +81,10 @@ def without_oldest(entries: "Map[str, V]", age_of: Callable[[V], int | tuple[boo
 
 
 class JoinBuffer(msgspec.Struct, Generic[V], frozen=True):
-    """What is heard of each exchange until a verdict settles it, and the exchanges settled lately.
+    """Joins the messages about each exchange until a verdict settles it; also holds the exchanges settled lately.
 
-    An exchange that nothing ever settles (word of it came after it had ended and was forgotten) is dropped by time, so
-    that nothing is pending for ever.
+    An exchange that is never settled (a message about it came after it had ended and was dropped) is dropped after its
+    lifetime, so that nothing is pending for ever.
     """
 
     pending: ExpiringMap[V] = ExpiringMap()
@@ -95,7 +95,7 @@ class JoinBuffer(msgspec.Struct, Generic[V], frozen=True):
         return bool(exchange) and not self.settled.get(exchange)
 
     def gather(self, exchange: str, heard: V, now_ns: int, lifetime_ns: int) -> "JoinBuffer[V]":
-        """Return the gatherings with what has been heard of an exchange."""
+        """Return the buffer with ``heard``, what is known of an exchange so far."""
         return JoinBuffer(self.pending.set(exchange, heard, now_ns, lifetime_ns), self.settled)
 
     def settle(self, exchange: str, now_ns: int, lifetime_ns: int) -> "JoinBuffer[V]":
@@ -105,7 +105,7 @@ class JoinBuffer(msgspec.Struct, Generic[V], frozen=True):
         return JoinBuffer(self.pending.delete(exchange), self.settled.set(exchange, True, now_ns, lifetime_ns))
 
     def aged(self, now_ns: int, pending_ns: int, settled_ns: int) -> "JoinBuffer[V]":
-        """Return the gatherings without what has outlived its lifetime; themselves where nothing has."""
+        """Return the buffer without expired entries; the same object if there are none."""
         pending, settled = self.pending.aged(now_ns, pending_ns), self.settled.aged(now_ns, settled_ns)
         if pending is self.pending and settled is self.settled:
             return self

@@ -1,4 +1,4 @@
-"""The stages that somebody has to serve, how each is partitioned, and which of them no input can do without."""
+"""The stages that workers serve, how each is partitioned, and which of them every input needs."""
 
 from collections.abc import Mapping
 from functools import cache

@@ -42,7 +42,7 @@ class Partitions(msgspec.Struct, frozen=True):
 
 
 def partition_tokens(count: int) -> tuple[str, ...]:
-    """Return the tokens of so many partitions, in order."""
+    """Return the tokens of ``count`` partitions, in order."""
     return tuple(f"{number:02d}" for number in range(count))
 
 

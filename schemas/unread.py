@@ -1,9 +1,9 @@
-"""What a sense did not look at: the work that one input may cost is bounded, and whatever that leaves out is said.
+"""What a guard did not read of an input: the work for one input is bounded, and what is left out is recorded.
 
-Every sense that bounds its work lists it in its verdict: how much, of what, in which part of the input, and which bound
-was met. ``share`` is how heavily that weighs, and it is the sense's own judgement: 0 is nothing, 1 is as good as not
-looked at. The coherence gate raises its entropy by the heaviest share, and rejects an input from a stated one on; so a
-flood that uses up a bound hides nothing that is then let through.
+Every guard that bounds its work lists in its verdict what it left out: how much, of what, in which part of the input,
+and which bound was reached. ``share`` says how much that weighs, by the guard's own judgement: 0 is nothing, 1 is as if
+nothing had been read. The coherence gate raises its entropy by the largest share, and rejects an input from a
+configured share on. So an attack cannot be hidden behind text that uses up a bound.
 """
 
 from typing import Literal
@@ -50,7 +50,7 @@ def weighed(amount: int, half: int) -> float:
 
 
 def layers_left_out(count: int) -> tuple[Unread, ...]:
-    """Return what a guard says of layers that nobody looks at: with them, the input is as good as unread."""
+    """Return the entry for layers that are not read at all: with such layers, the input counts as unread."""
     return (Unread(layer="", what="layers", amount=count, why="most_layers", share=1.0),) if count else ()
 
 

@@ -1,4 +1,4 @@
-"""Versions of events: how bodies of older meaning are lifted to the current one.
+"""Versions of events: how bodies of older versions are upcast to the current one.
 
 An upcaster takes the decoded JSON body of version n and returns that of version n + 1. They are
 kept for ever; samples of every version are stored beside the tests and decoded by them.

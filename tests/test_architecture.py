@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import actors
+from schemas.stages import STAGE_OF
 from tests.each import each
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -268,6 +269,32 @@ def test_structlog_is_loaded_in_one_place() -> None:
         if any(name.partition(".")[0] == "structlog" for name in imports_of(file))
     }
     assert found == {"events/loggers.py"}
+
+
+def files_on_the_way_of(what: str) -> list[str]:
+    """Return the files that CONTRIBUTING.md names on the way of an input or of a replay, in order."""
+    (section,) = re.findall(
+        rf"^## The way of one {what}\n(.*?)^## ", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S
+    )
+    return re.findall(r"`([\w/]+\.py)`", section)
+
+
+def test_every_file_on_the_ways_that_the_guide_tells_is_there() -> None:
+    for what in ("input", "replay"):
+        files = files_on_the_way_of(what)
+        assert len(files) > 5
+        assert [file for file in files if not (ROOT / file).is_file()] == [], what
+
+
+def test_the_way_of_an_input_passes_the_actors_in_the_order_of_the_path() -> None:
+    deciders = [f"actors/{actor}/decider.py" for actor in (*STAGE_OF, "guardrails", "responder")]
+    assert [file for file in files_on_the_way_of("input") if file.endswith("/decider.py")] == deciders
+
+
+def test_the_way_of_a_replay_decides_by_the_same_code_as_the_way_of_an_input() -> None:
+    assert {"events/view.py", "events/decision.py"} <= {*files_on_the_way_of("input")} & {
+        *files_on_the_way_of("replay")
+    }
 
 
 def test_no_file_names_a_place_on_somebody_s_machine() -> None:

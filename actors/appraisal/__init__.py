@@ -1,17 +1,18 @@
-"""Appraisal, the senses: turns an input into recorded numbers, once; all later stages are plain arithmetic on them.
+"""Appraisal: turns an input into recorded numbers, once. All later stages are plain arithmetic on these numbers.
 
-It decides from ``input.received``: the topic among those of the session, the trust in the text and in each layer
-(source C: truth, indeterminacy, falsehood), how the text feels, how new and how uncertain it is, what it could
-violate, and what a thought about it would do. The event names the models that spoke. It carries the text's embedding,
-so that folding a log needs no model and gives the same state wherever it is done.
+All model inference on inputs happens here; so everything downstream replays bit for bit. From ``input.received`` it
+computes the topic among those of the session; the trust in the text and in each layer (source C: truth, indeterminacy,
+falsehood); affect, novelty and uncertainty; what the input could violate; and the action it proposes. The event names
+the models that the numbers come from. It also carries the text's embedding, so that folding a log needs no model and
+gives the same state on every machine.
 
-Where a language model is set to be asked, it judges the parts of an input that the local numbers leave open
-(``trust.gate``): ``appraisal.judgement_requested`` asks, ``appraisal.judged`` says what came of it, and how much of the
-falsehood that counts is the model's. It raises falsehood only; what says nothing usable leaves the local numbers.
+If a language model is to be asked, it judges the parts of an input that the local numbers leave open (``trust.gate``).
+``appraisal.judgement_requested`` asks it; ``appraisal.judged`` records the result, and how much of the falsehood that
+counts comes from the model. A model can only raise falsehood; with an unusable answer, the local numbers stand.
 
-A model's answer is turned into numbers before anybody reads it (``appraisal.answer_appraised``): how well it addresses
-what was asked, how far it strays from all that came before it, and the biases that its words show. The request says
-what the model was given, and whether anybody will judge the answer.
+A model's answer to a person is turned into numbers before anybody reads it (``appraisal.answer_appraised``): how well
+it addresses the question, how far it drifts from all that came before it, and which biases its words show. The request
+says what the model was given, and whether guardrails will judge the answer.
 """
 
 from actors.appraisal.answers import missing_model, models_of

@@ -1,7 +1,7 @@
-"""How a text feels: valence by vaderSentiment, arousal by a small lexicon and rules of our own, a heuristic.
+"""The affect of a text: valence by vaderSentiment, arousal by a small lexicon and rules of our own. A heuristic.
 
-vaderSentiment knows English only; a text in another language comes out neutral. No free lexicon gives arousal with a
-licence to ship, so that words, exclamation marks, capitals and lengthened letters have to do.
+vaderSentiment knows English only; a text in another language is neutral. No lexicon of arousal has a licence that
+allows shipping it. So arousal is read from some words, exclamation marks, capitals and lengthened letters.
 """
 
 import re
@@ -26,7 +26,7 @@ from actors.contract.text.folding import fold
 VERSION = "affect-1"
 
 READ = 2_048
-"""Characters of a text that are felt: of a longer one its two halves' worth at either end."""
+"""Characters of a text that are read; of a longer text, half of them at each end."""
 
 _DECIMALS = 6
 _BEFORE, _AFTER = 3, 2
@@ -57,10 +57,10 @@ class Affect(msgspec.Struct, frozen=True):
 
 
 class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
-    """vaderSentiment, whose time grows with the length of a text and not with its square; the scores are the same.
+    """vaderSentiment in time that grows with a text's length, not with its square; the scores are the same.
 
-    It looks at three words before a word with a valence and at two after. Nearly always none of these changes it; only
-    where one may is the package's own, dear reading asked, of a copy of these words alone.
+    It looks at the three words before a word with a valence, and at the two after it. These rarely change the valence.
+    Only if one of them may, the package's own slow reading is used, on a copy of these words alone.
     """
 
     def compound(self, text: str) -> float:
@@ -88,7 +88,7 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
         return float(round(normalize(total + (emphasis if total > 0 else -emphasis if total < 0 else 0)), 4))
 
     def _negation_check(self, valence: float, words: list[str], start: int, place: int) -> float:
-        # Asked of three words each time, and dear.
+        # This slow check is made for three words each time.
         if not any(map(_may_negate, words[max(0, place - _BEFORE) : place])):
             return valence
         changed: float = super()._negation_check(valence, words, start, place)
@@ -103,7 +103,7 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
         return float(valence)
 
     def _described(self, text: str) -> str:
-        """Return a text with its emoji as words."""
+        """Return a text with its emoji replaced by words."""
         parts: list[str] = []
         apart = True
         for char in text:
@@ -121,7 +121,7 @@ _CHANGING = frozenset(
         *(word for phrase in SPECIAL_CASES for word in phrase.split() if word not in ("the", "to", "of", "for")),
     )
 )
-"""Words of which one is in whatever changes the valence of a word nearby."""
+"""Words of which at least one is in every phrase that changes the valence of a word nearby."""
 
 _NEGATING = frozenset((*NEGATE, "so", "this"))
 
@@ -163,7 +163,7 @@ def _analyzer() -> _Analyzer:
 
 
 def affect_of(text: str) -> Affect:
-    """Return how a text feels; a blank one is neutral and calm."""
+    """Return the affect of a text; a blank one is neutral and calm."""
     felt = text if len(text) <= READ else f"{text[: READ // 2]} {text[-READ // 2 :]}"
     if not felt.strip():
         return Affect(0.0, 0.0)
@@ -174,8 +174,8 @@ def affect_of(text: str) -> Affect:
 def _arousal(text: str) -> float:
     """Return the arousal of a text.
 
-    Words count by their share, against the square root of the length: one alarmed word in a long letter says less than
-    in a cry, but it says something.
+    The count of words is divided by the square root of the length: one alarmed word counts for less in a long letter
+    than in a short cry, but it counts.
     """
     stronger, weights = _lexicon().stronger, _weights()
     folded = fold(text)

@@ -1,14 +1,15 @@
-"""A model's answer in numbers: how well it addresses what was asked, how far it strays, which biases it shows.
+"""A model's answer in numbers: alignment with the question, drift, and which biases it shows.
 
-Both numbers rest on the *agreement* of two texts: the mean of the cosines of their embeddings, once of the whole texts
-and once of their telling words alone. Drift is small where the answer agrees with any of these: the question, the talk
-up to it, and all that the model was given (memories and layers too). Alignment is the answer's agreement with the
-question, or with any of them where the question has few telling words of its own ("And in the evening?"). Straight
-lines turn agreement into the numbers, rising for alignment and falling for drift, through the default thresholds of
-guardrails (0.75 and 0.25) at the agreements that ``SEMANTIC`` and ``LITERAL`` give.
+Alignment and drift are computed from the *agreement* of two texts: the mean of two cosines, one of the embeddings of
+the whole texts, one of the embeddings of their telling words alone. Drift is small if the answer agrees with any of
+these: the question, the talk up to it, and all that the model was given (memories and layers included). Alignment is
+the answer's agreement with the question, or with any of them if the question has few telling words ("And in the
+evening?"). Piecewise linear functions turn agreement into the two numbers, rising for alignment and falling for drift.
+They pass through the default thresholds of guardrails (0.75 and 0.25) at the agreements in ``SEMANTIC`` and
+``LITERAL``.
 
-Too few telling words, in the answer or in the talk, say nothing: "Lima." is a good answer. Then the numbers are
-neutral, passing and no better than that, and ``judged`` is false.
+If the answer or the talk has too few telling words, nothing can be judged: "Lima." is a good answer. Then the numbers
+are neutral, just good enough to pass, and ``judged`` is false.
 
 **Measured** over 975 answers of real conversations (Open-Assistant, Taskmaster, mt_bench and others), against 4,875
 pairs of a talk with an answer from another one; the agreements at the thresholds were chosen on the same pairs. An
@@ -25,7 +26,7 @@ the same, of those judged          88 %       64 %
 =================================  =========  ======
 
 With six memories of other talks among what the model was given, 96 % of real answers pass, and 82 % (hashed: 50 %) of
-the judged exchanged ones fail: what is remembered excuses more.
+the judged exchanged ones fail: the more the model is given, the more answers agree with some of it.
 """
 
 import re
@@ -53,25 +54,25 @@ from schemas.vocabulary.reflex import ReflexAnswerPassed
 from schemas.vocabulary.responder import ResponseRequested
 
 NEUTRAL_ALIGNMENT, NEUTRAL_DRIFT = 0.8, 0.2
-"""What an answer gets that cannot be judged."""
+"""The numbers of an answer that cannot be judged."""
 
 _LABEL = re.compile(
     rf"^(?:\[(?:end of )?data [0-9a-f]+\b[^\]\n]*\]$|- (?:{'|'.join(get_args(Layer))}), \d\.\d\d: )", re.MULTILINE
 )
-"""What stands around data in a prompt, and before each memory: words of the project, not of the conversation."""
+"""Text around data in a prompt, and before each memory: it is the project's, not the conversation's."""
 
 Knots = tuple[tuple[float, float], ...]
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """How much an embedder must see of an answer, and how its agreements become numbers.
+    """How many telling words an embedder needs, and how agreement becomes alignment and drift.
 
     Attributes:
-        context_terms: Telling words that the question must have together with what came before it.
-        question_terms: Telling words from which the question is compared by itself.
+        context_terms: Telling words that the question and what came before it must have together.
+        question_terms: Telling words from which on the question is compared alone.
         answer_terms: Telling words that the answer must have.
-        alignment: (agreement, alignment): straight lines between; agreement is in [0, 1].
-        drift: (agreement, drift).
+        alignment: Points (agreement, alignment), with straight lines between; agreement is in [0, 1].
+        drift: Points (agreement, drift), likewise.
     """
 
     context_terms: int
@@ -101,12 +102,12 @@ LITERAL = Scale(
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of an open exchange, its texts cut to what is read of them.
+    """What is kept of an open exchange; its texts are cut to what is read of them.
 
     Attributes:
-        question: What was asked.
-        request: Id of the event that asked a model; empty: none is waited for.
-        loop_id: The loop that its answer is of; empty where nobody will judge it.
+        question: The input's text.
+        request: Id of the event that asked a model; empty: no answer is waited for.
+        loop_id: The loop that the answer belongs to; empty if nobody will judge the answer.
         talk: The turns before the question, and the question.
         given: All that the model was first given besides the project's own instructions.
         answer: Its answer, which reflex reads before it is appraised; None: it has none yet.
@@ -123,7 +124,7 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scores(msgspec.Struct, frozen=True):
-    """The numbers of an answer; ``judged`` is false where they are neutral for want of words."""
+    """The numbers of an answer; ``judged`` is false if they are neutral because there were too few words."""
 
     alignment: float
     drift: float
@@ -137,14 +138,15 @@ class _Read(msgspec.Struct, frozen=True):
 
 
 def asked(question: str) -> Awaited:
-    """Return what is kept of an exchange that begins."""
+    """Return what is kept of an exchange when it begins."""
     return Awaited(question=shown(question))
 
 
 def requested(awaited: Awaited, request: str, event: ResponseRequested) -> Awaited:
-    """Return what is kept once a model is asked by the event ``request``, for the first time or again.
+    """Return what is kept after a model was asked by the event ``request``, for the first time or again.
 
-    A rerun's prompt shows the answer that it is to better: compared with that, a bad answer repeated would be good.
+    A rerun's prompt shows the answer that it has to improve. That answer is not among the texts compared with: a bad
+    answer that is repeated would otherwise look good.
     """
     if awaited.given:
         return msgspec.structs.replace(awaited, request=request, loop_id=event.loop_id, answer=None, answered="")
@@ -187,7 +189,7 @@ def appraised(awaited: Awaited, read: ReflexAnswerPassed, settings: AppraisalSet
 
 
 def appraised_outside(asked: AppraisalRequested, settings: AppraisalSettings) -> AnswerAppraised:
-    """Return the answer of a loop outside in numbers: nothing is known of it but the question."""
+    """Return the answer of an external loop in numbers; only its question is known here."""
     embedder = model_of(settings.embedder)
     question, answer = shown(asked.question), shown(asked.answer)
     scores = scores_of(embedder, question, question, question, answer)
@@ -209,15 +211,15 @@ def missing_model(event: Event) -> str:
 
 
 def models_of(event: Event) -> tuple[str, ...]:
-    """Return the models that appraisal's numbers rest on; a language model is none of them: its words are on record."""
+    """Return the models that appraisal's numbers rest on; no language model is among them: its answer is recorded."""
     found = event.local if isinstance(event, JudgementRequested) else event
     return tuple(found.models.split("+")) if isinstance(found, AppraisalCompleted | AnswerAppraised) else ()
 
 
 def scores_of(embedder: Model, question: str, talk: str, given: str, answer: str) -> Scores:
-    """Return how an answer stands to its question.
+    """Return the alignment and drift of an answer.
 
-    ``talk`` is the conversation up to the question, with it; ``given`` is all that the model was given.
+    ``talk`` is the conversation up to and with the question; ``given`` is all that the model was given.
     """
     scale = SEMANTIC if embedder.semantic else LITERAL
     asks, told, all_told, says = (_read(embedder, text) for text in (question, talk, given, answer))

@@ -1,8 +1,8 @@
 """What a language model is asked about an input, and how its answer is read. Pure.
 
-The parts stand between lines that hold a key which no part can have known, since it follows from all of them; the
-model is told that they are material. And its word may raise a falsehood only: a part that talks the model round has
-won nothing, since the local numbers stand.
+The parts stand between lines with a key that no part can contain, since the key is computed from all of them. The model
+is told that what stands there is data. Its answer can only raise a falsehood. So a part that persuades the model gains
+nothing, since the local numbers stand.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ LONGEST_ANSWER = 4_000
 """Characters; far more than is asked for."""
 
 SCALE = 10
-"""The model's highest falsehood: whole numbers, which a schema can list, and small models can tell apart."""
+"""The model's highest falsehood. It answers with integers: a schema can list them, and small models can use them."""
 
 _INSTRUCTION = files(__package__).joinpath("judge.md").read_text(encoding="utf-8").strip()
 _KINDS: tuple[AttackKind, ...] = get_args(AttackKind)
@@ -51,7 +51,7 @@ Part = tuple[LayerTrust, str]
 
 
 def open_parts(parts: Sequence[Part], settings: TrustSettings) -> tuple[Part, ...]:
-    """Return the parts to ask a model about, of those that are judged at all; the least trusted first."""
+    """Return the parts to ask a model about, the least trusted first."""
     if not settings.asks:
         return ()
     least = 0.0 if settings.gate == "both" else settings.open_from
@@ -60,7 +60,7 @@ def open_parts(parts: Sequence[Part], settings: TrustSettings) -> tuple[Part, ..
 
 
 def request(parts: Sequence[Part], settings: TrustSettings) -> JudgementRequested:
-    """Return the request for a model's word on some parts of an input."""
+    """Return the request for a model's judgement of some parts of an input."""
     texts = [excerpt(text) for _, text in parts]
     rooms = shares([len(text) for text in texts], settings.characters)
     shown = [shorten(text, room, len) for text, room in zip(texts, rooms, strict=True)]
@@ -91,10 +91,10 @@ def request(parts: Sequence[Part], settings: TrustSettings) -> JudgementRequeste
 
 
 def judged_by(answer: str, layers: Sequence[LayerTrust]) -> tuple[PartJudged, ...] | None:
-    """Return what a model's answer says of the parts that it was asked about; None where it is not what was asked.
+    """Return the judgements in a model's answer, by part; None if the answer has another form.
 
-    Of several words on one part the worst holds. A part that is left out, or one too many, makes the whole invalid: the
-    model then speaks of something else.
+    Of several judgements on one part the worst counts. A part that is missing, or one that was not asked about, makes
+    the whole answer invalid, since the model then answers something else.
     """
     answered: _Answer | None = read_answer(answer, _Answer, LONGEST_ANSWER)
     said = answered.parts if answered is not None else ()
@@ -105,7 +105,7 @@ def judged_by(answer: str, layers: Sequence[LayerTrust]) -> tuple[PartJudged, ..
 
 
 def raised(layer: LayerTrust, judged: PartJudged) -> LayerTrust:
-    """Return the trust in a part with a model's word on it: less, where that sees more falsehood."""
+    """Return the trust in a part after a model's judgement: lower, if the model sees more falsehood."""
     if judged.falsehood <= layer.falsehood:
         return layer
     return msgspec.structs.replace(
@@ -116,7 +116,7 @@ def raised(layer: LayerTrust, judged: PartJudged) -> LayerTrust:
 
 
 def _judged(layer: LayerTrust, said: _Part) -> PartJudged:
-    # What is nothing of an attack is none, however sure the model is of that.
+    # A part that is no kind of attack has no falsehood, however confident the model is.
     falsehood = 0.0 if said.kind == "none" else round(said.falsehood / SCALE, DECIMALS)
     share = round(max(0.0, falsehood - layer.falsehood), DECIMALS)
     return PartJudged(layer=layer.layer, local=layer.falsehood, falsehood=falsehood, kind=said.kind, share=share)

@@ -1,8 +1,8 @@
-"""The biases that an answer's words show, by phrases (``bias.json``). A heuristic, for English.
+"""The biases that an answer's words show, found by phrases (``bias.json``). A heuristic, for English.
 
-A tag is given where its phrases occur as often as it needs: one is enough for most, but everybody says "perhaps" once.
-Quoted words and negated ones count like any other, and most biases show in no phrase at all: what is found calls for a
-look, it proves nothing.
+A tag is given if its phrases occur often enough: once for most tags, more often for common words such as "perhaps".
+Quoted and negated words count like any others, and most biases show in no phrase. So a tag is a reason to look closer,
+not a proof.
 """
 
 from functools import cache

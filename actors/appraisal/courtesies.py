@@ -1,10 +1,10 @@
 """Whether a word or two are a courtesy or a topic. Pure.
 
-A text so short has little but its length and its letters to be read by, and by these nearly every one is a courtesy:
-what training had of such texts were greetings and thanks. So "recursion" and "bitcoin price" would be noted and left
-at that. A courtesy is made of words that courtesies are made of, in whatever language; a text of a word or two that has
-none of them is taken for what it names, or, where it only points ("change that"), for something that lacks what it
-points at. Only where words stand apart, in Latin letters: of others no list would do.
+The trained model has little to read in so short a text, and takes nearly every one for a courtesy, since the short
+texts of its training were greetings and thanks. So "recursion" or "bitcoin price" would only be acknowledged. Here a
+list decides: a courtesy contains a word that courtesies of some language are made of. A text of one or two words
+without such a word names a topic, or, if it only points ("change that"), is underspecified. This holds for words in
+Latin letters, separated by spaces; for other scripts a list would not do.
 """
 
 import re
@@ -17,7 +17,7 @@ import msgspec
 from schemas.vocabulary.appraisal import TurnReading
 
 MOST_WORDS = 2
-"""Words of a text that are too few to be read by anything but what they are."""
+"""Texts of at most this many words are decided by the list."""
 
 _MOST_CHARACTERS = 80
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
@@ -38,9 +38,9 @@ _POINTING = frozenset(
 
 
 def as_courtesy_or_topic(text: str, turn: TurnReading) -> TurnReading:
-    """Return the reading of a text; where a word or two are no courtesy, what was read as social goes to what they are.
+    """Return the reading of a text. If one or two words are no courtesy, the probability of ``social`` is moved.
 
-    That is underspecified where they point at something, and answerable where they name it.
+    It goes to ``underspecified`` if they only point at something, and to ``answerable`` if they name it.
     """
     words = _words_of(text) if turn.social else ()
     if not 1 <= len(words) <= MOST_WORDS or not all(map(_is_latin, words)) or not COURTESIES.isdisjoint(_forms(words)):
@@ -57,7 +57,7 @@ def _words_of(text: str) -> tuple[str, ...]:
 
 
 def _forms(words: Iterable[str]) -> Iterator[str]:
-    """Yield words as they are, and without what is drawn out ("heyyy", "coool")."""
+    """Yield words as they are, and with lengthened letters shortened ("heyyy", "coool")."""
     for word in words:
         yield from (word, _DRAWN_OUT.sub(r"\1", word), _DRAWN_OUT.sub(r"\1\1", word))
 

@@ -1,4 +1,4 @@
-"""Appraisal's state machine: an input in numbers, once, and what a session is remembered by. Pure.
+"""Appraisal's state machine: the numbers of each input, once, and what is kept of a session. Pure.
 
 input.received          -> appraisal.completed, unless the exchange was appraised or has ended; its text is kept. With
                         it, or instead of it (``gate``), appraisal.judgement_requested where a model is to be asked
@@ -59,9 +59,9 @@ _NS_PER_MS = 1_000_000
 
 
 class AppraisalState(msgspec.Struct, frozen=True):
-    """A partition: settings, the memory of each session, the exchanges appraised or ended lately, and those open.
+    """A partition: settings, the memory of each session, the exchanges appraised or ended lately, and the open ones.
 
-    ``waiting`` are the exchanges on which a model is asked, ``spent`` how often that was done of late, by session.
+    ``waiting`` holds the exchanges for which a model was asked, ``spent`` the latest number of such calls by session.
     """
 
     settings: AppraisalSettings = AppraisalSettings()
@@ -79,7 +79,7 @@ def warm(state: AppraisalState) -> None:
 
 
 def decide(state: AppraisalState, message: Message) -> tuple[Event, ...]:
-    """Appraise an input that is new, or a model's answer to it; nothing else is decided."""
+    """Return the events of a message: of a new input, a model's judgement of one, or a model's answer to one."""
     waiting = state.waiting.get(message.exchange)
     if waiting is not None and (word := _word(waiting, message.event)):
         return word
@@ -89,7 +89,7 @@ def decide(state: AppraisalState, message: Message) -> tuple[Event, ...]:
         return (appraised_outside(message.event, state.settings),)
     if not isinstance(message.event, InputReceived) or waiting is not None or state.settled.get(message.exchange):
         return ()
-    # What has outlived its lifetime is not compared with, though no message has dropped it yet.
+    # Expired entries are not used, even if no message has dropped them yet.
     state = _aged(state, message.time_ns)
     memory = state.sessions.get(message.session_key) or Memory()
     judged, allowed = state.allowances.judged(message.agent, message.event)
@@ -102,7 +102,7 @@ def decide(state: AppraisalState, message: Message) -> tuple[Event, ...]:
 
 
 def evolve(state: AppraisalState, message: Message) -> AppraisalState:
-    """Fold a message into the state; total. No model is asked: what was inferred is in the event."""
+    """Fold a message into the state; total. No model runs here: all that was inferred is in the event."""
     state = _aged(state, message.time_ns)
     match message.event:
         case AppraisalCompleted() as completed:
@@ -136,14 +136,14 @@ def _read(state: AppraisalState, message: Message, read: ReflexAnswerPassed) -> 
 
 
 def _word(waiting: Waiting, event: Event) -> tuple[Event, ...]:
-    """Return what a message has to say to an exchange on which a model is asked; nothing for most."""
+    """Return the events of an exchange that waits for a judgement which a message brings or ends; mostly none."""
     match event:
         case LlmCompleted() | LlmFailed() if answers(waiting, event):
             return concluded(waiting, event)
         case ClockFired(set_by=set_by) if set_by == topic_of(JudgementRequested):
             return given_up(waiting, UNANSWERED)
         case ResponseEmitted() if waiting.local is not None:
-            # What the breaker charges a session with may not hang on a model that nobody waits for any more.
+            # The breaker must not depend on a model's answer that nobody waits for any more.
             return given_up(waiting, ENDED)
     return ()
 
@@ -176,7 +176,7 @@ def _remembering(state: AppraisalState, message: Message, completed: AppraisalCo
         return state
     before = state.sessions.get(message.session_key) or Memory()
     name = embedder_in(completed.models)
-    # Vectors of another model cannot be compared with these: the session starts afresh, its topics' numbers go on.
+    # Vectors of different models cannot be compared. The session starts over; its topics keep being numbered.
     memory = before if before.models == name else Memory(models=name, named=before.named)
     after = remembering(memory, completed.conversation_topic, embedding, state.settings)
     sessions = state.sessions.set(message.session_key, after, message.time_ns, _session_generation_ns(state.settings))
@@ -207,5 +207,5 @@ def _waiting_ns(settings: AppraisalSettings) -> int:
 
 
 def _session_generation_ns(settings: AppraisalSettings) -> int:
-    # Entries live for one to two generations, and nothing of a person longer than the lifetime.
+    # Entries live for one to two generations. A generation is half the lifetime, so none outlives the lifetime.
     return max(1, settings.session_lifetime_ms * _NS_PER_MS // 2)

@@ -1,8 +1,8 @@
-"""Texts as embeddings: by wordllama's token vectors where that package is installed, else by hashed n-grams.
+"""Embeddings of texts: by wordllama's token vectors if that package is installed, else by hashed n-grams.
 
-wordllama's vectors carry meaning; hashed n-grams only see the same words and beginnings of words. Which of the two
-spoke is part of every appraisal. The package's own loader goes to the network, so its weights and tokenizer are read
-from its folder.
+wordllama's vectors carry meaning; hashed n-grams only see equal words and beginnings of words. Every appraisal records
+which of the two was used. The package's own loader uses the network, so its weights and tokenizer are read from its
+folder.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from actors.appraisal.vectors import DIMENSIONS, Sums, quantised
 from actors.contract.text.folding import fold
 
 READ = 4_096
-"""Characters of a text that its embedding rests on: of a longer one the first three quarters and the end."""
+"""Characters of a text that are embedded; of a longer text, three quarters from its beginning and one from its end."""
 
 _WEIGHT_UNIT = 1024
 _ROWS_AT_ONCE = 8_192
@@ -41,11 +41,11 @@ _PLAIN_NORMALIZER = {
 _OVER_BLANK = re.compile(f"[^{_BLANK}]{_BLANK}|\n.|.\n", re.S)
 _PIECE = re.compile(f"{_BLANK}*[^{_BLANK}\n]+|{_BLANK}+|\n+")
 _LONGEST_KEPT = 256
-"""Characters of a word whose tokens are kept; a text with longer ones is read at once."""
+"""Longest word, in characters, whose tokens are cached; a text with longer words is tokenized as a whole."""
 
 
 class Model(msgspec.Struct, frozen=True, eq=False):
-    """A way to embed: its name, which changes whenever its vectors do, and whether its vectors carry meaning."""
+    """A way to embed texts: its name, which changes when its vectors do, and whether its vectors carry meaning."""
 
     name: str
     semantic: bool
@@ -53,7 +53,7 @@ class Model(msgspec.Struct, frozen=True, eq=False):
 
 
 def model_of(embedder: Embedder) -> Model:
-    """Return the model of a setting."""
+    """Return the model that a setting names."""
     return (_wordllama() if embedder == "auto" else None) or _HASHED
 
 
@@ -66,10 +66,10 @@ def shown(text: str) -> str:
 
 
 def hashed(text: str) -> bytes:
-    """Return the embedding of a text by its words and their beginnings, hashed: alike where the words are."""
+    """Return the embedding of a text by hashed words and beginnings of words: similar for texts that share words."""
     sums = np.zeros(DIMENSIONS, dtype=np.int64)
     for word in _WORD.findall(fold(shown(text))):
-        # Long words say more than the small words of grammar.
+        # Long words carry more meaning than the short words of grammar.
         weight = min(len(word), 8)
         for part in (word, word[:4]):
             spot = zlib.crc32(part.encode("utf-8", "surrogatepass"), _SALT)
@@ -95,13 +95,13 @@ def _wordllama() -> Model | None:
 
 
 def _load(weights_file: Path, tokenizer_file: Path) -> Model:
-    # Imported here: most processes embed nothing.
+    # Imported here, since most processes embed nothing.
     from safetensors.numpy import load
     from tokenizers import Tokenizer
 
     data = weights_file.read_bytes()
     (vectors,) = load(data).values()
-    # The vectors were trained so that their first dimensions serve alone.
+    # The vectors were trained so that their first dimensions can be used alone.
     whole = np.empty((len(vectors), DIMENSIONS), dtype=np.int16)
     for start in range(0, len(vectors), _ROWS_AT_ONCE):  # all at once, they would take four times the room
         rows = vectors[start : start + _ROWS_AT_ONCE, :DIMENSIONS].astype(np.float64)
@@ -117,10 +117,10 @@ def _load(weights_file: Path, tokenizer_file: Path) -> Model:
 
 
 def _tokens_of(tokenizer: Any, config: Any) -> Callable[[str], list[int]]:
-    """Return what gives the numbers of a text's tokens.
+    """Return a function from a text to the numbers of its tokens.
 
-    The tokenizer joins letters over the whole of a text, and takes a millisecond for a page of it. Where none of its
-    tokens goes on over a blank or a line end, every word has the same tokens wherever it stands: words are looked up.
+    The tokenizer works on the whole text, and takes a millisecond for a page. If none of its tokens spans a blank or a
+    line end, every word has the same tokens wherever it occurs. Then words are looked up one by one in a cache.
     """
     marks = [each["content"] for each in config["added_tokens"]]
 

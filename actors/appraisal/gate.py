@@ -1,9 +1,9 @@
-"""What a language model's word does to an appraisal: whether it is asked, what is waited for, and what comes of it.
+"""A language model's judgement of an input: whether it is asked, what waits for it, and its effect. Pure.
 
-Two ways (``trust.gate``). Where an input waits, ``appraisal.judgement_requested`` carries the local appraisal, and
-``appraisal.completed`` follows once the model has answered, failed or kept silent, or the exchange is over: with the
-higher falsehood of the two, or the local one. Where it does not, ``appraisal.completed`` is out at once, and
-``appraisal.judged`` follows when the model has spoken: what it raises counts against the session from there on. Pure.
+There are two ways (``trust.gate``). If the input waits, ``appraisal.judgement_requested`` carries the local appraisal.
+``appraisal.completed`` follows once the model has answered, failed or timed out, or the exchange has ended: with the
+higher falsehood of the two, or the local one. If the input does not wait, ``appraisal.completed`` is emitted at once,
+and ``appraisal.judged`` follows the model's answer: from there on, a raised falsehood counts against the session.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import ANSWER_INVALID, LlmCompleted, LlmFailed
 
 ENDED = "ended"
-"""Why the local numbers stand where the exchange was over before the model had spoken."""
+"""Reason for which the local numbers stand: the exchange ended before the model answered."""
 
 SPENT_NS = 3600 * 1_000_000_000
 """Unix nanoseconds of the time within which calls are counted: an hour."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """The request that a model has not answered yet, and the parts it is about; ``local`` is what waits for it."""
+    """A request that a model has not answered yet, and its parts; ``local`` is the appraisal that waits for it."""
 
     request: str
     layers: tuple[LayerTrust, ...]
@@ -40,7 +40,7 @@ class Spent(msgspec.Struct, frozen=True, gc=False):
 
 
 def parts_of(judged: InputReceived, layers: Sequence[LayerTrust], roles: Sequence[str]) -> list[Part]:
-    """Return the parts of an input that are judged, with their texts; ``layers`` are its trusts, in order."""
+    """Return the parts of an input that are judged, with their texts; ``layers`` is the trust in them, in order."""
     found = [(layers[0], judged.text)]
     for trust, layer in zip(layers[1:], judged.layers, strict=False):
         if layer.role in roles:
@@ -51,8 +51,8 @@ def parts_of(judged: InputReceived, layers: Sequence[LayerTrust], roles: Sequenc
 def opened(
     found: AppraisalCompleted, parts: Sequence[Part], settings: TrustSettings, spent: Spent | None, now_ns: int
 ) -> tuple[Event, ...]:
-    """Return the events of an input with the local appraisal ``found``: it alone where there is nothing to ask."""
-    # Layers that nobody looks at are no part to show, and stop an input all the same.
+    """Return the events of an input with the local appraisal ``found``; only that one if no model is to be asked."""
+    # Layers that are not read cannot be shown to a model. They stop an input all the same.
     stopped = any(layer.falsehood > settings.open_to for layer in found.layers)
     asked = () if stopped else open_parts(parts, settings)
     if not asked:
@@ -60,37 +60,37 @@ def opened(
     if calls_within_hour(spent, now_ns) >= settings.calls_an_hour:
         return (msgspec.structs.replace(found, judgement="over_budget"),)
     question = request(asked, settings)
-    # The request first, whichever way: so its id is the same, and what-if finds its answer under either.
+    # The request is the first event either way. So its id is the same, and what-if finds its answer in both cases.
     if settings.waits:
         return (msgspec.structs.replace(question, local=found),)
     return question, msgspec.structs.replace(found, judgement="awaited")
 
 
 def waiting_for(id: str, asked: JudgementRequested) -> Waiting:
-    """Return what is kept of a request until something comes of it."""
+    """Return what is kept of a request until it is answered or given up."""
     return Waiting(id, asked.layers, asked.local)
 
 
 def calls_within_hour(spent: Spent | None, now_ns: int) -> int:
-    """Return how often a model was asked within the hour that runs."""
+    """Return how often a model was asked within the current hour."""
     return spent.calls if spent is not None and 0 <= now_ns - spent.since_ns < SPENT_NS else 0
 
 
 def spent_after(spent: Spent | None, now_ns: int) -> Spent:
-    """Return what a session has spent with one call more."""
+    """Return a session's count of calls after one more."""
     calls = calls_within_hour(spent, now_ns)
     return Spent(spent.since_ns, calls + 1) if spent is not None and calls else Spent(now_ns, 1)
 
 
 def answers(waiting: Waiting, event: LlmCompleted | LlmFailed) -> bool:
-    """Whether a model's word is the one waited for; a request that could not be read has no id in its failure."""
+    """Whether a model's answer is the one waited for. The failure of an unreadable request has no id."""
     if isinstance(event, LlmFailed) and not event.request:
         return event.failed_topic == topic_of(JudgementRequested)
     return event.request == waiting.request and event.purpose == "appraise"
 
 
 def concluded(waiting: Waiting, event: LlmCompleted | LlmFailed) -> tuple[Event, ...]:
-    """Return the events of a model's word."""
+    """Return the events of a model's answer."""
     if isinstance(event, LlmFailed):
         return given_up(waiting, event.reason)
     parts = judged_by(event.text, waiting.layers) if event.ended in ("stop", "unknown") else None
@@ -101,7 +101,7 @@ def concluded(waiting: Waiting, event: LlmCompleted | LlmFailed) -> tuple[Event,
 
 
 def given_up(waiting: Waiting, reason: str, model: str = "") -> tuple[Event, ...]:
-    """Return the events of a request that no usable answer came to: the local numbers stand."""
+    """Return the events of a request without a usable answer: the local numbers stand."""
     return _with_completed(waiting, _judged(waiting, reason, model, (), waiting.layers))
 
 

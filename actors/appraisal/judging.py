@@ -1,4 +1,4 @@
-"""An input appraised: everything that is inferred of it, in numbers rounded to six decimals."""
+"""Appraising an input: all that is inferred from it, as numbers rounded to six decimals."""
 
 from collections.abc import Sequence
 from functools import cache, partial
@@ -24,7 +24,7 @@ from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust
 from schemas.vocabulary.gateway import InputReceived
 
 TEXT = "text"
-"""The name of the part that the user said."""
+"""The name of the part that holds the user's own text."""
 
 
 def appraise(
@@ -34,9 +34,10 @@ def appraise(
     models: tuple[str, ...] = (),
     judged: InputReceived | None = None,
 ) -> AppraisalCompleted:
-    """Return what the senses make of an input in a session; ``models`` are those that the recorded numbers rest on.
+    """Return the appraisal of an input in a session; ``models`` are those that the recorded numbers rest on.
 
-    ``judged`` is the input without what operators allow: trust and risks rest on that, all else on the whole.
+    ``judged`` is the input without what operators allow. Trust and risks are computed from it, all else from the whole
+    input.
     """
     judged = received if judged is None else judged
     evaluator, reader = judge_of(models, trust_model()), judge_of(models, turn_model())
@@ -68,14 +69,14 @@ def appraise(
 
 @cache
 def warm_up(settings: AppraisalSettings) -> None:
-    """Load what the first appraisal of an input, and of a model's answer to it, would otherwise load."""
+    """Load all that the first appraisals would otherwise load."""
     appraise(Memory(), InputReceived(text="Héllo, how do I get there?"), settings)
     bias_tags_of("It is perhaps so.")
     excerpt_of("é" * (WHOLE + 1))
 
 
 def embedder_in(models: str) -> str:
-    """Return the name of the embedder in what an appraisal names as its models."""
+    """Return the name of the embedder among the models that an appraisal names."""
     return models.partition("+")[0]
 
 
@@ -98,7 +99,7 @@ def _layers(
 
 
 def _trusts(texts: Sequence[str], characters: int, evaluator: Judge) -> dict[str, LayerTrust]:
-    """Return the trust in each of some texts; those that are read together are trusted alike."""
+    """Return the trust in each text; texts that are read together have the same trust."""
     return {
         texts[place]: trust
         for sheet in sheets_of(texts, characters)

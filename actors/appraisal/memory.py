@@ -1,4 +1,4 @@
-"""What appraisal remembers of a session: its topics and its last stimuli, all in whole numbers. Pure."""
+"""What appraisal keeps of a session: its topics and the embeddings of its latest inputs, all as integers. Pure."""
 
 import msgspec
 
@@ -17,10 +17,10 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """A session: ``topics`` by last use, the latest last; ``stimuli`` are embeddings end to end, the latest last.
+    """A session: ``topics`` by last use, the latest last; ``stimuli`` are concatenated embeddings, the latest last.
 
-    ``models`` names what made the embeddings: those of another model cannot be compared. ``named`` counts the topics
-    there ever were.
+    ``models`` names the embeddings' model: embeddings of different models cannot be compared. ``named`` counts all
+    topics so far.
     """
 
     models: str = ""
@@ -30,7 +30,7 @@ class Memory(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where an input falls among a session's topics; ``similar`` is the nearest earlier topic, empty for none."""
+    """The topic of an input; ``similar`` is the nearest earlier topic, empty for none."""
 
     topic: str
     confidence: float
@@ -39,15 +39,15 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def place_of(memory: Memory, embedding: bytes, threshold: float) -> Place:
-    """Return the topic of an input: the nearest one from the threshold on, else a new one.
+    """Return the topic of an input: the nearest one, if its similarity reaches the threshold; else a new one.
 
-    The confidence is the similarity to the topic, and for a new topic what is missing to the nearest earlier one. An
-    input without any words to go by (its embedding is zero) stays with the latest topic, at confidence 0.
+    The confidence is the similarity to the topic; for a new topic, 1 - the similarity to the nearest earlier one. An
+    input without usable words (its embedding is zero) stays with the latest topic, at confidence 0.
     """
     if not any(embedding) and memory.topics:
         latest = memory.topics[-1].name
         return Place(latest, 0.0, latest, False)
-    # The later of equally near ones.
+    # Of equally near topics, the later one.
     ranked = [(centroid_similarity(embedding, topic.centroid), at) for at, topic in enumerate(memory.topics)]
     nearest, at = max(ranked, default=(0.0, -1))
     similar = memory.topics[at].name if at >= 0 else ""
@@ -64,7 +64,7 @@ def novelty_of(memory: Memory, embedding: bytes) -> float:
 
 
 def remembering(memory: Memory, name: str, embedding: bytes, settings: AppraisalSettings) -> Memory:
-    """Return the session after an input of the topic ``name``."""
+    """Return the session's memory after an input of the topic ``name``."""
     known = next((topic for topic in memory.topics if topic.name == name), None)
     topic = (
         Topic(name, centroid_of(embedding), 1)

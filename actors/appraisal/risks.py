@@ -1,11 +1,11 @@
-"""What an input would have the system do, by phrases in a fixed order: its risks, its proposed action, its reach.
+"""What an input asks the system to do: its risks, the action it proposes, and whether it affects the swarm. By phrases.
 
-Plain rules, because a violation ends the exchange and somebody will ask why: ``harm`` is an ask (a question how, an
-order to write or to teach) shortly before a harmful act, with nothing that turns against it; ``layer_0`` is a verb of
-change before the system's own rules. Phrases are English; the lists are ``risks.json``.
+The rules are plain, because a violation ends the exchange and somebody will ask why. ``harm`` is a request (a question
+how, an order to write or to teach) shortly before a harmful act, without words against it. ``layer_0`` is a verb of
+change before the system's own rules. Phrases are English; ``risks.json`` lists them.
 
-A long text is looked at in pieces: the first, the last, and all between that have the words a risk is made of, since an
-ask in the middle of a long text is as good as any. Of more than ``MOST_PIECES`` such pieces the rest is counted.
+A long text is read in pieces: the first, the last, and those between that contain the words of a risk, since a request
+may stand anywhere. Of more than ``MOST_PIECES`` such pieces, the others are only counted as unread.
 """
 
 import re
@@ -26,13 +26,13 @@ from schemas.vocabulary.appraisal import Risks
 from schemas.vocabulary.precedents import ProposedAction
 
 PIECE, OVERLAP = 2_048, 1_024
-"""Characters of a piece, and those it has of the next one, so that nothing falls between two."""
+"""Characters of a piece, and its overlap with the next, so that no phrase is cut in two."""
 
 MOST_PIECES = 64
-"""Pieces that are looked at word by word."""
+"""Largest number of pieces between the first and the last that are read word by word."""
 
 READ_DECODED = 4_096
-"""Characters that are looked at of what a disguise is undone to."""
+"""Characters that are read of a decoded text."""
 
 _WORDS = re.compile(r"[^\W\d_]+")
 _ASK_REACH = 16
@@ -56,7 +56,7 @@ class Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """What an input would have the system do; ``unread`` counts characters that should have been looked at for it."""
+    """What an input asks the system to do; ``unread`` counts the characters that should have been read and were not."""
 
     risks: Risks
     proposed_action: ProposedAction
@@ -81,7 +81,7 @@ def _by_first(phrases: Iterable[str]) -> Phrases:
 
 
 def intent_of(text: str) -> Intent:
-    """Return what a text would have the system do; a blank one asks for an answer and nothing else."""
+    """Return what a text asks the system to do; a blank one asks for an answer only."""
     pieces, unread = _pieces(fold(text))
     harm = layer_0 = swarm = False
     opening: Sequence[str] = ()
@@ -90,7 +90,7 @@ def intent_of(text: str) -> Intent:
             continue  # says nothing that those before have not
         tokens: Sequence[str] = tokens_of(text) if len(pieces) == 1 else split_tokens(piece)
         opening = opening if number else tokens
-        # What stands where a piece was cut is judged in the one beside it, which has what comes before and after.
+        # A phrase at the edge of a piece is judged in the neighbouring piece, which holds the words around it.
         first = _ASK_REACH if number else 0
         last = len(tokens) - (_ASK_REACH if number < len(pieces) - 1 else 0)
         harm = harm or _asks_for_harm(tokens, first, last)
@@ -101,7 +101,7 @@ def intent_of(text: str) -> Intent:
 
 
 def whole_intent_of(text: str) -> Intent:
-    """Return what a text would have the system do, also where it says so in a disguise."""
+    """Return what a text asks the system to do, with its decoded texts."""
     intent = intent_of(text)
     for decoded in decoded_of(excerpt_of(text, DECODED).text):
         if decoded.worded:
@@ -113,7 +113,7 @@ def whole_intent_of(text: str) -> Intent:
 
 
 class _May(NamedTuple):
-    """What a piece may have in it, by its words."""
+    """The risks that a piece may contain, by its words."""
 
     harm: bool = True
     layer_0: bool = True
@@ -124,14 +124,14 @@ _Pieces = list[tuple[str, _May]]
 
 
 def _pieces(folded: str) -> tuple[_Pieces, int]:
-    """Return the pieces of a folded text to look at, the first and the last among them, and what is left out."""
+    """Return the pieces of a folded text to read, the first and the last among them; and the characters left out."""
     cut = [folded[place : place + PIECE + OVERLAP] for place in range(0, max(len(folded) - OVERLAP, 1), PIECE)]
     if len(cut) <= 2:
         return [(piece, _May()) for piece in cut], 0
     telling = [(piece, may) for piece in cut[1:-1] if any(may := _may_tell(_words(piece)))]
     unread = PIECE * max(0, len(telling) - MOST_PIECES)
     if unread:
-        # Some from everywhere: what comes first must not hide what comes later.
+        # Pieces are taken evenly from the whole text. Otherwise an early part could hide a later one.
         telling = [telling[(2 * n + 1) * len(telling) // (2 * MOST_PIECES)] for n in range(MOST_PIECES)]
     return [(cut[0], _May()), *telling, (cut[-1], _May())], unread
 
@@ -141,7 +141,7 @@ def _words(folded: str) -> set[str]:
 
 
 def _may_tell(words: set[str]) -> _May:
-    """Return what a piece of these words may have in it: all words of a phrase, in whatever order."""
+    """Return the risks that a piece may contain: those with all words of a phrase among its words, in any order."""
     sought = _sought()
     return _May(
         harm=any(map(words.issuperset, sought.harm)),
@@ -151,7 +151,7 @@ def _may_tell(words: set[str]) -> _May:
 
 
 class Sought(msgspec.Struct, frozen=True):
-    """The words that a risk is made of: of each phrase, or one of them."""
+    """The words that each risk is made of."""
 
     harm: tuple[frozenset[str], ...]
     swarm: tuple[frozenset[str], ...]
@@ -169,11 +169,11 @@ def _sought() -> Sought:
 
 
 def _places(phrases: Phrases, tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield where the phrases begin and end, one for each beginning: the longest."""
+    """Yield where phrases begin and end; of several with the same beginning, the longest."""
     for place in compress(count(), map(phrases.__contains__, tokens)):
         following = tokens[place + 1] if place + 1 < len(tokens) else ""
         for phrase in phrases[tokens[place]]:
-            # Compared by its second word first: texts that are all first words cost little.
+            # The second word is compared first, so that a text of nothing but first words costs little.
             if (len(phrase) == 1 or phrase[1] == following) and tuple(tokens[place : place + len(phrase)]) == phrase:
                 yield place, place + len(phrase)
                 break
@@ -198,7 +198,7 @@ def _asks_for_harm(tokens: Sequence[str], first: int, last: int) -> bool:
 
 
 def _any_within(places: Sequence[int], first: int, last: int) -> bool:
-    """Whether one of some ascending places is from ``first`` to ``last``."""
+    """Whether any of the ascending ``places`` lies between ``first`` and ``last``."""
     nearest = bisect_left(places, first)
     return nearest < len(places) and places[nearest] <= last
 

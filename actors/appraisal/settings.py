@@ -12,25 +12,25 @@ Embedder = Literal["auto", "hashed"]
 
 
 class TrustSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When a language model is asked for its judgement of an input, and how its word counts.
+    """When a language model is asked to judge an input, and how its judgement counts.
 
-    It may raise a part's falsehood, and never lowers it: no text can argue its way out.
+    A model can raise a part's falsehood, and never lowers it: no text can persuade the model to trust it more.
 
     Attributes:
-        gate: ``local``: the local numbers gate at once, and a model's word counts when it arrives. ``llm``: an input
-            whose local numbers leave parts open waits for the model's word on these. ``both``: every input that the
-            local numbers let pass waits for it, on every part.
-        judge: ``llm`` has a model asked under the gate ``local``, too; ``off`` does not. It follows what is attached.
+        gate: ``local``: the local numbers decide at once, and a model's judgement counts when it arrives. ``llm``: an
+            input whose local numbers leave parts open waits for the model's judgement of these parts. ``both``: every
+            input that the local numbers let pass waits for it, on every part.
+        judge: ``llm`` asks a model under the gate ``local``, too; ``off`` does not. It follows whether one is attached.
         open_from: Falsehood from which a part is open, under the gates ``local`` and ``llm``. Measured on 1,200 prompts
             of unseen sources: of the attacks that the local guards miss a third lies above 0.08 and a twelfth above
             0.2, of harmless texts 7 % and 1 %.
-        open_to: Falsehood up to which it is; above, the breaker trips, and there is nothing left to ask.
-        parts: Parts of an input that are asked about at most, those with the highest falsehood.
-        characters: Characters of them shown in all.
-        most_tokens: Length of the model's answer at most.
+        open_to: Falsehood up to which a part is open; above it the breaker trips anyway.
+        parts: Largest number of parts of an input that a model is asked about: those with the highest falsehood.
+        characters: Largest number of characters of these parts that are shown, in all.
+        most_tokens: Largest length of the model's answer.
         timeout_ms: How long the answer may take.
-        grace_ms: Time beyond that after which a request that nobody answered is given up.
-        calls_an_hour: Inputs of a session that a model is asked about in an hour, at most; for the others the local
+        grace_ms: Further time after which a request without an answer is given up.
+        calls_an_hour: Largest number of a session's inputs in an hour that a model is asked about; for others the local
             numbers stand.
 
     Raises:
@@ -68,19 +68,18 @@ class AppraisalSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What appraisal decides with.
 
     Attributes:
-        embedder: ``auto`` takes wordllama's vectors where that package is installed, else hashed n-grams; ``hashed``
-            takes the latter everywhere, so that other machines reach the same numbers.
+        embedder: ``auto`` uses wordllama's vectors if that package is installed, else hashed n-grams; ``hashed`` uses
+            the latter everywhere, so that all machines compute the same numbers.
         topic_threshold: Similarity from which an input belongs to a topic of its session, with semantic vectors.
-        topic_threshold_hashed: The same with hashed n-grams, which see the same words only, and so less.
-        topics: Topics remembered of a session, 1 to 64; the one used longest ago goes first.
-        stimuli: Inputs that novelty is measured against, 1 to 512.
+        topic_threshold_hashed: The same with hashed n-grams, which are less similar since they only see equal words.
+        topics: Topics kept of a session, 1 to 64; the least recently used is dropped first.
+        stimuli: Number of earlier inputs that novelty is measured against, 1 to 512.
         judged_layers: Roles whose layers are judged for instructions to the model. An operator's own prompt
-            (``system``) is not: telling the model what to do is what it is for.
-        judged_characters: Characters of one input that are read for trust, 256 more for each part being counted in;
-            beyond, its layers are read in equal shares, several as one text (``actors.contract.text.sheets``).
-        trust: When a language model is asked besides, and how its word counts.
-        session_lifetime_ms: A session is remembered no longer than this after its last input, and at least half as
-            long.
+            (``system``) is not among them, since its purpose is to instruct the model.
+        judged_characters: Largest number of characters of one input that are read for trust; each part counts 256
+            more. Beyond, its layers are read in equal shares, several as one text (``actors.contract.text.sheets``).
+        trust: When a language model is asked as well, and how its judgement counts.
+        session_lifetime_ms: A session is kept at most this long after its last input, and at least half as long.
         settled_lifetime_ms: A repeated input is recognised for at least this long.
     """
 

@@ -1,13 +1,16 @@
-"""How far a part of a prompt can be trusted: truth, indeterminacy and falsehood, each on its own in [0, 1].
+"""How far a part of a prompt can be trusted: truth, indeterminacy and falsehood, each by itself in [0, 1].
 
-Falsehood says that a part speaks to the model itself: reverses the roles, overrides instructions or asks for them,
-hides an order in a document. A part is read in passages and the worst decides: politeness, other text around,
-repetition and length lower nothing. Falsehood is scaled so that the breaker's triggers fall on the threshold that was
-fixed in training for a false-alarm rate: from there on it is above ``ROLE_CONFUSION``, which trips for any part, and
-below it is at most ``SATURATION``, above which long parts trip (source C). The same passage so trips in either.
+Falsehood measures how far a part gives orders to the model itself: it reverses roles, overrides instructions or asks
+for them, or hides an order in a document. A part is read in passages and the worst passage decides. So politeness,
+other text around it, repetition and length never lower falsehood.
 
-What should have been read and could not, for the bounds on the work, counts as evidence against a part: its falsehood
-is raised by the share of it.
+Falsehood is scaled so that the breaker's triggers match the threshold that training fixed for a false-alarm rate. At
+and above that threshold falsehood exceeds ``ROLE_CONFUSION``, which trips for any part; below, it is at most
+``SATURATION``, above which long parts trip (source C). So a passage trips in a short part if and only if it trips in a
+long one.
+
+Text that should have been read and was not, because the work is bounded, counts against a part: its falsehood is raised
+by the share of that text.
 """
 
 from functools import cache
@@ -24,27 +27,27 @@ ROLE_CONFUSION = 0.65
 SATURATION = 0.5
 _DECIMALS = 6
 _KNOTS = ((-9.0, 0.02), (-5.0, 0.08), (-2.5, 0.2), (0.0, SATURATION), (0.0, 0.66), (3.0, 0.85), (8.0, 0.98))
-"""(margin, falsehood): straight lines between, level outside, a step at margin 0, where neither trigger trips yet."""
+"""Points (margin, falsehood): linear between, constant outside, with a step at margin 0, where no trigger trips yet."""
 
 _FEW_TOKENS = 8.0
 UNREAD_WEIGHT = 0.75
-"""How much of what is missing to a falsehood of 1 is added where nothing that should have been read was.
+"""Share of the distance to a falsehood of 1 that is added if nothing was read that should have been.
 
-A long part of which two thirds went unread is beyond ``SATURATION`` whatever the rest says, and so stopped.
+With it, a long part of which two thirds were not read exceeds ``SATURATION`` whatever the rest says, and is stopped.
 """
 
 
 @cache
 def model() -> Model:
-    """Return the evaluator: the one that ships, or one's own (``actors.contract.text.judge.weights``)."""
+    """Return the evaluator: the one in the package, or the configured one (``actors.contract.text.judge.weights``)."""
     return weights_of("trust", "actors.appraisal")
 
 
 def trust_of(layer: str, text: str, unread: int = 0, evaluator: Model | None = None) -> LayerTrust:
-    """Return the trust in one part of a prompt. A blank part is indeterminate, and no more.
+    """Return the trust in one part of a prompt. A blank part is only indeterminate.
 
-    ``layer`` names it. ``unread`` counts the characters that the part has besides and that should have been read, too;
-    ``evaluator`` is another one than this release's.
+    ``layer`` names it. ``unread`` counts further characters of the part that should have been read. ``evaluator``
+    replaces this release's own.
     """
     if not text.strip():
         return LayerTrust(layer=layer, characters=len(text), truth=0.5, indeterminacy=1.0, falsehood=0.0)
@@ -67,7 +70,7 @@ def trust_of(layer: str, text: str, unread: int = 0, evaluator: Model | None = N
 
 
 def less_trusted(trust: LayerTrust, unread: int) -> LayerTrust:
-    """Return the trust in a part of which so many characters, besides, should have been read and were not."""
+    """Return the trust in a part of which ``unread`` further characters should have been read and were not."""
     if not unread:
         return trust
     share = unread_share(max(0, trust.characters - unread), unread)
@@ -82,7 +85,7 @@ def less_trusted(trust: LayerTrust, unread: int) -> LayerTrust:
 
 
 def unseen(name: str, layers: int) -> LayerTrust:
-    """Return the trust in layers that nobody looks at, because there are too many: they may say anything."""
+    """Return the trust in layers that are not read because there are too many; they may say anything."""
     return LayerTrust(
         layer=name,
         characters=0,

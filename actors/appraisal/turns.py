@@ -1,6 +1,6 @@
-"""What an input is as a turn of talk: five probabilities, by trained weights (``actors.contract.text.turn.model``).
+"""What kind of turn an input is: five probabilities, by trained weights (``actors.contract.text.turn.model``).
 
-Of a word or two, a list of courtesies has the last word (``courtesies``).
+For one or two words, a list of courtesies decides instead (``courtesies``).
 """
 
 from functools import cache
@@ -13,10 +13,10 @@ from schemas.vocabulary.appraisal import TurnReading
 
 @cache
 def turn_model() -> TurnModel:
-    """Return the reader of turns: the one that ships, or one's own (``actors.contract.text.judge.weights``)."""
+    """Return the turn model: the one in the package, or the configured one (``actors.contract.text.judge.weights``)."""
     return turn_weights_of("actors.appraisal")
 
 
 def turn_reading_of(text: str, model: TurnModel | None = None) -> TurnReading:
-    """Return what a text is as a turn of talk; ``model`` is another one than this release's."""
+    """Return the probabilities of a text; ``model`` replaces this release's own."""
     return as_courtesy_or_topic(text, TurnReading(**probabilities(model or turn_model(), text)))

@@ -1,7 +1,6 @@
-"""Embeddings as small whole numbers: 128 of them in [-127, 127], kept as bytes.
+"""Embeddings as small integers: 128 of them in [-127, 127], kept as bytes.
 
-Whole numbers make memory and arithmetic exact: sums do not depend on their order, and a fold gives the same state on
-every machine.
+Integer arithmetic is exact: sums do not depend on their order, so a fold gives the same state on every machine.
 """
 
 import base64
@@ -13,45 +12,45 @@ import numpy.typing as npt
 DIMENSIONS = 128
 _LARGEST = 127
 _CENTROID_UNIT = 64
-"""Centroids carry six more bits than embeddings, so that averaging loses little."""
+"""Centroids have six more bits than embeddings, so that averaging loses little."""
 
 _MOST_AVERAGED = 32
-"""An embedding moves its topic's centroid by no less than one part in this: topics may drift."""
+"""A new embedding has at least this weight (one part in so many) in its topic's centroid, so that topics can drift."""
 
 Sums = npt.NDArray[np.int64]
 
 
 def quantised(sums: Sums) -> bytes:
-    """Return the direction of a vector of whole numbers as an embedding; all zeros for the zero vector."""
+    """Return the direction of an integer vector as an embedding; all zeros for the zero vector."""
     largest = int(np.abs(sums).max(initial=0))
     if largest == 0:
         return bytes(DIMENSIONS)
-    # Halves are rounded up, in whole numbers: the same everywhere.
+    # Halves are rounded up in integer arithmetic, which gives the same result on every machine.
     scaled = (2 * sums * _LARGEST + largest) // (2 * largest)
     return scaled.astype(np.int8).tobytes()
 
 
 def similarity(one: bytes, others: bytes) -> npt.NDArray[np.float64]:
-    """Return the cosines of an embedding with embeddings laid end to end, negative ones as 0."""
+    """Return the cosines of an embedding with concatenated embeddings, negative ones as 0."""
     left = np.frombuffer(one, np.int8).astype(np.int64)
     right = np.frombuffer(others, np.int8).astype(np.int64).reshape(-1, DIMENSIONS)
     return _cosines(left, right)
 
 
 def centroid_similarity(one: bytes, centroid: bytes) -> float:
-    """Return the cosine of an embedding with a centroid, 0 when it is negative."""
+    """Return the cosine of an embedding with a centroid, a negative one as 0."""
     left = np.frombuffer(one, np.int8).astype(np.int64)
     right = np.frombuffer(centroid, "<i2").astype(np.int64).reshape(1, DIMENSIONS)
     return float(_cosines(left, right)[0])
 
 
 def centroid_of(embedding: bytes) -> bytes:
-    """Return the centroid of a topic of one input."""
+    """Return the centroid of a topic with one input."""
     return (np.frombuffer(embedding, np.int8).astype(np.int16) * _CENTROID_UNIT).astype("<i2").tobytes()
 
 
 def moved(centroid: bytes, embedding: bytes, inputs: int) -> bytes:
-    """Return a topic's centroid after one more input; ``inputs`` counts those before."""
+    """Return a topic's centroid after one more input; ``inputs`` is the number of inputs before."""
     share = min(inputs, _MOST_AVERAGED - 1)
     before = np.frombuffer(centroid, "<i2").astype(np.int64)
     added = np.frombuffer(embedding, np.int8).astype(np.int64) * _CENTROID_UNIT

@@ -1,14 +1,15 @@
 """The arbiter: the last gate before deliberation (source R 5, as settled).
 
-Joins ``coherence.passed`` and ``breaker.cleared`` of an exchange, whichever comes first, with the situation of its
-input and the precedents that intuition reported, and decides once, in this order:
+It joins ``coherence.passed`` and ``breaker.cleared`` of an exchange, in either order, with the situation of its
+input and the precedents that intuition reported. It decides once, by the first rule that applies:
 
-- ``arbiter.denied``: a constitutional risk is confirmed (the gate reports one, though its threshold let it pass); a
-  harmful precedent of similarity 0.75 or more decides, whatever nearer one was benign; or the precedents or the
-  situation are not known, which is for an arbiter no reason to let anything pass. The exchange ends.
-- ``arbiter.passed``: the input was sent to be checked, or forwarded to a model that is not ours (its ``purpose``).
-- ``arbiter.immediate``: a precedent of the same situation type with a benign outcome, a recorded answer and a
-  similarity of 0.9 or more answers at once. One whose action was to act does not: its words alone would claim a deed.
+- ``arbiter.denied``: the coherence gate reports a constitutional risk that its threshold let pass; or a harmful
+  precedent has a similarity of 0.75 or more, even if a benign one is nearer; or the precedents or the situation are
+  missing: without them nothing is let through. The exchange ends.
+- ``arbiter.passed``: the input's ``purpose`` is to be checked only, or to be forwarded to another model.
+- ``arbiter.immediate``: a precedent answers at once if it has the same situation type, a benign outcome, a recorded
+  answer and a similarity of 0.9 or more. One whose action was to act does not: its answer would claim that something
+  was done which was not.
 - ``arbiter.escalated``: everything else is deliberated on, within a deadline that the clock watches.
 """
 

@@ -1,11 +1,11 @@
 """The join of the two gates before the arbiter, and its one ruling. Pure.
 
-input.received          the situation type and the purpose are kept until the ruling; the words are not
+input.received          the situation type and the purpose are kept until the ruling; the text is not
 intuition.passed        the precedents are kept
 coherence.passed        the gate is noted
 breaker.cleared         the gate is noted
 both gates              -> arbiter.denied, .immediate, .passed or .escalated, once for an exchange
-response.emitted        whatever is kept of the exchange is dropped
+response.emitted        all that is kept of the exchange is dropped
 """
 
 import msgspec
@@ -31,10 +31,10 @@ _NS_PER_MS = 1_000_000
 
 
 class Gathered(msgspec.Struct, frozen=True):
-    """What has been heard of an exchange; None is not heard.
+    """What is known of an exchange so far; None is not known yet.
 
-    ``purpose`` comes with the situation, ``constitutional_risk`` with the word of the coherence gate; ``cleared`` is
-    the word of the breaker.
+    ``situation`` and ``purpose`` come from the input, ``constitutional_risk`` from the coherence gate, ``cleared`` from
+    the breaker.
     """
 
     situation: str | None = None
@@ -78,11 +78,11 @@ def evolve(state: ArbiterState, message: Message) -> ArbiterState:
 
 
 def _gather(state: ArbiterState, message: Message) -> Gathered | None:
-    """Return what is known of an exchange with a message; None where there is nothing to add, or no exchange."""
+    """Return what is known of an exchange after a message; None if the message adds nothing, or has no exchange."""
     if not state.exchanges.is_open(message.exchange):
         return None
     gathered = state.exchanges.pending.get(message.exchange) or Gathered()
-    # What was heard first counts: a repeated input may not replace it.
+    # The first message of a kind counts: a repeated input must not replace it.
     match message.event:
         case InputReceived(situation=situation, purpose=purpose) if gathered.situation is None:
             return msgspec.structs.replace(gathered, situation=situation, purpose=purpose)

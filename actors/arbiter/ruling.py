@@ -18,7 +18,7 @@ def rule(
     settings: ArbiterSettings,
     purpose: Purpose = "answer",
 ) -> Ruling:
-    """Return the ruling on an input; None for its precedents or its situation means that they are not known."""
+    """Return the ruling on an input. ``precedents`` and ``situation`` are None if they are not known."""
     if constitutional_risk:
         return ArbiterDenied(reason="constitutional_risk", precedent="", similarity=0.0)
     if precedents is None or situation is None:
@@ -45,7 +45,7 @@ def applies(precedent: Similar, situation: str, settings: ArbiterSettings) -> bo
 
 
 def answers(precedent: Similar, situation: str, settings: ArbiterSettings) -> bool:
-    """Whether a precedent can answer at once: it applies, and has words that do not claim a deed."""
+    """Whether a precedent can answer at once: it is close enough, and its answer claims no action."""
     return applies(precedent, situation, settings) and bool(precedent.answer) and precedent.action != "act"
 
 
@@ -64,6 +64,6 @@ def _escalated(precedents: Sequence[Similar], situation: str, settings: ArbiterS
 
 
 def _nearest(precedents: Iterable[Similar], wanted: Callable[[Similar], bool]) -> Similar | None:
-    """Return the most similar of the precedents that are wanted; of equals the first by name."""
+    """Return the most similar of the precedents that ``wanted`` accepts; of equals the first by name."""
     found = sorted(filter(wanted, precedents), key=lambda each: (-each.similarity, each.precedent))
     return found[0] if found else None

@@ -12,12 +12,11 @@ class ArbiterSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         harmful_from: Similarity from which a precedent with a harmful outcome denies.
         immediate_from: Similarity from which an approved precedent answers at once. Intuition reports answers from
-            0.9 on, so that a lower value finds none.
+            0.9 on, so a lower value has no effect.
         deliberative_timeout_ms: Time that deliberation gets before its exchange ends as FAILED.
-        pending_lifetime_ms: What is heard of an exchange is kept for at least this long without a verdict, and at most
-            twice as long.
+        pending_lifetime_ms: An exchange without a ruling is kept for at least this long, and at most twice as long.
         settled_lifetime_ms: A repeated message of an exchange is recognised for at least this long after its verdict.
-        latency_budget_ms: What the shell holds measured times against; no decision depends on it.
+        latency_budget_ms: Budget of a decision; the shell compares measured times with it. No decision depends on it.
     """
 
     harmful_from: Unit = 0.75

@@ -1,12 +1,13 @@
-"""The circuit breaker of a session's trust (source C): violations that politeness cannot buy off, and the way back.
+"""The circuit breaker of a session's trust (source C): polite inputs never make up for a violation; recovery does.
 
 States: NORMAL (inputs are answered), VIOLATED, RECOVERY and TERMINATED (processing is off). It decides from the numbers
 of ``appraisal.completed`` alone: a layer's falsehood above 0.65 confuses roles, above 0.5 in more than 5000 characters
 it saturates the context; either is a violation, whatever the trust before. Trust is a moving average of 1 - falsehood.
 
-Every appraised input leads to exactly one of ``cleared``, ``withheld``, ``tripped`` and ``terminated``, always last: it
-says what becomes of the input. ``cleared`` lets it go on to the arbiter, each other ends its exchange. What else moved
-the session stands before it in the same decision. ``|`` separates what one input can lead to:
+Every appraised input leads to exactly one of ``cleared``, ``withheld``, ``tripped`` and ``terminated``. It is the last
+event of its decision and says what becomes of the input: ``cleared`` lets it go on to the arbiter, each of the others
+ends its exchange. Other state changes of the session come before it in the same decision. In the table, ``|`` separates
+alternatives:
 
 ==========  ======================================================  ====================================================
 state       input without a violation                               input with a violation
@@ -18,37 +19,43 @@ RECOVERY    withheld | recovered, cleared | attempt_failed,         tripped | te
 TERMINATED  withheld                                                withheld
 ==========  ======================================================  ====================================================
 
-- The input that begins an attempt is its first turn; were it not counted, every second violation would cost nothing.
-- The input that rebuilds trust is answered: after it the session is in NORMAL with the trust that asks for, by the same
-  evidence on which any other input of a session in NORMAL is cleared. So ``cleared`` means NORMAL, always.
-- A violation that terminates is told by ``terminated`` alone; it counts and costs trust like one that trips.
+- The input that begins an attempt is the attempt's first turn. If it were not counted, every second violation would
+  cost nothing.
+- The input that raises trust to the target is answered: the session is back in NORMAL, on the same evidence on which
+  any other input in NORMAL is cleared. So ``cleared`` always means NORMAL.
+- A violation that terminates emits ``terminated`` alone. It counts, and lowers trust, like one that trips.
 - One input is one violation, of the kind found first: roles, then context.
-- An input is judged once, whether or not a faster guard has ended its exchange meanwhile: what a session is charged
-  with must not depend on a race. A verdict on an ended exchange finds nobody waiting.
-- An appraisal without layers is withheld and not counted: nothing vouches for the input.
-- A window of inputs is judged with an input that is itself of the kind the rule is against, and begins anew with every
-  attempt; the share of refusals is judged with a refusal. So a calm input ends no session by what came before it. The
-  last turn of a third attempt may.
-- ``warned`` and ``calmed`` stand before the answer where a session in NORMAL comes into danger, or out of it: trust is
-  low, or one more input of a kind would break a rule. Its stance is then guarded, which the responder heeds.
+- An input is judged once, even if a faster guard has already ended its exchange. Otherwise the violations of a session
+  would depend on which guard was faster. A verdict on an ended exchange has no further effect.
+- An input whose appraisal has no layers is withheld and not counted, since nothing is known about it.
+- The rules over a window of inputs are checked only when the latest input is itself of the kind that the rule is
+  against; the window starts empty with every attempt. The share of refusals is checked only with a refusal. So a calm
+  input never ends a session because of earlier ones. The one exception is the last turn of a third attempt.
+- ``warned`` comes before the final event when a session in NORMAL comes into danger: trust is low, or one more input of
+  some kind would break a rule. Its stance is then guarded, and the responder follows it. ``calmed`` ends this.
 
-Other messages: ``appraisal.judged``, where a language model's word came after the input had gone on, is a violation
-where it finds one: ``tripped`` or ``terminated``, in NORMAL and RECOVERY. It counts no input a second time, and judges
-no window. ``clock.fired`` by the breaker's own timers begins an attempt in VIOLATED (15 minutes after it was entered,
-so that nothing stalls), ends an attempt that nothing has failed for a day (``recovered``, with the trust there is: time
-buys none), and is ignored elsewhere. A ``response.emitted`` by which reflex, intuition or coherence refused an input
-counts as a refusal, which may terminate the session. ``operator.breaker_reset_ordered`` leads to ``reset``: the
-machine of a new session, in any state.
+Other messages:
 
-TERMINATED is final otherwise, and is remembered for ever, by four numbers: some 220 bytes of memory a session, and 110
-of each snapshot. A partition holds 20,000 of them (``terminated_sessions``). With so many it fails closed: sessions it
-knows go on, and an input of any other is withheld, with a critical alert (``filled``), until an operator resets some
-or raises the setting.
-Other sessions are forgotten a day after their last input, those with violations after 30, so "over a session's life"
-means as long as it is remembered.
+- ``appraisal.judged`` carries a language model's answer that came after the input had gone on. If it finds a violation,
+  it leads to ``tripped`` or ``terminated``, in NORMAL and RECOVERY. It counts no input a second time and checks no
+  window.
+- ``clock.fired`` by the breaker's own timers begins an attempt in VIOLATED, 15 minutes after that state was entered, so
+  that a session without inputs recovers too. It ends an attempt that has not failed for a day (``recovered``); trust
+  keeps its value, since time alone raises none. In any other state it is ignored.
+- ``response.emitted`` by which reflex, intuition or coherence refused an input counts as a refusal, which may terminate
+  the session.
+- ``operator.breaker_reset_ordered`` leads to ``reset``: the state of a new session, whatever the state was.
 
-``machine`` holds the rules over plain numbers, ``settings`` their constants, ``decider`` what messages do to the
-machine, ``recording`` the events that its moves become.
+TERMINATED is final otherwise, and is never forgotten. Four numbers are kept of each session: some 220 bytes of memory,
+and 110 of each snapshot. A partition holds at most 20,000 of them (``terminated_sessions``). At that number it fails
+closed: known sessions go on, and inputs of all others are withheld, with a critical alert (``filled``), until an
+operator resets some sessions or raises the setting.
+
+Other sessions are forgotten a day after their last input, and those with violations after 30 days. "Over a session's
+life" means for as long as the session is remembered.
+
+``machine`` holds the rules over plain numbers, ``settings`` their constants, ``decider`` what each message does to the
+machine, ``recording`` the events that record its moves.
 """
 
 from actors.breaker.decider import BreakerState, decide, evolve

@@ -1,12 +1,12 @@
-"""Messages to the machine and its moves to events. Pure: the machines of a partition's sessions are folded from both.
+"""From messages to moves of the machine, and from moves to events. Pure: each session's machine is folded from both.
 
-appraisal.completed             the input is judged, once for its exchange
-appraisal.judged                a word on it that came late, and finds a violation, counts as one
+appraisal.completed             the input is judged, once in its exchange
+appraisal.judged                a language model's late answer on it counts as a violation if it finds one
 response.emitted                an end by an earlier guard counts as a refusal, which may terminate the session
-clock.fired                     the breaker's own timers begin a recovery attempt, and end one that was calm for long
-operator.breaker_reset_ordered  the session begins anew
-operator.breaker_recovery_ordered  a recovery attempt begins, where the session is in VIOLATED
-breaker.*                       the machine stands where the event says
+clock.fired                     the breaker's own timers begin a recovery attempt, or end one that has long been calm
+operator.breaker_reset_ordered  the session starts over
+operator.breaker_recovery_ordered  a recovery attempt begins, if the session is in VIOLATED
+breaker.*                       the machine takes the values that the event records
 """
 
 from collections.abc import Iterable
@@ -58,7 +58,7 @@ class Heard(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Ended(msgspec.Struct, frozen=True, gc=False):
-    """All that is kept of a terminated session, since it is kept until an operator resets it."""
+    """All that is kept of a terminated session. It is small, since it is kept until an operator resets the session."""
 
     trust: float
     attempts: int
@@ -70,8 +70,9 @@ class Ended(msgspec.Struct, frozen=True, gc=False):
 class BreakerState(msgspec.Struct, frozen=True):
     """The machines of a partition's sessions, by session key, and how far its latest exchanges have got.
 
-    ``marked`` holds the sessions that had a violation, from then on: it forgets later. ``terminated`` never forgets;
-    once it is full, no session is let in that is not known, so that a bound on memory is no way back in.
+    ``marked`` holds the sessions that had a violation; it forgets them later than ``sessions`` does. ``terminated``
+    forgets nothing. Once it is full, inputs of unknown sessions are withheld: if the oldest were dropped instead, a
+    terminated session would be admitted again.
     """
 
     settings: BreakerSettings = BreakerSettings()
@@ -119,7 +120,7 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
 
 
 def evolve(state: BreakerState, message: Message) -> BreakerState:
-    """Fold a message: what was observed of a session, or where an own event says that it stands; time forgets."""
+    """Fold a message: an observation of a session, or the values of an own event; drop what has outlived its time."""
     state = _forget(state, message.time_ns)
     match message.event:
         case AppraisalCompleted() as appraisal:
@@ -154,12 +155,12 @@ def evolve(state: BreakerState, message: Message) -> BreakerState:
 
 
 def recall(state: BreakerState, message: Message) -> Machine:
-    """Return the machine of a message's session; that of a new one where none is known."""
+    """Return the machine of a message's session; a new session's machine if the session is not known."""
     return _known(state, message.session_key) or moves.new_machine(state.settings)
 
 
 def is_refusal(end: ResponseEmitted) -> bool:
-    """Whether an earlier guard refused the input; one that failed, or was silent until the deadline, did not."""
+    """Whether an earlier guard refused the input. A guard that failed, or missed the deadline, has not refused it."""
     return end.stage in _REFUSING_STAGES and end.action in _REFUSALS
 
 
@@ -172,7 +173,7 @@ def _known(state: BreakerState, key: str) -> Machine | None:
 
 
 def _has_room(state: BreakerState, message: Message) -> bool:
-    """Whether a message's session is known, or one more may become so."""
+    """Whether a message's session is known, or there is room for one more."""
     if len(state.terminated) < state.settings.terminated_sessions:
         return True
     return _known(state, message.session_key) is not None
@@ -212,7 +213,7 @@ def _is_counted(state: BreakerState, message: Message) -> bool:
 
 
 def _unjudged(state: BreakerState, exchange: str) -> bool:
-    # A verdict on no exchange could answer nobody.
+    # Without an exchange there is no one to answer.
     return bool(exchange) and _progress(state, exchange) in (None, "refused")
 
 
@@ -222,7 +223,7 @@ def _observe(state: BreakerState, message: Message, appraisal: AppraisalComplete
     refused = _progress(state, message.exchange) == "refused"
     reading = moves.read(appraisal.layers, state.settings, refused)
     counts = reading is not None and _has_room(state, message)
-    # Of an input that does not count, no refusal does.
+    # An input that does not count has no refusal that counts.
     state = _note(state, message, "judged" if counts and not refused else "both")
     if reading is None or not counts:
         return state

@@ -1,7 +1,7 @@
-"""The state machine over numbers: where a session stands, and the moves that an input, time or a person leads to.
+"""The state machine over numbers: a session's state, and the moves that an input, a timer or an operator leads to.
 
-Functions return the moves in order, each with the machine after it; none is no change. Trust is rounded to six decimals
-after every change, so that recorded and recomputed values are the same bytes.
+Functions return the moves in order, each with the machine after it; an empty tuple is no change. Trust is rounded to
+six decimals after every change, so that recorded and recomputed values are the same bytes.
 """
 
 from collections.abc import Sequence
@@ -55,13 +55,14 @@ class Breakers(msgspec.Struct, frozen=True, gc=False):
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """Where a session stands.
+    """The state of one session.
 
     ``attempts`` counts the recovery attempts since the last success, ``attempt_turns`` the inputs of the running one.
     ``falsehoods`` and ``balances`` are those of the latest inputs since the last attempt began, oldest first.
-    ``interactions`` counts the appraised inputs, ``refusals`` those of them that an earlier guard refused. ``warned``:
-    what it is in danger of was told. ``calm_ns`` is when the running attempt may end by time, at the earliest.
-    ``reset_seq`` is the sequence at which an operator reset it: what became of inputs before it counts no more.
+    ``interactions`` counts the appraised inputs, ``refusals`` those of them that an earlier guard refused. ``warned``
+    says whether ``breaker.warned`` was emitted for the present danger. ``calm_ns`` is the earliest time at which the
+    running attempt may end without a further input. ``reset_seq`` is the sequence of the operator's last reset: inputs
+    before it no longer count.
 
     A terminated session keeps its state, trust, attempts and violations, and nothing else.
     """
@@ -97,8 +98,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 class Move(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a session, and the machine after it.
 
-    ``violation`` says what tripped or terminated it, if an input did; ``reason`` which rule terminated it; ``by`` what
-    started or ended an attempt; ``danger`` what is warned of.
+    ``violation`` is the kind of violation that tripped or terminated it, if any; ``reason`` the rule that terminated
+    it; ``by`` what started or ended an attempt; ``danger`` the danger that is warned of.
     """
 
     name: MoveName
@@ -115,7 +116,7 @@ def new_machine(settings: BreakerSettings) -> Machine:
 
 
 def read(layers: Sequence[LayerTrust], settings: BreakerSettings, refused: bool = False) -> Reading | None:
-    """Turn an appraisal's layers into a reading; None when there are none, and so nothing to judge by."""
+    """Turn an appraisal's layers into a reading; None if there are none."""
     if not layers:
         return None
     worst = max(layers, key=_falsehood)
@@ -139,7 +140,7 @@ def read(layers: Sequence[LayerTrust], settings: BreakerSettings, refused: bool 
 
 
 def observe(machine: Machine, reading: Reading, settings: BreakerSettings) -> Machine:
-    """Count an input and remember its numbers; nothing is counted any more once a session is terminated."""
+    """Count an input and keep its numbers. A terminated session counts nothing."""
     if machine.state == "TERMINATED":
         return machine
     return msgspec.structs.replace(
@@ -152,29 +153,29 @@ def observe(machine: Machine, reading: Reading, settings: BreakerSettings) -> Ma
 
 
 def count_refusal(machine: Machine) -> Machine:
-    """Count the refusal, by an earlier guard, of an input that was observed before."""
+    """Count that an earlier guard refused an input which was observed before."""
     if machine.state == "TERMINATED":
         return machine
     return msgspec.structs.replace(machine, refusals=machine.refusals + 1)
 
 
 def judge(machine: Machine, reading: Reading, settings: BreakerSettings) -> tuple[Move, ...]:
-    """Judge an input: exactly one of the moves answers it, the last."""
+    """Judge an input. Exactly one of the moves answers it: the last."""
     if machine.state == "TERMINATED":
         return (Move(name="withheld", after=machine),)
     weigh = _violated if reading.violation else _kept
     if machine.state != "VIOLATED":
         return _with_warning(weigh(observe(machine, reading, settings), reading, settings), settings)
     started = _start(machine, "input")
-    # The input that begins an attempt is its first turn, or every second violation would go uncounted.
+    # The input that begins an attempt is its first turn. Otherwise every second violation would not be counted.
     return _with_warning((started, *weigh(observe(started.after, reading, settings), reading, settings)), settings)
 
 
 def judge_again(machine: Machine, reading: Reading, settings: BreakerSettings) -> tuple[Move, ...]:
-    """Judge an input by a word that came late, and found a violation where there was none.
+    """Judge an input again, by a language model's late answer that found a violation.
 
-    The input was counted, and its window judged, when it came in: what is left is the violation. Where processing is
-    off already there is nothing left to switch off, and a late word begins no recovery attempt.
+    The input was counted, and its window checked, when it came in. So only the violation is added. If processing is off
+    already, nothing changes: a late answer begins no recovery attempt.
     """
     if machine.state in ("VIOLATED", "TERMINATED") or reading.violation is None:
         return ()
@@ -182,7 +183,7 @@ def judge_again(machine: Machine, reading: Reading, settings: BreakerSettings) -
 
 
 def refuse(machine: Machine, settings: BreakerSettings) -> tuple[Move, ...]:
-    """Count a refusal, which may be one too many. The window was judged with its inputs, and is not judged again."""
+    """Count a refusal; terminate if their share is too high. The window of inputs is not checked again."""
     if machine.state == "TERMINATED":
         return ()
     counted = count_refusal(machine)
@@ -193,14 +194,14 @@ def refuse(machine: Machine, settings: BreakerSettings) -> tuple[Move, ...]:
 
 
 def start_recovery(machine: Machine, by: Starter) -> tuple[Move, ...]:
-    """Begin a recovery attempt, where the session is in VIOLATED."""
+    """Begin a recovery attempt, if the session is in VIOLATED."""
     return (_start(machine, by),) if machine.state == "VIOLATED" else ()
 
 
 def end_by_calm(machine: Machine, due_ns: int, settings: BreakerSettings) -> tuple[Move, ...]:
-    """End the running attempt well, since it has been calm for so long; trust stays what it is, and so does caution.
+    """End the running attempt as recovered, since it has been calm long enough. Trust and stance stay as they are.
 
-    ``due_ns`` is what the timer was set to: one of an earlier attempt, overtaken by a violation, ends nothing.
+    ``due_ns`` is the time that the timer was set to. The timer of an earlier attempt ends nothing.
     """
     if machine.state != "RECOVERY" or due_ns < machine.calm_ns:
         return ()
@@ -217,9 +218,9 @@ def pattern(
 ) -> Reason | None:
     """Return the first of the rules over a session's life that its latest input breaks, or None.
 
-    A verdict takes fresh evidence. The counts of violations are judged with a violation, the share of refusals with a
-    refusal, and a window with an input that is itself what the rule is against: what came before was judged when it
-    came in, and a calm input must not end a session by it a second time. ``fresh``: the latest input is in the window.
+    Each rule needs fresh evidence. The counts of violations are checked with a violation, the share of refusals with a
+    refusal, and a window with an input of the kind that the rule is against. Earlier inputs were checked when they came
+    in; without this, a calm input could end a session because of them. ``fresh``: the latest input is in the window.
     """
     if violated and machine.breakers.total > settings.violations_above:
         return "violation_count"
@@ -238,7 +239,7 @@ def pattern(
 
 
 def danger_of(machine: Machine, settings: BreakerSettings) -> Danger | None:
-    """Return why a session is in danger of being ended or tripped: low trust, or one more input of a kind; or None."""
+    """Return why a session may soon be tripped or terminated (low trust, or one more input of a kind); None if not."""
     if _level(machine) < settings.guarded_below:
         return "trust"
     rest = settings.window - 1
@@ -246,7 +247,7 @@ def danger_of(machine: Machine, settings: BreakerSettings) -> Danger | None:
     if _high((*falsehoods, 1.0), settings):
         return "recent_falsehood"
     if len(balances) >= rest:
-        # The worst balance of an input that is no violation.
+        # The lowest balance that an input without a violation can have.
         worst = (sum(balances) - settings.role_confusion_above) / settings.window
         if round(worst, DECIMALS) < settings.balance_below:
             return "balance_trend"
@@ -266,7 +267,7 @@ def stance_of(machine: Machine, settings: BreakerSettings) -> Stance:
 
 
 def _level(machine: Machine) -> float:
-    """Return the lower of trust and of where the latest inputs lead it."""
+    """Return the lower of trust and of the value that trust would reach after more inputs like the latest ones."""
     falsehoods = machine.falsehoods
     heading = 1.0 - sum(falsehoods) / len(falsehoods) if falsehoods else machine.trust
     return round(min(machine.trust, heading), DECIMALS)
@@ -284,7 +285,7 @@ def _refused_too_often(refusals: int, interactions: int, settings: BreakerSettin
 
 
 def _warning(machine: Machine, settings: BreakerSettings) -> Move | None:
-    """Return the move that tells that a session in NORMAL has come into danger, or out of it; None for no news."""
+    """Return the move by which a session in NORMAL comes into danger, or out of it; None if that has not changed."""
     if machine.state != "NORMAL":
         return None
     danger = danger_of(machine, settings)
@@ -295,7 +296,7 @@ def _warning(machine: Machine, settings: BreakerSettings) -> Move | None:
 
 
 def _with_warning(made: tuple[Move, ...], settings: BreakerSettings) -> tuple[Move, ...]:
-    """Return moves with word of a danger that has begun or is over: before the answer, which is the last."""
+    """Return the moves with a warning, or its end, put before the last move, which answers the input."""
     warning = _warning(made[-1].after, settings)
     if warning is None:
         return made
@@ -319,7 +320,7 @@ def _falsehood(layer: LayerTrust) -> float:
 
 
 def _start(machine: Machine, by: Starter) -> Move:
-    # The window begins anew: what it held was judged before, and led to the violation.
+    # The window starts empty: its inputs have been checked already.
     begun = msgspec.structs.replace(
         machine, state="RECOVERY", attempts=machine.attempts + 1, attempt_turns=0, falsehoods=(), balances=()
     )
@@ -327,7 +328,7 @@ def _start(machine: Machine, by: Starter) -> Move:
 
 
 def _violated(machine: Machine, reading: Reading, settings: BreakerSettings, *, fresh: bool = True) -> tuple[Move, ...]:
-    """A violation, which no trust of before compensates."""
+    """Apply a violation. Earlier trust never makes up for it."""
     recovering = machine.state == "RECOVERY"
     factor = settings.recovery_factor if recovering else settings.violation_factor
     tripped = msgspec.structs.replace(
@@ -346,7 +347,7 @@ def _violated(machine: Machine, reading: Reading, settings: BreakerSettings, *, 
 
 
 def _kept(machine: Machine, reading: Reading, settings: BreakerSettings) -> tuple[Move, ...]:
-    """An input without a violation, in NORMAL or RECOVERY."""
+    """Apply an input without a violation, in NORMAL or RECOVERY."""
     alpha = settings.alpha
     trust = round(alpha * (1.0 - reading.falsehood) + (1.0 - alpha) * machine.trust, DECIMALS)
     recovering = machine.state == "RECOVERY"

@@ -22,9 +22,9 @@ from schemas.vocabulary.breaker import (
 def events_of(
     before: Machine, made: Iterable[Move], reading: Reading | None, settings: BreakerSettings
 ) -> tuple[Event, ...]:
-    """Return the events of a decision's moves, each standing on the one before it.
+    """Return the events of a decision's moves, each starting from the state after the one before it.
 
-    ``reading`` is the input's, None where no input led to the moves: they then report the latest one's falsehood.
+    ``reading`` is the input's reading; None if no input led to the moves. They then report the latest falsehood.
     """
     events = []
     for move in made:
@@ -37,7 +37,7 @@ def events_of(
 
 
 def standing_of(before: Machine, after: Machine, falsehood: float, settings: BreakerSettings) -> Standing:
-    """Return what an event reports of a move from ``before`` to ``after``."""
+    """Return the fields by which an event reports a move from ``before`` to ``after``."""
     return Standing(
         state_before=before.state,
         state=after.state,

@@ -1,4 +1,4 @@
-"""The breaker's settings: thresholds on falsehood and trust, how trust moves, and what ends a session for good."""
+"""The breaker's settings: thresholds on falsehood and trust, how trust moves, and what terminates a session."""
 
 from typing import Annotated
 
@@ -36,7 +36,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         max_attempts: Attempts that may fail before the session is terminated; success sets the count to zero.
         attempt_turns: Inputs after which an attempt that has not succeeded fails.
         breakers_in_session: Violations at which a session is terminated.
-        violations_above: The same by the violation count's own rule; in force where the former is set higher.
+        violations_above: Violations above which a session is terminated; the lower of these two limits decides.
         window: Number of latest inputs that the next three look at; before as many were seen they do not apply. It
             begins anew with every recovery attempt.
         recent_falsehood_above: Falsehood that counts as high in the window.
@@ -49,7 +49,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         session_lifetime_ms: A session unused for this long is forgotten, at the latest after twice as long.
         marked_lifetime_ms: The same for sessions with a violation. Terminated ones are never forgotten.
         terminated_sessions: Terminated sessions that a partition remembers; with so many, no new session is let in.
-        exchange_lifetime_ms: A repeated input of an exchange is recognised for at least this long.
+        exchange_lifetime_ms: A repeated input of an exchange is recognised as such for at least this long.
 
     Raises:
         ValueError: thresholds that cross, or lifetimes that would let an older memory outlive a newer one.
@@ -88,6 +88,6 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         if self.guarded_below > self.cautious_below:
             raise ValueError("breaker setting 'guarded_below' is above 'cautious_below'")
         if self.marked_lifetime_ms < 2 * self.session_lifetime_ms:
-            # A session that gets its first violation is written to the longer memory; what the shorter one still
-            # holds of it must be gone before the longer one forgets.
+            # A session with its first violation moves from ``sessions`` to ``marked``. Its old entry in ``sessions``
+            # must expire before the one in ``marked`` does, or the session would be found without its violation.
             raise ValueError("breaker setting 'marked_lifetime_ms' must be at least twice 'session_lifetime_ms'")

@@ -1,18 +1,19 @@
 """The clock: turns the passing of time into events, so that no decision needs to know the time.
 
-Decides nothing from messages. It folds two fields that any event of the catalogue may carry, counted from the time the
-server stored it:
+No message makes the clock emit an event. It folds two fields that any event may carry, both counted from the time at
+which the server stored the event:
 
-- ``deadline_after_ms`` sets a deadline for the event's exchange, which ``response.emitted`` settles. A repeated event
-  does not postpone it.
-- ``wake_after_ms`` sets a timer of the event's owner for its agent and session, of which there is one: the latest event
-  sets it anew, and 0 cancels it.
+- ``deadline_after_ms`` sets a deadline for the event's exchange; ``response.emitted`` removes it. A repeated event does
+  not postpone it.
+- ``wake_after_ms`` sets the timer that the event's owner has for this agent and session. There is one: a later event
+  replaces it, and 0 cancels it.
 
-What comes due is appended as ``clock.fired``, caused by the message that set it and naming its subject: the shell
-sleeps until then. A deadline is fired in its exchange, which the responder ends. A timer is fired with agent and
-session but without an exchange, so that it can end none: its owner knows it by ``set_by``.
+The shell sleeps until the earliest time is due, then appends ``clock.fired``, whose cause is the message that set the
+time and whose ``set_by`` is that message's subject. A deadline fires in its exchange, which the responder then ends. A
+timer fires with agent and session but without an exchange, so that it can end none; its owner knows it by ``set_by``.
 
-No event carries both fields: what it set would be fired under one id, which is made from the cause.
+No event carries both fields. The id of ``clock.fired`` is made from its cause, so the two would share one id, and the
+second would be dropped as a duplicate.
 """
 
 from actors.clock.decider import SETTERS, ClockState, decide, evolve, timer

@@ -1,4 +1,4 @@
-"""Which deadlines and timers are pending, and what is due first. Pure: only the shell that sleeps knows the time."""
+"""Which deadlines and timers are pending, and which is due first. Pure: only the shell knows the time."""
 
 from collections.abc import Iterable, Mapping
 
@@ -33,7 +33,7 @@ _NS_PER_MS = 1_000_000
 
 
 class Deadline(msgspec.Struct, frozen=True, gc=False):
-    """What is owed at ``due_ns`` (Unix nanoseconds), because of message ``cause`` on the subject ``set_by``."""
+    """A deadline or timer, due at ``due_ns`` (Unix nanoseconds), set by message ``cause`` on the subject ``set_by``."""
 
     due_ns: int
     cause: str
@@ -43,10 +43,10 @@ class Deadline(msgspec.Struct, frozen=True, gc=False):
 
 
 class ClockState(msgspec.Struct, frozen=True, gc=False):
-    """What is owed, and in which order.
+    """All pending deadlines and timers, and the order in which they are due.
 
-    ``pending`` holds the deadlines by exchange, at most one of each subject, ``schedule`` their places; ``wakes`` the
-    timers by owner, agent and session, ``wake_schedule`` theirs.
+    ``pending`` holds the deadlines by exchange, at most one of each subject; ``schedule`` orders them. ``wakes`` holds
+    the timers by owner, agent and session; ``wake_schedule`` orders them.
     """
 
     settings: ClockSettings = ClockSettings()
@@ -57,12 +57,12 @@ class ClockState(msgspec.Struct, frozen=True, gc=False):
 
 
 def decide(state: ClockState, message: Message) -> Iterable[Event]:
-    """No message makes the clock speak: only time does."""
+    """Return nothing: the clock emits events when time passes (see ``timer``), never because of a message."""
     return ()
 
 
 def evolve(state: ClockState, message: Message) -> ClockState:
-    """Fold a message: a deadline is set, and settled by its exchange's end; a timer is set, set anew or cancelled."""
+    """Fold a message: set a deadline, or drop those of an exchange that ended; set, replace or cancel a timer."""
     event = message.event
     if isinstance(event, ResponseEmitted):
         return _settle(state, message.exchange)
@@ -72,14 +72,14 @@ def evolve(state: ClockState, message: Message) -> ClockState:
     if wake_after_ms is not None:
         return _set_wake(state, message, wake_after_ms)
     after_ms = getattr(event, DEADLINE, None)
-    # Without an exchange there is nothing that a deadline could end, nor anything that could settle it.
+    # Without an exchange there is nothing that a deadline could end, and no end that would remove it.
     if after_ms is None or not message.exchange:
         return state
     return _set(state, message, message.time_ns + after_ms * _NS_PER_MS)
 
 
 def timer(state: ClockState) -> Timer | None:
-    """Return what is due first as the event to append then; ties go by the id of their cause."""
+    """Return the earliest time and the event to append then. Of equal times, the lowest id of a cause comes first."""
     deadline, wake = state.schedule.first(), state.wake_schedule.first()
     if wake is not None and (deadline is None or wake[:2] < deadline[:2]):
         return _timer(state.wakes[wake[2]], "")
@@ -99,7 +99,7 @@ def _set(state: ClockState, message: Message, due_ns: int) -> ClockState:
     earlier = state.pending.get(message.exchange, ())
     for each in earlier:
         if each.set_by == set_by:
-            # A duplicate of an input does not postpone the end that was promised with the first.
+            # A duplicate of an input does not postpone the deadline that the first one set.
             return state
     deadline = Deadline(due_ns, message.id, set_by, message.agent, message.session)
     pending = state.pending.set(message.exchange, (*earlier, deadline))

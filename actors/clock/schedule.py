@@ -1,10 +1,10 @@
 """A persistent ordered set of due times.
 
-A heap would have to keep settled deadlines until they surface, and settling is what nearly always
-happens; a balanced binary tree copies a path of seventeen nodes at 100,000 entries. Here the places lie
-in sorted spans of at most ``SPAN`` (more only where due times are equal), each under the least due time
-it was made for, so that adding and removing copy one short tuple; the list of spans is copied only when
-one is made or emptied, at most once in ``SPAN`` deadlines where they come in order.
+Nearly all deadlines are removed before they are due. A heap would keep these until they reach its top. A balanced
+binary tree copies a path of seventeen nodes at 100,000 entries. Here the entries lie in sorted spans of at most
+``SPAN`` (more only if due times are equal), each with the least due time that it may hold. Adding and removing copy
+one short tuple. The list of spans is copied only when a span is made or emptied: where deadlines come in order, at
+most once in ``SPAN`` of them.
 """
 
 from bisect import bisect_left, bisect_right

@@ -4,4 +4,4 @@ import msgspec
 
 
 class ClockSettings(msgspec.Struct, frozen=True):
-    """Nothing to set."""
+    """The clock has no settings."""

@@ -1,11 +1,11 @@
 """The join of what is known about an exchange, and its one verdict. Pure.
 
-reflex.passed           the flags that hint at a violation, and what was not looked at, are kept until the verdict
-intuition.passed        the similar precedents are kept, and what was not looked at
+reflex.passed           the flags, and the share of the input not looked at, are kept until the verdict
+intuition.passed        the similar precedents are kept, and the share not looked at
 appraisal.completed     the thought is kept
 the latter two          -> coherence.passed or coherence.rejected, once for an exchange
 swarm.measured          the coherence index from here on
-response.emitted        whatever is kept of the exchange is dropped
+response.emitted        all that is kept of the exchange is dropped
 """
 
 import msgspec
@@ -27,9 +27,9 @@ _NS_PER_MS = 1_000_000
 
 
 class Gathered(msgspec.Struct, frozen=True):
-    """What has been heard of an exchange; None is not heard yet. No words of anybody are kept.
+    """What is known of an exchange so far; None is not known yet. No text is kept.
 
-    ``unread`` is the heaviest of what was not looked at of its input.
+    ``unread`` is the part of its input with the largest share not looked at.
     """
 
     heard_reflex: bool = False
@@ -48,7 +48,7 @@ class CoherenceState(msgspec.Struct, frozen=True):
 
 
 def decide(state: CoherenceState, message: Message) -> tuple[Event, ...]:
-    """Judge the thought of an exchange once intuition and appraisal have both been heard."""
+    """Judge the thought of an exchange once intuition and appraisal have both spoken."""
     gathered = _gather(state, message)
     if gathered is None or gathered.precedents is None or gathered.thought is None:
         return ()
@@ -73,11 +73,11 @@ def evolve(state: CoherenceState, message: Message) -> CoherenceState:
 
 
 def _gather(state: CoherenceState, message: Message) -> Gathered | None:
-    """Return what is known of an exchange with a message; None where there is nothing to add, or no exchange."""
+    """Return what is known of an exchange after a message; None if the message adds nothing, or has no exchange."""
     if not state.exchanges.is_open(message.exchange):
         return None
     gathered = state.exchanges.pending.get(message.exchange) or Gathered()
-    # What was heard first counts: a repeated input may not replace it.
+    # The first message of a kind counts: a repeated input must not replace it.
     match message.event:
         case ReflexPassed() as passed if not gathered.heard_reflex:
             return msgspec.structs.replace(
@@ -102,7 +102,7 @@ def _hints(flags: tuple[Match, ...], settings: CoherenceSettings) -> tuple[str, 
 
 
 def _heavier(known: Unread | None, more: tuple[Unread, ...]) -> Unread | None:
-    """Return the heaviest; of equals the one heard first."""
+    """Return the one with the largest share; of equals the one that came first."""
     return max((*(() if known is None else (known,)), *more), key=lambda each: each.share, default=None)
 
 

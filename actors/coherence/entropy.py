@@ -12,14 +12,14 @@ from schemas.vocabulary.precedents import ProposedAction
 
 
 class Known(msgspec.Struct, frozen=True):
-    """A similar precedent, as far as the gate needs it: what was done, and how it turned out."""
+    """What the gate needs of a similar precedent: what was done, and how it turned out."""
 
     action: ProposedAction
     outcome: Literal["benign", "harmful"]
 
 
 class Thought(msgspec.Struct, frozen=True):
-    """What an input would lead to: the action proposed, whether it affects the swarm, and what it could violate."""
+    """What an input would lead to: the proposed action, whether it affects the swarm, and what it could violate."""
 
     proposed_action: ProposedAction
     affects_swarm: bool
@@ -27,20 +27,20 @@ class Thought(msgspec.Struct, frozen=True):
 
 
 def contradicts(known: Known, proposed: ProposedAction) -> bool:
-    """Whether a precedent speaks against an action: the opposite was done, or the same and it did harm."""
+    """Whether a precedent speaks against an action: the opposite was done, or the same was done and did harm."""
     opposite = (known.action == "withhold") != (proposed == "withhold")
     return opposite or known.outcome == "harmful"
 
 
 def knowledge_of(precedents: Sequence[Known], proposed: ProposedAction, settings: CoherenceSettings) -> float:
-    """Return the share of precedents that contradict an action, in [0, 1]; a medium value where nothing is known."""
+    """Return the share of precedents that contradict an action, in [0, 1]; a configured value if there are none."""
     if not precedents:
         return settings.unknown_knowledge
     return round(sum(contradicts(known, proposed) for known in precedents) / len(precedents), 6)
 
 
 def swarm_of(sci: float, affects_swarm: bool, settings: CoherenceSettings) -> float:
-    """Return how stressed the swarm is, or would be, in [0, 1]; ``sci`` is its coherence index."""
+    """Return the swarm's part of the entropy, in [0, 1]; ``sci`` is the swarm's coherence index."""
     return round(min(1.0, 1.0 - sci + (settings.swarm_disturbance if affects_swarm else 0.0)), 6)
 
 
@@ -54,7 +54,7 @@ def judge(
 ) -> CoherencePassed | CoherenceRejected:
     """Return the verdict on a thought, with every number it rests on.
 
-    ``flags`` are patterns that hint at a breach, ``unread`` the heaviest of what was not looked at.
+    ``flags`` are FLAG patterns that matched, ``unread`` is the part with the largest share not looked at.
     """
     knowledge = knowledge_of(precedents, thought.proposed_action, settings)
     swarm = swarm_of(sci, thought.affects_swarm, settings)
@@ -62,7 +62,7 @@ def judge(
     violations = (*thought.violations, *(f"flag:{pattern}" for pattern in dict.fromkeys(flags)))
     weights = settings.knowledge_weight + settings.swarm_weight
     weighed = (settings.knowledge_weight * knowledge + settings.swarm_weight * swarm) / weights
-    # What nobody has looked at may be anything: it counts as the most dissonant there is, for its share.
+    # The part that was not looked at may hold anything. So it counts with the highest entropy, for its share.
     share = 1.0 if missed and missed >= settings.unread_limit else missed
     raised = round(weighed + (1.0 - weighed) * share, 6)
     entropy = 1.0 if violations else raised

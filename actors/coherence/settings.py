@@ -18,21 +18,20 @@ class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the gate decides with (source R 4 and 7).
 
     Attributes:
-        entropy_threshold: Entropy above which a thought is dissonant; this very value passes. At 1.0 the gate stops
+        entropy_threshold: Entropy above which a thought is rejected; the value itself passes. At 1.0 the gate rejects
             nothing, and the arbiter denies what violates the constitution.
         knowledge_weight: Weight of contradicting precedents.
         swarm_weight: Weight of the swarm's state.
         unknown_knowledge: Knowledge part where there is no similar precedent.
         swarm_disturbance: Added to the swarm part by a thought that would affect the swarm.
-        flags_violate_from: Confidence from which a FLAG signature of reflex hints at a constitutional violation; None:
-            no flag does. Those below it are recorded and stop nothing.
-        unread_limit: Share of an input that a sense before the gate could not look at, for the bounds on its work, from
-            which the input is rejected for that alone (``schemas.unread``); below, it raises the entropy. At 1.0 it
-            only raises it, and what is above the threshold then is rejected all the same.
-        pending_lifetime_ms: What is heard of an exchange is kept for at least this long without a verdict, and at most
-            twice as long.
+        flags_violate_from: Confidence from which a FLAG signature of reflex counts as a constitutional violation; None:
+            no flag does. Flags below it are recorded and reject nothing.
+        unread_limit: Share of an input not looked at by an earlier guard, because its work is bounded, from which the
+            input is rejected for that alone (``schemas.unread``). A smaller share raises the entropy. At 1.0 any share
+            only raises the entropy.
+        pending_lifetime_ms: An exchange without a verdict is kept for at least this long, and at most twice as long.
         settled_lifetime_ms: A repeated message of an exchange is recognised for at least this long after its verdict.
-        latency_budget_ms: What the shell holds measured times against; no decision depends on it.
+        latency_budget_ms: Budget of a decision; the shell compares measured times with it. No decision depends on it.
     """
 
     entropy_threshold: Unit = 0.8

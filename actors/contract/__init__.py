@@ -1,1 +1,1 @@
-"""What actors share and deciders may use: pure, and no actor."""
+"""Pure code that actors share and deciders may use. It is no actor."""

@@ -1,8 +1,9 @@
-"""The one who asks outside specialists: an effector over NATS micro services (source M, skill ``delegate``).
+"""Delegate: the effector that asks external specialists, which are NATS micro services (source M, skill ``delegate``).
 
-A specialist is a micro service of that name whose metadata holds ``neuraxis.specialist: 1`` and whose endpoint lies
-below ``specialist.``; the registry is the broker's own (``$SRV.INFO``), empty until a service runs. It answers
-``act.delegation_requested`` with ``delegate.answered`` or ``delegate.failed``; that action failed, the loop goes on.
+A specialist is a micro service whose metadata holds ``neuraxis.specialist: 1`` and whose endpoint lies below
+``specialist.``. It is found by its name in the broker's own registry (``$SRV.INFO``), which is empty until a service
+runs. The effector answers ``act.delegation_requested`` with ``delegate.answered`` or ``delegate.failed``; after a
+failure, the ACT loop goes on without that action's result.
 """
 
 from collections.abc import AsyncIterator

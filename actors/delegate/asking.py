@@ -1,4 +1,4 @@
-"""Asking a specialist, and judging what comes back."""
+"""Asking a specialist, and checking its answer."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,7 +29,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         query: The question.
-        request: Id of the event that asks, the same should it be asked again; also as header ``Idempotency-Key``.
+        request: Id of the event that asks; a repeated question has the same. Also the header ``Idempotency-Key``.
         timeout_ms: How long an answer is waited for.
     """
 
@@ -39,14 +39,14 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What a specialist answers, as JSON: an answer, or an error; other fields are passed over."""
+    """What a specialist answers, as JSON: an answer, or an error; other fields are ignored."""
 
     answer: str = ""
     error: Any = None
 
 
 class Refused(Exception):
-    """A question without an answer: ``reason`` is one of ``delegate.failed``, ``error`` a stable code."""
+    """There is no answer: ``reason`` is a reason of ``delegate.failed``, ``error`` a stable code."""
 
     def __init__(self, reason: str, error: str) -> None:
         self.reason = reason
@@ -63,7 +63,7 @@ class Delegating:
         self._clock = clock
 
     async def handle(self, message: Message) -> Sequence[Event]:
-        """Ask the specialist that a request names; that nobody answers is an answer too."""
+        """Ask the specialist that a request names; return its answer, or ``delegate.failed`` if there is none."""
         request = message.event
         assert isinstance(request, ActDelegationRequested)
         try:
@@ -109,7 +109,7 @@ class Delegating:
 def judged(answer: Answer, most_bytes: int) -> str:
     """Return the text of an answer; raises Refused for one that is an error, too large, or of another form."""
     if (code := answer.headers.get(_ERROR_CODE)) is not None:
-        # The words beside it are the service's own, and no code.
+        # The service's own description is no stable code, so it is not recorded.
         known = code.isascii() and code.isdigit() and len(code) <= 5
         raise Refused(SPECIALIST_REFUSED, f"ServiceError {code}" if known else "ServiceError")
     if len(answer.data) > most_bytes:
@@ -126,6 +126,6 @@ def judged(answer: Answer, most_bytes: int) -> str:
 
 
 def enrich_failure(failed: Failed, message: Message) -> Failed:
-    """Return a ``delegate.failed`` with the request and action it is of."""
+    """Return a ``delegate.failed`` with its request and action filled in."""
     assert isinstance(message.event, ActDelegationRequested)
     return msgspec.structs.replace(failed, request=message.id, index=message.event.action.index)

@@ -1,7 +1,7 @@
-"""Finding a specialist: a NATS micro service that says in its metadata that it is one.
+"""Finding a specialist: a NATS micro service whose metadata says that it is one.
 
-Services may call themselves what they like, and a name may come from a model's plan. So names are checked before they
-become part of a subject, and a specialist is asked nowhere but below ``specialist.``.
+A service chooses its own name, and the name asked for may come from a model's plan. So names are checked before they
+become part of a subject, and questions are sent only to subjects below ``specialist.``.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from events.jetstream import Connection
 from schemas.permissions import SPECIALIST_ROOT
 
 SPECIALIST = "neuraxis.specialist"
-"""Metadata of a service that is a specialist; its value is ``1``."""
+"""Metadata key of a service that is a specialist; its value is ``1``."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SUBJECT = re.compile(rf"{SPECIALIST_ROOT}(\.[A-Za-z0-9_-]{{1,64}}){{1,8}}")
@@ -25,7 +25,7 @@ class _Endpoint(msgspec.Struct, frozen=True):
 
 
 class Info(msgspec.Struct, frozen=True):
-    """What a service answers to ``$SRV.INFO``, as far as it is read."""
+    """The fields used of a service's answer to ``$SRV.INFO``."""
 
     name: str
     metadata: dict[str, str] | None = None
@@ -33,7 +33,7 @@ class Info(msgspec.Struct, frozen=True):
 
 
 def subject_of(info: bytes, name: str) -> str | None:
-    """Return where the specialist ``name`` is asked by what a service says of itself, None if it is not that one."""
+    """Return the subject of the specialist ``name``, given a service's ``$SRV.INFO``; None if it is another service."""
     try:
         said = msgspec.json.decode(info, type=Info)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -44,7 +44,7 @@ def subject_of(info: bytes, name: str) -> str | None:
 
 
 async def find(connection: Connection, name: str, within_s: float) -> str | None:
-    """Return the subject of the first specialist of that name to answer, None if none does in time."""
+    """Return the subject of the first specialist of that name that answers; None if none does in time."""
     if not _NAME.fullmatch(name):
         return None
     try:

@@ -8,13 +8,13 @@ from schemas.event import Milliseconds
 
 
 class DelegateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How patiently specialists are asked.
+    """Limits of asking specialists.
 
     Attributes:
-        discovery_ms: Time in which a specialist must say that it is there.
-        longest_ms: Time for one question at most, whatever its request says.
-        most_answer_bytes: Size of an answer's message at most; a larger one is refused.
-        concurrency: Questions at once.
+        discovery_ms: Time in which a specialist must answer the search for it.
+        longest_ms: Longest time for one question, whatever its request says.
+        most_answer_bytes: Largest size of an answer's message; a larger one is refused.
+        concurrency: Questions asked at the same time.
     """
 
     discovery_ms: Milliseconds = 1_000

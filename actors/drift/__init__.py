@@ -1,35 +1,36 @@
 """Drift: the thoughts that come to an agent while nobody talks to it (source M, default mode network).
 
-Drift decides when and whether; memory, which has the concepts and the episodes, answers what::
+Drift decides whether and when an idle agent thinks. Memory, which holds the concepts and episodes, finds of what::
 
     drift.scheduled -> clock.fired -> drift.started -> memory.wandered -> drift.thought and drift.scheduled
                                    -> drift.skipped                    -> drift.skipped
 
 ============  ========================================================================================================
-safeguard
+safeguard     what it requires
 ============  ========================================================================================================
-idle          no exchange of the agent is open, and it lived through something in the last 7 days
-fatigue       the activations of the thoughts of 30 minutes add up to less than 2.5
-cooldown      a concept that was begun with is left alone for 60 minutes, also where it came to nothing: else the
-              weakest of the fading ones would be begun with over and over
-jitter        210 to 390 s between drifts; one in ten times 1.8 to 2.5 times as long
-news          a thought on the same concept and episode is not had again, of the latest 128
-patience      what led to nothing new doubles the time to the next drift, up to a day; where every concept rests it is
-              when the first has rested, and where none rests, after the next exchange
-threshold     what the concept brings up, itself left out, has an activation of 0.4 or more
-strength      only a fading concept is strengthened, by 0.1, and only by a thought (memory does, on ``drift.thought``)
+idle          no exchange of the agent is open, and there was one in the last 7 days
+fatigue       the activations of the last 30 minutes' thoughts add up to less than 2.5
+cooldown      a drift does not start from a concept that one started from in the last 60 minutes, even without a
+              thought: otherwise the weakest fading concept would be chosen again and again
+jitter        210 to 390 s between drifts; one time in ten 1.8 to 2.5 times as long
+news          none of the latest 128 thoughts had the same concept and episode
+patience      each drift without a new thought doubles the time to the next, up to a day. If all concepts are in
+              cooldown, the next drift comes when the first is over; if none is, after the next exchange
+threshold     the concepts activated by the first one, itself left out, have an activation of 0.4 or more
+strength      only a fading concept is strengthened, by 0.1, and only by a thought (memory does so on ``drift.thought``)
 ============  ========================================================================================================
 
-A strategy is drawn by its weight (fading .4, recent .3, salient .2, random .1); where it has no concept the next is
-drawn among those left. All draws come from the message's own generator and are recorded, so a drift replays exactly.
+The strategy for choosing the first concept is drawn by weight (fading .4, recent .3, salient .2, random .1). If it
+finds no concept, another is drawn among those left. All draws come from a generator seeded with the message's id and
+are recorded, so a drift replays exactly.
 
-A thought is put into words by the composer, or, where ``synthesis`` says so, by a language model (purpose ``reflect``);
-where that fails or does not answer in time, by the composer. It has words of one session only: it is sealed with that
-one's key, and forgotten with it. Drift itself knows concepts by their ids in memory: it holds words only while a model
-is asked. Forgetting may number a concept anew, which then rests no longer.
+A thought is put into words by the composer, or, with ``synthesis = "llm"``, by a language model (purpose ``reflect``);
+if the model fails or is late, by the composer. A thought has words of one session only: it is sealed with that
+session's key, and forgotten with it. Drift itself knows concepts by their ids in memory, and holds text only while a
+model is asked. Forgetting may give a concept a new id, which ends its cooldown.
 
-An agent that nobody talks to for 7 days, or all of whose words are forgotten, does not drift any more. Of more than
-10,000 agents of a partition those used least lately are dropped, and drift again once they are talked to.
+An agent that nobody has talked to for 7 days, or whose memory was forgotten, does not drift. A partition keeps 10,000
+agents; of more, the least recently used are dropped, and drift again after their next exchange.
 """
 
 from actors.drift.decider import State, decide, evolve, reconfigured

@@ -1,7 +1,7 @@
-"""Thoughts in words: the composer's own, and what a model is asked for. Pure.
+"""The text of a thought: by the composer, or by a model's answer. Pure.
 
-Both see what memory came upon, which is of one session: the concept, what it brought up in that session's episode, and
-what is remembered of it.
+Both are given what memory found, all of one session: the concept, the concepts it activated in that session's episode,
+and the episode's text.
 """
 
 from collections.abc import Mapping
@@ -41,14 +41,14 @@ _INSTRUCTION = (
 
 
 class Worded(msgspec.Struct, frozen=True):
-    """A thought in words."""
+    """The kind and text of a thought."""
 
     kind: Kind
     text: Annotated[str, msgspec.Meta(min_length=1)]
 
 
 def compose(upon: MemoryWandered, kind: Kind) -> Worded:
-    """Return a thought in the composer's words."""
+    """Return the composer's text of a thought."""
     others = " and ".join(_others(upon)) or "nothing else yet"
     return Worded(kind, _SENTENCES[kind].format(concept=upon.concept, others=others, text=_cut(upon.text, _QUOTED)))
 
@@ -77,7 +77,7 @@ def ask(upon: MemoryWandered, settings: DriftSettings) -> ModelCall:
 
 
 def worded(answer: str) -> Worded | None:
-    """Return a model's thought, on one line and no longer than a thought is; None where it is not what was asked."""
+    """Return the thought in a model's answer, on one line and shortened; None if the answer has another form."""
     found: Worded | None = read_answer(answer, Worded, _LONGEST_ANSWER)
     line = _cut(found.text, LONGEST) if found is not None else ""
     return Worded(found.kind, line) if found is not None and line else None

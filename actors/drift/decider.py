@@ -1,18 +1,19 @@
-"""Drift's state machine, agent by agent; switched off, nothing is kept and nothing is said.
+"""Drift's state machine, by agent. Switched off, it keeps nothing and emits nothing.
 
 input.received           the exchange is open; the agent is not idle
-response.emitted         it is not -> drift.scheduled, where no timer is pending, or a later one than usual
+response.emitted         the exchange is over -> drift.scheduled, if no timer is pending, or one later than usual
 clock.fired, own timer   an exchange is open -> drift.skipped (busy), until that ends
                          memory has not answered -> drift.skipped (unanswered)
                          a model has not      -> drift.thought, the composer's
                          the budget is spent  -> drift.skipped (fatigued)
                          else                 -> drift.started
-memory.wandered          nothing to begin with, weak, or thought before -> drift.skipped, for longer each time
+memory.wandered          no concept, too weak, or an earlier thought -> drift.skipped, for longer each time
                          else -> drift.thought and drift.scheduled, or drift.synthesis_requested of a model
-llm.completed, .failed   -> drift.thought, the composer's where the model's is none, and drift.scheduled
-operator.forget_ordered  what a model is at is concerned -> drift.skipped (forgotten), and its words are dropped
+llm.completed, .failed   -> drift.thought (the composer's if the model gave none) and drift.scheduled
+operator.forget_ordered  a model is asked about forgotten text -> drift.skipped (forgotten); the text is dropped
 
-Everything is decided at the place of its message in the log: whether an exchange is open there is no matter of lag.
+Each message is decided by the state at its place in the log. So a slow worker makes no difference to whether an
+exchange counts as open.
 """
 
 import msgspec
@@ -53,7 +54,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 
 _NS_PER_MS = 1_000_000
 _FRUITLESS: frozenset[Skip] = frozenset(("no_seed", "weak", "repeated"))
-"""Skips after which the next drift is later than usual: what was not there is hardly there a little later."""
+"""Skips after which the next drift is later than usual, since the situation hardly changes soon."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -125,7 +126,7 @@ def evolve(state: State, message: Message) -> State:
 
 
 def _may_schedule(mind: Mind) -> bool:
-    # A timer that was put off for want of anything new is set anew: there is something new now.
+    # A timer that was delayed because there was nothing new is set again: the exchange has brought something new.
     return not mind.timer or mind.late
 
 
@@ -154,7 +155,7 @@ def _woken(mind: Mind, message: Message, settings: DriftSettings) -> tuple[Emiss
 
 
 def _wakes(mind: Mind, message: Message, fired: ClockFired) -> bool:
-    # By its setter: a timer may go off while the event that replaces it is on its way.
+    # Compare the setter: a timer may fire while the event that replaces it is being stored.
     return bool(mind.timer) and fired.set_by == mind.timer and not message.exchange and not message.session
 
 
@@ -169,7 +170,7 @@ def _answers(asked: Asked, event: LlmCompleted | LlmFailed) -> bool:
 
 
 def _concerns(order: ForgetOrdered, message: Message, asked: Asked | None) -> bool:
-    # Whether a fact is quoted only memory could say; a thought less is no loss.
+    # Only memory could tell whether the fact is quoted here. Losing one thought is no harm.
     return asked is not None and (order.what == "fact" or asked.session == message.session)
 
 
@@ -187,7 +188,7 @@ def _end(state: State, message: Message, mind: Mind | None) -> State:
 
 
 def _coming_upon(mind: Mind, message: Message, upon: MemoryWandered, settings: DriftSettings) -> Mind:
-    """Return the mind after what memory came upon: it is kept where a model is asked about it, which comes next."""
+    """Return the agent's state after memory's answer, which is kept if a model is asked about it next."""
     if mind.cycle is None or settings.synthesis != "llm" or nothing_in(mind, upon, settings) is not None:
         return mind
     cycle = msgspec.structs.replace(mind.cycle, asked=Asked("", message.session, upon))
@@ -216,5 +217,5 @@ def _with(state: State, message: Message, mind: Mind) -> State:
 
 
 def reconfigured(state: State, settings: DriftSettings) -> State:
-    """Return the state under other settings; one that is switched off forgets all."""
+    """Return the state under other settings; switched off, all is dropped."""
     return msgspec.structs.replace(state, settings=settings) if settings.enabled else State(settings=settings)

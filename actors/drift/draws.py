@@ -1,4 +1,4 @@
-"""What is left to chance, drawn from the message that it follows from: the same message, the same draws. Pure."""
+"""Random draws, from a generator seeded with the id of the message being decided: same message, same draws. Pure."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -25,7 +25,7 @@ class Pause(NamedTuple):
 
 
 NO_PAUSE = Pause(0, False, ())
-"""Nothing is due by time."""
+"""No timer is set."""
 
 
 class Course(NamedTuple):
@@ -38,17 +38,17 @@ class Course(NamedTuple):
 
 
 def draw(message_id: str, purpose: str, count: int) -> tuple[float, ...]:
-    """Return numbers in [0, 1) of a message's own generator; each purpose has its own stream."""
+    """Return numbers in [0, 1) from a generator seeded with the message's id; each purpose has its own stream."""
     key = int.from_bytes(sha256(f"{message_id}\n{purpose}".encode()).digest()[:16], "little")
-    # Raw words: the generator's bit stream is fixed for good, numpy's ways of making floats of it are not.
+    # Use raw words: numpy guarantees the generator's bit stream, but not how it makes floats of it.
     words = np.random.Philox(key=key).random_raw(count).tolist()
     return tuple((word >> (64 - _MANTISSA)) / (1 << _MANTISSA) for word in words)
 
 
 def pause(draws: tuple[float, ...], settings: DriftSettings, fruitless: int = 0) -> Pause:
-    """Return the time until the next drift for three draws: jitter, whether it is a long gap, and how long a one.
+    """Return the time until the next drift, given three draws: jitter, whether the gap is long, and how long.
 
-    It doubles with each of the ``fruitless`` drifts before, up to the longest pause.
+    It doubles with each of the ``fruitless`` drifts in a row before, up to the longest pause.
     """
     jitter, chance, stretch = draws
     interval = settings.interval_ms * (1.0 + settings.jitter * (2.0 * jitter - 1.0))
@@ -73,7 +73,7 @@ def course(message_id: str, settings: DriftSettings) -> Course:
 
 
 def _ordered(weights: dict[Strategy, float], lots: Sequence[float]) -> tuple[Strategy, ...]:
-    """Return all strategies, each next one drawn by its weight among those that are left."""
+    """Return all strategies in random order, each drawn by its weight among those left."""
     left, order = dict(weights), list[Strategy]()
     for lot in lots[: len(weights)]:
         reached, chosen = lot * sum(left.values()), next(reversed(left))

@@ -1,4 +1,4 @@
-"""What drift keeps of an agent, and what follows from it: whether it is idle, tired, and what it leaves alone. Pure."""
+"""What drift keeps of an agent: whether it is idle or fatigued, and which concepts are in cooldown. Pure."""
 
 import msgspec
 
@@ -10,16 +10,17 @@ from schemas.vocabulary.memory import MemoryWandered
 _NS_PER_MS = 1_000_000
 _DECIMALS = 6
 _MOST_FRUITLESS = 20
-"""Doublings of a pause: the shortest interval there is comes to more than a day with them."""
+"""Doublings of a pause at most: with these, the shortest possible interval exceeds a day."""
 
 _MOST_KEPT = 256
-"""Resting concepts, and thoughts that tire: far more than there are of either within the settings' default times."""
+"""Bound on the concepts in cooldown and on the thoughts that count for fatigue; the defaults stay far below it."""
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A model that has not put the thought into words yet.
+    """A request to a model for the text of a thought, not answered yet.
 
-    ``request`` is the id of the event that asks it, ``session`` whose words it is asked about, ``upon`` what they are.
+    ``request`` is the id of the event that asks, ``session`` the session whose text is shown, ``upon`` what memory
+    found.
     """
 
     request: str
@@ -28,7 +29,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Cycle(msgspec.Struct, frozen=True):
-    """A drift under way, by the id of its ``drift.started``; what the composer would make of it; who was asked."""
+    """A running drift: the id of its ``drift.started``, the kind of its thought, and the model's request, if any."""
 
     started: str
     kind: Kind
@@ -36,14 +37,14 @@ class Cycle(msgspec.Struct, frozen=True):
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """Activation that a thought took, and when."""
+    """The activation of a past thought, and when it was; it counts for fatigue."""
 
     at_ns: int
     activation: float
 
 
 class Thought(msgspec.Struct, frozen=True):
-    """A thought that was had: the concept it began with, and the episode it rests on, by their ids in memory."""
+    """A past thought: its first concept and its episode, by their ids in memory."""
 
     seed: str
     episode: str
@@ -52,11 +53,18 @@ class Thought(msgspec.Struct, frozen=True):
 class Mind(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept of an agent.
 
-    ``pending`` are its open exchanges. ``timer`` is the subject of the event by which the clock will wake it, empty for
-    none, ``late`` whether that is later than usual. ``spent`` are its thoughts of the fatigue's window, oldest first,
-    ``resting`` the concepts that it began with lately, by their ids, and when. ``had`` are the thoughts that it does
-    not have again, oldest first, ``fruitless`` the drifts in a row that led to nothing new. ``seen_ns`` is when
-    anything was last heard of the agent. Words it has only while a model is asked.
+    Attributes:
+        pending: Its open exchanges.
+        timer: Subject of the event that set its pending timer; empty: no timer is pending.
+        late: Whether that timer is later than usual.
+        cycle: The drift that is running, if any.
+        spent: Its thoughts within the fatigue window, oldest first.
+        resting: The concepts in cooldown, by their ids, and when a drift started from each.
+        had: Its latest thoughts, oldest first; none of them is repeated.
+        fruitless: Drifts in a row that led to nothing new.
+        seen_ns: When the agent's last message was stored.
+
+    Text is kept only while a model is asked.
     """
 
     pending: Map[str, bool] = Map()
@@ -71,7 +79,7 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fatigue(mind: Mind, now_ns: int, settings: DriftSettings) -> float:
-    """Return the activation of the thoughts that still tire."""
+    """Return the sum of the activations of the thoughts within the fatigue window."""
     window_ns = settings.fatigue_window_ms * _NS_PER_MS
     return round(sum(each.activation for each in mind.spent if now_ns - each.at_ns < window_ns), _DECIMALS)
 
@@ -82,13 +90,13 @@ def is_tired(mind: Mind, now_ns: int, settings: DriftSettings) -> bool:
 
 
 def resting(mind: Mind, now_ns: int, settings: DriftSettings) -> tuple[str, ...]:
-    """Return the concepts that are not to be begun with, sorted."""
+    """Return the concepts in cooldown, sorted."""
     cooldown_ns = settings.cooldown_ms * _NS_PER_MS
     return tuple(sorted(seed for seed, since_ns in mind.resting.items() if now_ns - since_ns < cooldown_ns))
 
 
 def first_waking_ms(mind: Mind, now_ns: int, settings: DriftSettings) -> int | None:
-    """Return how long until a concept has rested, in milliseconds, 0 where one just has; None where none rests."""
+    """Return the milliseconds until the first cooldown is over, 0 if one just ended; None if there is none."""
     if not mind.resting:
         return None
     left_ns = min(mind.resting.values()) + settings.cooldown_ms * _NS_PER_MS - now_ns
@@ -96,7 +104,7 @@ def first_waking_ms(mind: Mind, now_ns: int, settings: DriftSettings) -> int | N
 
 
 def nothing_in(mind: Mind, upon: MemoryWandered, settings: DriftSettings) -> Skip | None:
-    """Return why what memory came upon is no thought; None: it is one."""
+    """Return the reason to skip what memory found; None: it becomes a thought."""
     if upon.reason:
         return upon.reason
     if upon.strategy is None or upon.activation < settings.threshold:
@@ -105,7 +113,7 @@ def nothing_in(mind: Mind, upon: MemoryWandered, settings: DriftSettings) -> Ski
 
 
 def thinking(mind: Mind, thought: Thought, activation: float, now_ns: int, settings: DriftSettings) -> Mind:
-    """Return the mind after a thought: it tires, and is not had again for a while."""
+    """Return the agent's state after a thought, which counts for fatigue and is not repeated for a while."""
     window_ns = settings.fatigue_window_ms * _NS_PER_MS
     kept = tuple(each for each in mind.spent if now_ns - each.at_ns < window_ns)
     had = (*mind.had, thought)[-settings.thoughts_kept :] if settings.thoughts_kept else ()
@@ -113,13 +121,13 @@ def thinking(mind: Mind, thought: Thought, activation: float, now_ns: int, setti
 
 
 def finding_nothing(mind: Mind, reason: Skip) -> Mind:
-    """Return the mind after a drift that led to nothing new."""
+    """Return the agent's state after a drift that led to nothing new."""
     late = mind.fruitless > 0 or reason == "no_seed"
     return msgspec.structs.replace(mind, fruitless=min(mind.fruitless + 1, _MOST_FRUITLESS), late=late)
 
 
 def laying_to_rest(mind: Mind, seed: str, now_ns: int, settings: DriftSettings) -> Mind:
-    """Return the mind after a concept was begun with; those that have rested are dropped."""
+    """Return the agent's state after a drift started from a concept; finished cooldowns are dropped."""
     still = resting(mind, now_ns, settings)
     rests = Map({each: mind.resting[each] for each in still})
     if len(rests) >= _MOST_KEPT:

@@ -1,4 +1,4 @@
-"""What a drift comes to: a thought, a skip, or a question to a model; and when the next one is. Pure."""
+"""The outcomes of a drift: a thought, a skip, or a request to a model; and when the next drift is due. Pure."""
 
 from typing import Literal
 
@@ -13,25 +13,25 @@ from schemas.vocabulary.llm import ANSWER_INVALID, UNANSWERED, LlmCompleted, Llm
 from schemas.vocabulary.memory import MemoryWandered
 
 _UNTIL_TALKED_TO: frozenset[Skip] = frozenset(("busy", "no_episode", "unanswered"))
-"""Skips after which no time changes anything: the end of the next exchange does.
+"""Skips after which no timer is set: the end of the next exchange schedules the next drift.
 
-Who did not answer is not asked again and again: the question lies in the log until they are back.
+A request that nobody answered stays in the log until its owner is back, so it is not repeated.
 """
 
 
 def scheduled(message: Message, settings: DriftSettings) -> Emission:
-    """Return when the next drift is due, at the usual time."""
+    """Return the event that schedules the next drift at the usual time."""
     return of_agent(DriftScheduled(**next_pause(message.id, settings)._asdict()))
 
 
 def skipped(reason: Skip, message: Message, pause: Pause, *, seed: str = "", activation: float = 0.0) -> Emission:
-    """Return that there is no thought, and when the next drift is due: after a pause, where time changes anything."""
+    """Return the event that skips a drift, and schedules the next one if waiting can change anything."""
     pause = NO_PAUSE if reason in _UNTIL_TALKED_TO else pause
     return of_agent(DriftSkipped(reason=reason, seed=seed, activation=activation, **pause._asdict()))
 
 
 def given_up(cycle: Cycle, message: Message, pause: Pause) -> tuple[Emission, ...]:
-    """Return what becomes of a drift that has taken too long; either way the next exchange's end is waited for."""
+    """Return the events of a drift that has taken too long. The end of the next exchange schedules the next drift."""
     asked = cycle.asked
     if asked is None:
         return (skipped("unanswered", message, pause),)
@@ -42,7 +42,7 @@ def given_up(cycle: Cycle, message: Message, pause: Pause) -> tuple[Emission, ..
 def come_upon(
     mind: Mind, cycle: Cycle, upon: MemoryWandered, message: Message, settings: DriftSettings
 ) -> tuple[Emission, ...]:
-    """Return what follows from what memory came upon."""
+    """Return the events that follow from what memory found."""
     nothing = nothing_in(mind, upon, settings)
     if nothing is not None:
         pause = _longer_pause(mind, nothing, message, settings)
@@ -63,7 +63,7 @@ def _longer_pause(mind: Mind, nothing: Skip, message: Message, settings: DriftSe
 def answered(
     cycle: Cycle, asked: Asked, event: LlmCompleted | LlmFailed, message: Message, settings: DriftSettings
 ) -> tuple[Emission, ...]:
-    """Return the thought that a model was asked for: the composer's where the model's is none."""
+    """Return the events of a model's answer: its thought, or the composer's if the answer holds none."""
     found = worded(event.text) if isinstance(event, LlmCompleted) else None
     if found is not None:
         return _thought(asked.upon, found, asked.session, by="llm"), scheduled(message, settings)
@@ -80,7 +80,7 @@ def _thought(
     by: Literal["composer", "llm"] = "composer",
     reason: str = "",
 ) -> Emission:
-    # Of its session, unlike the timer that comes with it, which is the agent's: one event cannot be both.
+    # The thought is addressed to its session, but the next timer to the agent. So these are two events.
     assert upon.strategy is not None, "memory names the strategy of whatever it came upon"
     thought = DriftThought(
         kind=found.kind,
@@ -97,7 +97,7 @@ def _thought(
 
 
 def of_agent(event: Event) -> Emission:
-    """Return an event of the agent as a whole."""
+    """Return an event addressed to the agent, without a session."""
     return Emission(event, session="", exchange="")
 
 

@@ -1,4 +1,4 @@
-"""Settings of drift: when an idle mind drifts, how much of it there may be, and who puts a thought into words."""
+"""Settings of drift: when an idle agent drifts, how much of it there may be, and who puts a thought into words."""
 
 from typing import Annotated, Literal
 
@@ -14,32 +14,31 @@ _MINUTE = 60 * 1000
 
 
 class DriftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What drift decides with. Which concepts there are to begin with, and what they bring up, is memory's to say.
+    """What drift decides with. Memory decides which concepts there are, and what they activate.
 
     Attributes:
-        enabled: Off: nothing is kept and nothing is said.
+        enabled: Off: nothing is kept and nothing is emitted.
         interval_ms: Time from one drift to the next, before jitter.
         jitter: Share of the interval by which it varies to either side.
-        long_gap_chance: Chance of a longer silence.
-        long_gap_least: What it stretches the interval by at least.
-        long_gap_most: The same at most.
+        long_gap_chance: Chance of a longer interval.
+        long_gap_least: Least factor of a longer interval.
+        long_gap_most: Largest factor of a longer interval.
         longest_pause_ms: A drift that led to nothing new doubles the time to the next, up to this.
-        decaying: Weight of beginning with a concept that fades.
-        recent: Weight of beginning with one of the latest episode.
-        salient: Weight of beginning with one of the most salient episode.
-        random: Weight of beginning with any that is sure enough.
+        decaying: Weight of starting from a concept that fades.
+        recent: Weight of starting from a concept of the latest episode.
+        salient: Weight of starting from a concept of the most salient episode.
+        random: Weight of starting from any concept that is sure enough.
         threshold: Activation from which there is a thought.
-        thoughts_kept: An agent does not have one of its latest so many thoughts again: of the same concept, resting on
-            the same episode.
-        cooldown_ms: Time for which a concept that was begun with is not begun with again.
-        fatigue_budget: Activation of thoughts in ``fatigue_window_ms`` from which the mind is too tired to drift.
-        fatigue_window_ms: Time after which a thought no longer tires.
+        thoughts_kept: Number of latest thoughts that are not repeated; a repetition has the same concept and episode.
+        cooldown_ms: Time for which no further drift starts from the same concept.
+        fatigue_budget: Sum of activations in ``fatigue_window_ms`` from which an agent does not drift.
+        fatigue_window_ms: Time for which a thought counts for fatigue.
         synthesis: Who puts thoughts into words: the composer, or a language model, which must be attached.
         most_tokens: Length of a model's answer at most.
         timeout_ms: How long a model's answer may take.
-        patience_ms: Time after which a drift that nobody answered is given up.
+        patience_ms: Time after which a drift without an answer is given up.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
-        agents: Agents of a partition that are kept; an eighth of them, used least lately, goes when there are more.
+        agents: Agents that a partition keeps; when there are more, the least recently used eighth is dropped.
 
     Raises:
         ValueError: weights that are all 0, gaps that cross, or a patience shorter than a model's time.

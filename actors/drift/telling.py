@@ -1,4 +1,4 @@
-"""What drift tells the log of the worker that stored it: numbers and names, no word of any person. Pure."""
+"""Drift's lines in the worker's log: numbers and names, no text of any person. Pure."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from schemas.vocabulary.drift import DriftThought
 
 
 def tell(event: Event, took_ms: float) -> Iterable[str]:
-    """Yield the line of a thought; nothing for what led to none."""
+    """Yield the line of a thought; nothing for other events."""
     if isinstance(event, DriftThought):
         worded = f"{event.by} ({event.reason})" if event.reason else event.by
         yield (

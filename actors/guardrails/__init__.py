@@ -1,50 +1,53 @@
-"""Guardrails: a loop of thought that is done, does it run again? (source G, reflection guardrails)
+"""Guardrails: does a finished loop of deliberation run again? (source G, reflection guardrails)
 
-A *loop* is one pass of a deliberation, and its *family* that pass and its reruns (``loop_001``, ``loop_001_r1``,
-``loop_001_r2``): a family is found by stripping exactly one ending ``_r<digits>``. A loop comes from an orchestrator
-outside (``loop.completed``, with its critics' scores), or is an answer that a model wrote here, named by its exchange
-(``appraisal.answer_appraised``). One event decides it, with all that is known in its trace:
+A *loop* is one pass of a deliberation. Its *family* is that pass and its reruns (``loop_001``, ``loop_001_r1``,
+``loop_001_r2``): the family's name is the loop's without exactly one ending ``_r<digits>``. A loop comes from an
+external orchestrator (``loop.completed``, with its critics' scores), or is an answer that a model wrote here, named by
+its exchange (``appraisal.answer_appraised``). One event records the decision, with all its numbers in a trace:
 
 ==============================  ======================================  =============================================
-what speaks                     reason                                  decision
+trigger                         reason                                  decision
 ==============================  ======================================  =============================================
 reruns at their limit           ``max_reruns_reached``                  ``guardrails.force_finalized``
 a bias in too many families     ``bias_echo_detected``                  ``guardrails.force_finalized``
-a tired family                  ``fatigue_threshold_exceeded``          ``guardrails.force_finalized``
+fatigue at its threshold        ``fatigue_threshold_exceeded``          ``guardrails.force_finalized``
 alignment below its threshold   ``alignment_threshold_not_met``         ``guardrails.rerun_ordered``
 drift above its threshold       ``drift_threshold_exceeded``            ``guardrails.rerun_ordered``
 an invalid summary              ``summary_invalid``                     ``guardrails.rerun_ordered``
-(critics who contradict)        (``critics_conflict``, never first)
+(critics contradict each other) (``critics_conflict``, never first)
 a score is missing              ``no_reflection_result``                ``guardrails.finalized``
 nothing                         ``no_issues_detected``                  ``guardrails.finalized``
 ==============================  ======================================  =============================================
 
-In this order; what speaks first names the reason, all of it is kept. A limit ends a family whatever its scores. An
-override lifts the rerun limit or fatigue, never a bias echo, for a family and for a time; one given with a completion
-adds to those in force, one of ``loop.overridden`` replaces them. A loop that was judged is not judged again
-(``guardrails.repeated``), unless a limit ended its family with it and somebody has lifted that limit since. A loop may
-name its family's own limit of reruns. Reruns of one deliberation count once for a bias, and a loop that a bias has
-halted does not count for it: an echo ends with the window of what began it. A loop that is not done, and an override of
-a family that is not known, are ``guardrails.refused``. A family's best-scored loop (alignment minus drift, the earlier
-of equals) is its result.
+The triggers are checked in this order. The first one that applies is the reason; all that apply are recorded.
 
-With the source's numbers three reruns come to a fatigue of 0.45, below 0.5: fatigue ends a family only where the rerun
-limit was raised or lifted.
+- A limit (reruns, bias, fatigue) ends a family whatever its scores. A loop may name its family's own limit of reruns.
+- An override lifts the rerun limit or fatigue, for one family and for a time; it never lifts a bias echo. An override
+  that comes with a completion adds to those in force; ``loop.overridden`` replaces them.
+- A loop is judged once; a second completion is ``guardrails.repeated``. The exception: a limit ended the family with
+  this loop, and somebody has lifted that limit since.
+- For a bias, the reruns of one deliberation count once, and a loop that was ended by the bias does not count. Otherwise
+  the bias would keep itself alive; so it ends when the loops that showed it first have left the window.
+- A loop that is not done, and an override of an unknown family, are ``guardrails.refused``.
+- The result of a family is its best-scored loop (alignment minus drift, the earlier of equals).
 
-**Live.** An answer is scored by appraisal's numbers (``critic = "features"``), by a model that is asked as the
-pessimist (``llm``; where it fails, or answers something else, by appraisal's numbers, and ``source`` says so), or by
-nobody (``off``: the first answer stands). A loop outside that brings its question and answer, and not both scores, is
-scored likewise (``loop_critic``), by a model where one is attached; the senses are asked by
-``guardrails.appraisal_requested``, in a session of the family's own. What follows from a decision is the responder's.
+With the source's numbers, three reruns lead to a fatigue of 0.45, below the limit of 0.5. So fatigue ends a family only
+if its rerun limit was raised or lifted.
 
-**One partition.** The design puts loop families in the session's scope and the history of biases in the agent's. A
-partition is one single writer of one scope; so both are here, in the agent's, and an agent's loops are decided in the
-order of the log, those of all its sessions.
+**Answers of our own.** An answer is scored by appraisal's numbers (``critic = "features"``); by a model that is asked
+as the pessimist (``llm``; if it fails or answers something else, by appraisal's numbers, and ``source`` says so); or
+not at all (``off``: the first answer stands). An external loop that brings its question and answer, but not both
+scores, is scored in the same way (``loop_critic``), by a model if one is attached. Appraisal is asked by
+``guardrails.appraisal_requested``, in a session that belongs to the family. The responder acts on the decisions.
+
+**One partition.** The design gives loop families the session's scope, and the history of biases the agent's scope. A
+partition has a single writer and one scope. So both are kept by agent, and the loops of all sessions of an agent are
+decided in the order of the log.
 
 ``family``  names of loops, and what is kept of a family    ``bias``     an agent's biases within the window
 ``judging`` the decision on a loop                          ``critic``   what a model is asked, and its answer
-``live``    what is kept while a model is asked             ``outside``  loops outside that wait for their critic
-``state``   what a partition keeps, and its overrides      ``telling``  log lines
+``live``    what is kept while a model is asked             ``outside``  external loops that wait for their critic
+``state``   what a partition keeps, and its overrides       ``telling``  log lines
 """
 
 from actors.guardrails.decider import decide, evolve

@@ -1,7 +1,7 @@
-"""An agent's biases: in which of its loop families each came up lately. Pure.
+"""An agent's biases: the loop families in which each came up lately. Pure.
 
-Distinct families count: a bias that a loop shows twice counts once, and so do the reruns of one deliberation. A loop
-that was halted for a bias is no further evidence of it, or an echo would go on for as long as anybody tried.
+Distinct families are counted: several reruns of one deliberation count once. A loop that was ended because of a bias
+does not count for that bias. Otherwise each further attempt would prolong the echo, and it would never end.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ class Biases(msgspec.Struct, frozen=True):
 def counts(
     biases: Biases, tags: Iterable[str], family: str, now_ns: int, settings: GuardrailsSettings
 ) -> dict[str, int]:
-    """Return in how many families of the window each of a loop's tags came up, its own among them."""
+    """Return, for each tag of a loop, in how many families of the window it came up; the loop's family is counted."""
     return {tag: len(_others(biases, tag, family, now_ns, settings)) + 1 for tag in sorted(set(tags))}
 
 
@@ -40,7 +40,7 @@ def repeated(counted: Mapping[str, int], settings: GuardrailsSettings) -> tuple[
 
 
 def with_loop(biases: Biases, tags: Iterable[str], family: str, now_ns: int, settings: GuardrailsSettings) -> Biases:
-    """Return the biases after a loop of a family that showed these, without what is out of the window or the bounds."""
+    """Return the biases after a loop that showed these tags; what is outside the window or the bounds is dropped."""
     seen = biases.seen
     for tag in tags:
         sightings = (*_others(biases, tag, family, now_ns, settings), Sighting(family, now_ns))

@@ -1,4 +1,4 @@
-"""The critic that is a language model: what it is asked as the pessimist, and how its answer is read. Pure."""
+"""A language model as critic: what it is asked in the role of the pessimist, and how its answer is read. Pure."""
 
 from importlib.resources import files
 from typing import Annotated, Any
@@ -32,7 +32,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 class Critique(msgspec.Struct, frozen=True):
-    """What a model makes of an answer."""
+    """A model's scores of an answer."""
 
     alignment: Unit
     drift: Unit
@@ -58,6 +58,6 @@ def ask(loop_id: str, question: str, answer: str, settings: GuardrailsSettings) 
 
 
 def critique_of(answer: str) -> Critique | None:
-    """Return what a model's answer says, or None where it is not what was asked for."""
+    """Return the critique in a model's answer; None if the answer is not of the form that was asked for."""
     found: Critique | None = read_answer(answer, Critique, LONGEST_ANSWER)
     return found

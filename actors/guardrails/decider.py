@@ -1,13 +1,13 @@
-"""Guardrails' state machine: loop families and an agent's biases, folded from what was decided.
+"""Guardrails' state machine: loop families and biases of agents, folded from guardrails' own decisions.
 
-loop.completed            -> the decision on a loop from outside, or that it was judged before, or cannot be; or
-                          guardrails.appraisal_requested, where its scores are to be had from its question and answer
-loop.overridden           -> guardrails.overridden, or that no such loop is known
+loop.completed            -> the decision on an external loop; .repeated or .refused; or, if its scores have to be made
+                          from its question and answer, guardrails.appraisal_requested
+loop.overridden           -> guardrails.overridden, or .refused if no such loop is known
 appraisal.answer_appraised -> the decision on a loop of ours, or guardrails.critique_requested first
-llm.completed, .failed    -> the decision that a critique was asked for
-input.received            its words are kept, where a model is the critic; llm.completed: and a model's answer to it
-response.emitted          they are dropped
-guardrails.*              the loop is judged: its family's scores, reruns and fatigue, and its agent's biases
+llm.completed, .failed    -> the decision for which a critique was requested
+input.received            its text is kept if a model is the critic; llm.completed: so is a model's answer to it
+response.emitted          both are dropped
+guardrails.*              the family's scores, reruns and fatigue, and the agent's biases, are updated
 guardrails.configured     the settings from here on
 """
 
@@ -63,7 +63,7 @@ _NS_PER_MS = 1_000_000
 
 
 def decide(state: State, message: Message) -> Iterable[Event | Emission]:
-    """Return the one event that a message leads to, if any; see the module."""
+    """Return the one event that a message leads to, if any; the module's docstring lists them."""
     state = aged(state, message.time_ns)
     live = state.pending.get(message.exchange)
     match message.event:
@@ -137,7 +137,7 @@ def _completed(state: State, message: Message, completed: LoopCompleted) -> Even
         request = AppraisalRequested(
             loop_id=completed.loop_id, completion=message.id, question=asked.question, answer=asked.answer
         )
-        # The senses work session by session: what a family comes to is looked at in one of its own.
+        # Appraisal keeps its state by session. So each family is appraised in a session of its own.
         return Emission(request, session=f"loop {content_hash(parted(completed.loop_id)[0])[:16]}", exchange="")
     return _judged(state, message, reading)
 
@@ -159,7 +159,7 @@ def _told_reading(completed: LoopCompleted, settings: GuardrailsSettings) -> Rea
 
 
 def _scored(state: State, message: Message, appraised: AnswerAppraised, waits: Outside) -> Emission:
-    """Return the decision on a loop outside that the senses have scored, or the question to a model besides."""
+    """Return the decision on an external loop that appraisal has scored, or the request for a model's critique."""
     if state.settings.loop_critic == "llm":
         request = ask(appraised.loop_id, waits.question, waits.answer, state.settings)
         call = msgspec.structs.replace(request.call, timeout_ms=state.settings.loop_critic_timeout_ms)
@@ -210,7 +210,7 @@ def _judged(state: State, message: Message, reading: Reading) -> Event:
 
 
 def _reading(appraised: AnswerAppraised, critique: Critique | None, settings: GuardrailsSettings) -> Reading:
-    """Return what is known of a loop of ours: a model's critique, else appraisal's numbers, or nothing is asked for."""
+    """Return the scores of a loop of ours: a model's critique, else appraisal's numbers; none if no critic is set."""
     persona = settings.persona
     if settings.critic == "off":
         return Reading(
@@ -243,7 +243,7 @@ def _before(state: State, message: Message, loop_id: str) -> str:
 
 
 def _is_critique(live: Live, answer: LlmCompleted | LlmFailed) -> bool:
-    """Whether a model's answer is the critique that is waited for; a request that could not be read has no id."""
+    """Whether a model's answer is the critique that is waited for. The failure of an unreadable request has no id."""
     if not live.asked or live.appraised is None:
         return False
     if isinstance(answer, LlmFailed) and not answer.request:
@@ -266,7 +266,7 @@ def _decided(state: State, message: Message, trace: LoopTrace, *, forced: bool) 
     state = with_family(state, message, trace.loop_id, family)
     if trace.repetition_counts:
         biases = state.biases.get(message.agent) or Biases()
-        # What halted it feeds no echo: nobody but the echo itself would keep that up.
+        # A loop that a bias has ended does not count for the bias; see ``bias``.
         seen = [tag for tag in trace.repetition_counts if tag not in trace.repeated_tags]
         biases = with_loop(biases, seen, trace.family, now_ns, settings)
         kept = state.biases.set(message.agent, biases, now_ns, settings.bias_window_ms * _NS_PER_MS)
@@ -278,7 +278,7 @@ def _decided(state: State, message: Message, trace: LoopTrace, *, forced: bool) 
 
 
 def _told(state: State, message: Message, completed: LoopCompleted) -> State:
-    """Return the state after a completion: its overrides are in force, and a critic's word on it is waited for."""
+    """Return the state after a completion: its overrides are in force, and it waits for its critic if it needs one."""
     if completed.reflection_status != DONE:
         return state
     if lifts(state, message, completed):
@@ -292,7 +292,7 @@ def _told(state: State, message: Message, completed: LoopCompleted) -> State:
 
 
 def _opens(state: State, message: Message) -> bool:
-    # An input that is repeated after the end would never be dropped again.
+    # An input repeated after its exchange ended must not be kept: no further end would drop it.
     known = message.exchange in state.pending or state.ended.get(message.exchange)
     return state.settings.critic == "llm" and bool(message.exchange) and not known
 

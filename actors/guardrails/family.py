@@ -1,4 +1,4 @@
-"""Loop families: a loop and its reruns, by their names, and what is remembered of them. Pure."""
+"""Loop families: a loop and its reruns, found by name, and what is kept of them. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,9 +14,9 @@ _DEEPEST = 1_000_000
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """A judged loop: ``decided`` is the id of the event that judged it; a score is None where there was none.
+    """A judged loop: ``decided`` is the id of the event that judged it; a score is None if there was none.
 
-    Of one that ended its family for limits that can be lifted, ``ended`` is what the family had come to before it.
+    If the loop ended its family because of limits that can be lifted, ``ended`` is the family's state before it.
     """
 
     id: str
@@ -31,7 +31,7 @@ Limit = Literal["max_reruns", "fatigue"]
 
 
 class Before(msgspec.Struct, frozen=True):
-    """The reruns and the fatigue of a family before a loop that ended it, and the limits that did, none lifted then."""
+    """Reruns and fatigue of a family before the loop that ended it, and the limits that ended it (none was lifted)."""
 
     reruns: int
     fatigue: float
@@ -39,7 +39,7 @@ class Before(msgspec.Struct, frozen=True):
 
 
 class Lifted(msgspec.Struct, frozen=True):
-    """A limit that somebody overrode, until ``until_ns``."""
+    """A limit that is lifted until ``until_ns``, and who lifted it."""
 
     by: str
     until_ns: int
@@ -49,9 +49,9 @@ class Family(msgspec.Struct, frozen=True):
     """What is remembered of a loop and its reruns.
 
     Attributes:
-        loops: Those judged, in the order of the log.
-        best: The best-scored of all of them (:func:`best_of`), also where ``loops`` has forgotten it.
-        reruns: The reruns there were, by orders and by names.
+        loops: Its judged loops, in the order of the log; the latest ones only.
+        best: The best-scored of all its loops (:func:`best_of`), also if it is no longer among ``loops``.
+        reruns: The number of reruns so far: the greater of those ordered and those that loop names show.
         fatigue: In [0, 1].
         fatigue_lifted: The override of fatigue, ``reruns_lifted`` that of the rerun limit.
         max_reruns: Its own limit of reruns; None: the settings'.
@@ -71,7 +71,7 @@ class Family(msgspec.Struct, frozen=True):
 
 
 def parted(loop_id: str) -> tuple[str, int]:
-    """Return the family of a loop and its depth: ``x_r2`` is 2 deep in ``x``; exactly one such ending is stripped."""
+    """Return a loop's family and its number as a rerun: ``x_r2`` is ("x", 2). Exactly one such ending is removed."""
     found = _RERUN.fullmatch(loop_id)
     if found is None:
         return loop_id, 0
@@ -80,7 +80,7 @@ def parted(loop_id: str) -> tuple[str, int]:
 
 
 def named(family: str, depth: int) -> str:
-    """Return the name of a family's loop at a depth; 0 is its first."""
+    """Return the name of a family's loop by its number as a rerun; 0 is the first loop."""
     return f"{family}_r{depth}" if depth else family
 
 
@@ -102,10 +102,10 @@ def judged(family: Family, loop: Loop, reruns: int, fatigue: float, most: int) -
 
 
 def reopened(family: Family, loop_id: str, now_ns: int) -> Family | None:
-    """Return a family as it was before a limit ended it with this loop, where somebody has lifted that limit since.
+    """Return a family's state before a limit ended it with this loop, if that limit has been lifted since.
 
-    None where this loop is not the family's last, no limit ended it, or none of those that did is lifted. What was
-    lifted at the time did not end it, so an override in force of one that did was given since.
+    None if this loop is not the family's last, no limit ended it, or none of the limits that did is lifted. A limit
+    that was lifted at the time could not end the family. So an override in force for such a limit is newer.
     """
     if not family.loops:
         return None
@@ -123,17 +123,17 @@ def reopened(family: Family, loop_id: str, now_ns: int) -> Family | None:
 
 
 def lifted_of(family: Family, limit: Limit) -> Lifted | None:
-    """Return the override of a limit, in force or not."""
+    """Return the override of a limit, whether it is still in force or not."""
     return family.reruns_lifted if limit == "max_reruns" else family.fatigue_lifted
 
 
 def until_ns(lifted: Lifted | None, now_ns: int) -> int:
-    """Return until when an override in force holds; 0 where none is."""
+    """Return when an override that is in force ends; 0 if none is."""
     return lifted.until_ns if in_force(lifted, now_ns) is not None and lifted is not None else 0
 
 
 def in_force(lifted: Lifted | None, now_ns: int) -> Lifted | None:
-    """Return an override that still holds."""
+    """Return the override if it is in force, else None."""
     return lifted if lifted is not None and now_ns < lifted.until_ns else None
 
 

@@ -1,8 +1,8 @@
 """The judgement of one loop: does it run again, and why. Pure arithmetic over its scores and its family.
 
-In this order: the rerun limit, a bias echo and fatigue end a family, whatever its scores; scores beyond their
-thresholds, or an invalid summary, ask for a rerun; else the family ends well. Everything that speaks is kept, and the
-first names the reason. What an override lifts does not speak, except that of a bias: no override lifts that.
+The triggers are checked in this order: the rerun limit, a bias echo and fatigue end a family, whatever its scores;
+scores beyond their thresholds, or an invalid summary, order a rerun; else the family is finalized. All triggers that
+apply are recorded, and the first is the reason. A limit that is lifted is no trigger; a bias echo cannot be lifted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,10 +39,10 @@ _LIMITS: frozenset[Trigger] = frozenset({"max_reruns", "bias_echo", "fatigue"})
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a loop that is done: its scores (None: nobody scored it), its biases, and from whom.
+    """What is known of a finished loop: its scores (None: not scored), its biases, and who gave them.
 
-    ``max_reruns`` is the limit that it names for its family; ``completion`` the event that it is judged for, where a
-    critic was asked in between.
+    ``max_reruns`` is the limit that the loop names for its family. ``completion`` is the id of the event that is
+    judged, if a critic was asked meanwhile.
     """
 
     loop_id: str
@@ -128,7 +128,7 @@ def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, setting
 def _asking(
     alignment: float | None, drift: float | None, reading: Reading, settings: GuardrailsSettings
 ) -> tuple[tuple[Trigger, bool], ...]:
-    """Return what asks for a rerun. A loop that was not scored whole asks for none."""
+    """Return the triggers of a rerun; none if a score is missing."""
     if alignment is None or drift is None:
         return ()
     return (
@@ -146,7 +146,7 @@ def _valid(alignment: float | None, drift: float | None, reading: Reading, setti
 
 
 def _fatigue(family: Family, alignment: float | None, drift: float | None, settings: GuardrailsSettings) -> _Fatigue:
-    """Return a family's fatigue after a loop: its first leaves it, a rerun is compared with the loop before it."""
+    """Return a family's fatigue after a loop. The first loop does not change it; a rerun is compared with the last."""
     if not family.loops:
         return _Fatigue(family.fatigue, 0.0, False)
     before = family.loops[-1]
@@ -158,7 +158,7 @@ def _fatigue(family: Family, alignment: float | None, drift: float | None, setti
 
 
 def _gain(lower: float | None, higher: float | None) -> float:
-    """Return by how much a score went up. What is unknown is no improvement."""
+    """Return by how much a score rose; 0 if either is unknown."""
     return -1.0 if lower is None or higher is None else round(higher - lower, DECIMALS)
 
 
@@ -173,7 +173,7 @@ def _reason(triggers: tuple[Trigger, ...], alignment: float | None, drift: float
 
 
 def _detail(trace: LoopTrace, settings: GuardrailsSettings) -> str:
-    """Return the numbers behind a judgement, each beside its limit: what is recorded has no prose."""
+    """Return the numbers behind a judgement, each with its limit. Events record numbers, not sentences."""
     told = [_told(trigger, trace, settings) for trigger in trace.rerun_trigger]
     return "; ".join(told) or f"alignment {_number(trace.alignment_score)}, drift {_number(trace.drift_score)}"
 

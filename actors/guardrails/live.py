@@ -1,6 +1,6 @@
-"""What is kept of an open exchange of ours while a model may be asked to criticise its answers. Pure.
+"""What is kept of an open exchange of ours if a model is the critic of its answers. Pure.
 
-Only then are words kept at all: where appraisal's numbers decide, nothing is.
+If appraisal's numbers decide, no text is kept.
 """
 
 import msgspec
@@ -11,17 +11,17 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted
 
 ANSWERING = frozenset({"respond", "clarify", "acknowledge"})
-"""What a model is asked for when it is to answer a person."""
+"""The purposes of calls by which a model answers a person."""
 
 
 class Live(msgspec.Struct, frozen=True, kw_only=True):
     """An open exchange.
 
     Attributes:
-        question: What was asked, cut.
-        answer: A model's latest answer, cut; ``request`` is the id of the event that asked for it.
-        appraised: The numbers of the answer that a critique was asked of, until it is judged.
-        asked: Id of the event that asked for the critique; empty: none is waited for.
+        question: The input's text, shortened.
+        answer: A model's latest answer, shortened; ``request`` is the id of the event that asked for it.
+        appraised: Appraisal's numbers of the answer that waits for its critique.
+        asked: Id of the event that requested the critique; empty: no critique is waited for.
     """
 
     question: str
@@ -32,7 +32,7 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def opened(received: InputReceived, settings: GuardrailsSettings) -> Live:
-    """Return what is kept of an exchange that begins."""
+    """Return what is kept of an exchange when it begins."""
     return Live(question=received.text[: settings.critic_characters])
 
 

@@ -1,8 +1,8 @@
-"""Loops outside whose answers nobody has scored: a critic here is asked, by the question and answer they bring. Pure.
+"""External loops without scores: a critic scores the question and answer that they bring. Pure.
 
-The senses give their numbers first; where a model is the critic, it is asked with them in hand, and where it fails they
-count. A score that the caller gave stays. The words are kept until the loop is judged, or for as long as a repeated
-input of an exchange is recognised.
+Appraisal gives its numbers first. If a model is the critic, it is asked next, and appraisal's numbers count if it
+fails. A score that the caller gave is kept. The texts are kept until the loop is judged, or, if that never happens, for
+as long as a repeated input of an exchange is recognised.
 """
 
 import msgspec
@@ -15,9 +15,9 @@ from schemas.vocabulary.loops import LoopCompleted
 
 
 class Outside(msgspec.Struct, frozen=True, kw_only=True):
-    """A completion that waits for a critic: what is known of its loop, and the words it is about, cut.
+    """A completion that waits for a critic: what is known of its loop, and its texts, shortened.
 
-    ``appraised`` are the senses' numbers, once they are there.
+    ``appraised`` are appraisal's numbers, None until they have come.
     """
 
     reading: Reading
@@ -27,14 +27,14 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wants_critic(completed: LoopCompleted, settings: GuardrailsSettings) -> bool:
-    """Whether a score is missing that can be had."""
+    """Whether a score is missing, and question and answer are there to make it from."""
     scored = completed.alignment_score is not None and completed.drift_score is not None
     told = bool(completed.question.strip() and completed.answer.strip())
     return not scored and told and settings.loop_critic != "off"
 
 
 def waiting(reading: Reading, completed: LoopCompleted, message_id: str, settings: GuardrailsSettings) -> Outside:
-    """Return a completion, by the id of its event, as it waits for a critic."""
+    """Return what is kept of a completion while it waits for a critic; ``message_id`` is the id of its event."""
     return Outside(
         reading=msgspec.structs.replace(reading, completion=message_id),
         question=completed.question[: settings.critic_characters],
@@ -43,7 +43,7 @@ def waiting(reading: Reading, completed: LoopCompleted, message_id: str, setting
 
 
 def with_critique(outside: Outside, critique: Critique | None, settings: GuardrailsSettings) -> Reading:
-    """Return what is known of a loop once its critic has spoken; without a model's word by the senses' numbers."""
+    """Return the loop with the scores of its critique; without one (None), with appraisal's numbers."""
     reading, appraised = outside.reading, outside.appraised
     if appraised is None:
         return reading

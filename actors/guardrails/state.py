@@ -1,4 +1,4 @@
-"""What a partition of guardrails keeps, and how overrides and the words of loops outside change it. Pure."""
+"""What a partition of guardrails keeps, and how overrides and external loops change it. Pure."""
 
 import msgspec
 
@@ -21,8 +21,8 @@ _NS_PER_MS = 1_000_000
 class State(msgspec.Struct, frozen=True):
     """A partition: the loop families and biases of its agents, and the exchanges that are open or ended lately.
 
-    ``outside`` are the loops outside whose critic is asked, by the id of their completion; ``critiques`` are those ids
-    by the id of the event that asks a model.
+    ``outside`` holds the external loops that wait for a critic, by the id of their completion. ``critiques`` holds
+    these ids by the id of the event that asks a model.
     """
 
     settings: GuardrailsSettings = GuardrailsSettings()
@@ -35,12 +35,12 @@ class State(msgspec.Struct, frozen=True):
 
 
 def family_of(state: State, agent: str, loop_id: str) -> Family | None:
-    """Return the family of an agent's loop; None where none of its loops is known."""
+    """Return the family of an agent's loop; None if no loop of it is known."""
     return state.families.get(_key(agent, loop_id))
 
 
 def lifts(state: State, message: Message, completed: LoopCompleted) -> bool:
-    """Whether a completion carries overrides that count: with a name, and not of a loop whose judgement stands."""
+    """Whether a completion's overrides are valid: they name who gave them, and the loop is not judged already."""
     wanted = completed.override_fatigue or completed.override_max_reruns
     if not wanted or not completed.override_by.strip() or completed.reflection_status != DONE:
         return False
@@ -51,7 +51,7 @@ def lifts(state: State, message: Message, completed: LoopCompleted) -> bool:
 
 
 def reopened_in(state: State, message: Message, loop_id: str) -> Family | None:
-    """Return a loop's family as it was before a limit ended it with that loop, if somebody has lifted it since."""
+    """Return the state of a loop's family before a limit ended it with that loop, if that limit has been lifted."""
     family = family_of(state, message.agent, loop_id)
     return None if family is None else reopened(family, loop_id, message.time_ns)
 
@@ -73,19 +73,19 @@ def _lifted(family: Family, message: Message, completed: LoopCompleted, settings
 
 
 def with_outside(state: State, message: Message, completion: str, waits: Outside) -> State:
-    """Return the state with a loop outside that waits for its critic, by the id of its completion."""
+    """Return the state with one more external loop that waits for its critic."""
     kept = state.outside.set(completion, waits, message.time_ns, _lifetime_ns(state.settings))
     return msgspec.structs.replace(state, outside=kept)
 
 
 def with_critique_asked(state: State, message: Message, completion: str) -> State:
-    """Return the state after a model was asked about a loop outside; ``message`` is what asks it."""
+    """Return the state after a model was asked about an external loop; ``message`` is the event that asks it."""
     kept = state.critiques.set(message.id, completion, message.time_ns, _lifetime_ns(state.settings))
     return msgspec.structs.replace(state, critiques=kept)
 
 
 def without_outside(state: State, completion: str) -> State:
-    """Return the state once a completion is judged: its words are dropped."""
+    """Return the state after a completion was judged: its texts are dropped."""
     if not completion or state.outside.get(completion) is None:
         return state
     return msgspec.structs.replace(state, outside=state.outside.delete(completion))
@@ -101,7 +101,7 @@ def with_override(state: State, message: Message, overridden: GuardrailsOverridd
     if family is None:
         return state
     lifted = Lifted(overridden.overridden_by, message.time_ns + overridden.lasts_ms * _NS_PER_MS)
-    # A person's word is whole: what it does not lift is in force again.
+    # An operator's override replaces earlier ones: a limit that it does not lift is in force again.
     family = msgspec.structs.replace(
         family,
         fatigue_lifted=lifted if overridden.override_fatigue else None,
@@ -111,7 +111,7 @@ def with_override(state: State, message: Message, overridden: GuardrailsOverridd
 
 
 def with_family(state: State, message: Message, loop_id: str, family: Family) -> State:
-    """Return the state with what is now known of a loop's family."""
+    """Return the state with a loop's family replaced."""
     lifetime_ns = state.settings.family_lifetime_ms * _NS_PER_MS
     families = state.families.set(_key(message.agent, loop_id), family, message.time_ns, lifetime_ns)
     return msgspec.structs.replace(state, families=families)
@@ -122,7 +122,7 @@ def _key(agent: str, loop_id: str) -> str:
 
 
 def aged(state: State, now_ns: int) -> State:
-    """Return the state without what has outlived its lifetime; the same state where nothing has."""
+    """Return the state without expired entries; the same object if there are none."""
     settings = state.settings
     lifetime_ns = _lifetime_ns(settings)
     kept = (

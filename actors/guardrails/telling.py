@@ -1,4 +1,4 @@
-"""Guardrails' log lines: what became of a loop, with its numbers. No person's words."""
+"""Guardrails' log lines: the decision on a loop, with its numbers. No text of any person."""
 
 from schemas.event import Event
 from schemas.vocabulary.guardrails import (
@@ -10,7 +10,7 @@ from schemas.vocabulary.guardrails import (
 
 
 def tell(event: Event, latency_ms: float) -> tuple[str, ...]:
-    """Return what an event says to whoever reads the worker's log; ``latency_ms`` is what its decision took."""
+    """Return an event's lines for the worker's log; ``latency_ms`` is how long its decision took."""
     match event:
         case GuardrailsFinalized(trace=trace, best=best):
             return (f"{_line(trace, 'finalized')}, best {best}",)

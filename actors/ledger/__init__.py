@@ -1,14 +1,13 @@
-"""The ledger's projector: writes the whole log into one SQLite file, and notes the file's head in the log.
+"""The ledger's projector: writes the whole log into one SQLite file, and anchors the file's head in the log.
 
-It decides nothing: it follows every event of the stream (``log.>``), stores each as it is, readable or not, and emits
-``ledger.anchored`` alone. So it is no actor with a fold, and has no ``ACTOR``. Its source is the design's ledger: the
-file is described in ``events.ledger``.
+It decides nothing. It follows every event of the stream (``log.>``), stores each as it is, readable or not, and emits
+only ``ledger.anchored``. So it is not an actor with a fold, and has no ``ACTOR``. ``events.ledger`` describes the file.
 """
 
 from actors.ledger.projector import LedgerProjector, Progress
 from actors.ledger.settings import LedgerSettings
 
 PROJECTOR = LedgerProjector
-"""The projector of the package, for whoever runs the set."""
+"""What a worker runs as the package's projector."""
 
 __all__ = ["PROJECTOR", "LedgerProjector", "LedgerSettings", "Progress"]

@@ -1,7 +1,8 @@
-"""When a projector notes its head in the log: pure, from what it has stored.
+"""When a projector anchors its head in the log. Pure; decided from the rows that it has stored.
 
-Anchors are chosen by row count alone, so every projector of a log chooses the same rows, and whichever is first
-writes the anchor for all. An anchor is due until the log shows it, or a later one.
+An anchor is an event with the head of the hash chain. The anchored rows are chosen by row count alone. So all
+projectors of a log choose the same rows, and the first one writes the anchor for all. An anchor is due until the log
+holds it, or a later one.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from schemas.vocabulary.ledger import LedgerAnchored
 
 
 class Anchoring(msgspec.Struct, frozen=True):
-    """What a projector knows of anchors, from the rows it has stored.
+    """What a projector knows about anchors from the rows that it has stored.
 
     ``fence`` is the sequence of the last of the ledger's own events, ``through`` the highest sequence an anchor vouches
     for, ``foreign`` the sequence of the last event that is not the ledger's own, ``due`` the head to be anchored.
@@ -30,7 +31,7 @@ class Anchoring(msgspec.Struct, frozen=True):
 
 
 def observe(state: Anchoring, batch: Sequence[Stored], marks: Sequence[Head] = ()) -> Anchoring:
-    """Fold stored messages, and the heads at the row counts that call for an anchor."""
+    """Fold stored messages, and the heads at the row counts that have to be anchored (``marks``)."""
     fence, through, foreign = state.fence, state.through, state.foreign
     for stored in batch:
         if topic_of_subject(stored.subject).startswith(OWN_PREFIX):
@@ -48,25 +49,25 @@ def _through(stored: Stored) -> int:
 
 
 def _settled(state: Anchoring) -> Anchoring:
-    # An anchor is a row as well: without the second test, anchors alone would call for more anchors.
+    # An anchor is a row, too. Without the second test, anchors alone would lead to further anchors.
     vouched = state.due is not None and (state.due.seq <= state.through or state.foreign <= state.through)
     return msgspec.structs.replace(state, due=None) if vouched else state
 
 
 def anchored(state: Anchoring, head: Head, seq: int) -> Anchoring:
-    """Note that the anchor of a head was stored under a sequence; the log will show it later."""
+    """Note that the anchor of a head was stored at a sequence; the log will deliver it later."""
     return _settled(msgspec.structs.replace(state, fence=max(state.fence, seq), through=max(state.through, head.seq)))
 
 
 def at_rest(state: Anchoring, head: Head) -> Anchoring:
-    """Make the head due when rows were stored that no anchor vouches for: the last thing before a stop."""
+    """Make the head due if rows are not covered by an anchor; called last before a stop."""
     return _settled(msgspec.structs.replace(state, due=head)) if head.rows else state
 
 
 def to_append(state: Anchoring, head: Head, source: str, time: str, build: str) -> Append:
-    """Return the anchor of a head, fenced by the last of the ledger's own events; ``time`` is RFC 3339.
+    """Return the append of a head's anchor, fenced by the last of the ledger's own events; ``time`` is RFC 3339.
 
-    Its id depends on the sequence alone: two projectors' anchors of one row are one event.
+    The event's id depends on the sequence alone. So the anchors of two projectors for one row are one event.
     """
     event = LedgerAnchored(through_seq=head.seq, rows=head.rows, head=head.hash.hex())
     record = ledger_record(event, f"through {head.seq}", head.seq, source, time, build)

@@ -1,4 +1,4 @@
-"""What a projector finds out when its ledger holds what the log does not: where the log was cut."""
+"""Finding what a log has lost, by comparing it with a ledger that still holds it."""
 
 import asyncio
 from pathlib import Path
@@ -14,9 +14,9 @@ from schemas.vocabulary.ledger import LossRecorded
 async def find_gaps(
     log: Log, path: Path, after: int, upto: int, known: Losses, *, rest: float = 0.0
 ) -> list[LossRecorded]:
-    """Read a stretch of a log, and return what it lost within that and has not recorded, the first first.
+    """Read a stretch of a log; return the losses within it that are not recorded yet, in order.
 
-    ``rest`` is how long nothing is read for each second of reading.
+    ``rest``: seconds of pause for each second of reading.
 
     Raises:
         LogError: the log, or the ledger, cannot be read.
@@ -31,7 +31,7 @@ async def find_gaps(
         begun = clock()
     if after < upto:
         found.append((after + 1, upto))
-    # Whether there are rows is asked here, and not what is in them.
+    # Here it only matters whether there are rows, not what they hold.
     with LedgerReader(path, lambda _: None) as reader:
         return [
             LossRecorded(
@@ -51,10 +51,10 @@ def _has_any(reader: LedgerReader, first: int, last: int) -> bool:
 
 
 async def find_loss(log: Log, path: Path) -> LossRecorded | None:
-    """Return what a log has lost off its end of what a ledger holds, None where it holds the ledger's last row.
+    """Return what a log has lost at its end, compared with a ledger; None if it holds the ledger's last row.
 
     Raises:
-        Misconfigured: the log is another one: it has nothing in common with the ledger, and is not younger.
+        Misconfigured: it is another log: it has no row in common with the ledger, and is not younger.
         LogError: the log cannot be asked, or the ledger cannot be read.
     """
     with LedgerReader(path) as reader:
@@ -81,7 +81,7 @@ async def find_loss(log: Log, path: Path) -> LossRecorded | None:
 
 
 async def _gap_end(log: Log, after: int) -> int:
-    """Return the sequence of the first message behind a gap, or the log's next one."""
+    """Return the sequence of the first message after a gap, or the log's next sequence if none follows."""
     info = await log.info()
     async for batch in log.history([EVERYTHING], after, info.last_seq):
         return batch[0].seq
@@ -89,7 +89,7 @@ async def _gap_end(log: Log, after: int) -> int:
 
 
 async def _holds(log: Log, reader: LedgerReader, seq: int) -> bool:
-    """Whether the log holds the ledger's last row up to a sequence."""
+    """Whether the log holds the last row that the ledger has up to a sequence."""
     row = reader.last_upto(seq)
     if row is None:
         return True
@@ -107,7 +107,7 @@ async def _refuse_another(log: Log, reader: LedgerReader, path: Path) -> None:
 
 
 def same(message: Stored | None, row: Stored) -> bool:
-    """Whether a message of the log is a row of a ledger."""
+    """Whether a message of the log is the same as a row of a ledger."""
     return (
         message is not None
         and (message.seq, message.time_ns, message.subject, message.data)

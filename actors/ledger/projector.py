@@ -1,4 +1,4 @@
-"""The projector's shell: follow the log, write the file, wait out a full disk, note the head."""
+"""The projector's shell: follow the log, write the file, wait while the disk is full, anchor the head."""
 
 import asyncio
 import time
@@ -25,21 +25,21 @@ from schemas.vocabulary.ledger import LossRecorded
 T = TypeVar("T")
 
 RECENT = 20_000
-"""Sequences at the end of a file that are looked at for gaps without a rest."""
+"""Latest sequences of a file that are searched for gaps without pauses."""
 
 MOST_DAMAGED = 3
-"""Damaged files that are put aside before the disk, and no file, is taken to be the matter."""
+"""Damaged files in a row that are set aside. After that the disk is taken to be at fault, and the writer stops."""
 
 REST = 4.0
-"""Seconds of rest for each second of reading what is before them."""
+"""Seconds of pause for each second of searching the sequences before these."""
 
 _logger = get_logger("neuraxis.ledger")
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a projector is, for health: last sequence written, rows, the highest sequence an anchor vouches for.
+    """How far a projector is, for health checks: last sequence written, rows, highest anchored sequence.
 
-    ``trouble`` says why it is waiting, as on a full disk, or what it could not anchor; empty when all is well.
+    ``trouble`` says why it waits (a full disk, say), or what it could not anchor; empty if all is well.
     """
 
     position: int = 0
@@ -49,11 +49,11 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class LedgerProjector:
-    """Follows a log and writes all of it into a ledger file. Several at once, even on one file, are harmless.
+    """Follows a log and writes all of it into a ledger file. Several at the same time, even on one file, are harmless.
 
     Attributes:
-        progress: What it last said of itself.
-        following: Set once it has said something: it is at work.
+        progress: Its latest progress.
+        following: Set once it is at work.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class LedgerProjector:
         on_progress: Callable[[Progress], None] | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        """Follow ``log``, the stream of this name, into the file ``path``; ``on_progress`` hears of every step."""
+        """Follow ``log``, the stream of this name, into the file ``path``; ``on_progress`` is called at every step."""
         self._log = log
         self._path = path
         self._stream = stream
@@ -86,15 +86,14 @@ class LedgerProjector:
         self._damaged = 0
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Write until ``stop`` is set; then note the head, if rows were added since the last time, and close.
+        """Write until ``stop`` is set; then anchor the head, if there are rows behind the last anchor, and close.
 
-        Failures that pass (full disk, locked file, broker away) are waited out. Nothing is ever skipped. What the log
-        is found to have lost is recorded in it; a file that holds what was lost is put aside, and another one begun.
-
-        So is a ledger that is damaged where it is read.
+        Temporary failures (full disk, locked file, broker away) are waited out, and no message is ever skipped. If the
+        log turns out to have lost messages, the loss is recorded in it. A file that holds lost messages is set aside,
+        since it is the only copy left, and a new one is begun. The same is done with a ledger that is found damaged.
 
         Raises:
-            LedgerDamaged: the file is another program's, or one after the other is damaged.
+            LedgerDamaged: the file is another program's, or several files in a row are damaged.
             Misconfigured: the file belongs to another stream.
             Unavailable: the log cannot be read at the start.
         """
@@ -105,7 +104,7 @@ class LedgerProjector:
                 await self._patiently(partial(self._part_with_damaged, damage), stop)
 
     async def _follow_once(self, stop: asyncio.Event) -> None:
-        """Write until ``stop`` is set, or until the file is to be another one."""
+        """Write until ``stop`` is set, or until another file has to be begun."""
         self._holed = []
         if await self._patiently(self._part_with_lost, stop) is None:
             return
@@ -136,7 +135,7 @@ class LedgerProjector:
             await self._anchor()
 
     async def _part_with_lost(self) -> bool:
-        """Put the file aside if the log has lost the end of what it holds."""
+        """Set the file aside if the log has lost the end of what the file holds."""
         if self._path.exists():
             async with await self._open():
                 loss = await find_loss(self._log, self._path)
@@ -145,12 +144,12 @@ class LedgerProjector:
         return True
 
     async def _part_with_holed(self) -> bool:
-        """Put the file aside that holds what the log has lost within itself."""
+        """Set the file aside, since it holds messages that the log has lost from its middle."""
         await self._part_with(self._holed)
         return True
 
     async def _part_with_damaged(self, damage: LedgerDamaged) -> bool:
-        """Put a ledger aside that is damaged: the stream has what it holds, or it cannot be told any more."""
+        """Set a damaged ledger aside. What it held is in the stream, or cannot be read any more."""
         self._damaged += 1
         if self._damaged > MOST_DAMAGED or await asyncio.to_thread(is_of_another, self._path):
             raise damage
@@ -161,7 +160,7 @@ class LedgerProjector:
         return True
 
     async def _part_with(self, losses: Sequence[LossRecorded]) -> None:
-        """Record what the log has lost, and put the file that knows of it aside: in this order, as each may fail."""
+        """Record what the log has lost, then set the file aside. So a failure between leaves no loss unrecorded."""
         held = any(loss.known_by == "ledger" for loss in losses)
         kept = place_aside(self._path, losses[0].first_seq) if held else None
         await self._record([msgspec.structs.replace(loss, kept_as=kept.name if kept else "") for loss in losses])
@@ -174,10 +173,10 @@ class LedgerProjector:
         await record_losses(self._log, losses, self._source, rfc3339(self._now_ns()), self._build)
 
     async def _look_for_gaps(self, upto: int) -> None:
-        """Read what the file held at the start: a log that lost messages within itself does not say so.
+        """Read from the log all that the file held at the start, to find messages that the log has lost in its middle.
 
-        A broker counts a message that rotted away as there, so that nothing but reading tells. What is recent matters
-        to the decisions that are made now, and is read at once; the rest in a part of the time.
+        A broker still counts a message whose bytes have rotted away, so only reading shows the loss. Recent messages
+        matter to present decisions, and are read at once; the others are read with pauses.
         """
         recent = max(0, upto - RECENT)
         try:
@@ -201,7 +200,7 @@ class LedgerProjector:
         self._report()
 
     async def _follow(self, writer: LedgerWriter, tail: Tail, stop: asyncio.Event, looking: asyncio.Task[None]) -> None:
-        """Write what comes, until told to stop or ``looking`` has found what the log lacks of the file."""
+        """Write new messages until ``stop`` is set, or ``looking`` finds that the log lacks messages of the file."""
         stopping = asyncio.create_task(stop.wait(), name="ledger stop")
         others: set[asyncio.Task[Any]] = {stopping, looking}
         reading: asyncio.Task[Sequence[Stored]] | None = None
@@ -244,7 +243,7 @@ class LedgerProjector:
         return True
 
     async def _tell_gaps(self, missing: Sequence[tuple[int, int]]) -> bool:
-        """Record gaps in the log's sequences, unless they are: nothing is ever taken out of it on purpose."""
+        """Record gaps in the log's sequences, unless they are recorded. No message is ever deleted on purpose."""
         losses = [lost_within(first, last) for first, last in missing if not self._losses.has_gap(first, last)]
         await self._record(losses)
         for loss in losses:
@@ -259,14 +258,15 @@ class LedgerProjector:
         try:
             self._anchoring = anchored(self._anchoring, due, await self._log.append([append]))
         except Conflict:
-            # Another projector's anchor is in the log, further on: reading it settles this one or makes it due again.
+            # Another projector's anchor is further on in the log. Reading it either replaces this one, or makes it due
+            # again.
             _logger.debug("anchor_conflict", through_seq=due.seq)
         except LogError as error:
             _logger.warning("anchor_failed", through_seq=due.seq, code=error.code, error=str(error))
             self._report(str(error))
 
     async def _patiently(self, attempt: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T | None:
-        """Try until it succeeds, waiting out what passes; return None once ``stop`` is set."""
+        """Try until it succeeds, waiting after temporary failures; return None once ``stop`` is set."""
         wait = self._settings.retry_first_s
         while True:
             try:

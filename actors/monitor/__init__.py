@@ -1,11 +1,11 @@
-"""The monitor: whether an agent's modes stay in their healthy shares. It watches, and moves nothing.
+"""The monitor: whether the shares of an agent's modes stay healthy. It reports, and changes nothing.
 
-Over the latest two hundred decisions of a day it takes each mode's share, the shares of ambiguous decisions, of
-misroutes and of missed ACT, and how evenly the modes are spread, and reports what leaves its healthy range, raises a
-red flag or comes back: on a change, with hysteresis, from thirty decisions on.
+Over the latest two hundred decisions of a day it computes each mode's share; the shares of ambiguous decisions, of
+misroutes and of missed ACT; and how evenly the modes are spread. It reports each measure that leaves its healthy range,
+reaches a red flag, or comes back: only on a change, with hysteresis, and from thirty decisions on.
 
-A decision is the first choice of an exchange, counted as ACT where an ACT loop followed, else as the mode that was
-answered in: of the choices after a loop none can be ACT, and a share of ACT could not be told.
+A decision is the first choice of an exchange. It counts as ACT if an ACT loop followed, else as the mode of the answer.
+The choice after a loop cannot be ACT; counting it would make the share of ACT too low.
 
 ``window`` keeps the decisions, ``judging`` the conditions, ``settings`` the ranges, ``decider`` the state.
 

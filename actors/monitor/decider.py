@@ -1,8 +1,8 @@
-"""The monitor's state machine: what an agent's latest decisions look like, and what was reported of them.
+"""The monitor's state machine: an agent's latest decisions, and what was reported of them.
 
-router.mode_selected      one decision more  } -> monitor.mode_out_of_range, .mode_red_flag, .mode_in_range,
+router.mode_selected      one more decision  } -> monitor.mode_out_of_range, .mode_red_flag, .mode_in_range,
 router.feedback_observed  perhaps a misroute }    .rate_exceeded and .rate_recovered, each on a change
-monitor.*                 what is known to be unhealthy
+monitor.*                 what has been reported as unhealthy
 monitor.configured        the settings from here on
 """
 
@@ -28,7 +28,7 @@ _NS_PER_MS = 1_000_000
 
 
 class Watch(msgspec.Struct, frozen=True):
-    """What is known of an agent: its latest decisions, the modes that are not healthy, the rates that are exceeded."""
+    """What is kept of an agent: its latest decisions, its unhealthy modes, and its exceeded rates."""
 
     window: Window = Window()
     conditions: Map[Mode, Condition] = Map()
@@ -48,7 +48,7 @@ def initial() -> State:
 
 
 def decide(state: State, message: Message) -> tuple[Emission, ...]:
-    """Return what a decision, or what is said of one, changes."""
+    """Return the reports that a decision, or feedback on one, leads to."""
     watch, settings = watch_of(state, message.agent), state.settings
     window = _windowed(watch.window, message, settings)
     if window is watch.window or len(window.decisions) < settings.decisions_needed:
@@ -57,7 +57,7 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
         *judge_modes(window, watch.conditions, settings),
         *judge_rates(window, watch.exceeded, settings),
     )
-    # About the agent as a whole: no session's, and no part of the exchange that happened to tip the balance.
+    # These events are about the agent: they have no session, and are not part of the exchange that caused them.
     return tuple(Emission(event, session="", exchange="") for event in events)
 
 
@@ -81,7 +81,7 @@ def evolve(state: State, message: Message) -> State:
 
 
 def watch_of(state: State, agent: str) -> Watch:
-    """Return what is known of an agent; nothing of one that nothing was decided for."""
+    """Return what is kept of an agent; an empty value for one without decisions."""
     return state.watches.get(agent) or Watch()
 
 
@@ -93,7 +93,7 @@ def _with(state: State, agent: str, watch: Watch) -> State:
 
 
 def _worth(watch: Watch) -> tuple[bool, int]:
-    # Unhealthy agents go last: what was reported of one that is dropped is never taken back.
+    # Unhealthy agents are dropped last: nobody would report the recovery of one that is dropped.
     decided_ns = watch.window.decisions[-1].at_ns if watch.window.decisions else 0
     return bool(watch.conditions or watch.exceeded), decided_ns
 

@@ -1,6 +1,6 @@
 """When a share or a rate counts as unhealthy, and as healthy again. Pure.
 
-Hysteresis: a limit is passed at once, and counts as passed until the measure is back inside by a margin.
+Hysteresis: a measure beyond a limit is reported at once. It counts as beyond until it is back inside by a margin.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class Condition(msgspec.Struct, frozen=True):
 def judge_modes(
     window: Window, conditions: Map[Mode, Condition], settings: MonitorSettings
 ) -> Iterator[ModeOutOfRange | ModeRedFlag | ModeInRange]:
-    """Yield what has changed of the modes' conditions; the window must hold decisions."""
+    """Yield the changes of the modes' conditions; the window must hold decisions."""
     count = len(window.decisions)
     for mode, share in shares(window).items():
         healthy = settings.ranges.get(mode)
@@ -60,7 +60,7 @@ def judge_modes(
 def judge_rates(
     window: Window, exceeded: Map[Rate, bool], settings: MonitorSettings
 ) -> Iterator[RateExceeded | RateRecovered]:
-    """Yield what has changed of the rates; the window must hold decisions."""
+    """Yield the changes of the rates; the window must hold decisions."""
     measures: tuple[tuple[Rate, float, float, Side], ...] = (
         ("tie_breaker", ambiguous_share(window), settings.tie_breaker_above, "above"),
         ("misroute", misroute_share(window), settings.misroute_above, "above"),
@@ -80,12 +80,12 @@ def judge_rates(
 
 
 def condition_of(share: float, healthy: Range, before: Condition | None, hysteresis: float) -> Condition | None:
-    """Return the condition that a share puts a mode in, given the one it was in; None: healthy."""
+    """Return a mode's condition by its share, given its condition before; None: healthy."""
     for side in _SIDES:
         limit, red = (healthy.high, healthy.red_above) if side == "above" else (healthy.low, healthy.red_below)
         here = before is not None and before.side == side
         was_red = here and before is not None and before.level == "red"
-        # What is red comes back by a quarter of the way to the healthy limit at least, so that one decision is no news.
+        # A red flag ends a quarter of the way back to the healthy limit at the earliest, so that it does not flicker.
         if _beyond(share, red, side, _margin(hysteresis, abs(red - limit)) if was_red else 0.0):
             return Condition("red", side)
         if _beyond(share, limit, side, _margin(hysteresis, healthy.high - healthy.low) if here else 0.0):
@@ -94,7 +94,7 @@ def condition_of(share: float, healthy: Range, before: Condition | None, hystere
 
 
 def with_event(conditions: Map[Mode, Condition], event: Event) -> Map[Mode, Condition]:
-    """Return the modes' conditions as an event of the monitor leaves them."""
+    """Return the modes' conditions after an event of the monitor."""
     match event:
         case ModeOutOfRange(mode=mode, side=side):
             return conditions.set(mode, Condition("out", side))

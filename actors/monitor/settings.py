@@ -11,11 +11,10 @@ Few = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 
 
 class Range(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What shares of a mode are healthy, [``low``, ``high``]; beyond which its flag is red, and what that is a sign of.
+    """The healthy shares of a mode, [``low``, ``high``]; the limits of its red flags, and what each is a sign of.
 
     Raises:
-        ValueError: a flag that is red within the healthy range. ``msgspec.convert`` reports it as a
-            ``ValidationError``.
+        ValueError: a red flag within the healthy range. ``msgspec.convert`` reports it as a ``ValidationError``.
     """
 
     low: Unit
@@ -71,9 +70,8 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         decisions: The latest decisions that are looked at, none older than ``window_ms``.
         window_ms: See ``decisions``.
         decisions_needed: Fewer decisions are not judged.
-        hysteresis: How far back inside a limit a measure must be to count as back, at most a quarter of the span that
-            it may lie in.
-        ranges: What shares of each mode are healthy.
+        hysteresis: How far inside a limit a measure must be to count as back, at most a quarter of its possible span.
+        ranges: The healthy shares of each mode.
         tie_breaker_above: Share of ambiguous decisions that is reported.
         misroute_above: Share of misroutes that is reported.
         missed_act_above: Share of decisions that should have been ACT that is reported.

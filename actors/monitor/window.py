@@ -1,4 +1,4 @@
-"""The latest routing decisions of an agent, and what was said of them since. Pure."""
+"""The latest routing decisions of an agent, and the misroutes among them. Pure."""
 
 from math import fsum, log
 
@@ -7,11 +7,11 @@ import msgspec
 from schemas.vocabulary.router import Feedback, Mode, ModeSelected
 
 MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
-"""Every mode, in the order that is reported."""
+"""Every mode, in the order of reports."""
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """One decision: ``ambiguous`` where its best two modes were closer than the margin."""
+    """One decision; ``ambiguous``: its best two modes were closer than the margin."""
 
     at_ns: int
     mode: Mode
@@ -19,7 +19,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Misroute(msgspec.Struct, frozen=True):
-    """What a later input said of a decision."""
+    """A decision that a later input showed to be wrong."""
 
     at_ns: int
     kind: Feedback
@@ -33,9 +33,9 @@ class Window(msgspec.Struct, frozen=True):
 
 
 def decision_of(selected: ModeSelected, at_ns: int) -> Decision | None:
-    """Return a decision as it is counted; None for the choice after an ACT loop, which was not offered ACT.
+    """Return a decision as it is counted; None for the choice after an ACT loop, which cannot be ACT.
 
-    It counts under the mode it led to: ACT where a loop ran, else the mode that was answered in.
+    It counts under the mode that it led to: ACT if a loop ran, else the mode of the answer.
     """
     if selected.rerouted:
         return None
@@ -43,7 +43,7 @@ def decision_of(selected: ModeSelected, at_ns: int) -> Decision | None:
 
 
 def with_decision(window: Window, decision: Decision, most: int, window_ns: int) -> Window:
-    """Return the window with one decision more, and without what has left it."""
+    """Return the window with one more decision, and without those that have left it."""
     oldest_ns = decision.at_ns - window_ns
     decisions = (*window.decisions, decision)[-most:]
     if decisions[0].at_ns < oldest_ns:
@@ -55,18 +55,18 @@ def with_decision(window: Window, decision: Decision, most: int, window_ns: int)
 
 
 def with_misroute(window: Window, misroute: Misroute, most: int) -> Window:
-    """Return the window with one misroute more; one a decision at most."""
+    """Return the window with one more misroute, at most one for each decision."""
     return Window(window.decisions, (*window.misroutes, misroute)[-most:])
 
 
 def shares(window: Window) -> dict[Mode, float]:
-    """Return each mode's share of the decisions, to 6 decimals; there must be some."""
+    """Return each mode's share of the decisions, to 6 decimals; there must be decisions."""
     modes = [decision.mode for decision in window.decisions]
     return {mode: round(modes.count(mode) / len(modes), 6) for mode in MODES}
 
 
 def ambiguous_share(window: Window) -> float:
-    """Return the share of ambiguous decisions; there must be some decisions."""
+    """Return the share of ambiguous decisions; there must be decisions."""
     return round(sum(decision.ambiguous for decision in window.decisions) / len(window.decisions), 6)
 
 

@@ -1,23 +1,23 @@
 """Reflection: while an agent is idle, a strong model looks again at how its inputs were routed (source M).
 
-A consultant, no authority: it says where decisions were ambiguous, and sets nothing. What follows from a pressure is
-the regulator's. It sees numbers and signals, never what a person said, and nothing waits for it.
+Reflection only advises: it reports which decisions were ambiguous, and changes no setting. The regulator decides what
+follows from a pressure. The model sees numbers and signals, never a person's text, and no exchange waits for it.
 
 ==========================  ==========================================================================================
-safeguard                   an opinion that fails it is ignored, and says why
+safeguard                   an opinion that fails it is ignored, with the reason on record
 ==========================  ==========================================================================================
-confidence                  the model is surer than .70, else ``low_confidence``
-the person's word           a person who was content outweighs a disagreement: ``user_satisfied``
+confidence                  the model's confidence is above .70, else ``low_confidence``
+the person's reaction       a satisfied person outweighs a disagreement: ``user_satisfied``
 causality                   the named dimension shows in the signals, else ``dimension_without_signal``
 what was offered            the suggested mode had a score, else ``invalid``
 a sustained pattern         pressure only where, over 7 days, enough opinions count and more than 25% of them disagree
 ==========================  ==========================================================================================
 
-The second and third are asked of disagreements alone: an opinion that agrees claims no fault. A person's content that
-is heard after the look back takes the disagreement out of the window again.
+The second and third apply to disagreements alone, since an opinion that agrees claims no fault. If the person shows
+satisfaction only afterwards, the disagreement is removed from the window again.
 
-``sampling``  which decisions are looked at     ``asking``   the question and its answer
-``judging``   safeguards, and the window        ``causes``   which signals bear a dimension out
+``sampling``  which decisions are reviewed      ``asking``   the request to the model, and its answer
+``judging``   safeguards, and the window        ``causes``   which signals support a dimension
 """
 
 from actors.reflection.decider import State, decide, evolve, reconfigured

@@ -43,7 +43,7 @@ DIMENSIONS: Mapping[Dimension, str] = MappingProxyType(
 
 
 class Opinion(msgspec.Struct, frozen=True):
-    """What a model makes of the decision ``number`` (from 1) of a batch."""
+    """A model's opinion on the decision ``number`` (from 1) of a batch."""
 
     number: int
     mode: Mode
@@ -76,10 +76,10 @@ def ask(drawn: Sequence[tuple[Stratum, Case]], settings: ReflectionSettings) -> 
 
 
 def opinions_of(answer: str, batch: int) -> dict[int, Opinion] | None:
-    """Return the opinions on a batch of that many decisions by their numbers; None where the answer is not as asked.
+    """Return the opinions on a batch of so many decisions, by their numbers; None if the answer has another form.
 
-    Of several on one decision the first holds; a number outside the batch makes the whole invalid, since the model
-    then speaks of something else.
+    Of several opinions on one decision the first counts. A number outside the batch makes the whole answer invalid,
+    since the model then answers something else.
     """
     said: _Answer | None = read_answer(answer, _Answer, LONGEST_ANSWER)
     opinions = said.opinions if said is not None else ()

@@ -1,4 +1,4 @@
-"""The causality check: an ambiguity that a model names must show in the signals that the decision rested on. Pure."""
+"""The causality check: an ambiguity that a model names must show in the signals of the decision. Pure."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -50,4 +50,4 @@ CAUSES: Mapping[Dimension, Callable[[ModeSelected], bool]] = MappingProxyType(
         "reference_ambiguity": _reference,
     }
 )
-"""Dimension -> whether a decision's signals bear it out."""
+"""Dimension -> whether a decision's signals support it."""

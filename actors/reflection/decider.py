@@ -1,12 +1,12 @@
-"""Reflection's state machine, agent by agent; with the backend ``off`` nothing is kept and nothing is said.
+"""Reflection's state machine, by agent. With the backend ``off`` it keeps nothing and emits nothing.
 
 input.received          the exchange is open; the agent is not idle
-router.mode_selected    the decision is kept with its exchange, the last one where an ACT loop ran
-router.feedback_observed  a person was content: what speaks against that decision does not count, nor go on counting
-response.emitted        -> reflection.scheduled, where the agent is idle from here and has something to look at
-clock.fired             -> reflection.requested, where the agent has been idle for long enough; else, when the last
-                        exchange ended too lately, reflection.scheduled for what is left; else nothing. Where no
-                        model has answered in time -> reflection.concluded (unanswered)
+router.mode_selected    the decision is kept with its exchange; the last one if an ACT loop ran
+router.feedback_observed  the person was satisfied: disagreement with that decision does not count any more
+response.emitted        -> reflection.scheduled, if the agent is idle now and has decisions to review
+clock.fired             -> reflection.requested, if the agent has been idle long enough; if the last exchange ended too
+                        recently, reflection.scheduled for the remaining time; else nothing. If no model has
+                        answered in time -> reflection.concluded (unanswered)
 llm.completed, .failed  -> reflection.concluded, for the request that was made
 """
 
@@ -45,10 +45,15 @@ class Asked(msgspec.Struct, frozen=True):
 class Mind(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept of an agent.
 
-    ``pending`` are its open exchanges with their decision so far, ``queue`` the decisions to look at, oldest first,
-    ``counted`` the insights of the window, ``owed`` what the strata have had too little of. ``timer`` is the subject of
-    the event by which the clock will wake it, empty for none. ``quiet_ns`` is when its last exchange ended, ``seen_ns``
-    when anything was last heard of the agent.
+    Attributes:
+        pending: Its open exchanges, each with its decision so far.
+        queue: The decisions to review, oldest first.
+        asked: The request to a model that is not answered yet, if any.
+        counted: The insights of the window that count.
+        owed: The places that each stratum has had too few of.
+        timer: Subject of the event that set its pending timer; empty: none is pending.
+        quiet_ns: When its last exchange ended.
+        seen_ns: When its last message was stored.
     """
 
     pending: Map[str, Case | None] = Map()
@@ -138,7 +143,7 @@ def _opened(mind: Mind, exchange: str, case: Case | None) -> Mind:
 
 
 def _of_agent(event: Event) -> tuple[Emission, ...]:
-    # Without a session: a timer is its agent's, whichever session's exchange ended last.
+    # The timer belongs to the agent, so the event has no session, whichever session's exchange ended last.
     return (Emission(event, session="", exchange=""),)
 
 
@@ -156,13 +161,13 @@ def _timer(event: ReflectionScheduled | ReflectionRequested | ReflectionConclude
 
 
 def _wakes(mind: Mind, message: Message, fired: ClockFired) -> bool:
-    # By its setter: a timer may go off while the event that replaces it is on its way.
+    # Compare the setter: a timer may fire while the event that replaces it is being stored.
     return bool(mind.timer) and fired.set_by == mind.timer and not message.exchange and not message.session
 
 
 def _woken(mind: Mind, message: Message, settings: ReflectionSettings) -> tuple[Emission, ...]:
     if mind.asked is not None:
-        # Not asked again before the next exchange has ended: the request lies in the log until somebody is back.
+        # Not repeated before the next exchange has ended: the request stays in the log until its owner is back.
         counted = counted_with(mind.counted, (), message.time_ns, settings)
         return _of_agent(conclude(counted, (), settings, wake_after_ms=0, reason=UNANSWERED))
     if mind.pending:
@@ -172,7 +177,7 @@ def _woken(mind: Mind, message: Message, settings: ReflectionSettings) -> tuple[
     if not drawn:
         return ()
     if left_ms > 0:
-        # Not longer than the whole: a clock that was set back must not put the look back off for good.
+        # Never longer than the whole time: a clock that was set back must not delay the review for ever.
         return _of_agent(ReflectionScheduled(wake_after_ms=min(left_ms, settings.idle_after_ms)))
     return _of_agent(ask(drawn, settings))
 
@@ -195,7 +200,7 @@ def _concluded(
     insights: tuple[Insight, ...] = tuple(
         insight_of(sampled.stratum, cases[sampled.exchange], opinions[number], settings)
         for number, sampled in enumerate(asked.batch, start=1)
-        # The queue may have dropped a case meanwhile: of what is not known any more nothing can be checked.
+        # The queue may have dropped a case meanwhile. An opinion on it cannot be checked any more.
         if number in opinions and sampled.exchange in cases
     )
     counted = counted_with(mind.counted, insights, message.time_ns, settings)
@@ -205,7 +210,7 @@ def _concluded(
 
 
 def _learned(mind: Mind, message: Message, event: ReflectionConcluded, settings: ReflectionSettings) -> Mind:
-    # A batch that no model spoke of is looked at again; one that a model answered in nonsense is not: it might always.
+    # A batch without an answer is reviewed again. One with an unusable answer is not: it might never be usable.
     failed = event.reason not in ("", ANSWER_INVALID)
     looked_at = {sampled.exchange for sampled in mind.asked.batch} if mind.asked and not failed else set()
     queue = tuple(case for case in mind.queue if case.exchange not in looked_at)
@@ -222,5 +227,5 @@ def _satisfied(mind: Mind, exchange: str) -> Mind:
 
 
 def reconfigured(state: State, settings: ReflectionSettings) -> State:
-    """Return the state under other settings; one that is switched off forgets all."""
+    """Return the state under other settings; switched off, all is dropped."""
     return State(settings=settings) if settings.backend == "off" else msgspec.structs.replace(state, settings=settings)

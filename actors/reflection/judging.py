@@ -1,4 +1,4 @@
-"""What a second opinion counts for, by the safeguards, and what the opinions of a window come to. Pure."""
+"""Whether a second opinion counts, by the safeguards; and the conclusion from all opinions of a window. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,13 +21,13 @@ from schemas.vocabulary.reflection import (
 )
 
 SPANS = 28
-"""In how many parts the window is told: what comes of a change of weights can be told from what was before it."""
+"""Number of parts by which the window is reported, so that opinions before and after a change of weights differ."""
 
 _NS_PER_MS = 1_000_000
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """An insight that counts; ``at_ns`` is when the decision was made that it is on (Unix nanoseconds)."""
+    """An insight that counts; ``at_ns`` is the time of the decision that it is about (Unix nanoseconds)."""
 
     exchange: str
     at_ns: int
@@ -54,9 +54,9 @@ def insight_of(stratum: Stratum, case: Case, opinion: Opinion, settings: Reflect
 
 
 def ignored_because(case: Case, opinion: Opinion, settings: ReflectionSettings) -> Ignored:
-    """Return the first safeguard that keeps an opinion from counting; empty: it counts.
+    """Return the first safeguard by which an opinion does not count; empty: it counts.
 
-    An opinion that agrees claims no fault: only its confidence is asked for.
+    An opinion that agrees claims no fault, so only its confidence is checked.
     """
     if opinion.mode not in case.selected.scores:
         return "invalid"
@@ -72,7 +72,7 @@ def ignored_because(case: Case, opinion: Opinion, settings: ReflectionSettings) 
 def counted_with(
     earlier: Sequence[Counted], insights: Iterable[Insight], now_ns: int, settings: ReflectionSettings
 ) -> tuple[Counted, ...]:
-    """Return the insights that count on decisions of the window that ends now, the latest ``insights_kept``."""
+    """Return the insights on decisions within the window that ends now, the latest ``insights_kept`` of them."""
     found = [
         *earlier,
         *(Counted(each.exchange, each.decided_ns, each.agrees, each.dimension) for each in insights if each.counts),
@@ -89,7 +89,7 @@ def conclude(
     wake_after_ms: int,
     reason: str = "",
 ) -> ReflectionConcluded:
-    """Return what the insights of a window come to, ``insights`` being the new ones; shares to 6 decimals."""
+    """Return the conclusion from the insights of a window, of which ``insights`` are new; shares to 6 decimals."""
     differing: Counter[Dimension] = Counter(each.dimension for each in counted if not each.agrees)
     disagreeing = differing.total()
     disagreement = round(disagreeing / len(counted), 6) if counted else 0.0
@@ -108,7 +108,7 @@ def conclude(
 
 
 def spans_of(counted: Iterable[Counted], settings: ReflectionSettings) -> tuple[Span, ...]:
-    """Return the insights that count by the part of the window that their decisions fall into, empty ones left out."""
+    """Return the insights by the part of the window that their decisions fall into; empty parts are left out."""
     width_ns = max(1, settings.window_ms * _NS_PER_MS // SPANS)
     by_start: dict[int, list[Counted]] = {}
     for each in counted:

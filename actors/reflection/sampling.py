@@ -1,7 +1,7 @@
-"""Which past decisions are looked at again: a stratified sample, drawn by the id of the message that asks for it. Pure.
+"""Which past decisions are reviewed: a stratified sample, drawn with the id of the deciding message as seed. Pure.
 
-A decision that was a tie-break is in that stratum, whatever its confidence: nearly every one of them is of low
-confidence too, and would take that stratum over.
+A decision with a tie-break is in the stratum of tie-breaks, whatever its confidence. Nearly all of them have low
+confidence, so they would fill that stratum.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ NOTHING_OWED: Mapping[Stratum, float] = MappingProxyType({})
 class Case(msgspec.Struct, frozen=True):
     """A past decision: its numbers and signals, without anything a person said (no topic, no keys of facts).
 
-    ``at_ns`` is when it was made (Unix nanoseconds). ``satisfied``: the person was content with the answer.
+    ``at_ns`` is when it was made (Unix nanoseconds). ``satisfied``: the person was satisfied with the answer.
     """
 
     exchange: str
@@ -33,14 +33,14 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def case_of(exchange: str, selected: ModeSelected, at_ns: int) -> Case:
-    """Return a decision as it is kept; its weights are left out, since no one is asked about them."""
+    """Return a decision as it is kept; its weights are left out, since the model is not asked about them."""
     signals = msgspec.structs.replace(selected.signals, fact_keys=())
     kept = msgspec.structs.replace(selected, conversation_topic="", weights={}, signals=signals)
     return Case(exchange, kept, at_ns)
 
 
 def stratum_of(selected: ModeSelected, settings: ReflectionSettings) -> Stratum | None:
-    """Return why a decision would be looked at; None: it is of middling confidence, or nothing was weighed for it."""
+    """Return the stratum of a decision; None: its confidence is in between, or no scores were computed for it."""
     if len(selected.scores) < 2:
         return None
     if selected.tiebreaker_candidates:
@@ -51,7 +51,7 @@ def stratum_of(selected: ModeSelected, settings: ReflectionSettings) -> Stratum 
 
 
 Owed = tuple[tuple[Stratum, float], ...]
-"""What each stratum has had too little of so far, in places (below 0: too much): a batch is of whole places."""
+"""Places that each stratum has had too few of so far (below 0: too many), since a batch has whole places only."""
 
 _MOST_OWED = 1.0
 
@@ -59,12 +59,12 @@ _MOST_OWED = 1.0
 def places(
     available: Mapping[Stratum, int], settings: ReflectionSettings, owed: Mapping[Stratum, float] = NOTHING_OWED
 ) -> dict[Stratum, int]:
-    """Return how many of each stratum's decisions a batch holds, no more than there are.
+    """Return how many decisions of each stratum a batch holds, no more than there are.
 
-    Whole places first, then the largest remainders, equal ones in the order of ``Stratum``. A batch of 5 at shares of
-    .5, .2 and .3 is 3, 1 and 1; since that is half a place too many of the first and too few of the last, the next is
-    2, 1 and 2: over batches the shares are kept. What a stratum cannot fill goes round the others, one place at a time
-    in that order.
+    Whole places are given first, then places for the largest remainders; of equal ones in the order of ``Stratum``. A
+    batch of 5 at shares of .5, .2 and .3 is 3, 1 and 1. That is half a place too many for the first, and too few for
+    the last; so the next batch is 2, 1 and 2, and over many batches the shares hold. Places that a stratum cannot fill
+    go to the others, one at a time in that order.
     """
     due = _due(owed, settings)
     quota = {stratum: int(due[stratum]) for stratum in STRATA}
@@ -86,9 +86,9 @@ def places(
 
 
 def owed_after(owed: Mapping[Stratum, float], given: Sequence[Stratum], settings: ReflectionSettings) -> Owed:
-    """Return what is owed after a batch of these strata; a place at most, since what is not there is not missed.
+    """Return the places owed to each stratum after a batch; one at most, since missing decisions are not made up for.
 
-    A stratum's share is of the places that the batch had: one that was not full took nothing from those it had not.
+    A stratum's share is counted of the places that the batch really had, which may not have been full.
     """
     filled = len(given) / settings.batch
     found = {
@@ -99,14 +99,14 @@ def owed_after(owed: Mapping[Stratum, float], given: Sequence[Stratum], settings
 
 
 def _due(owed: Mapping[Stratum, float], settings: ReflectionSettings) -> dict[Stratum, float]:
-    """Return what each stratum is to have of a full batch, in places: together they are never more than it has."""
+    """Return each stratum's due in a full batch, in places (not whole); together they never exceed the batch."""
     due = {stratum: max(0.0, share + owed.get(stratum, 0.0)) for stratum, share in _exact(settings).items()}
     over = max(1.0, sum(due.values()) / settings.batch)
     return {stratum: round(each / over, 6) for stratum, each in due.items()}
 
 
 def _exact(settings: ReflectionSettings) -> dict[Stratum, float]:
-    # Rounded: 5 times (1 - .5 - .2) is a hair less than 1.5, and would lose what is an even match.
+    # Rounded, since 5 * (1 - .5 - .2) is slightly less than 1.5 in floats, and would lose a tie that is exact.
     return {
         "low_confidence": round(settings.batch * settings.low_share, 6),
         "high_confidence": round(settings.batch * settings.high_share, 6),
@@ -120,14 +120,14 @@ def sample(
     settings: ReflectionSettings,
     owed: Mapping[Stratum, float] = NOTHING_OWED,
 ) -> tuple[tuple[Stratum, Case], ...]:
-    """Return a batch of cases with their strata, drawn without replacement; the same message draws the same ones."""
+    """Return a batch of cases with their strata, drawn without replacement; the same message gives the same batch."""
     by_stratum: dict[Stratum, list[Case]] = {stratum: [] for stratum in STRATA}
     for case in cases:
         stratum = stratum_of(case.selected, settings)
         if stratum is not None:
             by_stratum[stratum].append(case)
     given = places({stratum: len(found) for stratum, found in by_stratum.items()}, settings, owed)
-    # Raw words of the generator: its bit stream is fixed for good, numpy's ways of shuffling are not.
+    # Use raw words: numpy guarantees the generator's bit stream, but not how it shuffles.
     draws = np.random.Philox(key=int.from_bytes(sha256(message_id.encode()).digest()[:16], "little"))
     drawn: list[tuple[Stratum, Case]] = []
     for stratum, found in by_stratum.items():

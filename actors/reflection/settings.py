@@ -1,4 +1,4 @@
-"""Settings of reflection: whether a model is asked, when, about how much, and what its opinion must be to count."""
+"""Settings of reflection: whether and when a model is asked, about how many decisions, and which opinions count."""
 
 from typing import Annotated, Literal
 
@@ -17,24 +17,24 @@ class ReflectionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
     Attributes:
         backend: ``off`` keeps nothing and asks nobody; ``llm`` needs a model that is attached.
-        idle_after_ms: How long an agent must be without an open exchange before it looks back.
-        batch: Decisions of one look back.
+        idle_after_ms: How long an agent must be without an open exchange before its decisions are reviewed.
+        batch: Number of decisions of one review.
         low_below: Router confidence below which a decision is of low confidence.
-        high_above: Router confidence above which it is of high confidence; between the two it is not looked at.
+        high_above: Router confidence above which it is of high confidence; between the two it is not reviewed.
         low_share: Share of a batch for decisions of low confidence.
         high_share: Share for those of high confidence; the rest is for tie-breaks.
         confidence_above: The model's confidence above which an opinion counts.
-        disagreement_above: Share of opinions that disagree above which there is a pressure.
-        window_ms: Time whose decisions that share is taken of.
-        insights_needed: Opinions of the window that must count before there is a pressure at all.
-        queue: Decisions of an agent kept for a look back; the oldest go first.
-        insights_kept: Opinions of an agent kept for the window; the oldest go first.
-        most_tokens: Length of a model's answer at most.
-        timeout_ms: How long it may take.
-        patience_ms: Time after which a request that nobody answered is given up.
+        disagreement_above: Share of disagreeing opinions above which there is a pressure.
+        window_ms: Length of the window; opinions on decisions within it are counted.
+        insights_needed: Opinions in the window that must count before there can be a pressure.
+        queue: Decisions that are kept of an agent until they are reviewed; the oldest are dropped first.
+        insights_kept: Opinions that are kept of an agent; the oldest are dropped first.
+        most_tokens: Largest length of a model's answer.
+        timeout_ms: How long the answer may take.
+        patience_ms: Time after which a request without an answer is given up.
         retry_after_ms: Wait after a model that failed, or answered something else.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
-        agents: Agents of a partition that are kept; an eighth of them, used least lately, goes when there are more.
+        agents: Agents that a partition keeps; when there are more, the least recently used eighth is dropped.
 
     Raises:
         ValueError: shares above 1 in sum, ``low_below`` above ``high_above``, or a patience shorter than the model's

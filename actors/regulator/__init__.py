@@ -1,16 +1,17 @@
 """The regulator: the single authority over the router's weights, which it corrects slowly and within bounds.
 
-Once a day and an agent it looks at the last day's routing decisions (ten at least), names what is wrong
-(``pressures``), and answers the worst of it by moving one weight a little: by .05 times the severity, by .02 at most,
-within the hard bounds of ``schemas.vocabulary.regulator.BOUNDS``. Two days later the same measure must have fallen
-below .9 of what it was, or the change is undone; where it has risen, the next change of that weight is half as large.
-Between two changes of a weight lie two days, and all changes of a day come to .02 at most, reverts included.
+Once a day, for each agent, it looks at the last day's routing decisions (at least ten), and names what is wrong, each
+fault as a *pressure* with a severity (``pressures``). It answers the worst one by moving one weight a little: by .05
+times the severity, at most by .02, within the hard bounds of ``schemas.vocabulary.regulator.BOUNDS``. The change is on
+*trial*: two days later the same metric must be below .9 of its earlier value, or the change is undone. If the metric
+has risen, the next change of that weight is half as large. At least two days lie between two changes of a weight, and
+all changes of a day, reverts included, add up to .02 at most.
 
-It writes nothing but its events. Routers take them up live and in order (``actors.router.overlay``), and record the
-weights that they decide with in every decision, from where the regulator knows them.
+The regulator only emits events. Routers apply them live, in the log's order (``actors.router.overlay``), and record in
+every decision the weights that it was made with. From there the regulator knows them.
 
-``window`` counts decisions, ``pressures`` names what is wrong and which weight answers it, ``loop`` holds the trials
-and every limit on a change, ``settings`` the numbers, ``decider`` the state.
+``window`` counts decisions, ``pressures`` names what is wrong and which weight answers it, ``loop`` keeps the trials
+and all limits on changes, ``settings`` the numbers, ``decider`` the state.
 
 Source: the deterministic mode router of the cognitive architecture document, "Routing Stability Regulator" and "Single
 Authority for Weight Mutation", with its contradictions settled as the design's page on subsystems says.

@@ -1,15 +1,14 @@
 """The regulator's state machine: when cycles are due, and what is counted between them.
 
-router.mode_selected      counted, and its weights are those in force; -> regulator.scheduled where no cycle is due,
-                          with the offsets, since a router may have dropped an agent that was idle for long
+router.mode_selected      counted, and its weights are those in force; -> regulator.scheduled if no cycle is due, with
+                          the offsets, since a router may have dropped an agent that was idle for long
 router.feedback_observed  a misroute is counted
 reflection.concluded      the latest second opinion
 clock.fired               -> the agent's cycle: regulator.confirmed, .reverted or .adjusted, and .cycle_completed
-regulator.*               what was moved, judged and scheduled
+regulator.*               changes, judgements and schedules are applied to the state
 regulator.configured      the settings from here on
 
-A cycle schedules the next one, so that however long nothing ran, one is due and not many; an agent that is idle has
-none.
+Each cycle schedules the next one. So after a long standstill one cycle is due, not many. An idle agent has none.
 """
 
 import msgspec
@@ -78,12 +77,12 @@ def evolve(state: State, message: Message) -> State:
 
 
 def loop_of(state: State, agent: str) -> Loop:
-    """Return what is known of an agent; a blank loop for one that nothing was decided for."""
+    """Return what is known of an agent; an empty loop for one without decisions."""
     return state.loops.get(agent) or Loop()
 
 
 def _worth(loop: Loop) -> tuple[bool, int]:
-    # Corrected agents go last: with one that is dropped go its trials and the memory of what did not help.
+    # Agents with changed weights are dropped last: with an agent, its trials and failed corrections are lost.
     return bool(loop.offsets or loop.trials), loop.seen_ns
 
 
@@ -144,5 +143,5 @@ def _opinion(concluded: ReflectionConcluded, now_ns: int) -> Opinion:
 
 
 def _of_agent(events: tuple[Event, ...]) -> tuple[Emission, ...]:
-    # About the agent as a whole: no session's, and no part of the exchange that happened to bring it about.
+    # These events are about the agent: they have no session, and are not part of the exchange that caused them.
     return tuple(Emission(event, session="", exchange="") for event in events)

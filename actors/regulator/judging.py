@@ -1,10 +1,10 @@
-"""What has become of an adjustment on trial: whether its metric has fallen since, by what was seen after it. Pure.
+"""The outcome of an adjustment on trial: whether its metric has fallen, measured after the adjustment. Pure.
 
-What is measured of decisions lies after the adjustment because the settings say so (``judge_after_ms``); what a second
-opinion is about is told by the time of the decisions, however much later it was had.
+Only what happened after the adjustment may count. For decisions, ``judge_after_ms`` ensures that. For second opinions,
+which may come much later, the time of the decisions that they are about is compared.
 
-A series is judged by the metric before its first step. While the pressure lasts, nothing has become worse and there are
-steps left, it goes on: one step may be too small to change a single decision.
+A single step may be too small to change any decision. So a series continues while the pressure lasts, the metric has
+not become worse, and there are steps left. A series is judged against the metric before its first step.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,14 +20,14 @@ from schemas.vocabulary.regulator import PressureName, Verdict
 _NS_PER_MS = 1_000_000
 
 Outcome = Literal["helped", "onward", "no_improvement", "worse", "unmeasured"]
-"""What a trial has come to: it stays, its series goes on, or it is undone for a ``Verdict``."""
+"""The outcome of a trial: the change stays, its series goes on, or it is undone because of a ``Verdict``."""
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """An adjustment that is not judged yet, or a series of them: what was applied, because of which pressure.
+    """An adjustment, or a series of them, that is not judged yet; and the pressure that it answers.
 
-    ``deltas`` are its steps that stand, ``at_ns`` when the latest was made or undone. ``fading``: it takes back a part
-    of an earlier correction. ``verdict``: it is being undone for that, a step at a time.
+    ``deltas`` are its steps that are in force, ``at_ns`` the time when the latest was made or undone. ``fading``: it
+    takes back part of an earlier correction. ``verdict``: why it is being undone, step by step.
     """
 
     parameter: str
@@ -40,12 +40,12 @@ class Trial(msgspec.Struct, frozen=True):
 
     @property
     def delta(self) -> float:
-        """What its steps come to."""
+        """The sum of its steps."""
         return round(sum(self.deltas), 6) + 0.0
 
 
 class Judged(NamedTuple):
-    """An adjustment that is judged, by its metric (None: not to be measured)."""
+    """A judged adjustment, with its metric (None: it could not be measured)."""
 
     trial: Trial
     metric: float | None
@@ -53,7 +53,7 @@ class Judged(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Whether it is to be undone."""
+        """Whether it has to be undone."""
         return self.outcome not in ("helped", "onward")
 
 
@@ -65,9 +65,9 @@ def judge(
     now_ns: int,
     settings: RegulatorSettings,
 ) -> list[Judged]:
-    """Return the adjustments that are due and can be told of, by the decisions of the window and the latest opinion.
+    """Return the judgements of the trials that are due, by the window's decisions and the latest opinion.
 
-    ``pressing`` are the pressures that there are now.
+    A trial is left out while nothing can be measured of it. ``pressing`` are the present pressures.
     """
     found = []
     for trial in trials:
@@ -90,12 +90,12 @@ def _metric(trial: Trial, counts: Counts, opinion: Opinion | None, settings: Reg
 def _outcome(
     trial: Trial, metric: float | None, counts: Counts, presses: bool, now_ns: int, settings: RegulatorSettings
 ) -> Outcome | None:
-    """Return what has become of an adjustment; None while there is nothing to tell by."""
+    """Return the outcome of a trial; None while nothing can be measured of it."""
     if trial.verdict is not None:
         return trial.verdict
     if metric is None:
         overdue = now_ns - trial.at_ns >= settings.evidence_within_ms * _NS_PER_MS
-        # Of what second opinions had asked for, none speaks any more: that is what a fading waits to hear.
+        # No second opinion asks for this correction any more, so fading it has done no harm.
         unheard: Outcome = "helped" if trial.fading and trial.pressure == "reflection" else "unmeasured"
         return unheard if overdue else None
     if trial.fading:
@@ -104,7 +104,7 @@ def _outcome(
         return "helped"
     if metric > trial.metric_before + settings.doubt * chance(trial.pressure, counts, settings):
         return "worse"
-    # What a second opinion is about are weights one by one: it has said nothing of a gap.
+    # A series is to cross a range in which a weight has no effect. Second opinions tell nothing about such a range.
     if presses and trial.pressure != "reflection" and len(trial.deltas) < settings.series_steps:
         return "onward"
     return "no_improvement"

@@ -1,9 +1,10 @@
 """The closed loop of one agent: adjustments on trial, when a weight may move, and by how much. Pure.
 
-Of a cycle comes one change at most (``moving``): an adjustment that did not help is undone before another is made. What
-every history of decisions must keep to: ``per_day`` in all within any ``day_ms``, ``cooldown_ms`` between two changes
-of a weight, ``BOUNDS`` and ``FLOORS``; and a revert takes back what was applied, to the last decimal, as far as a
-setting that was changed since has left room for it. A series is undone as it was made, step by step.
+A cycle makes one change at most (``moving``), and undoes an adjustment that did not help before it makes another. These
+invariants hold for every history of decisions: all changes within any ``day_ms`` add up to ``per_day`` at most;
+``cooldown_ms`` lie between two changes of a weight; weights stay within ``BOUNDS`` and ``FLOORS``. A revert takes back
+exactly what was applied, unless a setting changed since leaves no room for it. A series is undone as it was made, step
+by step.
 """
 
 import msgspec
@@ -26,20 +27,20 @@ from schemas.vocabulary.regulator import (
 )
 
 UNCALLED: frozenset[Held] = frozenset(("no_cue", "no_evidence", "within_chance"))
-"""Why a pressure calls for no weight at all."""
+"""Reasons for which a pressure calls for no weight at all."""
 
 _NS_PER_MS = 1_000_000
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """The change of a cycle, if any, the pressures with why each was not answered, and what is confirmed besides."""
+    """The change of a cycle, if any; the pressures, each with why it was not answered; and the confirmed trials."""
 
     event: Adjusted | Reverted | None
     pressures: tuple[Pressure, ...]
 
 
 def cycle(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[Event, ...]:
-    """Return what a cycle comes to: judgements, one change of a weight at most, and its summary, which comes last."""
+    """Return the events of a cycle: judgements, at most one change of a weight, and last the cycle's summary."""
     counts = seen(loop, now_ns, settings)
     enough = counts.decisions >= settings.decisions_needed
     pressures = pressures_of(counts, heard(loop, now_ns, settings), settings, loop.weights) if enough else ()
@@ -61,7 +62,7 @@ def cycle(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[Event, 
 
 
 def seen(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Counts:
-    """Return what the window holds."""
+    """Return the counts within the window."""
     return total(within(loop.slices, now_ns, settings.window_ms * _NS_PER_MS, width_ns(settings)))
 
 
@@ -71,7 +72,7 @@ def width_ns(settings: RegulatorSettings) -> int:
 
 
 def heard(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Opinion | None:
-    """Return a fresh opinion, of the time since it last led to a change: what was wrong before may be mended."""
+    """Return the opinion if it is fresh, limited to decisions since it last led to a change, which may have helped."""
     opinion = loop.opinion
     if opinion is None or now_ns - opinion.at_ns > settings.window_ms * _NS_PER_MS:
         return None
@@ -87,7 +88,7 @@ def adjusted(loop: Loop, event: Adjusted, now_ns: int, settings: RegulatorSettin
     )
     moved = _moved(loop, event, now_ns, settings)
     if not event.fading:
-        # What only takes back a part of an earlier correction leaves that its cause.
+        # Fading takes back part of an earlier correction, whose cause stays on record.
         leads = event.offset * event.delta > 0
         causes = moved.causes.set(event.parameter, event.pressure) if leads else moved.causes
         moved = msgspec.structs.replace(moved, causes=causes, led_ns=moved.led_ns.set(event.parameter, now_ns))
@@ -97,8 +98,8 @@ def adjusted(loop: Loop, event: Adjusted, now_ns: int, settings: RegulatorSettin
 def reverted(loop: Loop, event: Reverted, now_ns: int, settings: RegulatorSettings) -> Loop:
     """Return the loop with an adjustment undone, or the latest step of a series.
 
-    Where it had made things worse, the next one is half as large. A weight of which a whole series did not help is left
-    alone by its pressure for a while; one whose fading brought the pressure back fades later.
+    If the adjustment had made things worse, the next one is half as large. If a whole series did not help, its pressure
+    leaves the weight alone for a while. If fading brought the pressure back, the weight fades later.
     """
     trial = trial_of(loop, event.parameter)
     moved = _moved(loop, event, now_ns, settings)
@@ -120,7 +121,7 @@ def reverted(loop: Loop, event: Reverted, now_ns: int, settings: RegulatorSettin
 
 
 def confirmed(loop: Loop, event: Confirmed) -> Loop:
-    """Return the loop with an adjustment that stays: the next one of its weight is whole again."""
+    """Return the loop with a confirmed adjustment; the next one of its weight has full size again."""
     trials = _without(loop, event.parameter)
     if event.fading:
         returned = loop.returned.delete(event.parameter) if event.parameter in loop.returned else loop.returned
@@ -160,7 +161,7 @@ def _change(
         if isinstance(step, Adjusted):
             onward = onward or step
         elif step == "at_bound":
-            # There is no farther to go, and what was done did not help.
+            # No further step is possible, and the steps made did not help.
             failed.append(each._replace(outcome="no_improvement"))
     event: Adjusted | Reverted | None = undone(loop, failed, now_ns, settings)
     if event is None and is_blocked(loop, failed, now_ns, settings):
@@ -190,7 +191,7 @@ def _confirmed(loop: Loop, judged: Judged) -> Confirmed:
         offset=loop.offsets.get(trial.parameter, 0.0),
         pressure=trial.pressure,
         metric_before=trial.metric_before,
-        # Of a fading that no second opinion speaks of there is nothing to measure: nothing has changed.
+        # No second opinion mentions what was faded, so nothing can be measured of it, and nothing has become worse.
         metric_after=trial.metric_before if judged.metric is None else judged.metric,
         fading=trial.fading,
     )
@@ -227,13 +228,13 @@ def _moved(loop: Loop, event: Adjusted | Reverted, now_ns: int, settings: Regula
     if event.offset:
         offsets = offsets.set(event.parameter, event.offset)
     elif event.parameter in offsets:
-        # With a correction goes what is known of it.
+        # The correction is gone, so what was kept about it is dropped.
         offsets = offsets.delete(event.parameter)
         causes = causes.delete(event.parameter) if event.parameter in causes else causes
         returned = returned.delete(event.parameter) if event.parameter in returned else returned
     return msgspec.structs.replace(
         loop,
-        # Until the next decision tells: two cycles may follow each other without one.
+        # The next decision will record the weights. Two cycles may follow each other without a decision between them.
         weights=loop.weights.set(event.parameter, event.after),
         offsets=offsets,
         in_force=None,

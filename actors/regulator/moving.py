@@ -1,7 +1,7 @@
-"""The one change of a cycle: what is undone, goes on, answers a pressure, or fades; and by how much. Pure.
+"""The one change of a cycle, and its size. Pure.
 
-In this order: an adjustment that did not help is undone; a series goes on; the worst pressure that can be is answered;
-a correction whose cause seems gone takes a step back.
+The first of these that is possible: undo an adjustment that did not help; continue a series; answer the worst pressure
+that can be answered; fade a correction, by a step back, if its cause seems gone.
 """
 
 from collections.abc import Sequence
@@ -26,20 +26,20 @@ from schemas.persistent import Map
 from schemas.vocabulary.regulator import Adjusted, Held, Pressure, Reverted, Verdict
 
 _DECIMAL = 0.000001
-"""The last decimal of a weight."""
+"""The smallest difference between two weights."""
 
 _MOST_RETURNS = 4
-"""Doublings of the time after which a correction fades."""
+"""Largest number of doublings of the time after which a correction fades."""
 
 _NS_PER_MS = 1_000_000
 
 
 def undone(loop: Loop, failed: Sequence[Judged], now_ns: int, settings: RegulatorSettings) -> Reverted | None:
-    """Return the first failed adjustment undone whose weight may be changed now, by its latest step."""
+    """Return the revert of the latest step of the first failed adjustment whose weight may be changed now."""
     used = spent(loop, now_ns, settings)
     room = settings.per_day - used
     for each in failed:
-        # One that is larger than the allowance, which was lowered since, is undone on a day of its own.
+        # If the day's allowance was lowered since, the step may exceed it. It is then undone on a day without others.
         fits = not used or abs(each.trial.deltas[-1]) <= room + _DECIMAL / 2
         if fits and not is_cooling(loop, each.trial.parameter, now_ns, settings):
             return _revert(loop, each)
@@ -47,7 +47,7 @@ def undone(loop: Loop, failed: Sequence[Judged], now_ns: int, settings: Regulato
 
 
 def is_blocked(loop: Loop, failed: Sequence[Judged], now_ns: int, settings: RegulatorSettings) -> bool:
-    """Whether an adjustment waits to be undone for room in the day alone: it must not be used up before."""
+    """Whether a revert waits only for room in the day's allowance, which other changes must then not use up."""
     return any(not is_cooling(loop, each.trial.parameter, now_ns, settings) for each in failed)
 
 
@@ -57,7 +57,7 @@ def gone_on(
     """Return the next step of a series, or why there is none."""
     trial = judged.trial
     answer = msgspec.structs.replace(pressure, parameter=trial.parameter, sign=1 if trial.deltas[0] > 0 else -1)
-    # What was too small to be noticed is followed by more: a gap is crossed in few steps, or known to be none.
+    # A step too small to have an effect is followed by larger ones: a few of them cross the range without effect.
     factor = loop.factors.get(trial.parameter, 1.0) * float(1 << len(trial.deltas))
     found = _step(loop, answer, factor, now_ns, settings)
     if not isinstance(found, Adjusted):
@@ -68,9 +68,9 @@ def gone_on(
 def answered(
     loop: Loop, pressure: Pressure, freed: Sequence[str], now_ns: int, settings: RegulatorSettings
 ) -> Adjusted | Held:
-    """Return a pressure's answer by the first of its weights that may be moved; else why the first one may not.
+    """Return the change that answers a pressure, of its first weight that may be moved; else why the first may not be.
 
-    ``freed`` are weights whose adjustments were just confirmed.
+    ``freed`` are the weights whose adjustments were just confirmed.
     """
     if pressure.held:
         return pressure.held
@@ -89,7 +89,7 @@ def answered(
 
 
 def faded(loop: Loop, counts: Counts, now_ns: int, settings: RegulatorSettings) -> Adjusted | None:
-    """Return a step back of the correction that nothing has called for, for longest; None where none may be made."""
+    """Return a step back of the correction that was called for least recently; None if none may be made."""
     for _, parameter in sorted(_calm(loop, now_ns, settings)):
         found = _step_back(loop, parameter, counts, now_ns, settings)
         if found is not None:
@@ -98,7 +98,7 @@ def faded(loop: Loop, counts: Counts, now_ns: int, settings: RegulatorSettings) 
 
 
 def _calm(loop: Loop, now_ns: int, settings: RegulatorSettings) -> list[tuple[int, str]]:
-    """Return the corrections that may fade, each with when it was last called for."""
+    """Return the corrections that may fade, each with the time when it was last called for."""
     found = []
     for parameter, offset in _in_force(loop).items():
         if parameter not in loop.causes or trial_of(loop, parameter) is not None or not is_ours(loop, parameter):
@@ -112,7 +112,7 @@ def _calm(loop: Loop, now_ns: int, settings: RegulatorSettings) -> list[tuple[in
 
 
 def _in_force(loop: Loop) -> Map[str, float]:
-    """Return what of the corrections is in force: a setting may have put a part of them beyond a bound."""
+    """Return the part of the corrections that is in force: a changed setting may put a part of them out of bounds."""
     return loop.offsets if loop.in_force is None else loop.in_force
 
 
@@ -142,7 +142,7 @@ def _step_back(loop: Loop, parameter: str, counts: Counts, now_ns: int, settings
 def _held(
     loop: Loop, pressure: Pressure, parameter: str, freed: Sequence[str], now_ns: int, settings: RegulatorSettings
 ) -> Held:
-    """Return why a weight may not be moved for a pressure now; empty where it may."""
+    """Return why a weight may not be moved for a pressure now; empty if it may."""
     if parameter not in loop.weights:
         return "no_weight"
     if not is_ours(loop, parameter):
@@ -155,7 +155,7 @@ def _held(
 
 
 def _step(loop: Loop, pressure: Pressure, factor: float, now_ns: int, settings: RegulatorSettings) -> Adjusted | Held:
-    """Return a step of the weight that a pressure names, or why none can be made."""
+    """Return a step of the weight that answers a pressure, or why none can be made."""
     parameter = pressure.parameter
     before = loop.weights.get(parameter)
     if before is None:
@@ -165,7 +165,7 @@ def _step(loop: Loop, pressure: Pressure, factor: float, now_ns: int, settings: 
     least, most = limits(parameter, loop.weights)
     room, way = settings.per_day - spent(loop, now_ns, settings), most - before if pressure.sign > 0 else before - least
     whole = min(settings.gain * pressure.severity, settings.per_day)
-    # Halving ends at the least step, or a weight that went wrong a few times would never be moved again.
+    # Halving stops at the least step. Otherwise a weight that went wrong a few times would never be moved again.
     size = min(max(whole * factor, min(whole, settings.least_step)), settings.per_day)
     delta = towards_zero(pressure.sign * min(size, room, way))
     least_step = max(settings.least_step, _DECIMAL)
@@ -188,7 +188,7 @@ def _revert(loop: Loop, judged: Judged) -> Reverted:
     before, (least, most) = loop.weights.get(trial.parameter, 0.0), limits(trial.parameter, loop.weights)
     after, delta = rounded(before - trial.deltas[-1]), -trial.deltas[-1]
     if not least <= after <= most:
-        # Another setting has brought the weight nearer to its bound since.
+        # A setting changed since has brought the weight nearer to its bound.
         after = min(max(after, least), most)
         delta = rounded(after - before)
     return Reverted(

@@ -1,32 +1,33 @@
 """What is wrong with an agent's routing, how badly, and which weights may answer it. Pure.
 
 =====================  ==================================================  ============================================
-pressure               holds where                                         judged by
+pressure               condition                                           metric
 =====================  ==================================================  ============================================
 ``tie_breaker``        ambiguous decisions > .20                           that share
-``act_under_use``      share of ACT < .02                                  what is missing of it
-``act_over_use``       share of ACT > .25                                  what is above it
-``respond_over_use``   share of RESPOND > .75                              what is above it
-``respond_under_use``  share of RESPOND < .40                              what is missing of it
-``clarify_over_use``   share of CLARIFY > .30                              what is above it
-``clarify_under_use``  share of CLARIFY < .03, and a question was missed   what is missing of it
-``acknowledge_...``    share of ACKNOWLEDGE > .20; or < .01, or < half     what is above it, or missing
-                       of the gestures (greetings, thanks) there were
+``act_under_use``      share of ACT < .02                                  the shortfall
+``act_over_use``       share of ACT > .25                                  the excess
+``respond_over_use``   share of RESPOND > .75                              the excess
+``respond_under_use``  share of RESPOND < .40                              the shortfall
+``clarify_over_use``   share of CLARIFY > .30                              the excess
+``clarify_under_use``  share of CLARIFY < .03, and a question was missed   the shortfall
+``acknowledge_...``    share of ACKNOWLEDGE > .20; or < .01, or < half     the excess, or the shortfall
+                       of the gestures (greetings, thanks)
 ``ignore_over_use``    share of IGNORE > .05                               (no weight answers it)
 ``missed_clarify``     misroutes > .10, most of this kind                  its share
 ``missed_act``         the same, or surely > .05 alone                     its share
 ``under_engagement``   misroutes > .10, most of this kind                  its share
-``reflection``         disagreement > .20, sustained, over .30 of it of    reflection's next word
+``reflection``         disagreement > .20, sustained, over .30 of it of    reflection's next opinion
                        one dimension
-``mode_entropy``       normalised entropy of the modes < .35               what is missing of it
+``mode_entropy``       normalised entropy of the modes < .35               the shortfall
 =====================  ==================================================  ============================================
 
-These are all that the monitor raises a red flag for, and all its rates. Which weight answers is a table (``ANSWERS``,
-``DIMENSIONS``): of each pressure the first weight that the router's profile has, and that may be moved, is. So
-under a profile that does not read what a text is ``clarify.cold_boost``, ``act.question_moderate_context`` and
+These are all the monitor's red flags, and all its rates. A table lists the weights that answer each pressure
+(``ANSWERS``, ``DIMENSIONS``). The first one is moved that the router's profile has and that may be moved now. So under
+a profile that does not use appraisal's reading of a turn, ``clarify.cold_boost``, ``act.question_moderate_context`` and
 ``acknowledge.question_penalty`` (all up) answer the misroutes, as in the source.
 
-Severity is the distance beyond the threshold as a share of the greatest there can be, so that pressures compare.
+Severity is the distance beyond the threshold, as a share of the greatest possible distance. So pressures of different
+kinds can be compared.
 """
 
 from collections import Counter
@@ -46,7 +47,7 @@ from schemas.vocabulary.router import Mode
 _DECIMAL = 0.000001
 
 _SURE = 1.5
-"""Standard deviations beyond a small rate's threshold from which it is no chance."""
+"""Standard deviations by which a small rate must exceed its threshold, so that chance alone does not explain it."""
 
 Sign = Literal[-1, 1]
 Answer = tuple[str, Sign]
@@ -71,9 +72,9 @@ ANSWERS: Mapping[PressureName, tuple[Answer, ...]] = MappingProxyType(
 )
 """Pressure -> the weights that answer it, each with its direction, the first choice first.
 
-A weight that the router's profile does not have, or that has no bounds, is passed over. IGNORE has no answer, since
-blank inputs are ignored before anything is scored. ``reflection`` is answered by its dimension, ``mode_entropy`` by the
-commonest mode.
+A weight that the router's profile does not have, or that has no bounds, is skipped. IGNORE has no answer, since blank
+inputs are ignored before anything is scored. ``reflection`` is answered by the weights of its dimension,
+``mode_entropy`` by those of the most frequent mode.
 """
 
 DIMENSIONS: Mapping[Dimension, tuple[Answer, ...]] = MappingProxyType(
@@ -88,14 +89,14 @@ DIMENSIONS: Mapping[Dimension, tuple[Answer, ...]] = MappingProxyType(
 )
 """The dimension in which a second opinion mostly differs -> the weights that answer it, as in ``ANSWERS``.
 
-No weight and direction are in two of them: an answer tells its dimension (``answers_to``).
+No weight occurs with the same direction in two of them. So an answer identifies its dimension (``answers_to``).
 """
 
 
 class _Share(NamedTuple):
-    """A mode of which there may be too much, or too little; ``limit`` is the setting that says when.
+    """A rule over a mode's share, which may be too high or too low; ``limit`` is the setting with the threshold.
 
-    How bad too much is counts from the end of the healthy range, where it lies below the limit.
+    The severity of a share that is too high counts from the end of the healthy range, if that lies below the limit.
     """
 
     mode: Mode
@@ -117,13 +118,13 @@ _SHARES: Mapping[PressureName, _Share] = MappingProxyType(
         "acknowledge_under_use": _Share("ACKNOWLEDGE", False, "acknowledge_below"),
     }
 )
-"""Pressure -> its rule. Of equally bad ones too much of a mode comes first: it is why there is too little of others."""
+"""Pressure -> its rule. Of equally severe ones, too much of a mode comes first: it causes too little of the others."""
 
 
 class Opinion(msgspec.Struct, frozen=True):
-    """Reflection's latest word: its disagreement, the dimension of most of it, whether it calls that a pressure.
+    """Reflection's latest conclusion: the share of disagreement, its main dimension, and whether it is a pressure.
 
-    ``spans`` say when the decisions were made that it is about.
+    ``spans`` tell when the decisions were made that it is about.
     """
 
     at_ns: int
@@ -135,7 +136,7 @@ class Opinion(msgspec.Struct, frozen=True):
 
 
 def since(opinion: Opinion, at_ns: int, needed: int) -> Opinion | None:
-    """Return what of an opinion is about decisions made at ``at_ns`` or later; None where it rests on too few."""
+    """Return an opinion limited to decisions made at ``at_ns`` or later; None if fewer than ``needed`` are left."""
     spans = tuple(span for span in opinion.spans if span.start_ns >= at_ns)
     counted = sum(span.counted for span in spans)
     if counted < needed:
@@ -156,9 +157,9 @@ def since(opinion: Opinion, at_ns: int, needed: int) -> Opinion | None:
 def pressures_of(
     counts: Counts, opinion: Opinion | None, settings: RegulatorSettings, weights: Container[str]
 ) -> tuple[Pressure, ...]:
-    """Return the pressures there are, the worst first.
+    """Return the present pressures, the worst first.
 
-    ``opinion`` is one that is still fresh, ``weights`` those of the profile that the decisions were made under.
+    ``opinion`` must still be fresh. ``weights`` are those of the router's profile that the decisions were made with.
     """
     found = [*_of_counts(counts, settings), *_of_opinion(opinion, settings)]
     named = [_named(pressure, weights) for pressure in found]
@@ -166,7 +167,7 @@ def pressures_of(
 
 
 def answers_to(pressure: Pressure) -> tuple[Answer, ...]:
-    """Return the weights that may answer a pressure, as far as they have bounds; the first choice first."""
+    """Return the weights with bounds that may answer a pressure, the first choice first."""
     if pressure.name in ANSWERS:
         return _bounded(ANSWERS[pressure.name])
     if not pressure.parameter:
@@ -178,10 +179,10 @@ def answers_to(pressure: Pressure) -> tuple[Answer, ...]:
 
 
 def metric_of(name: PressureName, counts: Counts, settings: RegulatorSettings) -> float | None:
-    """Return what an adjustment because of a pressure is judged by, the lower the better; None: not by decisions.
+    """Return the metric that an adjustment for a pressure is judged by, lower is better; None: not by decisions.
 
-    The share of a mode that is wanted in some measure is judged by how far it lies beyond its threshold: of the whole
-    share, what a small correction does would be a trifle.
+    For a mode's share the metric is the distance beyond its threshold. Compared with the whole share, the effect of a
+    small correction would not be visible.
     """
     if name == "reflection":
         return None
@@ -197,7 +198,7 @@ def metric_of(name: PressureName, counts: Counts, settings: RegulatorSettings) -
 
 
 def chance(name: PressureName, counts: Counts, settings: RegulatorSettings) -> float:
-    """Return the standard deviation that chance gives the difference of two metrics of as many decisions."""
+    """Return the standard deviation, by chance alone, of the difference of two metrics over as many decisions."""
     decisions = max(counts.decisions, 1)
     rule = _SHARES.get(name)
     if name == "mode_entropy" or name == "reflection":
@@ -229,7 +230,7 @@ def _of_shares(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure
     for name, rule in _SHARES.items():
         share, limit = counts.share(rule.mode), _limit(name, rule, counts, settings)
         if rule.over and share > limit:
-            # Against the nearer end: of a mode that is to be rare, twice as much as there may be is as bad as can be.
+            # Measured against the nearer end: for a mode that should be rare, twice the limit has the highest severity.
             beyond = share - min(limit, rule.healthy)
             severity = min(beyond / max(min(limit, 1.0 - limit), _DECIMAL), 1.0)
             yield _pressure(name, share, limit, severity, share - limit)
@@ -248,7 +249,7 @@ def _of_misroutes(counts: Counts, settings: RegulatorSettings) -> Iterator[Press
         if kind == "missed_act":
             return
     if missed > settings.missed_act_above:
-        # Of a day's decisions a share as small as this rises and falls by half: chance alone must move nothing.
+        # Over a day's decisions so small a share varies by half. Chance alone must not move a weight.
         chancy = missed - _SURE * chance("missed_act", counts, settings) <= settings.missed_act_above
         severity = _beyond(missed, settings.missed_act_above)
         held: Held = "within_chance" if chancy else ""
@@ -256,7 +257,7 @@ def _of_misroutes(counts: Counts, settings: RegulatorSettings) -> Iterator[Press
 
 
 def _limit(name: PressureName, rule: _Share, counts: Counts, settings: RegulatorSettings) -> float:
-    """Return the share at which a pressure begins; of ACKNOWLEDGE it rises with the gestures that there were."""
+    """Return the share at which a pressure begins; for ACKNOWLEDGE it rises with the share of social gestures."""
     limit = float(getattr(settings, rule.limit))
     if name == "acknowledge_under_use":
         return max(limit, _rounded(settings.acknowledge_gestures * counts.social_share()))
@@ -264,7 +265,7 @@ def _limit(name: PressureName, rule: _Share, counts: Counts, settings: Regulator
 
 
 def _uncalled(name: PressureName, counts: Counts, settings: RegulatorSettings) -> Held:
-    """Return why too little of a mode is as it should be: nothing called for more of it; empty where something did."""
+    """Return why a low share of a mode is right, since nothing called for more of it; empty if something did."""
     if name == "acknowledge_under_use" and counts.social_share() < settings.acknowledge_below:
         return "no_cue"
     if name == "clarify_under_use" and not counts.misroute_share("missed_clarify"):
@@ -307,7 +308,7 @@ def _pressure(
 
 
 def _named(pressure: Pressure, weights: Container[str]) -> Pressure:
-    """Return a pressure with the first of its answers that the router's profile has."""
+    """Return a pressure with its first answer that the router's profile has."""
     there = [answer for answer in answers_to(pressure) if answer[0] in weights]
     if not there:
         return msgspec.structs.replace(pressure, parameter="", sign=1, held=pressure.held or "no_weight")

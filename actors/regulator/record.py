@@ -1,4 +1,4 @@
-"""What the regulator knows of one agent, and what may be read from it. Pure."""
+"""What the regulator keeps of one agent, and questions about it. Pure."""
 
 from collections.abc import Mapping
 
@@ -15,23 +15,33 @@ _NS_PER_MS = 1_000_000
 
 
 class Move(msgspec.Struct, frozen=True):
-    """A change of a weight, by its size."""
+    """A change of a weight: when, and how large."""
 
     at_ns: int
     size: float
 
 
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
-    """What the regulator knows of an agent.
+    """What the regulator keeps of an agent.
 
-    ``weights`` are those in force with its latest decision, as far as they concern regulation. ``scheduled``: a cycle
-    is due. ``offsets`` are what regulation adds to the settings, ``in_force`` what its latest decision says that bounds
-    have left of them (None: it does not say); ``changed_ns`` when a weight was changed last;
-    ``moves`` the changes of the last day; ``factors`` what the next change of a weight is multiplied by, where not 1.
-    ``causes`` are the pressures that the offsets answer; ``pressed_ns`` when a weight was last called for in a
-    direction; ``led_ns`` when it was last moved for a pressure, or moved back; ``returned`` how often its fading
-    brought the pressure back; ``resting_ns`` when a whole series for a pressure was undone. ``consulted_ns`` is when a
-    weight was changed last because of reflection, ``seen_ns`` when anything was last heard of the agent.
+    Attributes:
+        slices: Counts of its decisions, by slices of time.
+        weights: The weights of its latest decision, those that regulation may change.
+        scheduled: Whether a cycle is scheduled.
+        opinion: Reflection's latest conclusion.
+        offsets: What regulation adds to the weights of the settings.
+        in_force: The part of the offsets that is within bounds, as the latest decision records it; None: not recorded.
+        trials: Adjustments that are not judged yet.
+        changed_ns: By weight, when it was last changed.
+        moves: The changes of the last day.
+        factors: By weight, the factor of its next change, if that is not 1.
+        causes: By weight, the pressure that its offset answers.
+        pressed_ns: By weight and direction, when it was last called for.
+        led_ns: By weight, when it was last moved for a pressure, or moved back.
+        returned: By weight, how often fading it brought the pressure back.
+        resting_ns: By weight and pressure, when a whole series was undone.
+        consulted_ns: When a weight was last changed because of reflection.
+        seen_ns: When the agent's last message was stored.
     """
 
     slices: Slices = ()
@@ -54,17 +64,16 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def limits(parameter: str, weights: Mapping[str, float]) -> tuple[float, float]:
-    """Return the least and the greatest value that a weight may be led to."""
+    """Return the least and the greatest value that regulation may give a weight."""
     least, most = BOUNDS[parameter]
     floor = weights.get(FLOORS.get(parameter, ""))
     return (least if floor is None else max(least, floor)), most
 
 
 def is_ours(loop: Loop, parameter: str) -> bool:
-    """Whether a weight is there, and lies within its limits.
+    """Whether the router's profile has a weight, and it lies within its limits.
 
-    Beyond them an operator has set it, and the router's present profile may not have it. Then it is left alone: what is
-    to be undone waits until it is back.
+    Beyond the limits an operator has set it. In both cases it is left alone, and a revert waits until it is back.
     """
     weight = loop.weights.get(parameter)
     least, most = limits(parameter, loop.weights)
@@ -72,33 +81,33 @@ def is_ours(loop: Loop, parameter: str) -> bool:
 
 
 def is_cooling(loop: Loop, parameter: str, now_ns: int, settings: RegulatorSettings) -> bool:
-    """Whether a weight was changed too lately to be changed again."""
+    """Whether a weight was changed too recently to be changed again."""
     changed_ns = loop.changed_ns.get(parameter)
     return changed_ns is not None and now_ns - changed_ns < settings.cooldown_ms * _NS_PER_MS
 
 
 def is_resting(loop: Loop, pressure: PressureName, parameter: str, now_ns: int, settings: RegulatorSettings) -> bool:
-    """Whether a weight was moved for a pressure in vain lately."""
+    """Whether a weight was recently moved for a pressure without success."""
     since_ns = loop.resting_ns.get(rest_key(pressure, parameter))
     return since_ns is not None and now_ns - since_ns < settings.rest_ms * _NS_PER_MS
 
 
 def spent(loop: Loop, now_ns: int, settings: RegulatorSettings) -> float:
-    """Return what of the day's allowance is used up."""
+    """Return how much of the day's allowance is used up."""
     return sum(move.size for move in loop.moves if now_ns - move.at_ns < settings.day_ms * _NS_PER_MS)
 
 
 def trial_of(loop: Loop, parameter: str) -> Trial | None:
-    """Return what is on trial of a weight."""
+    """Return the trial of a weight, if there is one."""
     return next((trial for trial in loop.trials if trial.parameter == parameter), None)
 
 
 def direction(answer: Answer) -> str:
-    """Name a weight with a direction, as ``Loop.pressed_ns`` does."""
+    """Return the key of ``Loop.pressed_ns``: a weight with a direction."""
     parameter, sign = answer
     return f"{'+' if sign > 0 else '-'}{parameter}"
 
 
 def rest_key(pressure: PressureName, parameter: str) -> str:
-    """Name a weight as the answer to a pressure, as ``Loop.resting_ns`` does."""
+    """Return the key of ``Loop.resting_ns``: a weight as the answer to a pressure."""
     return f"{pressure} {parameter}"

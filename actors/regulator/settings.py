@@ -1,4 +1,4 @@
-"""The regulator's settings: its rhythm, what counts as a pressure, and how small a correction stays."""
+"""The regulator's settings: the time between cycles, thresholds of pressures, and limits of corrections."""
 
 from typing import Annotated
 
@@ -17,47 +17,47 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     Attributes:
         period_ms: Time between two cycles of an agent.
-        window_ms: What a cycle looks back on, to a slice of it.
-        slices: In how many parts the window is counted: what leaves it leaves by the slice.
+        window_ms: Time that a cycle looks back on, with the precision of a slice.
+        slices: Number of parts in which the window is counted; counts leave the window a slice at a time.
         decisions_needed: Decisions in the window that a cycle needs to judge anything.
         opinions_needed: Second opinions, on decisions since the latest change that reflection led to, that are needed
             to judge that change, or to make another because of reflection.
         cooldown_ms: Time between two changes of the same weight, a revert included.
         judge_after_ms: Age from which an adjustment is judged.
-        evidence_within_ms: Age from which an adjustment that nothing could be measured of is undone.
-        day_ms: In any span of this length all changes of an agent's weights together come to ``per_day`` at most.
+        evidence_within_ms: Age from which an adjustment is undone if nothing could be measured of it.
+        day_ms: Within any span of this length, all changes of an agent's weights add up to ``per_day`` at most.
         per_day: See ``day_ms``; also the greatest single change.
-        least_step: The smallest adjustment: where less is called for, or has room, none is made, since its effect could
-            not be told from chance; and what made things worse is halved down to this.
+        least_step: The smallest adjustment. None is made if less is called for, or there is room for less, since its
+            effect could not be told from chance. Steps that made things worse are halved down to this.
         gain: A change is ``gain`` times the pressure's severity.
-        series_steps: Steps of a series at most. One step may be too small to change any decision: while the pressure
-            lasts and nothing has become worse, the next one follows, twice as large up to ``per_day``, and all are
-            judged together. 1: no series.
-        doubt: Standard deviations of chance, as many decisions have it, by which a metric must have risen to be worse.
-        rest_ms: How long a weight is left alone by a pressure that a whole series of its steps has not helped.
-        fade_after_ms: Time without any of the pressures that a correction answers after which it begins to fade, a step
-            at a time. A step after which the pressure returns is undone, and doubles this time for its weight, up to
-            sixteen times.
+        series_steps: Largest number of steps of a series. One step may be too small to change any decision. While the
+            pressure lasts and the metric is not worse, the next one follows, twice as large, up to ``per_day``. All
+            are judged together. 1: no series.
+        doubt: Standard deviations, by chance over as many decisions, by which a metric must rise to count as worse.
+        rest_ms: Time for which a pressure leaves a weight alone after a whole series of its steps did not help.
+        fade_after_ms: A correction begins to fade, step by step, after this time without the pressures that it answers.
+            If a step brings the pressure back, it is undone, and this time doubles for its weight, up to sixteen times.
         improved_below: A metric below this share of what it was confirms an adjustment.
         tie_breaker_above: Share of decisions left ambiguous by the scores that is a pressure.
         act_below: Share of ACT that is a pressure.
         respond_above: Share of RESPOND that is a pressure.
-        respond_below: The same, of too little; this and the following are the monitor's red flags. Between those and
-            the healthy range a share is reported only: it may be the talk's own.
+        respond_below: Share of RESPOND below which it is a pressure. This and the following are the monitor's red
+            flags. Between them and the healthy range a share is only reported: it may be due to the talk itself.
         clarify_above: Share of CLARIFY that is a pressure.
-        clarify_below: The same, of too little; where a question back was missed at all.
+        clarify_below: Share of CLARIFY below which it is a pressure, if a question back was missed at all.
         act_above: Share of ACT that is a pressure.
         acknowledge_above: Share of ACKNOWLEDGE that is a pressure.
-        acknowledge_below: The same, of too little; where that share of inputs were greetings or thanks at all.
-        acknowledge_gestures: Share of greetings and thanks below which it is too little, too.
+        acknowledge_below: Share of ACKNOWLEDGE below which it is a pressure, if as many inputs were greetings or
+        thanks.
+        acknowledge_gestures: Share of the greetings and thanks below which ACKNOWLEDGE is too rare, too.
         ignore_above: Share of IGNORE that is a pressure, which no weight answers.
-        missed_act_above: Share of decisions that should have been ACT that is a pressure, whatever other misroutes.
-        misroute_above: Share of decisions that turned out to be misroutes that is a pressure.
-        disagreement_above: Reflection's disagreement that is a pressure, where reflection itself calls it one.
-        dominance_above: Share of the disagreements that one dimension must have to say what to change.
+        missed_act_above: Share of decisions that should have been ACT above which it is a pressure by itself.
+        misroute_above: Share of misroutes above which it is a pressure.
+        disagreement_above: Reflection's disagreement above which it is a pressure, if reflection itself calls it one.
+        dominance_above: Share of the disagreements above which one dimension decides what to change.
         entropy_below: Normalised entropy of the modes that is a pressure.
-        agents: Agents of a partition that are kept; an eighth of them goes when there are more: those used least lately
-            among the ones whose weights were never moved, and only then others.
+        agents: Agents that a partition keeps. When there are more, an eighth is dropped: the least recently used ones
+            whose weights were never moved, and only then others.
 
     Raises:
         ValueError: a judgement that would look back on time before the adjustment, or a day's allowance in which not

@@ -1,7 +1,7 @@
-"""Counts of an agent's routing decisions over the latest time, by slices of it. Pure.
+"""Counts of an agent's latest routing decisions, by slices of time. Pure.
 
-A decision is the first choice of an exchange, since what is chosen after an ACT loop was not offered ACT. It counts
-under the mode it led to: ACT where a loop ran, else the mode that was answered in.
+A decision is the first choice of an exchange; the choice after an ACT loop cannot be ACT, so it is not counted. It
+counts under the mode that it led to: ACT if a loop ran, else the mode of the answer.
 """
 
 from math import fsum, log
@@ -22,9 +22,9 @@ MISROUTES: tuple[Misroute, ...] = ("missed_clarify", "missed_act", "under_engage
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """What was counted from ``start_ns`` on.
+    """The counts of one slice, from ``start_ns`` on.
 
-    Decisions by mode, those the scores left ambiguous, misroutes by kind, and inputs that were a social gesture.
+    Decisions by mode, ambiguous decisions, misroutes by kind, and inputs that were social gestures.
     """
 
     start_ns: int = 0
@@ -39,7 +39,7 @@ class Counts(msgspec.Struct, frozen=True):
         return sum(self.modes)
 
     def share(self, mode: Mode) -> float:
-        """Return a mode's share of the decisions, 0 of none."""
+        """Return a mode's share of the decisions; 0 if there are none."""
         return self.modes[MODES.index(mode)] / max(self.decisions, 1)
 
     def ambiguous_share(self) -> float:
@@ -66,7 +66,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 Slices = tuple[Counts, ...]
-"""Slices of time that something was counted in, oldest first."""
+"""The slices with any counts, oldest first."""
 
 
 def mode_of(selected: ModeSelected) -> Mode | None:
@@ -82,7 +82,7 @@ def is_social(selected: ModeSelected) -> bool:
 
 
 def with_decision(slices: Slices, mode: Mode, selected: ModeSelected, now_ns: int, width_ns: int) -> Slices:
-    """Return the slices with one decision more, which counts under ``mode``."""
+    """Return the slices with one more decision, which counts under ``mode``."""
     earlier, latest = _open(slices, now_ns, width_ns)
     counted = msgspec.structs.replace(
         latest,
@@ -94,14 +94,14 @@ def with_decision(slices: Slices, mode: Mode, selected: ModeSelected, now_ns: in
 
 
 def with_misroute(slices: Slices, kind: Misroute, now_ns: int, width_ns: int) -> Slices:
-    """Return the slices with one misroute more."""
+    """Return the slices with one more misroute."""
     earlier, latest = _open(slices, now_ns, width_ns)
     misroutes = _one_more(latest.misroutes, MISROUTES.index(kind))
     return (*earlier, msgspec.structs.replace(latest, misroutes=misroutes))
 
 
 def within(slices: Slices, now_ns: int, window_ns: int, width_ns: int) -> Slices:
-    """Return the slices of which some part lies in the window that ends now."""
+    """Return the slices that overlap the window that ends now."""
     return tuple(each for each in slices if each.start_ns + width_ns > now_ns - window_ns)
 
 

@@ -1,27 +1,27 @@
-"""Self-review: an agent looks at its own prompting when something about it is out of the ordinary.
+"""Self-review: an agent reviews its own prompting when its signals are out of the ordinary.
 
-A *tick* of an agent is one finished exchange of it that the guards let pass, or one that an engine outside saw
-(``tick.observed``): what guards refused or a precedent answered put no prompt together. One that was only checked, or
-that another's model answered, has a prompt that is not known here: affect, novelty and danger are all that it tells.
-No model is asked: everything is read from recorded numbers.
+A *tick* of an agent is one finished exchange that the guards let pass, or one tick of an external engine
+(``tick.observed``). Exchanges that guards refused or a precedent answered are no ticks, since no prompt was made for
+them. The prompt of an exchange that was only checked, or that another model answered, is not known here: such a tick
+has affect, novelty and danger alone. No model is asked; everything is computed from recorded numbers.
 
-``tick``, ``exchange``   a tick, from outside and from an exchange of ours
+``tick``, ``exchange``   a tick, from an external engine and from an exchange of ours
 ``modes``                which modes conflict, learned from what is decided under them
 ``likeness``, ``score``  the score of a prompt
 ``counterfactual``       the best swap of one entity
 ``rolling``              median and deviation of a moving window
 ``holding``              working memory and identity, from tick to tick
-``mind``                 what is kept of an agent: statistics, records, scores, what entities are worth
-``gate``                 when a review fires, what it says, when it is resolved
+``mind``                 what is kept of an agent: statistics, records, scores, the worth of entities
+``gate``                 when a review fires, what it records, when it is resolved
 
-**What is recorded.** A tick that fires nothing leads to no event: its numbers are folded from what it was read from. A
-review is on record whole: ``self_review.triggered`` and ``result`` with the source's fields, ``measured`` with all the
-numbers beside, and a ``trace.seat_added`` for each entity. A tick without entities can fire, but there is no prompt to
-judge: it has no ``result`` and no seats. Of an agent that none of the latest prompts is known of, calm alone resolves
-a review.
+**What is recorded.** A tick that fires no review leads to no event; its numbers are folded again from the events that
+it was read from. A review is recorded in full: ``self_review.triggered`` and ``result`` with the source's fields,
+``measured`` with all other numbers, and a ``trace.seat_added`` for each entity. A tick without entities can fire a
+review, but has no prompt to score: it has no ``result`` and no seats. If no recent prompt of an agent is known, its
+reviews are resolved by calm alone.
 
-**The loop.** Seats move what an entity is worth (PoG), which is a part of later scores, here; and its weight in memory,
-which lets it come to mind sooner or later than before.
+**The loop.** A *seat* is a review's verdict on an entity. Seats change the entity's worth (PoG), which is part of later
+scores, and its weight in memory, which makes it more or less likely to be recalled.
 
 Source S (self-review).
 """

@@ -1,7 +1,7 @@
-"""The best swap of one entity: the prompt as it would have been, without asking anybody. Pure.
+"""The best swap of one entity for another: the score that the prompt would have had. Pure; no model is asked.
 
-All swaps are graded at once, by what each changes of the sums that the prompt's own grade is made of (``score``): the
-same arithmetic on whole numbers and the same roundings, so that a swap scores what the prompt would have scored.
+All swaps are scored at once. Each changes the sums from which the prompt's own score is computed (``score``).
+Arithmetic and rounding are the same, so a swap's score equals the score of the prompt with that swap made.
 """
 
 import msgspec
@@ -12,14 +12,14 @@ from actors.self_review.likeness import MICRO
 from actors.self_review.score import Grade, Scene, context_sums, geometric_mean
 
 _AT_ONCE = 1 << 14
-"""Swaps that are graded at once at most."""
+"""Largest number of swaps that are scored at once."""
 
 Whole = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
 class Swap(msgspec.Struct, frozen=True):
-    """An entity of the prompt, the one that would do better in its place, and by how many millionths."""
+    """An entity of the prompt, the entity to put in its place, and the gain in score, in millionths."""
 
     out: str
     into: str
@@ -27,7 +27,7 @@ class Swap(msgspec.Struct, frozen=True):
 
 
 def best_swap(scene: Scene, before: Grade, budget: int) -> Swap | None:
-    """Return the swap within the budget that raises the score most, of equals the first; None where none does.
+    """Return the swap within the budget that raises the score most, of equals the first; None if none raises it.
 
     ``budget`` is in tokens, 0 for none.
     """
@@ -49,7 +49,7 @@ def best_swap(scene: Scene, before: Grade, budget: int) -> Swap | None:
 
 
 def _swaps(scene: Scene, budget: int) -> tuple[Whole, Whole]:
-    """Return the places of who goes and of who comes, for each swap."""
+    """Return, for each swap, the places of the entity that is removed and of the one that is added."""
     chosen, candidates = scene.chosen, len(scene.entities) - scene.chosen
     outs = np.repeat(np.arange(chosen, dtype=np.int64), candidates)
     ins = np.tile(np.arange(chosen, chosen + candidates, dtype=np.int64), chosen)
@@ -61,7 +61,7 @@ def _swaps(scene: Scene, budget: int) -> tuple[Whole, Whole]:
 
 
 def _parts(scene: Scene, outs: Whole, ins: Whole) -> tuple[Whole, Whole, Whole, Whole, Whole]:
-    """Return the five parts of each swapped prompt, redundancy as it counts: 1 less it."""
+    """Return the five parts of the score of each swapped prompt; redundancy as 1 - redundancy."""
     members = np.tile(np.arange(scene.chosen, dtype=np.int64), (len(outs), 1))
     members[np.arange(len(outs)), outs] = ins
     return (
@@ -74,7 +74,7 @@ def _parts(scene: Scene, outs: Whole, ins: Whole) -> tuple[Whole, Whole, Whole, 
 
 
 def _context_cosines(scene: Scene, outs: Whole, ins: Whole) -> Whole:
-    """Return the cosines of stimulus and context, which a swap shifts by the difference of the two entities."""
+    """Return the cosines of stimulus and context; a swap changes the context by the difference of the two entities."""
     square, products, reach = context_sums(scene)
     cosine, along, stimulus = np.array(scene.bearing, np.int64), np.array(products, np.int64), len(scene.entities)
     reaches = reach - cosine[outs, stimulus] + cosine[ins, stimulus]
@@ -88,9 +88,9 @@ def _context_cosines(scene: Scene, outs: Whole, ins: Whole) -> Whole:
 def _shared_terms(scene: Scene, outs: Whole, ins: Whole) -> Whole:
     """Return the Jaccard similarities of the stimulus's terms and the context's.
 
-    With an entity go the terms that no other has, those that a given context names among them.
+    Removing an entity removes the terms that no other entity has, even those that a given context names.
     """
-    # A set is a whole number with a bit for each term: thousands of swaps are compared by thousands of terms.
+    # A set of terms is an integer with a bit for each term: thousands of swaps are compared by thousands of terms.
     bit = {term: 1 << place for place, term in enumerate(sorted(scene.stimulus.union(scene.terms, *_tellings(scene))))}
     telling = [sum(bit[term] for term in each) for each in _tellings(scene)]
     stimulus, terms = (sum(bit[term] for term in each) for each in (scene.stimulus, scene.terms))
@@ -112,7 +112,7 @@ def _tellings(scene: Scene) -> list[frozenset[str]]:
 
 
 def _alone(sets: list[int], place: int) -> int:
-    """Return what is in the set at ``place`` and in no other."""
+    """Return the members of the set at ``place`` that are in no other set."""
     others = 0
     for row, each in enumerate(sets):
         if row != place:

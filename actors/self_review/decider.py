@@ -1,19 +1,19 @@
-"""Messages to the agents of a partition: ticks, what is gathered for them, and what reviews led to. Pure.
+"""Self-review's state machine: ticks, the numbers collected for them, and reviews. Pure.
 
-input.received             the words are kept until memory speaks
+input.received             the text is kept until memory has answered
 appraisal.completed        the affect, novelty, uncertainty and danger of an open exchange
 breaker.cleared            the session's stance
-arbiter.passed             the answer is another's: from here on the exchange's end is a tick
-memory.recalled            what came to mind: from here on the exchange's end is a tick
-act.finished               what an ACT loop found besides
+arbiter.passed             another model answers; from here on the exchange's end is a tick
+memory.recalled            the recalled memories; from here on the exchange's end is a tick
+act.finished               the memories that an ACT loop found
 guardrails.*               fatigue and findings, for the agent's next tick
 swarm.measured             the swarm's coherence index from here on
 response.emitted           the exchange is over  } -> self_review.triggered, result and measured, and trace.seat_added;
-tick.observed              a tick seen outside   }    or self_review.disarmed and resolved; or nothing
-operator.forget_ordered    the words are out of open exchanges; a session's ticks are out of the statistics
+tick.observed              an external tick      }    or self_review.disarmed and resolved; or nothing
+operator.forget_ordered    open exchanges lose their text; a session's ticks are removed from the statistics
 self_review.triggered      the gate is armed
 self_review.disarmed       the gate is open
-trace.seat_added           an entity's worth moves
+trace.seat_added           an entity's worth changes
 self_review.configured     the settings from here on
 """
 
@@ -116,14 +116,14 @@ def evolve(state: State, message: Message) -> State:
 
 
 def mind_of(state: State, agent: str) -> Mind:
-    """Return what is known of an agent; a blank mind for one without a tick."""
+    """Return what is kept of an agent; an empty state for one without a tick."""
     return state.minds.get(agent) or Mind()
 
 
 class _Moment:
-    """A message at a state: all that a tick follows from.
+    """A state and a message: all that a tick depends on. It is the key of a cache.
 
-    Frozen as all of it is, the very same things mean the same tick; comparing what they hold would cost more.
+    Both are immutable, so equality is by identity. Comparing their contents would cost more.
     """
 
     __slots__ = ("follows_from", "message", "state")
@@ -141,7 +141,7 @@ class _Moment:
 
 @lru_cache(maxsize=1)
 def _observed(moment: _Moment) -> tuple[Tick, Observed] | None:
-    """Return the tick that a message is, if any, and what is seen of it; a message is decided, then folded."""
+    """Return the tick of a message, if it is one, with its scores. It is computed once for deciding and folding."""
     state, message = moment.state, moment.message
     tick = _tick(state, message)
     return None if tick is None else (tick, observe(mind_of(state, message.agent), tick, state.sci, state.settings))
@@ -206,9 +206,9 @@ def _end(state: State, message: Message) -> State:
 
 
 def _forget(state: State, message: Message, ordered: ForgetOrdered) -> State:
-    """Drop what was said: a session's words and ticks, or for a single fact the words of all open exchanges.
+    """Drop text: a session's text and ticks, or, for a single fact, the text of all open exchanges.
 
-    Which of them hold the fact would take its value to tell, and that is memory's.
+    Only memory knows the fact's value, so self-review cannot tell which of them hold it.
     """
     whole = ordered.what == "session"
     for exchange, pending in state.pending.items():

@@ -1,21 +1,21 @@
-"""An exchange of ours as a tick: what is gathered of it until it ends, from recorded events only. Pure.
+"""An exchange of ours as a tick: what is collected of it until it ends, from recorded events only. Pure.
 
-What an answer had before it are the chosen entities; what came to mind or was found besides, the candidates. The terms
-of a memory are the stems of its first telling words. When terms are compared, those of the stimulus count that any of
-its memories knows (all of them, where none is known), and of the memories those and what several of them agree on:
-measured on ordinary talk, all the others are detail that buries the likeness.
+The memories that an answer was given are the chosen entities; other memories that were recalled or found are the
+candidates. The terms of a memory are the stems of its first telling words. When terms are compared, not all of them
+count: of the stimulus, those that occur in any of its memories (all, if none does); of the memories, these terms, and
+those that several memories share. Measured on ordinary talk, all other terms are detail that hides the similarity.
 
 =============  ==================================================================================================
 mode           activation
 =============  ==================================================================================================
 guardian       the highest of: falsehood of the input's layers, 1 for a risk, the breaker's stance
 explorer       novelty
-validator      1 where guardrails found something since the agent's last tick
-translator     1 where the answer is a question back (CLARIFY)
-architect      1 where the exchange acted (ACT)
+validator      1 if guardrails found something since the agent's last tick
+translator     1 if the answer is a question back (CLARIFY)
+architect      1 if the exchange acted (ACT)
 =============  ==================================================================================================
 
-No prompt is judged of an exchange without chosen entities, nor of one whose words are forgotten, or say nothing.
+An exchange has no prompt to score if it has no chosen entities, or if its text is forgotten or has no terms.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ _STANCES: Mapping[Stance, float] = {"normal": 0.0, "cautious": 0.5, "guarded": 0
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """A memory that came to mind, or was found: its energy, its tokens, and its first terms."""
+    """A memory that was recalled or found: its energy, its tokens, and its first terms."""
 
     energy: float
     tokens: int
@@ -45,10 +45,10 @@ class Remembered(msgspec.Struct, frozen=True):
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
-    """An open exchange. ``text`` is kept until memory has spoken, ``stimulus`` are its terms from then on.
+    """An open exchange. ``text`` is kept until memory has answered; from then on its terms are, as ``stimulus``.
 
-    ``remembered`` is None before; of an exchange that is ``forgotten`` the words are gone. One that is answered
-    ``elsewhere`` has a prompt that is not known here: it says nothing of what is in mind, or of what is decided.
+    ``remembered`` is None until then. The text of a ``forgotten`` exchange is gone. An exchange that is answered
+    ``elsewhere``, by another model, has no known prompt: it tells nothing of working memory or decisions.
     """
 
     agent: str
@@ -72,7 +72,7 @@ def pending_of(agent: str, session: str, text: str) -> Pending:
 
 
 def appraised(pending: Pending, event: AppraisalCompleted) -> Pending:
-    """Return an exchange with what the senses made of it."""
+    """Return an exchange with appraisal's numbers."""
     falsehood = max((layer.falsehood for layer in event.layers), default=0.0)
     return msgspec.structs.replace(
         pending,
@@ -85,7 +85,7 @@ def appraised(pending: Pending, event: AppraisalCompleted) -> Pending:
 
 
 def recalled(pending: Pending, found: Iterable[Recollection], settings: SelfReviewSettings) -> Pending:
-    """Return an exchange with what came to mind, or was found; what is known of it already stays as it is."""
+    """Return an exchange with further memories that were recalled or found; those already known are not replaced."""
     known = dict(pending.remembered or {})
     for each in found:
         if each.id not in known:
@@ -96,7 +96,7 @@ def recalled(pending: Pending, found: Iterable[Recollection], settings: SelfRevi
 
 
 def emptied(pending: Pending) -> Pending:
-    """Return an exchange of which the words are gone."""
+    """Return an exchange without its text."""
     known = pending.remembered
     if known is not None:
         known = {name: Remembered(each.energy, each.tokens, ()) for name, each in known.items()}
@@ -106,7 +106,7 @@ def emptied(pending: Pending) -> Pending:
 def tick_of(
     pending: Pending, response: ResponseEmitted, found: bool, fatigue: float, settings: SelfReviewSettings
 ) -> Tick:
-    """Return the tick that an exchange was, given what guardrails said since the last one."""
+    """Return the tick of an exchange, given what guardrails found since the last one."""
     known = pending.remembered or {}
     stimulus, agreed = _compared(pending.stimulus, known, settings)
     ids = [each.id for each in response.entities]
@@ -139,7 +139,7 @@ def _decided(response: ResponseEmitted) -> str:
 
 
 def _held(pending: Pending, known: Mapping[str, Remembered], ids: Iterable[str]) -> dict[str, float]:
-    """Return what an exchange brings to mind: memories, their terms by the most energetic one, and the stimulus."""
+    """Return what an exchange adds to working memory: memories, terms by their highest energy, and the stimulus."""
     held = dict.fromkeys(ids, 1.0)
     for name, each in known.items():
         held[name] = max(held.get(name, 0.0), each.energy)
@@ -164,14 +164,14 @@ def _modes(pending: Pending, response: ResponseEmitted, found: bool) -> dict[str
 def _compared(
     stimulus: tuple[str, ...], known: Mapping[str, Remembered], settings: SelfReviewSettings
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the terms of the stimulus that count when terms are compared, and those of memories."""
+    """Return the terms that count in comparisons: those of the stimulus, and those of memories."""
     memories = Counter(term for each in known.values() for term in each.terms)
     met = frozenset(term for term in stimulus if term in memories) or frozenset(stimulus)
     return met, met | {term for term, count in memories.items() if count >= settings.agreed_by}
 
 
 def _entities(ids: Iterable[str], known: Mapping[str, Remembered], agreed: frozenset[str]) -> tuple[Entity, ...]:
-    # One of the answer's that never came to mind here is left out: nothing is known of it.
+    # A memory of the answer that was never recalled here is left out: nothing is known of it.
     return tuple(
         Entity(each, known[each].energy, known[each].tokens, known[each].terms, agreed.intersection(known[each].terms))
         for each in dict.fromkeys(ids)

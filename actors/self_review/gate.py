@@ -1,9 +1,9 @@
-"""The gate: which ticks are reviewed, what a review says, and when the gate opens again. Pure.
+"""The gate: which ticks are reviewed, what a review records, and when the gate opens again. Pure.
 
-A signal fires above its record by more than one median absolute deviation, strictly. A review arms the gate: until its
-resolution no other fires. It is resolved when the latest scores since are all good and the agent is calm. Where that
-never comes, since an agent's prompts are never that good, the review lapses once all that it was measured against has
-left the window: what is then out of the ordinary is so for other reasons.
+A signal fires if it exceeds its record by more than one median absolute deviation. A review arms the gate: no other
+review fires until it is resolved, which is when the latest scores since are all good and the agent is calm. An agent
+whose prompts are never that good would stay armed for ever. So a review also lapses, once all ticks that it was
+measured against have left the window.
 """
 
 from collections.abc import Iterable
@@ -35,18 +35,18 @@ from schemas.vocabulary.self_review import (
 )
 
 GUARD_FLOOR = 1e-6
-"""The least guard, and what keeps a deviation of nothing from being divided by."""
+"""Least margin above a record, and least deviation, so that nothing is divided by zero."""
 
 
 def events_of(
     agent: str, time_ns: int, mind: Mind, tick: Tick, seen: Observed, settings: SelfReviewSettings
 ) -> tuple[Event, ...]:
-    """Return what a tick leads to: a review, a resolution, or nothing."""
+    """Return the events of a tick: those of a review, those of a resolution, or none."""
     if mind.armed:
         return _resolution(agent, mind, seen, settings)
     if len(mind.past) < settings.warm_up:
         return ()
-    # Few values are above their record at all: only for those is the deviation asked.
+    # Few values exceed their record. Only for these is the deviation computed.
     if not any(_fires(mind, place, value, settings) for place, value in enumerate(seen.signals)):
         return ()
     return tuple(_review(agent, time_ns, mind, tick, seen, settings))
@@ -60,7 +60,7 @@ def _fires(mind: Mind, place: int, value: float, settings: SelfReviewSettings) -
 def _resolution(agent: str, mind: Mind, seen: Observed, settings: SelfReviewSettings) -> tuple[Event, ...]:
     scores = scores_with(mind, seen, settings)
     good = len(scores) >= settings.scores_needed and all(score > settings.good_above for score in scores)
-    # Of an agent whose prompts nobody tells, nothing can be scored: its calm alone has to do.
+    # If no prompt of the agent is known, nothing can be scored, and calm alone decides.
     unseen = not scores and mind.unscored + 1 >= settings.scores_needed
     number = mind.ticks + 1
     if not (good or unseen) or seen.criticality >= settings.calm_below:
@@ -153,7 +153,7 @@ def _result(agent: str, number: int, seen: Observed, grade: Grade) -> SelfReview
 def _seats(
     agent: str, number: int, tick: Tick, seen: Observed, grade: Grade, settings: SelfReviewSettings
 ) -> Iterable[SeatAdded]:
-    """Yield the seats of a review: what a swap takes from one entity it gives to the other."""
+    """Yield the seats of a review. A swap lowers the worth of one entity and raises that of the other alike."""
 
     context = tuple(sorted(tick.stimulus_telling) or tick.stimulus_terms)[: settings.seat_terms]
 
@@ -169,7 +169,7 @@ def _seats(
 
 
 def _parts(mind: Mind, grade: Grade | None) -> dict[str, Reading]:
-    """Return the parts of a score against those of the latest ticks that were scored."""
+    """Return the parts of a score, each compared with those of the latest scored ticks."""
     if grade is None:
         return {}
     rows = [each.parts for each in mind.past if each.parts]

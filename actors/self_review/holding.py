@@ -1,14 +1,14 @@
-"""What an agent holds from tick to tick: its working memory, and how it uses its identity. Pure, in millionths.
+"""What an agent keeps from tick to tick: its working memory, and how it uses its identity. Pure, in millionths.
 
-**Working memory.** An engine outside names what is in it, and churn is the source's: 1 less the Jaccard similarity of
-two sets. Of an exchange here it is what came to mind (each memory by its energy), its terms, the stimulus's, and half
-of what was held before. So a turn to another matter is a surge and no wall: between sets of ids nearly every two
-exchanges of ordinary talk would differ wholly, and nothing could ever be more than that. With weights of 1 and nothing
-carried over both are the same measure.
+**Working memory.** An external engine names its content, and churn is the source's measure: 1 - the Jaccard similarity
+of the sets before and after. For an exchange here the content is the recalled memories (each weighted by its energy),
+their terms, the stimulus's terms, and half of the earlier content; churn is 1 - the weighted Jaccard similarity.
+Without weights and the earlier half, nearly every two exchanges of ordinary talk would differ completely, so a change
+of topic could not stand out. With weights of 1 and nothing carried over, both measures are the same.
 
-**Identity.** An engine outside names the parts of it that are written and used. Of an exchange here it is how much of
-the soul's parts the latest answers took up, where a model answers with one, and how far the latest ticks' modes, and
-what was decided in them, lie from the agent's long run: who it says it is, and who it has been.
+**Identity.** An external engine names the parts of its identity that are written and used. For an exchange here, drift
+has two parts: how much of the soul's parts the latest answers took up, if a model answers with a soul; and how far the
+modes and decisions of the latest ticks lie from the agent's long-run averages.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,10 +21,10 @@ from schemas.vocabulary.responder import IdentityUse
 
 MICRO = 1_000_000
 MOST_HELD = 256
-"""Things of a working memory that are kept, the weightiest."""
+"""Largest number of entries kept of a working memory; those with the highest weights are."""
 
 Held = tuple[tuple[int, int], ...]
-"""Hashes of what is held, in order, each with its weight in millionths."""
+"""Hashes of the content, in order, each with its weight in millionths."""
 
 _LEAST = 10_000
 _LATEST, _LONG_RUN = 300_000, 50_000
@@ -34,7 +34,7 @@ _MOST_PARTS = 64
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """How an agent uses its identity, in millionths: parts of its soul, and modes, lately and in the long run."""
+    """How an agent uses its identity, in millionths: parts of its soul, and modes of late and in the long run."""
 
     parts: Map[str, int] = Map()
     lately: Map[str, int] = Map()
@@ -42,7 +42,7 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 def held_of(weights: Mapping[str, float]) -> Held:
-    """Return what is held, by names; weights are in [0, 1]."""
+    """Return the content of a working memory, given names and their weights in [0, 1]."""
     found: dict[int, int] = {}
     for name, weight in weights.items():
         [number] = hashed([name])
@@ -51,7 +51,7 @@ def held_of(weights: Mapping[str, float]) -> Held:
 
 
 def carried(now: Held, before: Held | None, carry: float) -> Held:
-    """Return what is held after a tick: what is new, and a share of what was held before."""
+    """Return the content after a tick: the new entries, and the earlier ones with a share of their weight."""
     if not carry or before is None:
         return now
     share, found = round(carry * MICRO), dict(now)
@@ -61,7 +61,7 @@ def carried(now: Held, before: Held | None, carry: float) -> Held:
 
 
 def churn_of(now: Held, before: Held | None) -> float:
-    """Return 1 less the weighted Jaccard similarity of what is held and what was; 0 where nothing was known."""
+    """Return 1 - the weighted Jaccard similarity of the content now and before; 0 if there was none before."""
     if before is None:
         return 0.0
     one, other = dict(now), dict(before)
@@ -73,7 +73,7 @@ def churn_of(now: Held, before: Held | None) -> float:
 def identity_after(
     known: Identity, use: IdentityUse | None, modes: Mapping[str, float], decision: str = ""
 ) -> Identity:
-    """Return how an agent uses its identity after a tick; ``use`` is None where an answer was given without a soul."""
+    """Return how an agent uses its identity after a tick; ``use`` is None if the answer was given without a soul."""
     parts = known.parts
     if use is not None:
         current = frozenset(use.current)
@@ -91,7 +91,7 @@ def identity_after(
 
 
 def drift_of(identity: Identity) -> float:
-    """Return how far an agent is from its identity, in [0, 1]: from its soul where it has one, and from its modes."""
+    """Return how far an agent is from its identity, in [0, 1]: from its soul, if it has one, and its usual modes."""
     found = [churn_of(_as_held(identity.lately), _as_held(identity.long_run))]
     if identity.parts:
         found.append(1.0 - sum(identity.parts.values()) / len(identity.parts) / MICRO)

@@ -1,7 +1,7 @@
-"""How alike texts and embeddings are: cosines in millionths, exact on any machine.
+"""Similarity of texts and of embeddings: cosines in millionths, exact on any machine.
 
-Vectors are made whole numbers first, small enough that sums of their products are exact in floats of 64 bits, in
-whatever order a machine's fast routines add them up. What is then divided and rooted is rounded as IEEE 754 says.
+Vectors are first rounded to integers that are small enough for sums of their products to be exact in 64-bit floats,
+whatever order a machine's fast routines add them in. Division and square root are then rounded as IEEE 754 defines.
 """
 
 import zlib
@@ -14,31 +14,31 @@ import numpy.typing as npt
 MICRO = 1_000_000
 
 WIDTH = 256
-"""Places of a vector of terms."""
+"""Dimensions of a vector of terms."""
 
 _FINEST = float(1 << 20)
-"""What embeddings are rounded to, and counts end at: products of 4,096 of them stay below 2^53."""
+"""Largest absolute value in a vector. With it, sums of 4,096 products stay below 2^53."""
 
 _GRAM = 3
 
 _MOST_KEPT = 256
-"""Characters of the terms whose vector is kept, which takes 2 KB."""
+"""Longest list of terms, in characters, whose vector is cached; a vector takes 2 KB."""
 
 _LONGEST_KEPT = 32
-"""Characters of a term whose places are kept."""
+"""Longest term, in characters, whose places in a vector are cached."""
 
 Floats = npt.NDArray[np.float64]
 Matrix = list[list[int]]
-"""Cosines in millionths, of each two rows."""
+"""Cosines of each pair of rows, in millionths."""
 
 
 def term_vectors(texts: Sequence[tuple[str, ...]]) -> Floats:
-    """Return a vector for each list of terms: how often each hashed part of a term occurs, and each term itself."""
+    """Return a vector for each list of terms: counts of the hashed terms and of their hashed parts."""
     return np.array([_vector(terms) for terms in texts])
 
 
 def embedding_vectors(embeddings: Sequence[tuple[float, ...]]) -> Floats:
-    """Return embeddings as whole numbers; those of another width than the first that is not empty are unknown."""
+    """Return embeddings as integers. One with another width than the first non-empty one counts as unknown (zeros)."""
     width = next((len(each) for each in embeddings if each), 0)
     vectors = np.zeros((len(embeddings), width))
     for row, embedding in enumerate(embeddings):
@@ -51,7 +51,7 @@ def embedding_vectors(embeddings: Sequence[tuple[float, ...]]) -> Floats:
 
 
 def cosines(vectors: Floats) -> Matrix:
-    """Return the cosine of each two rows; those of a row of nothing are 0, its own too."""
+    """Return the cosine of each pair of rows; with a zero row it is 0, even with itself."""
     products = vectors @ vectors.T
     lengths = np.sqrt(products.diagonal())
     lengths[lengths == 0.0] = 1.0
@@ -60,7 +60,8 @@ def cosines(vectors: Floats) -> Matrix:
 
 
 def _vector(terms: tuple[str, ...]) -> Floats:
-    # The same memories come to mind again and again; what is long is rare, and would fill the store.
+    # The same memories are recalled again and again, so their vectors are cached. Long ones are rare and would fill the
+    # cache.
     return _kept_vector(terms) if sum(map(len, terms)) <= _MOST_KEPT else _made_vector(terms)
 
 

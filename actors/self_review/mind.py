@@ -1,10 +1,11 @@
 """What self-review keeps of an agent, and how a tick changes it. Pure.
 
-Statistics, records, scores and the working memory of the last tick go on with every tick, whether the gate may fire or
-not. Every tick knows its session: of a forgotten one the ticks go, and the records and statistics that they are in.
-So does what is held in mind, and each seat whose context was said there; where a fact is forgotten, all seats that have
-one, since which of them hold its words is not known here. What it moved besides stays, as numbers: criticality, other
-seats, scores since a review, what was decided under a mode.
+Statistics, records, scores and the working memory are updated by every tick, whether the gate may fire or not.
+
+Every tick knows its session. When a session is forgotten, its ticks are removed from records and statistics, and so are
+the working memory and each seat whose context was said in that session. When a fact is forgotten, all seats with a
+context are removed, since it is not known here which of them hold the fact's words. Numbers that earlier ticks changed
+stay: criticality, other seats, scores since a review, and the decisions counted under a mode.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -30,13 +31,13 @@ PARTS = ("relevance", "energy_consistency", "redundancy", "diversity", "outcome_
 
 _MOST_FAMILIES = 64
 _MOST_CONTEXTS = 4
-"""Contexts that an entity's worth is kept for, the latest: beyond, what was said longest ago goes."""
+"""Largest number of contexts for which an entity's worth is kept; the oldest are dropped."""
 
 Numbers = tuple[float, ...]
 
 
 class Past(msgspec.Struct, frozen=True):
-    """A tick as it is remembered: the six signals, and the six parts or nothing where there was nothing to score."""
+    """A past tick: its six signals, and the parts of its score with the score; empty if it had no prompt to score."""
 
     session: str
     signals: Numbers
@@ -44,9 +45,9 @@ class Past(msgspec.Struct, frozen=True):
 
 
 class Seat(msgspec.Struct, frozen=True):
-    """What an entity was worth so far (PoG) where something came up, the tick and session of its last seat there.
+    """An entity's worth so far (PoG) in one context, with the tick and session of its last seat there.
 
-    ``context`` are hashes of what that was about; without any it is about everything.
+    ``context`` are hashes of the terms of that context; empty: it holds in any context.
     """
 
     worth: float
@@ -56,21 +57,22 @@ class Seat(msgspec.Struct, frozen=True):
 
 
 class Mind(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent's mind.
+    """What is kept of an agent.
 
     Attributes:
-        ticks: How many there were.
-        past: The latest ones, oldest first; ``ordered`` the values of each signal in the statistics' window, from the
-            lowest to the highest; ``highest`` the highest of each ever.
-        armed: A review has fired, and the next waits for its resolution; ``scores`` are the latest since,
-            ``unscored`` the ticks since that there was nothing to score of, ``waited`` all ticks since.
+        ticks: The number of ticks so far.
+        past: The latest ticks, oldest first. ``ordered``: the values of each signal within the window, in ascending
+            order. ``highest``: the highest value of each signal ever.
+        armed: Whether a review has fired and is not resolved. ``scores``: the latest scores since. ``unscored``: the
+            number of ticks since without a score. ``waited``: the number of all ticks since.
         criticality: How tense the agent is, as a moving average.
-        memory: What was in the working memory at the last tick; None before the first.
+        memory: The working memory at the last tick; None before the first.
         identity: How it uses its identity.
-        fatigue: What guardrails said since the last tick, by loop family; ``found``: whether they found something.
-        seats: By entity, what it was worth in the latest contexts of its seats, the last one last.
-        decisions: What was decided under each mode.
-        seen_ns: The time of the last event that changed it.
+        fatigue: Fatigue by loop family, as guardrails recorded it since the last tick; ``found``: whether they found
+            something.
+        seats: By entity, its worth in the contexts of its latest seats, oldest first.
+        decisions: Counts of decisions under each mode.
+        seen_ns: The time of the last event that changed this state.
     """
 
     ticks: int = 0
@@ -92,7 +94,7 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tick comes to in numbers; ``grade`` is None where there is nothing to score."""
+    """The numbers of a tick; ``grade`` is None if it has no prompt to score."""
 
     signals: Numbers
     grade: Grade | None
@@ -103,7 +105,7 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def observe(mind: Mind, tick: Tick, sci: float, settings: SelfReviewSettings) -> Observed:
-    """Return the six signals of a tick, the score of its prompt and the best swap, as its mind stands before it."""
+    """Return a tick's six signals, the score of its prompt and the best swap, given the agent's state before it."""
     found, swap = _graded(mind, tick, settings)
     affect = tick.arousal * max(0.0, -tick.valence)
     held, identity, drift = mind.memory, mind.identity, tick.identity_drift
@@ -132,7 +134,7 @@ def observe(mind: Mind, tick: Tick, sci: float, settings: SelfReviewSettings) ->
 
 
 def scores_with(mind: Mind, seen: Observed, settings: SelfReviewSettings) -> Numbers:
-    """Return the latest scores since the review that armed the gate, with a tick's own; none where it is not armed."""
+    """Return the latest scores since the review that armed the gate, a tick's own included; empty if not armed."""
     if not mind.armed:
         return ()
     own = (seen.grade.score / MICRO,) if seen.grade is not None else ()
@@ -150,7 +152,7 @@ def record_of(mind: Mind, place: int, settings: SelfReviewSettings) -> float:
 
 
 def ticked(mind: Mind, tick: Tick, seen: Observed, settings: SelfReviewSettings) -> Mind:
-    """Return the mind after a tick."""
+    """Return the agent's state after a tick."""
     parts = tuple(part / MICRO for part in msgspec.structs.astuple(seen.grade)) if seen.grade is not None else ()
     past = (*mind.past, Past(tick.session, seen.signals, parts))
     active = active_of(tick.modes, settings) if tick.decision else ()
@@ -173,13 +175,13 @@ def ticked(mind: Mind, tick: Tick, seen: Observed, settings: SelfReviewSettings)
 
 
 def mean_fatigue(mind: Mind) -> float:
-    """Return the mean fatigue of the loop families judged since the last tick; 0 where there are none."""
+    """Return the mean fatigue of the loop families judged since the last tick; 0 if there are none."""
     families = sorted(mind.fatigue)
     return sum(mind.fatigue[family] for family in families) / len(families) if families else 0.0
 
 
 def judged(mind: Mind, family: str, fatigue: float, found: bool) -> Mind:
-    """Return the mind after guardrails judged a loop, and found something or did not."""
+    """Return the agent's state after guardrails judged a loop; ``found``: whether they found something."""
     tired = mind.fatigue
     if family in tired or len(tired) < _MOST_FAMILIES:
         tired = tired.set(family, fatigue)
@@ -187,9 +189,9 @@ def judged(mind: Mind, family: str, fatigue: float, found: bool) -> Mind:
 
 
 def seated(mind: Mind, seat: SeatAdded, session: str, settings: SelfReviewSettings) -> Mind:
-    """Return the mind after a seat: the entity's worth moves towards what the seat says, centred on a good score.
+    """Return the agent's state after a seat: its entity's worth moves towards the seat's value, centred on a good one.
 
-    It moves from what it was worth in that context: what was said of it elsewhere stays as it is.
+    It moves from its worth in that context; its worth in other contexts stays as it is.
     """
     context, known = hashed(seat.context), mind.seats.get(seat.entity, ())
     there = next((each for each in reversed(known) if _is_about(each, context)), None)
@@ -209,9 +211,9 @@ def _is_about(seat: Seat, context: tuple[int, ...]) -> bool:
 
 
 def worth_of(seats: Sequence[Seat], tick: int, stimulus: frozenset[int] | None, settings: SelfReviewSettings) -> float:
-    """Return what an entity's seats make it worth at a tick: they fade, and count where their context comes up again.
+    """Return an entity's worth at a tick. A seat fades with time, and counts if the tick shares a term of its context.
 
-    Of several that do the last one counts. ``stimulus`` are hashes of its terms; None: in any context.
+    Of several such seats the last one counts. ``stimulus`` holds the hashes of the tick's terms; None: in any context.
     """
     for seat in reversed(seats):
         if stimulus is None or not seat.context or not stimulus.isdisjoint(seat.context):
@@ -221,7 +223,7 @@ def worth_of(seats: Sequence[Seat], tick: int, stimulus: frozenset[int] | None, 
 
 
 def without_session(mind: Mind, session: str, settings: SelfReviewSettings) -> Mind:
-    """Return the mind without the ticks of a session, and the seats whose context was said there."""
+    """Return the agent's state without the ticks of a session, and without the seats whose context was said there."""
     mind = _without_seats(mind, lambda seat: bool(session) and seat.session == session)
     past = tuple(each for each in mind.past if each.session != session)
     if len(past) == len(mind.past):
@@ -232,12 +234,12 @@ def without_session(mind: Mind, session: str, settings: SelfReviewSettings) -> M
 
 
 def without_words(mind: Mind) -> Mind:
-    """Return the mind without what it holds, in seats too: hashes of words are words to whoever guesses them."""
+    """Return the agent's state without working memory and contexts: hashes of words can be found by guessing."""
     return _without_seats(mind, lambda seat: bool(seat.context))
 
 
 def _without_seats(mind: Mind, is_gone: Callable[[Seat], bool]) -> Mind:
-    """Return the mind without such seats, and without what it holds."""
+    """Return the agent's state without the seats that ``is_gone`` accepts, and without its working memory."""
     seats = mind.seats
     for entity, known in mind.seats.items():
         left = tuple(seat for seat in known if not is_gone(seat))
@@ -261,7 +263,7 @@ def _graded(mind: Mind, tick: Tick, settings: SelfReviewSettings) -> tuple[Grade
 
 
 def _ordered(mind: Mind, past: tuple[Past, ...], window: int) -> tuple[Ordered, ...]:
-    """Return the signals of the window in order: one value goes as one comes, unless the window was changed."""
+    """Return the ordered values of the window: one is added and one removed, unless the window's size has changed."""
     newest = past[-1].signals
     held, before = len(mind.ordered[0]), len(past) - 1
     if held != min(window, before):

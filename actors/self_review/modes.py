@@ -1,9 +1,9 @@
-"""The modes of an agent: which conflict, and which of its signals each calls attention to. Pure.
+"""The modes of an agent: which ones conflict, and which signals each of them stresses. Pure.
 
-How opposed two modes are is learned from what was decided under each: the total variation distance (half the sum of the
-differences) of the shares of decisions. It starts from an assumption, and weighs as much as the assumption once
-``opposition_doubt`` decisions were made under the rarer of the two. The decisions are how exchanges ended: the mode
-first chosen, or the action of one that was not executed. Ticks from outside tell of none, and teach nothing here.
+How opposed two modes are is learned from the decisions made under each: the total variation distance (half the sum of
+the differences) of their shares. The learned value is mixed with an assumed one; both weigh the same once
+``opposition_doubt`` decisions were made under the rarer of the two modes. A decision is how an exchange ended: the mode
+first chosen, or the action if it was not executed. External ticks carry no decisions.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,14 +27,14 @@ _CALLS_FOR: Mapping[str, frozenset[Signal]] = {
     VALIDATOR: frozenset(("regret",)),
 }
 _MOST = 32
-"""Modes that are looked at, the most active first."""
+"""Largest number of modes that are considered, the most active first."""
 
 Decisions = Map[str, Map[str, int]]
 """Mode -> decision -> how often it was made while the mode was active."""
 
 
 def named(modes: Mapping[str, float]) -> dict[str, float]:
-    """Return the modes with an activation, the most active first; ``mode_guardian`` is the guardian."""
+    """Return the modes with an activation above 0, the most active first; a prefix ``mode_`` of a name is removed."""
     active = {name.removeprefix("mode_"): activation for name, activation in modes.items() if activation > 0.0}
     return dict(nsmallest(_MOST, active.items(), key=lambda each: (-each[1], each[0])))
 
@@ -49,7 +49,7 @@ def conflict(modes: Mapping[str, float], decisions: Decisions, settings: SelfRev
 
 
 def opposition(one: str, other: str, decisions: Decisions, settings: SelfReviewSettings) -> float:
-    """Return how opposed two modes are, in [0, 1]: what is assumed, and what was learned, by the counts."""
+    """Return how opposed two modes are, in [0, 1]: the assumed and the learned value, weighted by the counts."""
     assumed = ASSUMED.get(frozenset((one, other)), ASSUMED_OTHERWISE)
     under, beside = decisions.get(one), decisions.get(other)
     if under is None or beside is None:
@@ -64,7 +64,7 @@ def opposition(one: str, other: str, decisions: Decisions, settings: SelfReviewS
 
 
 def decided(decisions: Decisions, active: Iterable[str], decision: str) -> Decisions:
-    """Return the decisions with one more, made while these modes were active."""
+    """Return the counts with one more decision, made while these modes were active."""
     for mode in active:
         under: Map[str, int] = decisions.get(mode, Map())
         decisions = decisions.set(mode, under.set(decision, under.get(decision, 0) + 1))
@@ -77,6 +77,6 @@ def active_of(modes: Mapping[str, float], settings: SelfReviewSettings) -> tuple
 
 
 def weight_of(signal: Signal, active: Iterable[str], settings: SelfReviewSettings) -> float:
-    """Return what the active modes make of a signal when reasons are put in order."""
+    """Return a signal's weight by the active modes, used to order the reasons of a review."""
     called = any(signal in _CALLS_FOR.get(mode, ()) for mode in active)
     return settings.mode_weight if called else 1.0

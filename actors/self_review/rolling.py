@@ -1,7 +1,7 @@
-"""Median and median absolute deviation of a window that is kept in order: no sorting, no scan. Pure.
+"""Median and median absolute deviation of a window that is kept sorted: neither sorts nor scans it. Pure.
 
-The nearest values to the median lie side by side in an ordered window, so the deviations need not be written out: the
-span that holds the nearest half of them is found by halving.
+In a sorted window, the values nearest to the median are contiguous. So the deviations need not be computed one by one:
+bisection finds the span that holds the nearest half of the values.
 """
 
 from bisect import bisect_left, insort
@@ -11,7 +11,7 @@ Ordered = tuple[float, ...]
 
 
 def replaced(ordered: Ordered, gone: float | None, come: float) -> Ordered:
-    """Return the window with one value more, and without ``gone``, which is in it, unless that is None."""
+    """Return the window with ``come`` added and ``gone`` removed (None: nothing is removed)."""
     values = list(ordered)
     if gone is not None:
         del values[bisect_left(values, gone)]
@@ -20,7 +20,7 @@ def replaced(ordered: Ordered, gone: float | None, come: float) -> Ordered:
 
 
 def median(ordered: Ordered) -> float:
-    """Return the middle value, or the mean of the two; 0 of nothing."""
+    """Return the middle value, or the mean of the two middle ones; 0 for an empty window."""
     count = len(ordered)
     if not count:
         return 0.0
@@ -30,7 +30,7 @@ def median(ordered: Ordered) -> float:
 
 
 def deviation(ordered: Ordered) -> float:
-    """Return the median absolute deviation from the median; 0 of nothing."""
+    """Return the median absolute deviation from the median; 0 for an empty window."""
     count, middle = len(ordered), median(ordered)
     if not count:
         return 0.0
@@ -44,7 +44,7 @@ def normalised(value: float, middle: float, spread: float, floor: float) -> floa
 
 
 def _nearest(ordered: Ordered, middle: float, rank: int) -> float:
-    """Return the distance of the value that is the ``rank``-th nearest to ``middle``, counted from 1."""
+    """Return the distance to ``middle`` of the value that is ``rank``-th nearest to it, counted from 1."""
     low, high = 0, len(ordered) - rank
     while low < high:
         start = (low + high) // 2

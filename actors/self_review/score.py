@@ -3,15 +3,15 @@
 ==================  ===============================================================================================
 part                of a set of entities
 ==================  ===============================================================================================
-relevance           half the cosine of stimulus and context, half the Jaccard similarity of their terms
-energy consistency  1 less the mean difference of an entity's share of the energy and its share of the tokens
-redundancy          how much of the identity was copied; 1 less it counts
-diversity           1 less the mean similarity of two entities
-outcome prior       the mean of what the entities were worth before (PoG)
+relevance           half the cosine of stimulus and context plus half the Jaccard similarity of their terms
+energy consistency  1 - the mean difference of an entity's share of the energy and its share of the tokens
+redundancy          the copied share of the identity; 1 - redundancy enters the score
+diversity           1 - the mean similarity of two entities
+outcome prior       the mean of the entities' worth before (PoG)
 ==================  ===============================================================================================
 
-The score is the geometric mean, so that no part makes up for another. The context is the mean of its entities, each of
-the same length, or what an engine outside says that it is.
+The score is the geometric mean, so that a high part never makes up for a low one. The context is the mean of the
+entities' vectors, scaled to the same length, or what an external engine gives.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,11 +37,11 @@ class Grade(msgspec.Struct, frozen=True):
 
 
 class Scene(msgspec.Struct, frozen=True):
-    """A tick in numbers: those of the chosen entities first, then the candidates'.
+    """A tick in numbers: those of the chosen entities first, then those of the candidates.
 
-    ``alike`` are the cosines of entities, ``bearing`` those of entities, stimulus and given context, in this order.
-    ``priors`` are in millionths, as energies and cosines are. ``terms`` are the context's: those of the chosen
-    entities, and what a given context names besides.
+    ``alike`` are the cosines of entities with each other; ``bearing`` those of entities, stimulus and given context, in
+    this order. Priors, energies and cosines are in millionths. ``terms`` are the context's: those of the chosen
+    entities, and those that a given context names.
     """
 
     entities: tuple[Entity, ...]
@@ -57,7 +57,7 @@ class Scene(msgspec.Struct, frozen=True):
 
 
 def scene_of(tick: Tick, priors: Mapping[str, float], start: float) -> Scene:
-    """Return a tick in numbers, given what entities were worth before; ``start`` is what others are held to be."""
+    """Return a tick in numbers, given the entities' worth before; ``start`` is the worth of those not listed."""
     entities = (*tick.chosen, *tick.candidates)
     bearing, alike = _cosines_of(tick, entities)
     return Scene(
@@ -75,7 +75,7 @@ def scene_of(tick: Tick, priors: Mapping[str, float], start: float) -> Scene:
 
 
 def grade(scene: Scene) -> Grade:
-    """Return the grade of the chosen entities; there must be one."""
+    """Return the score of the chosen entities and its parts; there must be at least one entity."""
     count = scene.chosen
     relevance = (_context_cosine(scene) + _shared_terms(scene)) // 2
     consistency = _energy_consistency(scene.energies[:count], scene.tokens[:count])
@@ -90,7 +90,7 @@ def geometric_mean(parts: tuple[int, ...]) -> int:
     product = 1
     for part in parts:
         product *= part
-    # A power of floats is a guess, which may differ from machine to machine; whole numbers put it right.
+    # The power of floats may differ from machine to machine. It is a first guess, corrected by integer arithmetic.
     root: int = round(float(product) ** (1 / _PARTS))
     while _power(root) > product:
         root -= 1
@@ -100,9 +100,10 @@ def geometric_mean(parts: tuple[int, ...]) -> int:
 
 
 def context_sums(scene: Scene) -> tuple[int, list[int], int]:
-    """Return the context, taken as many times as it has entities: its square, its products with all, the stimulus's.
+    """Return products of the context: with itself, with everything else, and the stimulus's with itself.
 
-    The products are with every entity, then the stimulus, then the given context.
+    The context is the sum of its entities, not their mean. The products are with every entity, then the stimulus, then
+    the given context.
     """
     count, cosine, stimulus, given = scene.chosen, scene.bearing, len(scene.entities), len(scene.entities) + 1
     if cosine[given][given]:
@@ -113,7 +114,7 @@ def context_sums(scene: Scene) -> tuple[int, list[int], int]:
 
 def _context_cosine(scene: Scene) -> int:
     square, _, reach = context_sums(scene)
-    # Of a context of no length, which rounding leaves at some millionths, nothing is known.
+    # A context of length zero, which rounding may leave at some millionths, has no direction: nothing is known of it.
     if square <= scene.chosen * scene.chosen or reach <= 0:
         return 0
     return min(MICRO, round(reach / sqrt(square) * 1_000.0))
@@ -133,7 +134,7 @@ def _energy_consistency(energies: Sequence[int], tokens: Sequence[int]) -> int:
 
 
 def _shared_out(amounts: Sequence[int]) -> Sequence[int]:
-    """Return amounts of which there is something; of nothing, all have the same share."""
+    """Return the amounts; if all are 0, equal ones."""
     return amounts if any(amounts) else [1] * len(amounts)
 
 
@@ -149,7 +150,7 @@ def _power(number: int) -> int:
 
 
 def _cosines_of(tick: Tick, entities: tuple[Entity, ...]) -> tuple[Matrix, Matrix]:
-    """Return ``bearing`` and ``alike``: by embeddings where there are any, else by the terms."""
+    """Return ``bearing`` and ``alike``: by embeddings if there are any, else by terms."""
     placed = any(each.centroid for each in entities)
     centroids, terms = [each.centroid for each in entities], [each.terms for each in entities]
     if tick.stimulus_embedding:

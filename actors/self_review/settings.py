@@ -25,20 +25,19 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
         active_from: Activation from which a mode counts as active.
         mode_weight: What an active mode multiplies its signals with when reasons are put in order.
         opposition_doubt: Decisions under both of two modes that weigh as much as what is assumed of their opposition.
-        pog_start: What an entity without seats is held to be worth.
+        pog_start: Worth of an entity without seats.
         pog_alpha: Weight of the newest seat in an entity's average.
-        memory_carried: Share of what an exchange held in mind that the next one still holds.
-        lapse_ticks: Ticks after which the gate opens though a review was never resolved: by then nothing of what set it
-            off is in the statistics' window any more.
-        fade_ticks: Ticks over which an entity's seats lose their weight, evenly; an entity's worth is then
-            ``pog_start`` again.
-        seat_terms: Terms of the stimulus that a seat has for its context: it counts where one of them occurs again.
-        seats: Entities whose average is kept; those without a seat for longest go.
-        token_budget: Tokens that the memories of an exchange may come to after a swap; an outside tick names its own.
-        terms_per_memory: The first terms of a memory, which it is compared by.
-        agreed_by: Memories that must share a term for it to count as the context's, where the stimulus has it not.
-        agents: Agents of a partition that are known; an eighth of them, seen least lately, goes when there are
-            more.
+        memory_carried: Share of an exchange's working memory that the next exchange keeps.
+        lapse_ticks: Ticks after which the gate opens even if the review was not resolved: by then the ticks that it was
+            measured against have left the window.
+        fade_ticks: Ticks over which an entity's seats lose their weight, linearly; its worth is then ``pog_start``
+            again.
+        seat_terms: Terms of the stimulus that make a seat's context: the seat counts when one of them occurs again.
+        seats: Entities whose worth is kept; those without a seat for longest are dropped.
+        token_budget: Tokens that the memories of an exchange may have after a swap; an external tick names its own.
+        terms_per_memory: Number of first terms by which a memory is compared.
+        agreed_by: Memories that must share a term for it to count as the context's, if the stimulus does not have it.
+        agents: Agents that a partition keeps; when there are more, the least recently seen eighth is dropped.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
 
     Raises:

@@ -1,4 +1,4 @@
-"""One tick of an agent's mind, whoever saw it: an exchange of ours (``exchange``) or an engine outside. Pure."""
+"""One tick of an agent: an exchange of ours (``exchange``), or a tick that an external engine reports. Pure."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from hashlib import blake2b
@@ -10,13 +10,13 @@ from schemas.vocabulary.loops import Part, TickObserved
 from schemas.vocabulary.responder import IdentityUse
 
 MOST_TOKENS = 1_000_000
-"""Tokens of an entity that are counted at most, so that sums of products stay whole numbers of 64 bits."""
+"""Largest number of tokens counted of an entity, so that sums of products fit into 64-bit integers."""
 
 
 class Entity(msgspec.Struct, frozen=True):
-    """What a prompt was, or could have been, put together from.
+    """A part that a prompt was, or could have been, made of.
 
-    ``terms`` stand in for a missing ``centroid``; ``telling`` are those that count when terms are compared.
+    ``terms`` are used if ``centroid`` is missing; ``telling`` are the terms that count in comparisons.
     """
 
     id: str
@@ -28,14 +28,14 @@ class Entity(msgspec.Struct, frozen=True):
 
 
 class Tick(msgspec.Struct, frozen=True, kw_only=True):
-    """What six signals and a score are read from.
+    """What the six signals and the score are computed from.
 
-    ``memory`` is what came to be in the working memory, by name and weight in [0, 1], None where nothing is known of
-    it; ``carry`` of what was in it before stays. ``identity_drift`` is None where it follows from ``identity``, the use
-    of the soul in an answer, if any, and the modes. ``chosen`` is empty where
-    no prompt was put together, or none that can be judged. ``stimulus_telling`` are the terms that count when terms are
-    compared, and ``context_terms`` those of the context besides the chosen entities' own. ``budget`` of 0 tokens is
-    none. ``decision`` is what came of it, empty where that is not known.
+    ``memory`` is the new content of working memory, by name and weight in [0, 1]; None if it is not known. ``carry`` is
+    the share of the earlier content that stays. ``identity_drift`` is None if it has to be computed from ``identity``
+    (the use of the soul in an answer, if any) and the modes. ``chosen`` is empty if there is no prompt that can be
+    scored. ``stimulus_telling`` are the stimulus's terms that count in comparisons, ``context_terms`` those of the
+    context besides the chosen entities' own. A ``budget`` of 0 tokens means none. ``decision`` is how the exchange
+    ended; empty if that is not known.
     """
 
     session: str = ""
@@ -62,7 +62,7 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tick_of(event: TickObserved, fatigue: float) -> Tick:
-    """Return the tick that an engine outside saw, given the fatigue that guardrails here found since the last one."""
+    """Return the tick that an external engine reports, given the fatigue that guardrails found since the last one."""
     chosen = _entities(event.chosen, ())
     stimulus = _folded(event.stimulus_terms)
     return Tick(
@@ -87,25 +87,25 @@ def tick_of(event: TickObserved, fatigue: float) -> Tick:
 
 
 def hashed(names: Iterable[str]) -> tuple[int, ...]:
-    """Return names as numbers of 63 bits, each once, sorted: to be told apart takes no more of them."""
+    """Return the 63-bit hashes of names, sorted and without duplicates; only their identity matters here."""
     digests = (blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest() for name in names)
     return tuple(sorted({int.from_bytes(digest, "big") >> 1 for digest in digests}))
 
 
 def jaccard(one: Collection[Hashable], other: Collection[Hashable]) -> float:
-    """Return the share of what is in either that is in both; 1 of two empty sets, which do not differ."""
+    """Return the Jaccard similarity of two sets; 1 for two empty ones."""
     either = {*one, *other}
     return len({*one}.intersection(other)) / len(either) if either else 1.0
 
 
 def copied(identity: Iterable[str], thought: Iterable[str]) -> float:
-    """Return how much of identity and thought is the same lines; 0 where there are none: nothing is copied then."""
+    """Return the share of lines that identity and thought have in common; 0 if there are no lines."""
     one, other = {*_folded(identity)}, {*_folded(thought)}
     return jaccard(one, other) if one or other else 0.0
 
 
 def _entities(parts: Iterable[Part], others: Iterable[Entity]) -> tuple[Entity, ...]:
-    """Return the parts, each once, without the others."""
+    """Return the parts as entities, without duplicates and without those of ``others``."""
     seen = {each.id for each in others}
     found = []
     for part in parts:

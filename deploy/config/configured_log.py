@@ -1,4 +1,4 @@
-"""The log that a configuration describes."""
+"""Opening the log that a configuration describes."""
 
 from deploy.config.settings import LogSettings
 from events.jetstream import Connection, JetStreamLog

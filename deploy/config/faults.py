@@ -1,4 +1,4 @@
-"""What is wrong with a configured value, from msgspec's word for it and the types of its section."""
+"""Error messages for configured values, from msgspec's message and the types of the section."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

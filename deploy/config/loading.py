@@ -1,4 +1,4 @@
-"""The configuration: defaults, one TOML file, environment, flags; the later wins, and values know where they came from.
+"""The configuration: defaults, one TOML file, environment, flags. Later ones win, and each value knows its origin.
 
 A section is a frozen struct: those of ``deploy.config.settings``, and one an actor. Unknown keys are refused with the
 nearest known name. Tables are merged key by key; every other value, a list included, is replaced whole.
@@ -67,7 +67,7 @@ class Layer(msgspec.Struct, frozen=True):
 
 
 class Value(msgspec.Struct, frozen=True):
-    """A value in effect, under its dotted key, and where it came from."""
+    """A value in effect: its dotted key, the value, and its origin."""
 
     key: str
     value: Any
@@ -209,7 +209,7 @@ def _refuse_joined(name: str, sections: Sections) -> None:
 
 
 def flag_layer(flag: str, key: str, value: str) -> Layer:
-    """Return the layer of one flag: ``key`` is dotted, ``value`` as it was typed."""
+    """Return the layer of one flag: ``key`` is dotted, ``value`` is the typed text."""
     return Layer(flag, _nested(key.split("."), value), textual=True)
 
 

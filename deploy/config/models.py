@@ -1,6 +1,6 @@
-"""Which language model a set uses: the one it was told, else an Ollama on this machine, else none.
+"""Which language model a set uses: the configured one, else an Ollama on this machine, else none.
 
-Without one the composer answers, and says so. Looking asks the network; what follows from what was seen is pure.
+Without a model the composer answers, and says so. Only the search uses the network; the choice itself is pure.
 """
 
 import asyncio
@@ -44,10 +44,10 @@ _GATE = "appraisal.trust.gate"
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True):
-    """The model of a set: what its workers are told, ``why`` it is this one, and what is wrong with it (or empty).
+    """The model of a set: the settings for its workers, ``why`` it was chosen, and a ``warning`` (or empty).
 
-    ``context`` is what the models take in tokens, by the settings or the endpoint; 0: nobody says. ``assumed``: it is
-    what an Ollama takes that was not told otherwise.
+    ``context`` is the models' context in tokens, by the settings or the endpoint; 0: not known. ``assumed``: it is
+    Ollama's default context.
     """
 
     use: ModelInUse
@@ -61,7 +61,7 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
 async def attach(
     config: Config, environment: Mapping[str, str], *, ollama: str = OLLAMA, glance_s: float = GLANCE_S
 ) -> Attachment:
-    """Return the model that a configuration comes to; an endpoint that was named counts even if it does not answer.
+    """Choose the model by the configuration; a configured endpoint is used even if it does not answer.
 
     ``glance_s`` are the seconds in which an Ollama that nobody named has to answer.
 
@@ -103,7 +103,7 @@ async def attach(
 def _with_context(
     found: Attachment, settings: LlmSettings, listed: Sequence[ListedModel], *, is_ollama: bool
 ) -> Attachment:
-    """Return what is attached with the context of its models: as set, as listed, or as an Ollama has it."""
+    """Return the choice with its models' context: as set, as listed, or Ollama's default."""
     asked = [each.context for each in listed if each.context and is_listed_as(each.name, names_of(found.models))]
     known = settings.context_tokens or min(asked, default=0)
     assumed = not known and is_ollama
@@ -111,7 +111,7 @@ def _with_context(
 
 
 async def listed_models(endpoint: Endpoint, within_s: float) -> tuple[ListedModel, ...] | str:
-    """Return the models that an endpoint lists, or what went wrong in a word or two."""
+    """Return the models that an endpoint lists, or a short text on what went wrong."""
     from actors.llm.client import CallFailed, ChatClient  # an HTTP client takes a tenth of a second to load
 
     try:
@@ -167,7 +167,7 @@ def worker_flags(attachment: Attachment) -> tuple[str, ...]:
 
 
 def actor_flags(attachment: Attachment, config: Config) -> tuple[str, ...]:
-    """Return the configuration flags that have the actors ask the model; what somebody has set stays as it is."""
+    """Return the configuration flags that make the actors ask the model; settings made by a person are not changed."""
     if attachment.use.backend == "composer":
         return ()
     asked: dict[str, object] = dict.fromkeys(_asking(config), "llm")
@@ -189,7 +189,7 @@ def _asking(config: Config) -> Iterator[str]:
 
 
 def check_answerable(attachment: Attachment, config: Config) -> None:
-    """Refuse settings that have an actor ask a language model where none is attached: nobody would answer.
+    """Refuse settings that make an actor ask a language model if none is attached: nobody would answer.
 
     Raises:
         BadConfiguration: there is such a setting; the message names it and the ways out.
@@ -204,7 +204,7 @@ def check_answerable(attachment: Attachment, config: Config) -> None:
 
 
 def asking_in(config: Config) -> tuple[tuple[str, str], ...]:
-    """Return the settings that somebody has made, and by which an actor asks a language model: name and value."""
+    """Return the configured settings that make an actor ask a language model: name and value."""
     found = []
     for name in (*_asking(config), _GATE):
         if name not in config.origins:

@@ -1,4 +1,4 @@
-"""The sections of the configuration that are about running the set; actors bring their own."""
+"""The sections of the configuration about running the set. Each actor's package holds its own section."""
 
 from typing import Annotated, Literal
 
@@ -92,7 +92,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UpstreamSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The endpoint whose models the gateway serves besides its own, once the guards have let a request pass.
+    """The endpoint whose models the gateway also serves, once the guards have let a request pass.
 
     Attributes:
         url: Its address up to and with its version, such as ``https://llm.example/v1``; empty: there is none.

@@ -1,7 +1,7 @@
-"""Long texts of a configuration in files of their own: ``{ file = "soul.md" }`` stands for what is in one.
+"""Long texts of a configuration in separate files: ``{ file = "soul.md" }`` is replaced by the file's text.
 
-An actor reads no files, so that what it was told is in its recorded settings: a file's text takes the file's place
-here, when the configuration is read.
+Actors read no files, so that their recorded settings are complete. So the text is put in when the configuration is
+read.
 """
 
 from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from deploy.config.settings import UpstreamSettings
 
 
 def upstream_of(settings: UpstreamSettings, environment: Mapping[str, str]) -> Endpoint | None:
-    """Return the endpoint, with its key; None where none is set.
+    """Return the endpoint with its key; None if none is configured.
 
     Raises:
         BadEndpoint: its address or key cannot be used, or what masks is not installed.

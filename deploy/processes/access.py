@@ -1,4 +1,4 @@
-"""How to reach a broker: from flags, the environment, a NATS CLI context, or the set that runs in a data folder."""
+"""How to connect to a broker: by flags, the environment, a NATS CLI context, or the set running in a data folder."""
 
 import os
 from collections.abc import Mapping
@@ -98,7 +98,7 @@ def _with_url(access: Access, url: str) -> Access:
 
 
 def context_of(access: Access) -> Context:
-    """Return the context that stands for an access, for other processes to use."""
+    """Return an access as a NATS CLI context, for other processes to use."""
     return Context(
         description=access.name,
         url=access.servers,

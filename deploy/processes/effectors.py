@@ -1,4 +1,4 @@
-"""The effectors there are, found in the packages below ``actors`` as actors are: adding one touches nothing here."""
+"""The registry of effectors, found in the packages below ``actors`` as actors are: adding one changes nothing here."""
 
 import pkgutil
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The gateway's process, from its arguments to its end. It loads no actor: it only tells, asks and reads."""
+"""The gateway's process, from its arguments to its end. It loads no actor: it only appends, queries and reads."""
 
 import asyncio
 import gc
@@ -238,7 +238,7 @@ async def _hurry(services: Sequence[_Hurried], stop: asyncio.Event) -> None:
 
 
 def _withdraws(config: Config) -> bool:
-    """Whether guardrails may set aside what a model has said: then nothing of it is told before they have judged it."""
+    """Whether guardrails may reject a model's answer: then nothing of it is sent before they have judged it."""
     return config.section("responder", ResponderSettings).guardrails
 
 

@@ -1,7 +1,7 @@
-"""What a gateway does in an operator's name: by the code of the commands, over a connection of the operator's own.
+"""Operators' requests at the gateway: carried out by the commands' code, over a connection as the operator.
 
-The gateway's own user of the broker may append what applications tell, and nothing of an operator's. So each act has a
-connection as the operator for as long as it takes: such acts are rare, and a gateway that nobody operates has none.
+The gateway's own broker user may append what applications send, but no operator's events. So each request opens a
+connection as the operator and closes it again. Such requests are rare, and a gateway without any never holds the right.
 """
 
 import asyncio
@@ -124,7 +124,7 @@ class BrokerOperations:
 
     @asynccontextmanager
     async def _log(self, field: str) -> AsyncIterator[JetStreamLog]:
-        """Open the log for an act that names something by ``field``; what goes wrong is told as HTTP tells it."""
+        """Open the log for an operator's request; errors become those of HTTP and name the request's ``field``."""
         try:
             async with asyncio.timeout(self._wait_s):
                 log = await JetStreamLog.connect(self._access, stream=self._stream, create=False)

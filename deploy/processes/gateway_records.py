@@ -1,7 +1,7 @@
-"""What a gateway shows of what is recorded: lists from the ledger's process, all else from the log itself.
+"""The records that a gateway shows: lists come from the ledger's process, all else from the log itself.
 
-The ledger's process has the file and its index; the gateway may stand on another machine. An exchange's place in the
-log comes from there too, and where no ledger is written from the log's inputs.
+The ledger's process has the file and its index; the gateway may run on another machine. An exchange's position in the
+log comes from that process too; without a ledger, it is found by reading the log's inputs.
 """
 
 import asyncio
@@ -87,7 +87,7 @@ class BrokerRecords:
         return await self._asked(EXCHANGES_QUERY, msgspec.json.encode(wanted), Page, places)
 
     async def written(self) -> int:
-        """Return the sequence up to which the ledger is written, -1 where nobody can say."""
+        """Return the sequence up to which the ledger is written; -1 if that is not known."""
         try:
             return (await self.exchanges(Wanted(limit=1))).head
         except LogError:
@@ -145,7 +145,7 @@ class BrokerRecords:
         return Seen(recorded=recorded, now=Now(head=head, stages=stages))
 
     async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncGenerator[Happened | None, None]:
-        """Return the events behind a sequence, without end; None where nothing came for a while."""
+        """Yield the events after a sequence, without end; None whenever no event came for a while."""
         if self._followers >= FOLLOWERS:
             raise Unavailable(f"{FOLLOWERS} readers follow the events, as many as may be: close one of them")
         last = (await self._log.info()).last_seq

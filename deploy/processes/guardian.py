@@ -1,7 +1,7 @@
-"""A process between a parent and its child, where the kernel cannot tie the child's life to the parent's.
+"""A process between a parent and its child, for systems whose kernel cannot kill a child with its parent.
 
-It waits for the child, and for the end of a pipe whose other end only the parent holds: at that end the
-child is killed. The child's exit status becomes its own.
+It waits for the child to exit, and for a pipe to close whose other end only the parent holds. When the pipe closes, it
+kills the child. It exits with the child's status.
 """
 
 import os

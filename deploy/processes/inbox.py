@@ -1,4 +1,4 @@
-"""Inboxes: the only subjects that anything is ever answered on."""
+"""Inboxes: the only subjects to which replies are ever sent."""
 
 import re
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,7 @@
-"""The line between a supervisor and a child: the child says that it is ready, and sees when the supervisor is gone.
+"""The lifeline between a supervisor and a child: the child reports that it is ready, and sees when the supervisor ends.
 
-It is a socket pair, one a child; each end closes with its process. Outside a supervisor, readiness goes to systemd
-where that asks for it (``NOTIFY_SOCKET``).
+It is a socket pair, one for each child; each end closes with its process. Without a supervisor, readiness is reported
+to systemd if that asks for it (``NOTIFY_SOCKET``).
 """
 
 import asyncio
@@ -12,7 +12,7 @@ READY = b"READY\n"
 
 
 async def hear_ready(ours: socket.socket) -> bool:
-    """Wait for the child's word on the supervisor's end; False when the child closed its own without a word."""
+    """Wait, at the supervisor, until the child reports that it is ready; False if it closed its end before."""
     ours.setblocking(False)
     loop = asyncio.get_running_loop()
     said = b""

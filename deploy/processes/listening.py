@@ -1,7 +1,7 @@
-"""Where the gateway listens: an address as it is written, and the open socket for it.
+"""The gateway's listening socket: its address as it is configured, and opening it.
 
-A supervisor opens the socket and its children inherit it: a gateway that is started again finds the connections that
-came in meanwhile.
+The supervisor opens the socket and its children inherit it. So a restarted gateway gets the connections that came in
+meanwhile.
 """
 
 import errno

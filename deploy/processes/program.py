@@ -1,4 +1,4 @@
-"""A worker process as a program to keep running."""
+"""A worker process as a program that the supervisor keeps running."""
 
 import asyncio
 import socket

@@ -1,10 +1,12 @@
-"""Questions about what is recorded, as NATS micro services: they read a state and never change it.
+"""Queries, as NATS micro services: they read a state and never change it.
 
-``forged_id.query.ledger.exchange`` tells how an exchange ended, for a caller that missed its copy of the answer,
-``forged_id.query.ledger.exchanges`` lists exchanges, ``forged_id.query.ledger.overview`` tells how the set was at a
-point of the log, ``forged_id.query.ledger.health`` tells whether the ledger can be written.
-``forged_id.query.<actor>.partitions`` tells what a worker does with each partition of an actor it hosts. Both are found
-by ``$SRV.PING``, ``$SRV.INFO`` and ``$SRV.STATS``, as any NATS micro service.
+- ``forged_id.query.ledger.exchange``: how an exchange ended, for a caller that missed its reply;
+- ``forged_id.query.ledger.exchanges``: lists of exchanges;
+- ``forged_id.query.ledger.overview``: the state of the set at a point of the log;
+- ``forged_id.query.ledger.health``: whether the ledger can be written;
+- ``forged_id.query.<actor>.partitions``: what a worker does with each partition of an actor that it hosts.
+
+All answer ``$SRV.PING``, ``$SRV.INFO`` and ``$SRV.STATS``, as any NATS micro service does.
 """
 
 import asyncio
@@ -49,7 +51,7 @@ class ExchangeQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NoQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """There is nothing to say: all there is, is told."""
+    """A question without fields: the whole answer is returned."""
 
 
 class PartitionStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
-"""A data folder and the set that runs in it: the lock that keeps it to one set, and ``run.json``, which describes it.
+"""A data folder and the set that runs in it: the lock that allows one set only, and ``run.json``, which describes it.
 
-The lock is the kernel's (``flock``), so a killed set leaves none behind. The embedded broker holds it open too:
-nobody else can start in the folder while a broker still writes there.
+The lock is the kernel's (``flock``), so a killed set leaves none behind. The embedded broker holds it open too.
+Otherwise another set could start in the folder while a broker still writes there.
 """
 
 import fcntl
@@ -45,9 +45,7 @@ class NotRunning(Exception):
 
 
 class ModelInUse(msgspec.Struct, frozen=True, kw_only=True):
-    """The language model of a set: kind of endpoint (``openai``, ``local``, or ``composer`` for none), where it is, and
-    the models that are asked.
-    """
+    """The language model of a set: kind of endpoint (``openai``, ``local``; ``composer`` for none), URL and models."""
 
     backend: str
     base_url: str = ""

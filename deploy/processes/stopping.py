@@ -1,4 +1,4 @@
-"""How a process of a set learns that it is to stop, and ends in time once it knows."""
+"""How a process of a set is told to stop, and how it ends within a deadline."""
 
 import asyncio
 import faulthandler

@@ -1,7 +1,7 @@
-"""Keeping a set of processes running: stages started in order, each process again when it ends, stopped in reverse.
+"""Keeping a set of processes running: started in stages, restarted when they end, stopped in reverse order.
 
-What to run is a :class:`Program`; how long to wait before a restart is the pure :class:`Backoff`. Nothing in here
-knows brokers or workers.
+A :class:`Program` says what to run; the pure :class:`Backoff` says how long to wait before a restart. Nothing here
+knows about brokers or workers.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class ProgramFailed(Exception):
 
 
 class ProgramRefused(ProgramFailed):
-    """A program cannot run as it is set up, such as on a port that is taken: only a person can put that right."""
+    """A program cannot run as it is configured, such as on a port that is taken: only a person can correct that."""
 
     code = "program_refused"
 
@@ -214,7 +214,7 @@ class Supervisor:
         return [keeper.status for stage in self._stages for keeper in stage]
 
     def hurry(self) -> None:
-        """Kill what is still running: for a second Ctrl-C."""
+        """Kill all processes that are still running; called on a second Ctrl-C."""
         for stage in self._stages:
             for keeper in stage:
                 keeper.stop(at_once=True)

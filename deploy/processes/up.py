@@ -163,7 +163,7 @@ async def _run(plan: Plan, lock: int) -> None:
 
 
 def _greet(plan: Plan, nats: str, http: str, model: Attachment) -> None:
-    """End the start with what a person needs next, on stdout; whoever asked for logs in JSON gets those alone."""
+    """Print what a person needs after the start to stdout; with logs in JSON, print nothing but those."""
     if plan.config.runtime.log_format == "json":
         return
     up = Up(
@@ -181,7 +181,7 @@ def _greet(plan: Plan, nats: str, http: str, model: Attachment) -> None:
 
 
 async def _watch_stages(plan: Plan, place: "Place", model: Attachment) -> None:
-    """Tell of every stage of the set that nobody serves: a living process is no proof that it does its work."""
+    """Log every stage of the set that nobody serves: a living process is no proof that it does its work."""
     hosted = (*ACTORS, LEDGER, *needed(plan.config, attached=model.use.backend != "composer"))
     access = access_of(Reach(context=place.context(OPERATOR)), plan.data, name="neuraxis up")
     await watch(access, Partitions(plan.config.log.agents, plan.config.log.sessions), hosted)
@@ -207,7 +207,7 @@ def in_force_of(config: Config, model: Attachment) -> InForce:
 
 
 def _check_receivers(config: Config) -> None:
-    """Refuse receivers of alerts that cannot be used while somebody looks, not in a worker that dies and dies."""
+    """Refuse unusable receivers of alerts at the start, where a person sees it, not in a worker that dies each time."""
     receivers = config.section("webhook", WebhookSettings).receivers
     if receivers:
         addresses(receivers, os.environ)
@@ -249,7 +249,7 @@ async def _model(plan: Plan) -> Attachment:
 
 
 class Place(msgspec.Struct, frozen=True):
-    """The broker a set runs on: what must be started for it, where it listens, and whose context to use."""
+    """The broker of a set: the programs to start for it, its URL, and the contexts to connect with."""
 
     stages: tuple[tuple[Program, ...], ...]
     url: Callable[[], str]

@@ -1,4 +1,4 @@
-"""Passing requests on, for the length of a gateway's life."""
+"""Opening the forwarding of requests to an upstream, for as long as a gateway runs."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ async def forwarding_to(
     lends: Callable[[], bool],
     reading: ReflexSettings,
 ) -> AsyncIterator[Forwarding | None]:
-    """Pass requests on to an endpoint for the length of the block; nothing where there is none.
+    """Forward requests to an endpoint within the block; None if there is no endpoint.
 
     ``lends``: whether callers' own keys are passed on where the endpoint's is not known; see ``Upstream.open``.
     ``reading``: how reflex reads answers, as streams are read here.

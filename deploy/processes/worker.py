@@ -1,4 +1,4 @@
-"""A worker process, from its arguments to its end: the log, and what it hosts: actors, effectors, the ledger."""
+"""A worker process, from its arguments to its end: it opens the log and hosts actors, effectors and the ledger."""
 
 import asyncio
 import gc
@@ -90,10 +90,10 @@ def check_work(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_something_to_do(names: Sequence[str], config: Config) -> tuple[str, ...]:
-    """Return the work that ``names`` stand for, of the group of effectors only those that are configured.
+    """Return the work that ``names`` name; of the group of effectors only the configured ones.
 
     Raises:
-        UnknownWork: one of the names is none, or the group was named and none is configured.
+        UnknownWork: a name is unknown, or the group was named and no effector is configured.
     """
     idle = set(EFFECTORS) - set(configured(config)) - set(names) if GROUP_OF_EFFECTORS in names else set()
     hosts = tuple(name for name in check_work(names) if name not in idle)

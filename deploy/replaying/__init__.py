@@ -1,1 +1,1 @@
-"""Decisions made again from a log, with the actors that made them."""
+"""Replays and what-ifs that need the actors: their deciders make recorded decisions again."""

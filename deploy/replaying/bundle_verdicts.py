@@ -1,4 +1,4 @@
-"""What became of a bundle's decisions, made again as they were recorded or under other settings, in words."""
+"""Testing a bundle: its decisions are made again, as recorded or under other settings, and the outcome put in words."""
 
 import asyncio
 from collections import Counter
@@ -39,18 +39,18 @@ _LONGEST = 120
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """``complaint`` says why a bundle's test fails, and is empty where it passes; ``summary`` is one line of counts."""
+    """The verdict on a bundle: ``complaint`` says why its test fails (empty: it passes); ``summary`` has counts."""
 
     complaint: str
     summary: str
 
 
 def verified(bundle: Path) -> Verdict:
-    """Make every decision of a bundle again and compare what it says; those outside the chosen exchanges may differ.
+    """Make every decision of a bundle again and compare them; those outside the chosen exchanges may differ.
 
-    A decision that nobody can make again (words redacted or forgotten, another behaviour, a model that is not here) is
-    counted, not failed. But a bundle tests nothing, and fails, where a chosen exchange is not in it, has no end, or has
-    no decision that led to anything and could be made again; or, where none is chosen, all of them together have none.
+    A decision that cannot be made again (words redacted or forgotten, a behaviour or model that is not here) is counted
+    and is no failure. But a bundle that tests nothing fails: a chosen exchange is not in it, has no end, or has no
+    decision with an event that could be made again. If no exchange is chosen, there must be such a decision in any.
 
     Raises:
         LedgerDamaged, Misconfigured: the bundle cannot be read.

@@ -1,10 +1,10 @@
-"""Replaying a ledger file in several processes: each folds shares of the partitions, and the reports become one.
+"""Replaying a ledger file in several processes: each folds shares of the partitions, and their reports are merged.
 
-A partition's fold needs nothing of another's. So the file is read anew for each share, and only what its partitions
-consume or published is decoded; what is reported is what one process would have reported, to the byte.
+A partition's fold needs nothing of another's. So each share reads the file by itself, and decodes only what its
+partitions consume or publish. The merged report equals that of a single process, to the byte.
 
-What a partition takes cannot be told from its messages: verifying one of a memory's costs a hundred of a clock's. So
-there are several shares to a process, and who is done takes the next.
+The number of a partition's messages does not tell how long it takes: verifying one decision of memory costs as much as
+a hundred of the clock. So there are several shares for each process, and a process that is done takes the next.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ class _Job(msgspec.Struct, frozen=True):
 
 
 def jobs_for(events: int, verify: bool) -> int:
-    """Return how many processes a replay of so many events is worth, on this machine."""
+    """Return how many processes a replay of ``events`` events should use on this machine."""
     return max(1, min(_cores(), MOST_JOBS, events // _LEAST_EVENTS[verify]))
 
 
@@ -216,7 +216,7 @@ async def _replay(opener: Opener, job: _Job) -> Report:
 
 
 def _tell(number: int, seq: int) -> None:
-    """Say how far this process is; end it where nobody waits for it any more."""
+    """Report how far this process is; end it if its parent no longer waits for it."""
     parent = multiprocessing.parent_process()
     if _asker is None:
         return

@@ -1,4 +1,4 @@
-"""Other settings over a recorded log: what is changed, and reading the log for it. No effect is ever run."""
+"""What-if over a recorded log: which settings are changed, and reading the log. No effect is ever run."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -95,7 +95,7 @@ def changes_of(
     agent: str = "",
     latest: bool = False,
 ) -> Changes:
-    """Return what is otherwise: settings, and, where given, other imported patterns and an agent's other precedents.
+    """Return the changes: settings, and, if given, other imported patterns and other precedents of an agent.
 
     ``latest``: all is decided under today's behaviours, not under the recorded ones.
     """

@@ -1,4 +1,4 @@
-"""Whether other settings change too much, and why that cannot be told, in words. Pure."""
+"""The verdict on a what-if, in words: whether too much changes, or why that is not known. Pure."""
 
 from collections.abc import Iterator
 
@@ -15,9 +15,9 @@ def headline(report: Report) -> str:
 
 
 def complaint(report: Report, percent: float) -> str:
-    """Return why it does not hold that at most ``percent`` of the exchanges end otherwise; empty where it does.
+    """Return why more than ``percent`` of the exchanges end, or may end, differently; empty if that is not so.
 
-    Those of which that cannot be told may all end otherwise.
+    An exchange that could not be compared counts as one that may end differently.
     """
     if report.share * 100 > percent:
         return f"{headline(report)}: more than {percent:g}%"

@@ -1,6 +1,8 @@
 """Weeks of conversations in seconds: the real deciders in virtual time, no broker and no clock. Deterministic.
 
-``world`` joins the deciders by a stream in memory, ``people`` are those who talk to the agent, ``living`` lets them do
-so day after day, ``plants`` puts something wrong into their world, ``report`` tells what became of it and ``plot``
-draws it.
+- ``world`` joins the deciders by a stream in memory;
+- ``people`` simulates the people who talk to the agent;
+- ``living`` runs the conversations, day after day;
+- ``plants`` lists the faults that can be planted;
+- ``report`` sums up what happened, and ``plot`` draws it.
 """

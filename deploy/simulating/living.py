@@ -1,4 +1,4 @@
-"""Day after day of conversations with one agent, and what is seen of them."""
+"""The simulation: day after day of conversations with one agent, and what is recorded of them."""
 
 from collections.abc import Callable
 from random import Random
@@ -51,7 +51,7 @@ _FOUND = Recollection(id="gist:1", layer="gist", text="what was said of it befor
 
 
 class Life(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an agent.
+    """The outcome of a simulation.
 
     ``messages`` are those that tell of its routing, in order; ``digest`` covers the bytes of all messages, ``states``
     hold the hash of each actor's last state.
@@ -135,7 +135,7 @@ class _Talk:
         self.world.plant("router", configured, Place(""))
 
     def adjust_wrongly(self, wrong: Wrong) -> None:
-        """Put the wrong adjustment on record, as if the regulator had made it."""
+        """Record the wrong adjustment, as if the regulator had made it."""
         regulating = self.world.states["regulator"]
         routing, settings = loop_of(regulating, AGENT), regulating.settings
         metric = metric_of(wrong.pressure, seen(routing, self.world.now_ns, settings), settings)
@@ -173,13 +173,13 @@ def live(
     gone_on: int | None = None,
     told: Callable[[int], None] | None = None,
 ) -> Life:
-    """Live through days of about so many exchanges each, with something wrong or nothing.
+    """Simulate days of about ``exchanges_per_day`` exchanges each, with a planted fault or none.
 
-    The weights that were set wrong are set right again on the day ``gone_on``. ``told`` is called with the number of
-    days lived through, at the end of each.
+    The wrong weights are set right again on the day ``gone_on``. ``told`` is called at the end of each day with the
+    number of days simulated so far.
 
     Raises:
-        KeyError: there is no such plant.
+        KeyError: there is no such planted fault.
     """
     wrong = PLANTS[plant]
     talk = _Talk(Population(), seed)

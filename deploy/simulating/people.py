@@ -1,9 +1,9 @@
-"""The people who talk to a simulated agent: what they need, and how they take the mode they are answered in.
+"""The people who talk to a simulated agent: what they need, and how they react to the mode of an answer.
 
-A need is a kind of utterance and the mode that would content whoever says it. Someone who is answered in substance
-where a question back was needed says it again, or says what was meant; someone whose shared history is passed over
-refers to it; someone who is put off with a word complains. What memory knows around an utterance is drawn with it, so
-that the agent is as much at home on the last day as on the first. All draws come from one seeded generator.
+A need is a kind of utterance with the mode that would satisfy the person. A person who gets an answer where a question
+back was needed repeats the utterance, or says what was meant. One whose shared history is ignored refers to it. One who
+only gets an acknowledgement complains. What memory knows around an utterance is drawn together with it, so that the
+agent's memory is the same on the last day as on the first. All draws come from one seeded generator.
 """
 
 from importlib.resources import files
@@ -72,7 +72,7 @@ class Population(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Said(msgspec.Struct, frozen=True):
-    """An utterance, what memory knows around it, and the mode that would content whoever says it."""
+    """An utterance, what memory knows around it, and the mode that would satisfy the person."""
 
     text: str
     need: str
@@ -94,7 +94,7 @@ def session_of(population: Population, random: Random) -> list[str]:
 
 
 def reaction(before: Said, answered: Mode | None, first: Mode | None, who: Population, random: Random) -> Said | None:
-    """Return what someone says to the mode that an utterance was answered in; None: nothing, the talk goes on."""
+    """Return a person's reaction to the mode of an answer; None: there is none, and the talk goes on."""
     if answered is None:
         return None
     if before.mode == (first or answered):

@@ -1,4 +1,4 @@
-"""What can be wrong in a simulated world, so that the closed loop has something to find."""
+"""The faults that can be planted in a simulated world, for the closed loop to find and correct."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from schemas.vocabulary.regulator import PressureName
 
 
 class Wrong(msgspec.Struct, frozen=True, kw_only=True):
-    """An adjustment with the wrong sign: it raises what it is to lower."""
+    """An adjustment with the wrong sign: it raises the metric that it should lower."""
 
     day: int
     parameter: str
@@ -27,7 +27,7 @@ class Plant(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def planted_on(self) -> int | None:
-        """The day, from 0, on which it goes wrong; None where nothing does."""
+        """The day, from 0, on which the fault begins; None if there is no fault."""
         if self.wrong is not None:
             return self.wrong.day
         return self.day if self.weights else None

@@ -1,4 +1,4 @@
-"""What became of a simulated agent: a table by day, and each change of a weight with its metric before and after."""
+"""The report of a simulation: a table by day, and each change of a weight with its metric before and after."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -1,6 +1,6 @@
 """Deciders joined by a stream in memory: the order, the ids and the bytes of a log, without its transport.
 
-One partition each. Time passes only where it is told to, and whatever an actor owes to it is appended when it is due.
+Each actor has one partition. Time passes only when it is advanced; timers that are due are then appended.
 """
 
 from collections import deque
@@ -61,7 +61,7 @@ class World:
         self._drain()
 
     def plant(self, owner: str, event: Event, place: Place) -> None:
-        """Store an event of an actor that no message led to, as if it had decided it."""
+        """Store an event of an actor without a cause, as if the actor had decided it."""
         planted = self._addressed(owner, [event], place)
         self._fold(owner, planted)
         self._store(planted)

@@ -1,7 +1,7 @@
 """Training rows of our own: phrases written for this project, encoded forms, documents with and without injections.
 
-``authored.json`` holds patterns and what fills them. Everything is drawn from one seeded generator, so that the same
-corpus gives the same rows. Made of a corpus row, a row names it as parent and is held out with it.
+``authored.json`` holds patterns, and the words that fill them. All draws come from one seeded generator, so that the
+same corpus gives the same rows. A row that is made from a corpus row names it as its parent, and is held out with it.
 """
 
 import base64
@@ -32,7 +32,7 @@ _SMALL_TEXTS = ("instruction", "coding", "document", "short_query", "dialogue_tu
 
 
 class Family(msgspec.Struct, frozen=True):
-    """Patterns with slots such as ``{verb}``, and what may stand in each."""
+    """Patterns with slots such as ``{verb}``, and the words that may fill each slot."""
 
     patterns: tuple[str, ...]
     slots: dict[str, tuple[str, ...]]

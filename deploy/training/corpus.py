@@ -1,7 +1,7 @@
 """Labelled prompts, and which of them may be used when some sources are held out.
 
-A source is never split. Rows of a source resemble each other, and some sources quote others: whatever shares half of
-its wording with a held-out row, in plain or in decoded form, is left out of the training rows with it.
+A source is never split, since its rows resemble each other. Some sources also quote others: a row that shares half of
+its wording with a held-out row, in plain or in decoded form, is left out of the training rows, too.
 """
 
 from collections import Counter, defaultdict

@@ -1,11 +1,11 @@
-"""From labelled rows to a judge of passages, and its thresholds from rows whose sources it was not trained on.
+"""Fitting a judge of passages to labelled rows, and its threshold to rows whose sources it was not trained on.
 
-Which passage of an attack carries it is not labelled. So the fit goes in rounds: the first reads texts as wholes; each
-of the next adds, of every row, the passage that the round before found worst. Of attacks that is where the attack is;
-of harmless texts it is what would raise a false alarm, since the worst passage decides.
+The labels do not say which passage of a text is the attack. So the fit goes in rounds. The first reads texts as wholes;
+each further round adds, for every row, the passage that the previous round found worst. In an attack that is the attack
+itself; in a harmless text it is the passage that would raise a false alarm, since the worst passage decides.
 
-A threshold is the lowest that keeps false alarms among held-out rows within the recipe's shares: every source is judged
-by a model that saw neither it nor what quotes it.
+The threshold is the lowest one that keeps false alarms among held-out rows within the recipe's shares. For this, each
+source is judged by a model that was trained neither on it nor on rows that quote it.
 """
 
 from collections.abc import Collection, Sequence
@@ -171,7 +171,7 @@ def weights_of(rows: Sequence[Row], places: Places) -> Numbers:
 
 
 def _wholes(prepared: Prepared, units: Places, weights: Numbers) -> list[Sample]:
-    """Return texts as wholes, long ones in pieces; of harmless ones some passages besides, drawn by one seed."""
+    """Return texts as wholes, long ones in pieces; also some passages of harmless texts, drawn with one seed."""
     grams, samples = prepared.grams, []
     generator = np.random.default_rng(1)
     for unit in units.tolist():

@@ -1,7 +1,7 @@
 """The n-grams of all training rows, and passages of them as the rows of a matrix.
 
-A row of the corpus has a unit for its text and one for each decoded view of it. All that is kept of a unit is what
-``actors.contract.text.judge.passages`` is asked with: its n-grams, each with the segments that it begins and ends in.
+A row of the corpus has one unit for its text and one for each decoded view of it. A unit keeps what
+``actors.contract.text.judge.passages`` needs: its n-grams, each with the segments that it begins and ends in.
 """
 
 from collections.abc import Sequence

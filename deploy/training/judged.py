@@ -1,4 +1,4 @@
-"""Rows from people's verdicts: what a log has on record as harmful or harmless is labelled by whoever judged it."""
+"""Training rows from a log: inputs that people have judged as harmful or harmless."""
 
 from deploy.training.corpus import Row
 from deploy.training.labelled import Label

@@ -1,4 +1,4 @@
-"""What the two judges are trained for."""
+"""The training recipes of the two judges."""
 
 from deploy.training.fitting import Recipe
 

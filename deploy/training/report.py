@@ -1,4 +1,4 @@
-"""What the guards catch of sources that their judges were not trained on: by aim, and by source, weak ones first."""
+"""The share of attacks that the guards catch, in sources not used in training: by aim and by source, weakest first."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

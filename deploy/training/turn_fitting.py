@@ -1,8 +1,8 @@
-"""Fitting what a turn is: one softmax over five kinds, from labels that may leave several open.
+"""Fitting the turn model: one softmax over five kinds of turns, from labels that may allow several kinds.
 
-The loss of a row is minus the log of the probability of the kinds that its label allows. Which features are kept is
-decided by how many rows and sources have them, and then by what they weigh. How sharply the weights may speak is fixed
-on sources that were left out, so that a probability means the same on texts unlike those of training.
+The loss of a row is minus the log of the summed probability of the kinds that its label allows. Features are selected
+by how many rows and sources have them, then by their weights. The sharpness of the probabilities is calibrated on
+held-out sources, so that a probability means the same for texts unlike those of the training.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ SHARES: dict[str, float] = {
 
 
 class Prepared(msgspec.Struct, frozen=True, eq=False):
-    """Rows, read, with what is needed to fit some of them."""
+    """Rows with their features, and all that is needed to fit a part of them."""
 
     rows: tuple[TurnRow, ...]
     turns: tuple[Turn, ...]
@@ -214,7 +214,7 @@ def _fit(
 
 
 def _surprise(scores: Numbers, allowed: npt.NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
-    """Return minus the log of the probability of what is allowed, and its slope by the scores."""
+    """Return minus the log of the allowed kinds' probability, and its gradient by the scores."""
     scores = scores - scores.max(axis=1, keepdims=True)
     shares = np.exp(scores)
     all_shares = shares / shares.sum(axis=1, keepdims=True)

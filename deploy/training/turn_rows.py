@@ -1,9 +1,9 @@
-"""Labelled turns: what a text may be, from files and from phrases of our own.
+"""Labelled turns, from files and from phrases of our own: which kinds a text may be.
 
-A file is JSON Lines. A line has a ``text``, a ``source``, and says what the text is in one of three ways: ``reads``
-(any of the five kinds), ``ok`` (the modes that would be right for it as the first input of a talk), or ``label`` and
-``category``, as corpora of prompts have them: whatever is benign there can be met as it stands. A label that leaves
-several kinds open is used as such: training decides between them.
+A file is JSON Lines. A line has a ``text``, a ``source``, and a label in one of three forms: ``reads`` (any of the five
+kinds), ``ok`` (the modes that would be right for it as the first input of a talk), or ``label`` and ``category``, as
+corpora of prompts have them: benign texts there can be answered as they are. A label may allow several kinds; training
+decides between them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -112,7 +112,7 @@ def load_turns(paths: Iterable[Path]) -> list[TurnRow]:
 
 
 def thinned(rows: Sequence[TurnRow], most: int = MOST_OF_SOURCE) -> list[TurnRow]:
-    """Return so many rows of each source at most, evenly spaced, in their order; and all whose label was told."""
+    """Return at most ``most`` rows of each source, evenly spaced and in order; and all rows labelled one by one."""
     by_source: dict[tuple[str, bool], list[int]] = {}
     for place, row in enumerate(rows):
         if not row.told:

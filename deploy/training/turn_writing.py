@@ -1,4 +1,4 @@
-"""Training what a turn of talk is, on labelled files and our own phrases, and writing the weights file."""
+"""Training the turn model on labelled files and our own phrases, and writing its weights file."""
 
 import hashlib
 from collections.abc import Iterable, Iterator

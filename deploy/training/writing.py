@@ -1,4 +1,4 @@
-"""Training both judges on labelled files, writing their weights, and the report of what they catch when held out."""
+"""Training both judges on labelled files: writes their weights, and a report of what they catch in held-out sources."""
 
 import hashlib
 from collections.abc import Iterator, Sequence

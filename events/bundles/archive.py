@@ -1,7 +1,7 @@
 """The archive: writing a bundle in one pass, and reading one that may come from anywhere.
 
-Equal events give equal bytes (with the same build of zlib): no times, no names of users or machines are in it. A
-reader trusts nothing that it has not held against a limit or a hash, and says what is wrong otherwise.
+Equal events give equal bytes (with the same build of zlib): an archive holds no times and no names of users or
+machines. A reader trusts nothing that it has not checked against a limit or a hash, and otherwise says what is wrong.
 """
 
 import struct

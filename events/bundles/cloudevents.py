@@ -33,7 +33,7 @@ _any = msgspec.json.Decoder()
 
 
 class BadLine(ValueError):
-    """A line that is no exported event; the message says what is wrong with it."""
+    """A line that is not an exported event; the message says what is wrong with it."""
 
     code = "bad_line"
 

@@ -1,4 +1,4 @@
-"""Whether events lie where their keys put them under the partition counts that a manifest claims. Pure."""
+"""Whether each event's subject has the partition that its keys give, under a manifest's partition counts. Pure."""
 
 from urllib.parse import unquote
 

@@ -1,10 +1,10 @@
 """Taking people's words out of events, so that their decisions can be shown to strangers.
 
-Each personal text becomes a keyed hash of itself (HMAC-SHA256): the same text has the same hash within an export, and
-without the key nobody can try guesses. The event is then one whose words were forgotten: a verification counts the
-decisions that need them as unverified, reason ``sealed``. Echoes of words (which known phrase an input held), and what
-callers and operators chose (who ordered something, and why), become hashes too, in events that stay readable: deciders
-only copy and compare such texts. Identifiers (agent, session, exchange) and numbers stay.
+Each personal text is replaced by a keyed hash (HMAC-SHA256): equal texts have equal hashes within an export, and
+without the key nobody can test guesses. Such an event counts as one whose words were forgotten: decisions that need
+them are unverified, with the reason ``sealed``. Two further kinds of text become hashes in events that stay readable,
+since deciders only copy and compare them: echoes of words (which known phrase an input held), and what callers and
+operators wrote (who ordered something, and why). Identifiers (agent, session, exchange) and numbers stay.
 """
 
 import hmac
@@ -40,10 +40,10 @@ class _Hashes(msgspec.Struct, frozen=True):
 
 
 def redacted(stored: Stored, key: bytes) -> Stored:
-    """Return a message without people's words; one without any comes back as it is.
+    """Return a message without people's words; a message that holds none is returned unchanged.
 
-    Give it opened messages: words whose key is gone are marks by then, and stay marks. A body that this release
-    cannot read may hold anything, and is replaced as a whole.
+    It takes opened messages: words whose key is gone are placeholders by then, and stay placeholders. A body that this
+    release cannot read may hold anything, and is replaced as a whole.
 
     Raises:
         ValueError: the key is shorter than :data:`MIN_KEY_BYTES`.
@@ -66,10 +66,10 @@ def redacted(stored: Stored, key: bytes) -> Stored:
 
 
 class Redaction:
-    """Redacts a whole log, in order. The chain over what comes out is another one, and its anchors vouch for that.
+    """Redacts a whole log, in order. The result has a hash chain of its own, and anchors that match it.
 
     Attributes:
-        original: The chain's head over what was given, as stored.
+        original: The head of the original chain, over the messages as stored.
     """
 
     def __init__(self, key: bytes) -> None:

@@ -1,4 +1,4 @@
-"""A bundle as a ledger file: whatever reads ledgers reads bundles."""
+"""Unpacking a bundle into a ledger file, so that all code that reads ledgers reads bundles too."""
 
 import asyncio
 from collections.abc import Callable

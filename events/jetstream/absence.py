@@ -1,4 +1,4 @@
-"""Telling that a broker is away: at once, then at growing intervals, however many attempts fail meanwhile."""
+"""Logging that a broker is away: at once, then at growing intervals, however many attempts fail meanwhile."""
 
 import time
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class Absence:
         self._intervals = Intervals(clock)
 
     def failed(self, detail: str) -> None:
-        """Take in that an attempt to reach the broker failed, and say so when it is time."""
+        """Note that an attempt to reach the broker failed, and log it when that is due."""
         if not self._intervals.is_due():
             return
         _logger.warning(
@@ -44,5 +44,5 @@ class Absence:
         )
 
     def ended(self) -> None:
-        """Take in that the broker is there."""
+        """Note that the broker was reached."""
         self._intervals.ended()

@@ -1,8 +1,8 @@
 """A connection to the broker that never waits without a deadline and says loudly what goes wrong.
 
-nats-py's own request path makes a subscription or a future a call and leaves callers waiting when the
-connection drops. Here one inbox takes all answers, and a lost connection ends every call under way at once with
-``UnknownOutcome``: what was asked may have happened.
+nats-py's own request path makes a subscription or a future for each call, and leaves callers waiting when the
+connection drops. Here one inbox takes all answers. A lost connection ends every open call at once with
+``UnknownOutcome``, since the server may have done what was asked.
 """
 
 import asyncio
@@ -346,7 +346,7 @@ _INTERNAL = ("$", "log.", "_INBOX.", "nx-")
 
 
 def _public(subject: str) -> str:
-    """Return a subject as it may stand in a message for people: an internal one tells them nothing."""
+    """Return a subject as shown to people; an internal subject is left out, since it means nothing to them."""
     return "" if subject.startswith(_INTERNAL) else f" on {subject}"
 
 

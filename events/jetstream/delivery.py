@@ -1,4 +1,4 @@
-"""A message that a durable consumer has delivered: what this worker says of it to the broker."""
+"""A message that a durable consumer has delivered, and its acknowledgements to the broker."""
 
 from events.errors import LogError
 from events.jetstream.connection import Connection

@@ -1,15 +1,15 @@
-"""Work shared by competing consumers: a durable pull consumer whose every message is acknowledged by whoever did it.
+"""Work shared by competing consumers: a durable pull consumer. The worker that handled a message acknowledges it.
 
-Raw pull requests with idle heartbeats, as in ``reading``: nats-py's own pull subscriptions stay silent after a restart
-of the broker. On silence, on a status out of the ordinary and on every reconnection the consumer is looked for again
-(and made, should the broker have lost it) and pulled from anew.
+It uses raw pull requests with idle heartbeats, as ``reading`` does: nats-py's own pull subscriptions stay silent after
+a restart of the broker. On silence, on an unexpected status and on every reconnection, the consumer is looked up again
+(and made, if the broker has lost it), and pulled from again.
 
-Where order matters one message at a time is out, with whichever worker asked first: until it is acknowledged the next
-one is not delivered, and a message that is handed back with a delay holds up those behind it for as long.
+If order matters, one message is delivered at a time, to the worker that asked first. The next is not delivered until it
+is acknowledged, and a message that is returned with a delay delays all behind it.
 
-A message that cannot be read any more holds back readable ones, or all (see ``reading``). So a consumer of several
-filters is made anew behind each gap that is known, once all that it has delivered of what is before it is done with:
-what stands behind the gap comes again, and whoever has done it already only looks that up.
+A message that cannot be read any more (a *gap*) makes the server hold back readable messages; see ``reading``. So a
+consumer with several filters is made again behind each known gap, once all that it has delivered from before the gap is
+handled. Messages behind the gap are then delivered again; a worker that handled one finds its answer in the log.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ _logger = get_logger("neuraxis.durable")
 
 
 class DurablePull:
-    """Pulls from a durable consumer that workers share, as many messages as it is told there is room for.
+    """Pulls from a durable consumer that workers share, about as many messages as :meth:`next` is waiting for.
 
     Args:
         connection: Where the broker is.
@@ -96,7 +96,7 @@ class DurablePull:
         self._clock = asyncio.get_running_loop().time
 
     async def run(self) -> None:
-        """Pull until cancelled; what was delivered and not taken is then handed back."""
+        """Pull until cancelled; messages that were delivered and not taken are then returned to the broker."""
         off = self._connection.on_reconnect(self._lost.set)
         self._lost.set()
         try:
@@ -122,7 +122,7 @@ class DurablePull:
             await self._hand_back_arrived()
 
     async def _drain(self) -> None:
-        """Take in what the server has sent already: it would count as delivered until the wait for it is over."""
+        """Take the messages that the server has already sent; else they count as delivered until their ack wait."""
         subscription, self._subscription = self._subscription, None
         if subscription is None or not self._connection.connected:
             return
@@ -163,9 +163,9 @@ class DurablePull:
             self._lost.set()
 
     async def _is_through_to_gap(self) -> bool:
-        """Whether all that the consumer delivers of what is before the next gap is done with: it is to begin there.
+        """Whether all messages before the next gap are handled, so that the consumer has to start behind the gap.
 
-        So it is where all that is before the gap's end is acknowledged, or where nothing is out and nothing comes.
+        That holds if all before the gap's end is acknowledged, or if no message is open and none arrives.
         """
         gap_end = next((end for end in self._gap_ends if end > self._behind), None)
         if gap_end is None or not self._connection.connected:
@@ -234,7 +234,7 @@ class DurablePull:
         await self._connection.api(f"CONSUMER.DELETE.{self._stream}.{self._name}")
 
     async def _info(self) -> Mapping[str, Any] | None:
-        """Return what the broker tells of the consumer, None where there is none; raises LogError."""
+        """Return the broker's information on the consumer, None if it does not exist; raises LogError."""
         try:
             return await self._connection.api(f"CONSUMER.INFO.{self._stream}.{self._name}")
         except ApiError as error:
@@ -254,7 +254,7 @@ class DurablePull:
         self._heard = self._clock()
 
     async def _end(self) -> None:
-        """Listen no more: the server forgets pull requests whose inbox nobody listens to."""
+        """Unsubscribe: the server drops pull requests whose inbox has no subscriber."""
         self._generation += 1
         self._asked = 0
         subscription, self._subscription = self._subscription, None

@@ -1,9 +1,9 @@
-"""How an imported message lies in a stream: what it says of its recorded self, and reading that back. Pure.
+"""How an imported message is stored in a stream, and how its recorded form is read back. Pure.
 
-The broker stamps messages with its own time, and acts on headers that begin with ``Nats-``. So an import stores the
-recorded time in the header ``nx-recorded-at`` (Unix nanoseconds), and each recorded header that the broker would act
-on, or that looks like these, behind ``nx-recorded-``. This is believed only up to the sequence that the stream's own
-metadata names as imported: no later message can claim a time.
+The broker gives each message its own time, and acts on headers that begin with ``Nats-``. So an import stores the
+recorded time in the header ``nx-recorded-at`` (Unix nanoseconds). A recorded header that the broker would act on, or
+that looks like one of these, gets the prefix ``nx-recorded-``. Both are trusted only up to the sequence that the
+stream's metadata names as imported. So no later message can claim another time.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ _BROKERS = "nats-"
 
 
 def carrier(stored: Stored, **more: str) -> Record:
-    """Return what to publish to a stream that imports, so that it comes to hold a recorded message.
+    """Return the record to publish so that an importing stream holds a recorded message.
 
     Raises:
-        ValueError: the message's subject is none of the log.
+        ValueError: the message's subject is not a stored subject.
     """
     root, _, rest = stored.subject.partition(".")
     if root != STORED_ROOT or rest.count(".") < 2 or not all(rest.split(".")) or set(rest) & set("*> \t\r\n"):
@@ -34,7 +34,7 @@ def carrier(stored: Stored, **more: str) -> Record:
 def as_recorded(
     seq: int, time_ns: int, subject: str, headers: Mapping[str, str], data: bytes, imported_through: int
 ) -> Stored:
-    """Return a message of the stream: up to ``imported_through`` as it was recorded, from there on as it is stored."""
+    """Return a message of a stream: as it was recorded, up to sequence ``imported_through``; later ones as stored."""
     if seq > imported_through or RECORDED_AT not in headers:
         return Stored(seq, time_ns, subject, headers, data)
     own = {

@@ -1,9 +1,9 @@
 """Appending a recorded log to an empty stream, so that it is the same log there: sequences, times, headers and bodies.
 
-While an import runs, its stream takes nothing but the import's own subjects: no worker can append between two records,
-and nothing is republished as if it happened now. The metadata names the head of the chain over what is imported, until
-all of it is stored and has been read back equal. A batch is stored whole or not at all, behind the exact sequence
-before it: an import that was killed goes on where it stopped, and two at once do no harm.
+While an import runs, its stream accepts only the import's own subjects: no worker can append between two records, and
+nothing is republished as if it happened now. The metadata names the head of the hash chain over the imported events,
+until all of them are stored and read back as equal. A batch is stored whole or not at all, and only directly after the
+sequence before it. So an import that was killed goes on where it stopped, and two at the same time do no harm.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -116,11 +116,11 @@ async def begin(connection: Connection, stream: str, recording: Recording, repli
 async def append(
     connection: Connection, stream: str, recording: Recording, after: int, progress: Callable[[int], None]
 ) -> None:
-    """Store what follows sequence ``after``; ``progress`` is called with the sequence reached.
+    """Store the records after sequence ``after``; ``progress`` is called with the sequence reached.
 
     Raises:
-        Misconfigured: a record that this stream cannot hold; or another import appends to the stream too.
-        Unavailable: the broker cannot be reached any more: an import that is run again goes on from there.
+        Misconfigured: this stream cannot hold a record, or another import appends to it at the same time.
+        Unavailable: the broker cannot be reached any more; a repeated import goes on from there.
     """
     log = JetStreamLog(connection, stream, recording.partitions)
     for records in _appends(recording.batches(), after):
@@ -144,12 +144,12 @@ async def append(
 async def finish(
     connection: Connection, stream: str, recording: Recording, progress: Callable[[int], None], replicas: int = 1
 ) -> None:
-    """Read back what was stored, and open the stream to workers if it is what was recorded.
+    """Read back what was stored, and open the stream to workers if it equals the recording.
 
     ``progress`` is called with the sequence reached.
 
     Raises:
-        Misconfigured: a message came back otherwise, or too few: the stream stays closed.
+        Misconfigured: a message differs, or some are missing; the stream stays closed.
         LogError: the broker cannot be reached.
     """
     await _compare(connection, stream, recording, progress, _ADVICE)
@@ -159,10 +159,10 @@ async def finish(
 
 
 async def check(connection: Connection, stream: str, recording: Recording, progress: Callable[[int], None]) -> None:
-    """Read back what was imported whole before: the stream may have lost some of it since.
+    """Read back an import that was completed before: the stream may have lost messages since.
 
     Raises:
-        Misconfigured: a message is another, or gone.
+        Misconfigured: a message differs, or is missing.
         LogError: the broker cannot be reached.
     """
     lost = "it was imported whole, and the stream has lost it since: import into another folder or stream"
@@ -208,7 +208,7 @@ async def _refuse_snapshots(connection: Connection) -> None:
 
 
 def _appends(batches: Iterable[Sequence[Stored]], after: int) -> Iterator[list[Record]]:
-    """Yield what is stored at once, bounded in records and in bytes."""
+    """Yield batches that are stored as one append each, bounded in records and in bytes."""
     records: list[Record] = []
     size = 0
     for batch in batches:

@@ -1,7 +1,7 @@
 """Snapshots and membership in JetStream key-value buckets.
 
-Both speak the bucket's own subjects (``$KV.<bucket>.<key>``) directly: one request a call, where the client's
-listing would make a consumer each time.
+Both use the bucket's own subjects (``$KV.<bucket>.<key>``) directly: one request for each call. The client's own
+listing of keys would make a consumer each time.
 """
 
 import json
@@ -35,7 +35,7 @@ async def ensure_bucket(
     erasable: bool = False,
     history: int = 1,
 ) -> None:
-    """Make a bucket if need be, for so many values of each key; an ``erasable`` one lets single ones be overwritten."""
+    """Make a bucket if it does not exist, with ``history`` values of each key; ``erasable``: they can be erased."""
     config = {
         "name": f"KV_{bucket}",
         "subjects": [f"$KV.{bucket}.>"],
@@ -171,7 +171,7 @@ class KeyValueSnapshots:
             return None
 
     async def _is_gone(self) -> bool:
-        """Whether the broker has no bucket of snapshots: nobody answers for it then, as for one that is not up yet."""
+        """Whether the bucket of snapshots does not exist: then no one replies, as for a bucket that is not up yet."""
         try:
             await self._connection.api(f"STREAM.INFO.KV_{SNAPSHOTS_BUCKET}")
         except ApiError:

@@ -103,7 +103,7 @@ class JetStreamLog:
         create: bool = True,
         sealed: bool | None = None,
     ) -> "JetStreamLog":
-        """Make or check the stream over an open connection, and the bucket of its sessions' keys where it is sealed."""
+        """Make or check the stream over an open connection, and, if it is sealed, the bucket of its sessions' keys."""
         facts = await ensure_stream(connection, stream, partitions, replicas, create, sealed)
         sealing = None
         if facts.sealed:
@@ -113,7 +113,7 @@ class JetStreamLog:
         return cls(connection, stream, facts.partitions, sealing, facts.imported_through)
 
     def as_stored(self) -> "JetStreamLog":
-        """Return this log without sealing: what is stored, to the byte, for whoever keeps or compares copies."""
+        """Return this log without opening sealed texts: messages as stored, to the byte, for keeping or comparing."""
         stored = JetStreamLog(self.connection, self.stream, self._partitions, imported_through=self.imported_through)
         stored.silence_s = self.silence_s
         return stored
@@ -271,7 +271,7 @@ def _sequence(answer: Answer, *, again: bool = False) -> int:
 
 
 def _stated(description: str) -> int | None:
-    """Return the sequence that a refusal of a fence names as the last, None where it names none."""
+    """Return the last sequence that a "wrong last sequence" error names; None if it names none."""
     found = _LAST_STATED.fullmatch(description)
     return int(found[1]) if found else None
 

@@ -1,4 +1,4 @@
-"""What every pull consumer's reading has in common: the request, its heartbeats, and what a delivery says of itself."""
+"""The pull protocol, shared by all readers: requests, heartbeats, statuses, and the fields of a delivery."""
 
 import json
 from collections.abc import Mapping
@@ -27,9 +27,9 @@ def pull_request(batch: int) -> bytes:
 
 
 def unserved(headers: Mapping[str, str], asked: int) -> int | None:
-    """Return how many messages a request that is over has left undelivered; None where a status says anything else.
+    """Return how many messages of a finished request were not delivered; None for a status with another meaning.
 
-    ``asked`` is what a server means that does not say.
+    ``asked`` is the number if the server does not say.
     """
     status = headers.get("Status", "")
     over = status in ("404", "408") or (status == "409" and headers.get("Description") in _OVER)

@@ -1,18 +1,19 @@
-"""Reading the stream in order, through whatever happens to the connection and the broker.
+"""Reading the stream in order, without gaps or repeats, whatever happens to the connection and the broker.
 
-An ephemeral consumer without acknowledgements, raw pull requests, and a callback that only files messages away:
-the fast path through nats-py. The reading watches its own consumer sequence for gaps and the idle heartbeats for
-silence; on either, and on every reconnection, it makes a new consumer after the last sequence it has. (nats-py's own
-ordered consumer stays silent for ever after a broker's kill -9 and restart.)
+It uses the fast path through nats-py: an ephemeral consumer without acknowledgements, raw pull requests, and a callback
+that only queues messages. A reading watches the consumer sequence for gaps and the idle heartbeats for silence. On
+either, and on every reconnection, it makes a new consumer after the last sequence that it has. (nats-py's own ordered
+consumer stays silent for ever after a kill -9 and restart of the broker.)
 
-A sequence alone does not say where that is: a store that lost its tail gives the same sequences to other messages. So
-before it goes on, an endless reading looks whether the last message it had is still the one at that sequence.
+The sequence alone does not identify that position: a store that lost its tail gives the same sequences to other
+messages. So before an endless reading goes on, it checks that its last message is still the one at that sequence.
+Without this check it would silently skip the new messages that took the place of the lost ones.
 
-A message that cannot be read any more holds back readable ones. Looking for the next match of several filters, the
-server (2.15) asks each subject for its first message from the start on; where that one is unreadable it passes the
-whole subject over, and delivers what comes later on others, or nothing. It does not for a start behind the unreadable
-message. So a reading knows the gaps of its log and begins anew behind each (one filter alone is looked for by
-sequence, and needs none of this).
+A message that cannot be read any more (a *gap*) makes the server hold back readable ones. To find the next match of
+several filters, the server (2.15) asks each subject for its first message from the start position on. If that message
+is unreadable, it skips the whole subject, and delivers later messages of other subjects, or nothing. A start position
+behind the unreadable message avoids this. So a reading knows the gaps of its log, and starts again behind each. (A
+single filter is searched by sequence and is not affected.)
 """
 
 import asyncio

@@ -61,7 +61,7 @@ class KeyValueKeys:
         return await self._put(name, secret, {_EXPECTED: str(revision)})
 
     async def destroy(self, name: str) -> bool:
-        """Have the server overwrite a secret where it lies on disk, and leave a note; see ``KeyStore``."""
+        """Have the server overwrite a secret on disk, and store a marker in its place; see ``KeyStore``."""
         entry = await self.confirm(name)
         if entry is None or not entry.secret:
             return False

@@ -1,4 +1,4 @@
-"""One message of a stream by its sequence, from the stream's leader, and what it says of itself."""
+"""Getting one message of a stream by its sequence, from the stream's leader."""
 
 import base64
 from calendar import timegm

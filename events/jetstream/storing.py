@@ -1,8 +1,9 @@
-"""Whether the broker stores what it is given: a look that any user who reads the stream may take.
+"""Whether the broker can store messages now: a check that any user who may read the stream can make.
 
-A broker on a full disk answers every question from memory, and gives an append no answer at all. What it cannot do is
-make a consumer whose position is kept on disk: that needs a new file beside the stream's messages. So one is made, and
-dropped again. Limits of the stream and of the account are read besides: at a limit the disk has room.
+A broker on a full disk still answers queries, from memory, but never answers an append. It cannot make a consumer whose
+position is kept on disk either, since that needs a new file beside the stream's messages. So the check makes such a
+consumer, and deletes it again. It also reads the limits of the stream and of the account, which can be reached while
+the disk still has room.
 """
 
 import asyncio

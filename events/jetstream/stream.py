@@ -83,13 +83,14 @@ async def ensure_stream(
     create: bool = True,
     sealed: bool | None = None,
 ) -> StreamFacts:
-    """Make the stream, or check the one that is there; return what is in force.
+    """Make the stream, or check an existing one; return its facts.
 
-    ``partitions`` and ``sealed`` None take what an existing stream has; a new one gets the default counts and no seal.
+    With ``partitions`` and ``sealed`` None, those of an existing stream are accepted; a new one gets the default counts
+    and is not sealed.
 
     Raises:
-        Misconfigured: no JetStream, no stream (with ``create`` off), other partition counts, sealed or not otherwise
-            than wanted, a stream that could lose events, or one with an import that is not whole.
+        Misconfigured: no JetStream; no stream (with ``create`` off); other partition counts or sealing than wanted; a
+            stream that could lose events; an unfinished import.
     """
     try:
         found = await connection.api(f"STREAM.INFO.{name}")

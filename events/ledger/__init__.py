@@ -2,7 +2,7 @@
 
 ``events`` holds every message exactly as the stream stored it, each row's hash chained over the one before it;
 ``exchanges`` and ``routing_decisions`` are read models, rebuilt from ``events`` at will. The chain is unkeyed: it
-finds accidents and bit rot, not a clever forger. The ledger therefore notes its head in the stream now and then
+finds accidents and bit rot, not a clever forger. So the ledger appends its head to the stream at intervals
 (``ledger.anchored``), which exposes a tail that was cut off.
 """
 

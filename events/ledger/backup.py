@@ -1,4 +1,4 @@
-"""Copying a ledger, whether or not it is written to meanwhile, and proving the copy."""
+"""Copying a ledger, even while it is written to, and verifying the copy."""
 
 import os
 import sqlite3
@@ -18,9 +18,9 @@ _PAGES = 2048
 
 
 def back_up(path: Path, copy: Path) -> Verification:
-    """Copy a ledger as it is at one moment, its write-ahead log included; return what verifying the copy found.
+    """Copy a ledger as of one moment, its write-ahead log included; return the verification of the copy.
 
-    The copy is one file, whole by itself, its owner's alone; it takes its name when it was proved sound.
+    The copy is a single complete file that only its owner can read. It gets its name once it is verified.
 
     Raises:
         Misconfigured: there is no ledger, or ``copy`` exists.

@@ -1,4 +1,4 @@
-"""What SQLite reports, in the families of ``events.errors``: what a caller does about it."""
+"""SQLite's errors as errors of ``events.errors``, whose families say what a caller does about them."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def failure(path: Path, doing: str, error: sqlite3.Error) -> LogError:
 
 
 class DamagedRow(ValueError):
-    """A row whose columns do not hold what was written there."""
+    """A row whose columns have changed since they were written."""
 
 
 @contextmanager

@@ -36,11 +36,11 @@ Place = Annotated[int, msgspec.Meta(ge=0, le=END)]
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which exchanges: those with these words where they are given, of which no word is said; ``before`` a sequence.
+    """Which exchanges to list: those with all the given values. Empty fields select all.
 
-    ``at`` is a point of the log: nothing behind it has happened, so that an exchange which ended later is open. 0 is
-    the log's end. ``before`` 0: from the latest on. ``words`` stand in how an exchange's end is told, each of them, or
-    in its reason's own name.
+    ``before``: only exchanges whose input has a lower sequence; 0: from the latest on. ``at`` is a point of the log (0:
+    its end); later events are ignored, so an exchange that ended later is open. ``words``: each of them is in the sentence that tells
+    an exchange's end, or in its reason's name.
     """
 
     agent: str = ""

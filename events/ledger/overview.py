@@ -1,4 +1,4 @@
-"""How a set was at a point of its log, from a ledger's read models: what exchanges came to, and what stood out."""
+"""The state of a set at a point of its log, from a ledger's read models: outcomes of exchanges, alerts, changes."""
 
 import sqlite3
 from collections import Counter
@@ -107,17 +107,17 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """How a set was at a point of its log, without the words of the people who spoke.
+    """The state of a set at a point of its log, without people's words.
 
     Attributes:
-        at: The sequence of the latest event that counts; 0 in a ledger without events.
-        time: The server's time of that one (RFC 3339).
+        at: The sequence of the latest event at that point; 0 in a ledger without events.
+        time: The server's time of that event (RFC 3339).
         head: The sequence up to which the ledger is written.
         exchanges: The latest exchanges that are counted, the open ones among them.
-        open: Those of them that had not ended.
-        ended: What the others came to, the most frequent first.
-        p50_ms: Half of them took no longer; None where none had ended.
-        p99_ms: So of ninety-nine in a hundred.
+        open: How many of them had not ended.
+        ended: The outcomes of the others, the most frequent first.
+        p50_ms: Median latency; None if none had ended.
+        p99_ms: 99th percentile of the latency; None if none had ended.
         decisions: Routing decisions whose modes are counted, of all agents together.
         modes: The shares of the modes.
         modes_by_agent: The same by agent, of the latest decisions of each.

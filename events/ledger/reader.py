@@ -357,7 +357,7 @@ class LedgerReader:
             previous = row[-1]
 
     def _checked(self, row: tuple[Any, ...], previous: object) -> tuple[Any, ...]:
-        """Return a row without its hash, which is held against what was hashed when it was written."""
+        """Return a row without its hash, after checking the hash."""
         if self.checks and not is_linked(previous, *row):
             self._on_damage(row[SEQ])
         return row[:-1]

@@ -1,7 +1,7 @@
-"""Between stored messages and rows of the ledger.
+"""From stored messages to rows of the ledger, and back.
 
-A row keeps the message exactly (sequence, server time, subject, headers, data) and, derived from these for
-queries, the envelope's columns. What cannot be read is stored all the same: its derived columns are empty.
+A row keeps the message exactly (sequence, server time, subject, headers, data), and the envelope's columns, which are
+derived from it for queries. An unreadable message is stored all the same; its derived columns are empty.
 """
 
 import json
@@ -140,7 +140,7 @@ def headers_naming(exchange: str) -> str:
 
 
 def decode_header_text(text: Text, seq: int) -> dict[str, str]:
-    """Read headers back; raises DamagedRow, naming the row, when the text is not what was written."""
+    """Decode a row's headers; raises DamagedRow, naming the row, if the text has changed since it was written."""
     try:
         if isinstance(text, str):
             return _headers_decoder.decode(text)
@@ -200,9 +200,9 @@ def link_row(previous: bytes, row: Row) -> bytes:
 def is_linked(
     previous: object, seq: int, time_ns: object, subject: object, headers: object, data: object, digest: object
 ) -> bool:
-    """Whether a row is what was written behind the row with hash ``previous``: its own hash, recomputed, says so.
+    """Whether a row is unchanged and follows the row with hash ``previous``: its recomputed hash equals the stored one.
 
-    Columns are as they were read, of whatever type.
+    Columns are given as they were read, of whatever type.
     """
     if type(previous) is not bytes or type(time_ns) is not int or type(data) is not bytes:
         return False
@@ -215,7 +215,7 @@ def is_linked(
 
 
 def to_stored(seq: int, time_ns: int, subject: Text, headers: Text, data: bytes) -> Stored:
-    """Rebuild the message of a row; raises DamagedRow when a column does not hold what was written there."""
+    """Rebuild the message of a row; raises DamagedRow if a column has changed since it was written."""
     if type(data) is not bytes or type(time_ns) is not int:
         raise DamagedRow(f"row {seq} does not hold the types that were written")
     return Stored(seq, time_ns, from_text(subject), decode_header_text(headers, seq), data)

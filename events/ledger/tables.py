@@ -1,7 +1,7 @@
-"""What the read models look like: tables that events are folded into, and views over them for queries.
+"""The schema of the read models: tables that events are folded into, and views over them for queries.
 
-Facts on one thing that come by different events, at different times, have a table each and meet in a view: so every
-fold is an insertion, and the order of batches changes nothing.
+Facts about one thing that come from different events have a table each, and are joined in a view. So every fold is an
+insertion, and the order of batches does not matter.
 """
 
 import sqlite3

@@ -1,11 +1,11 @@
-"""Rows of a ledger that are not what was written: whoever reads them is told."""
+"""Damaged rows of a ledger that a replay has read, to be reported."""
 
 
 class Damage:
-    """Rows of a ledger that were read and are not what was written: read as they are, and to be told.
+    """Damaged rows of a ledger that were read, collected to be reported.
 
     Attributes:
-        missing: Rows that the ledger notes of itself, and that are not there; negative where there are more.
+        missing: Rows that are missing by the ledger's own count; negative if there are more than counted.
     """
 
     def __init__(self) -> None:
@@ -13,7 +13,7 @@ class Damage:
         self.missing = 0
 
     def note(self, seq: int) -> None:
-        """Take note of a row by its sequence."""
+        """Note a damaged row by its sequence."""
         self._rows.add(seq)
 
     def told(self, name: str) -> str:

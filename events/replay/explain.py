@@ -174,7 +174,7 @@ def _way(recorded: Sequence[Recorded], by_id: Mapping[str, Recorded]) -> tuple[R
 
 
 def _unserved(one: Recorded) -> str:
-    """Return the stage that nobody served, where an exchange ended because it waited for one; else nothing."""
+    """Return the unserved stage that an exchange ended because of; empty if it ended otherwise."""
     event = one.message.event
     lack, _, stage = event.reason.partition(": ") if isinstance(event, ResponseEmitted) else ("", "", "")
     return stage if lack in get_args(Lack) else ""

@@ -1,4 +1,4 @@
-"""What a log lacks of what was read of it: whoever looks at it is told, since a gap in sequences shows nowhere else."""
+"""Sequences missing in the part of a log that was read. They are reported, since a gap shows nowhere else."""
 
 from collections.abc import Sequence
 
@@ -19,12 +19,12 @@ class Gaps:
         self._seen: set[Stretch] = set()
 
     def note_read(self, after: int, upto: int) -> None:
-        """Take note of a part that was read, through whatever filters."""
+        """Note a range of sequences that was read, with or without filters."""
         if after < upto:
             self._read = joined((*self._read, (after + 1, upto)))
 
     def look(self, after: int, batch: Sequence[Stored]) -> None:
-        """Note what is missing in a reading of everything that had come to ``after``."""
+        """Note the sequences missing in a batch of a reading without filters that had reached ``after``."""
         self._seen.update(gaps(after, batch))
 
     def note_missing(self, first: int, last: int) -> None:
@@ -33,9 +33,9 @@ class Gaps:
             self._seen.add((first, last))
 
     def missing(self, losses: Losses) -> tuple[Stretch, ...]:
-        """Return what is missing from what was read, in order: what was seen, and what the log has recorded as lost.
+        """Return the missing ranges of what was read, in order: those seen, and those recorded as lost.
 
-        A reading through filters sees no gap; what it lacks is known where it was recorded.
+        A reading with filters sees no gaps; for it only recorded losses are known.
         """
         lost = losses.lost_for_good
         within = [(max(begin, first), min(end, last)) for begin, end in lost for first, last in self._read]
@@ -43,7 +43,7 @@ class Gaps:
 
 
 def told_missing(name: str, missing: Sequence[Stretch]) -> str:
-    """Return what a reader of a log of this name must know of what it lacks; empty where it lacks nothing."""
+    """Return the sentence that tells a reader which messages a log lacks; empty if it lacks none."""
     if not missing:
         return ""
     count = sum(last - first + 1 for first, last in missing)

@@ -1,4 +1,4 @@
-"""Several readings of a log as one."""
+"""Merging several readings of a log into one, by sequence."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
@@ -14,14 +14,14 @@ class _Head:
         self.batch: Sequence[Stored] = ()
 
     async def fill(self) -> bool:
-        """Read on where nothing is left; return whether anything is there."""
+        """Read the next batch if none is left; return whether there are messages."""
         if not self.batch:
             with suppress(StopAsyncIteration):
                 self.batch = await anext(self._reading)
         return bool(self.batch)
 
     def take(self, upto: int) -> Sequence[Stored]:
-        """Return what is left up to a sequence, which is then gone."""
+        """Remove and return the messages up to a sequence."""
         taken = [stored for stored in self.batch if stored.seq <= upto]
         self.batch = self.batch[len(taken) :]
         return taken

@@ -1,8 +1,8 @@
-"""What a command found to look at. Whatever looks at nothing says so, and fails: it has checked nothing.
+"""Whether a log holds what a command is to look at. A command that finds nothing fails: it has checked nothing.
 
-Its status is 1, as of any check that failed, also where a session, an agent, an exchange, a loop or a point is named
-that the log does not hold: only the log tells, and it may hold it tomorrow. Status 2 is for what is wrong in any log: a
-flag, an actor, a subject, a file that is not there, a beginning that does not tell one exchange from another.
+Its exit status is then 1, as for any failed check. That also holds if a session, agent, exchange, loop or point is
+named that the log does not hold, since the log may hold it tomorrow. Status 2 is for what is wrong with any log: a
+flag, an actor, a subject, a missing file, an ambiguous beginning of an exchange's id.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Span(msgspec.Struct, frozen=True):
 
 
 async def span_of(source: Source) -> Span:
-    """Return a log's extent; raises NothingThere where it holds no event."""
+    """Return a log's extent; raises NothingThere if it holds no event."""
     info = await source.info()
     if not info.messages:
         raise NothingThere(f"the {source.name} holds no events, so that nothing was looked at: {_remedy(source)}")
@@ -49,7 +49,7 @@ async def span_of(source: Source) -> Span:
 
 
 async def look_upto(source: Source, upto: Point = END) -> str:
-    """Return what is to be said of a point up to which a log is read: nothing, or that the log ends before it.
+    """Check a point up to which a log is read; return a note if the log ends before it, else an empty text.
 
     Raises:
         NothingThere: the log holds no event up to there.
@@ -66,9 +66,9 @@ async def look_upto(source: Source, upto: Point = END) -> str:
 
 
 async def look_at(source: Source, point: Point) -> str:
-    """As :func:`look_upto`, for a point that must be in the log: nobody knows what comes behind its end.
+    """As :func:`look_upto`, for a point that must lie in the log, since what comes after its end is not known.
 
-    A time behind it may be one at which nothing happened, if it is not yet to come.
+    A time after the end is accepted if it has passed: nothing happened then.
     """
     told = await look_upto(source, point)
     if told and (point.seq != END.seq or point.time_ns > datetime.now(UTC).timestamp() * 1e9):

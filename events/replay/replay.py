@@ -1,13 +1,12 @@
 """Replay: fold recorded events through the same views as live, run no effect, and re-decide on demand.
 
-Feed a :class:`Replay` every stored message from sequence 1 on, in order; where they come from (the stream, a ledger
-file) is its caller's affair. No decider is called: that a message led to nothing is known once its partition has
-recorded something about a later one. Where a partition has not spoken for long, or its next event lies behind the point
-that is read up to, that event is looked up further on (:attr:`Replay.unknown`, :meth:`Replay.foresee`). Behind the last
-event that a partition recorded, nothing tells what was decided: what it consumed there is folded as if it had led to
-nothing.
+Feed a :class:`Replay` every stored message from sequence 1 on, in order, from whatever source. Without ``verify``, no
+decider is called. That a message led to no event is known only when its partition has recorded an event about a later
+message. If a partition has recorded none for long, or its next event lies behind the point that is read up to, that
+event is looked up further on in the log (:attr:`Replay.unknown`, :meth:`Replay.foresee`). After a partition's last
+recorded event nothing tells what it decided; messages consumed there are folded as if they had led to no event.
 
-With ``verify`` every decision is made again from the state before it, and what it says is compared with the record.
+With ``verify`` every decision is made again from the state before it, and compared with the recorded events.
 """
 
 from collections import Counter
@@ -144,17 +143,17 @@ class Replay:
                 view.receive(delivery)
 
     def takes(self, subject: str) -> bool:
-        """Whether messages of a stored subject belong to any partition that is folded here, or tell of a loss."""
+        """Whether messages of a stored subject belong to a partition that is folded here, or record a loss."""
         return self._takers(subject) is not None or is_loss(subject)
 
     @property
     def unknown(self) -> tuple[Unit, ...]:
-        """The partitions that keep messages waiting, for so long that it is time to look up their next event."""
+        """The partitions whose messages have waited so long that their next event should be looked up."""
         return self._waiting_since(self._settled_to)
 
     @property
     def undecided(self) -> tuple[Unit, ...]:
-        """The partitions that keep any messages waiting, and whose next event was not looked up."""
+        """The partitions with waiting messages whose next event was not looked up."""
         return self._waiting_since(self._last)
 
     def _waiting_since(self, reached: int) -> tuple[Unit, ...]:
@@ -165,7 +164,7 @@ class Replay:
         )
 
     def foresee(self, ahead: Stored) -> None:
-        """Take a message from behind those fed: its writers' next event, where it is the first such one."""
+        """Note an event from further on in the log: it is the next event of its partition, if it is the first noted."""
         takers = self._takers(ahead.subject)
         for view in takers.owning if takers is not None else ():
             unit = view.actor.name, view.partition
@@ -177,14 +176,14 @@ class Replay:
         return all(unit in self._foreseen for unit in units)
 
     def foresee_nothing(self, units: Sequence[Unit]) -> None:
-        """Take that partitions recorded nothing more, unless an event of theirs was foreseen, and fold by that."""
+        """Note that these partitions recorded no further event, unless one was noted, and fold accordingly."""
         for unit in units:
             next_place = self._foreseen.setdefault(unit, None)
             if not self._verify:
                 self.views[unit].fold_before(next_place)
 
     def skip(self, events: int, first_seq: int, last_seq: int) -> None:
-        """Count messages that nobody here takes and that were not fed: so many of the log, from one to another."""
+        """Count messages that were not fed, since no partition here takes them."""
         self._events += events
         self._first = min(self._first or first_seq, first_seq)
         self._end = max(self._end, last_seq)
@@ -262,12 +261,12 @@ class Replay:
         return None if view.undecidable else unfired(view, spoke_ns)
 
     def _settle_silent(self, reached: int) -> None:
-        """Fold what has waited for a whole stretch of the log or longer, as long as it leads to nothing.
+        """Fold messages that have waited for a whole stretch of the log or longer, as long as they lead to no event.
 
-        Own events settle what came before them. An actor that hardly ever speaks would otherwise have the whole log
-        waiting in memory. What leads to an event waits for it: a verification decides whether it does, a mere replay
-        folds what it has foreseen. Stretches end at the same sequences whichever partitions are folded here, so that
-        every share of a log is folded as the whole of it is.
+        Messages wait until an own event shows what they led to. An actor that rarely emits events would otherwise keep
+        the whole log in memory. A message that leads to an event waits for it: a verification decides whether it does;
+        without verification, the events that were looked up tell. Stretches end at the same sequences whichever
+        partitions are folded here. So each share of a log is folded exactly as in a replay of the whole.
         """
         self._stretch_end = reached + self._stretch
         if not self._verify:
@@ -284,7 +283,7 @@ class Replay:
                 self.verification.folded_early(view)
 
     def _decide_silent(self, view: View) -> bool:
-        """Decide and fold the oldest waiting message if it leads to nothing; otherwise leave all as it was."""
+        """Decide and fold the oldest waiting message if it leads to no event; otherwise change nothing."""
         before, delivery = view.state, view.waiting[0]
         if not view.fold_silent():
             return False
@@ -311,7 +310,7 @@ class Replay:
         return _Takers(tuple(owning), tuple(consuming), counts) if owning or consuming else None
 
     def view(self, actor: Actor[Any], partition: str) -> View:
-        """Return the view of a partition, made where it is new."""
+        """Return the view of a partition; make it if it is new."""
         view = self.views.get((actor.name, partition))
         if view is None:
             view = self.views[actor.name, partition] = View(actor, partition, self._partitions)
@@ -321,7 +320,7 @@ class Replay:
 
 
 def _without_wrapping(consumed: Recorded) -> Recorded:
-    """Return a message without its headers and bytes, which nobody needs again and which would weigh while it waits."""
+    """Return a message without its headers and bytes, which are not needed again, to save memory while it waits."""
     stored = consumed.stored
     bare = Stored(stored.seq, stored.time_ns, stored.subject, _NO_HEADERS, b"", stored.seal)
     return Recorded(bare, consumed.envelope, consumed.message)

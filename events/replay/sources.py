@@ -65,12 +65,12 @@ class Source(Protocol):
 
     @property
     def damage(self) -> Damage:
-        """What was read and is not what was written."""
+        """The damaged rows that were read."""
         ...
 
     @property
     def gaps(self) -> Gaps:
-        """What was read, and what was seen to be missing there."""
+        """The ranges that were read, and the sequences found missing in them."""
         ...
 
     async def losses(self) -> Losses:
@@ -82,7 +82,7 @@ class Source(Protocol):
         ...
 
     def recorded_head(self, seq: int) -> bytes | None:
-        """Return the hash chain's head after a sequence as it was recorded; None where none was."""
+        """Return the recorded head of the hash chain after a sequence; None if none was recorded."""
         ...
 
     def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
@@ -187,7 +187,7 @@ class LedgerSource:
         return _by_topic(extent.subjects)
 
     def skip_checks(self) -> None:
-        """Read rows without looking whether they are what was written: another source of this file does."""
+        """Read rows without checking their hashes, since another source of this file checks them."""
         self._reader.checks = False
 
     async def exchange_ids(self, prefix: str, most: int) -> list[str]:
@@ -291,7 +291,7 @@ class StreamSource:
         return latest
 
     async def exchange(self, exchange: str, begin: int = 0) -> list[Stored]:
-        """Look up an exchange; see ``Source``. ``begin`` is the sequence of its input, where somebody knows it."""
+        """Look up an exchange; see ``Source``. ``begin`` is the sequence of its input, if it is known."""
         if begin:
             async for batch in self._stored(_INPUTS, begin - 1, begin):
                 if exchange_of(batch[0]) == exchange:
@@ -324,7 +324,7 @@ class StreamSource:
         return self._each(EVERYTHING)
 
     async def _each(self, filter: str) -> AsyncIterator[Stored]:
-        """Yield messages to look something up: nothing is told of what is missing among them."""
+        """Yield messages for a look-up; gaps among them are not reported."""
         async for batch in self._stored(filter, 0, (await self.info()).last_seq):
             for stored in batch:
                 yield stored
@@ -387,7 +387,7 @@ def ledger_file(path: Path) -> Iterator[Path]:
 
 
 async def time_of_end(source: Source, upto: int) -> int:
-    """Return the server time of the last message up to a sequence (Unix nanoseconds), 0 where there is none."""
+    """Return the server time of the last message up to a sequence (Unix nanoseconds); 0 if there is none."""
     last = min((await source.info()).last_seq, upto)
     async for batch in source.as_stored([EVERYTHING], last - 1, last):
         return batch[-1].time_ns

@@ -1,8 +1,8 @@
 """Sealing the personal texts of a record's body, and opening them again. Pure.
 
-A sealed text is ``nx1:`` and what ``SessionKey.seal`` makes of it; its message names the key in the header
-``nx-sealed``. In such a message, any text that looks sealed and is not is written behind ``nx0:``, and so is one that
-begins like this itself: what comes out is what went in, to the byte.
+A sealed text is ``nx1:`` followed by the result of ``SessionKey.seal``; its message names the key in the header
+``nx-sealed``. In such a message, a text that is not sealed but looks so gets the prefix ``nx0:``, and so does one that
+begins with that prefix. So an opened text equals the original, to the byte.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ _TEXTLESS = frozenset({int, float, bool, type(None)})
 
 
 def part_to_seal(headers: Mapping[str, str]) -> Part | None:
-    """Return where a record holds texts that are to be sealed; None without a session, or where it holds none."""
+    """Return the places of texts to be sealed in a record; None without a session, or if there are none."""
     if not headers.get("ce-session"):
         return None
     entry = CATALOGUE.get(headers.get("ce-type", ""))
@@ -46,10 +46,10 @@ def holds_words(record: Record, part: Part) -> bool:
 
 
 def sealed_record(record: Record, part: Part, key: SessionKey | None) -> Record:
-    """Return a record with its texts sealed, itself where it has none; without a key they are left out.
+    """Return a record with its texts sealed (unchanged if it has none); without a key the texts are left out.
 
     Raises:
-        Refused: the body is no JSON, so that its texts cannot be found.
+        Refused: the body is not JSON, so its texts cannot be found.
     """
     try:
         body = msgspec.json.decode(record.data)

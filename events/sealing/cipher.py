@@ -1,8 +1,8 @@
 """A session's key, and sealing texts with it: AES-256-GCM under a nonce derived from what is sealed.
 
-Sealing the same text at the same place of the same event twice gives the same bytes, which the log rests on: a decision
-made twice must be one and the same. A random nonce would not do; a nonce that is a keyed hash of the whole input
-differs wherever anything differs (but for a chance of one in 2^96 a pair), and tells nothing but equality.
+Sealing the same text at the same place of the same event twice must give the same bytes, since a decision made twice
+must be the same event. A random nonce would break that. The nonce is a keyed hash of the whole input: it differs
+whenever the input differs (except with a chance of one in 2^96 for a pair), and reveals nothing but equality.
 """
 
 import base64
@@ -17,7 +17,7 @@ _NONCE_BYTES = 12
 
 
 class SealBroken(ValueError):
-    """A sealed text is not what was sealed with this key at this place of this event."""
+    """A sealed text was not sealed with this key, or at another place, or for another event."""
 
 
 def new_secret() -> bytes:
@@ -49,7 +49,7 @@ class SessionKey:
         return base64.urlsafe_b64encode(nonce + self._cipher.encrypt(nonce, plain, where)).decode("ascii")
 
     def open(self, event: str, place: str, sealed: str) -> str:
-        """Return the text that was sealed; raises SealBroken where it was not sealed so."""
+        """Return the text that was sealed; raises SealBroken if key, event or place do not match."""
         try:
             packed = base64.urlsafe_b64decode(sealed)
             nonce, rest = packed[:_NONCE_BYTES], packed[_NONCE_BYTES:]

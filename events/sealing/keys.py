@@ -1,4 +1,4 @@
-"""The keys of sessions: a store that processes share, and what a process keeps of it in memory."""
+"""The keys of sessions: the store that processes share, and a process's cache of it."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,11 +36,11 @@ class KeyStore(Protocol):
     """Secrets of sessions, by name. All methods raise ``events.errors.LogError`` when it cannot be reached."""
 
     async def load(self, names: Collection[str]) -> Mapping[str, KeyEntry]:
-        """Return what is held under these names, as far as this replica of the store knows."""
+        """Return the entries of these names, as far as this replica of the store has them."""
         ...
 
     async def confirm(self, name: str) -> KeyEntry | None:
-        """Return what is held under a name now, None for nothing: slower, and never behind."""
+        """Return the present entry of a name, None if there is none: slower than ``load``, and never stale."""
         ...
 
     async def create(self, name: str, secret: bytes, revision: int) -> bool:
@@ -53,7 +53,7 @@ class KeyStore(Protocol):
 
 
 class NoKeys:
-    """A store that nobody reaches: all that was sealed stays closed."""
+    """A store without keys: all sealed texts stay closed."""
 
     async def load(self, names: Collection[str]) -> Mapping[str, KeyEntry]:
         """Return nothing."""
@@ -102,10 +102,10 @@ class Keyring:
         return len(self._keys)
 
     def heard(self, name: str, secret: bytes) -> None:
-        """Take note that a name's entry was written, or that it was attempted: nobody hears how that ended.
+        """Note that a name's entry was written, or that a write was attempted; its outcome is not reported here.
 
-        What was known of the name is forgotten. A secret is kept in mind: once a message in the log names the key that
-        it makes, it has been stored, and need not be fetched.
+        The cached entry of the name is dropped. The secret is remembered: once a message in the log names its key, the
+        write has succeeded, and the secret need not be fetched.
         """
         self._keys.pop(name, None)
         self._rumours.pop(name, None)
@@ -116,7 +116,7 @@ class Keyring:
             touched.add(name)
 
     def missed_some(self) -> None:
-        """Forget everything: what was written meanwhile is not known."""
+        """Drop the whole cache, since writes may have been missed."""
         self._keys.clear()
         self._rumours.clear()
         self._closed.clear()
@@ -135,7 +135,7 @@ class Keyring:
         return (name, id) in self._closed, None
 
     def current(self, name: str) -> SessionKey | None:
-        """Return the key to seal with, where it is known."""
+        """Return the key to seal with, if it is cached."""
         return self._keys.get(name)
 
     async def fetch(self, wanted: Collection[tuple[str, str]]) -> None:
@@ -158,12 +158,13 @@ class Keyring:
                 self._closed.add((name, id))
 
     async def to_seal(self, name: str, *, begins: bool) -> SessionKey | None:
-        """Return the key to seal a session's texts with; None where it has none (any more).
+        """Return the key to seal a session's texts with; None if it has none, or none any more.
 
         Args:
             name: The key's name.
-            begins: Whether to make a key then: for what comes in from outside, which begins a session, or begins it
-                anew after it was forgotten. What only follows from earlier words must not bring them back.
+            begins: Whether to make a key if there is none. True for external input, which begins a session, or begins
+                it again after it was forgotten. False for events that follow from earlier words: a new key would
+                make forgotten words readable again.
 
         Raises:
             LogError: the store cannot be reached.
@@ -198,7 +199,7 @@ class Keyring:
 
     @contextmanager
     def _looking(self) -> Iterator[set[str]]:
-        """Yield the names that change during the block: what was read of them may be what was before."""
+        """Yield the set of names whose entries change during the block; what was read of them may be stale."""
         touched: set[str] = set()
         self._under_way.append(touched)
         try:

@@ -1,4 +1,4 @@
-"""Sealing on the way into a log, and opening on the way out."""
+"""Sealing texts when they are appended to a log, and opening them when they are read."""
 
 import asyncio
 from collections.abc import Sequence

@@ -12,7 +12,7 @@ _SAMPLE_CAUSE = event_id("", "gateway", 0)
 
 
 def headers_schema() -> dict[str, Any]:
-    """Return the schema of the headers: strings all of them, percent-encoded where they may hold any text.
+    """Return the schema of the headers: all are strings, percent-encoded if they may hold any text.
 
     It uses only keywords that mean the same in drafts 07 and 2020-12.
     """

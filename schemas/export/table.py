@@ -1,4 +1,4 @@
-"""The table of subjects: what each says, who alone may publish it, and where it is stored."""
+"""The table of subjects: what each means, which owner alone may publish it, and where it is stored."""
 
 from collections.abc import Sequence
 

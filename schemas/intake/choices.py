@@ -1,4 +1,4 @@
-"""What a place takes instead: msgspec's word for a wrong value, with the values that would be right. Pure."""
+"""Error messages for wrong values: msgspec's message, with the values that would be accepted. Pure."""
 
 import re
 from functools import cache
@@ -11,11 +11,11 @@ _WRONG, _PATTERN, _SWITCH = ("Invalid enum value", "Expected"), "Expected `str` 
 
 
 def explained(kind: Any, message: str) -> tuple[str, str]:
-    """Return what is wrong, with what the place takes where that is a list or can be described; and the place's path.
+    """Return the error with the accepted values, if these can be listed or described; and the path of the value.
 
     Args:
         kind: The type that was read, or its inspected form.
-        message: ``str`` of a ValidationError of msgspec's. The path is empty where it names no place.
+        message: ``str`` of msgspec's ValidationError. The path is empty if the message names none.
     """
     found = _MESSAGE.fullmatch(message)
     assert found is not None  # the expression takes any text

@@ -1,4 +1,4 @@
-"""How large an input may be, layer by layer: what an edge refuses, so that everything behind it has bounded work."""
+"""How large an input and each of its layers may be. Clients refuse larger ones, so that all later work is bounded."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Moments as people and other programs write them; nothing here knows what time it is."""
+"""Timestamps as people and other programs write them. Pure: nothing here reads a clock."""
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache

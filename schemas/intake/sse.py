@@ -1,4 +1,4 @@
-"""Server-sent events as Chat Completions use them: the data of each event, from bytes that come in any pieces."""
+"""Server-sent events as Chat Completions use them: parsed from bytes in pieces of any size."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,9 +11,9 @@ _FIELDS = (b"data", b"event", b"id", b"retry")
 
 
 class Event(NamedTuple):
-    """An event of a stream: its name, empty where it has none, and its data.
+    """An event of a stream: its name (empty for none) and its data.
 
-    ``closed``: the blank line behind it came.
+    ``closed``: the blank line that ends it has come.
     """
 
     name: bytes

@@ -1,12 +1,12 @@
-"""Reading what comes from outside strictly: bodies, lines, files and questions. Pure.
+"""Strict reading of external input: bodies, lines, files and questions. Pure.
 
-A field that is not known is refused with the nearest one that is: ignored, a misspelt field would leave what it says
-out of a decision without a word. So are a missing field, a key that stands twice (readers disagree on which one
+An unknown field is refused, and the nearest known one is named: if it were ignored, a misspelt field would silently be
+left out of a decision. Also refused are a missing field, a key that occurs twice (readers disagree on which one
 counts), a value of another type and a number out of range. The log's own events are read tolerantly instead
-(``schemas.event``): an older reader must survive a newer writer.
+(``schemas.event``), since an older reader must survive a newer writer.
 
-Structs of the vocabulary are taken as strictly here as those with ``forbid_unknown_fields``, at every depth: the walk
-over the plain values finds what msgspec passed over. msgspec's word for a fault becomes a message that says where it is
+Structs of the vocabulary are read here as strictly as those with ``forbid_unknown_fields``, at every depth: a walk over
+the plain values finds the fields that msgspec ignores. msgspec's error becomes a message that says where the fault is
 and what to do.
 """
 
@@ -143,7 +143,7 @@ def fault(kind: Any, wrong: msgspec.ValidationError, what: str = "the body") -> 
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """Return which of the known names was meant by one that is not; all of them where none is near."""
+    """Return a hint at the known name nearest to an unknown one; if none is near, at all known names."""
     names = list(known)
     by_letters = {_letters(each): each for each in names}
     near = get_close_matches(_letters(name), by_letters, n=1, cutoff=0.7)

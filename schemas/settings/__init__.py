@@ -1,1 +1,1 @@
-"""Recorded settings: what this release knows of them, and what it does not take."""
+"""Recorded settings: which of them this release knows, and which it does not accept."""

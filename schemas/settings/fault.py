@@ -1,4 +1,4 @@
-"""Why recorded settings are none of this release's: which of them it does not take, with what value. Pure."""
+"""Why this release does not accept recorded settings: which setting, with which value. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ def _fault(values: Any, kind: type[Any]) -> tuple[str, str] | None:
 
 
 def _value_at(value: Any, path: str) -> str:
-    """Return the value at a path, or the whole of what a part of the path names that stands for any entry."""
+    """Return the value at a path. If the path names no single entry (``[...]``), return the whole collection."""
     for step in re.findall(r"\w+|\.{3}", path):
         if isinstance(value, Mapping) and step in value:
             value = value[step]

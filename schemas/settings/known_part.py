@@ -1,7 +1,7 @@
-"""What this release knows of recorded settings: a setting that it no longer has is passed over, at every depth. Pure.
+"""The part of recorded settings that this release knows: removed settings are dropped, at every depth. Pure.
 
-Types of settings refuse unknown fields, so that nobody's misspelt setting is without effect. Recorded ones were once
-valid. Were they refused for a setting that has gone since, defaults would stand in for all of them, for the whole log.
+Types of settings refuse unknown fields, so that a misspelt setting is never ignored. Recorded settings were valid once.
+If they were refused because of one removed setting, defaults would replace all of them, for the whole log.
 """
 
 from typing import Any

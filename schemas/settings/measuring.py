@@ -1,4 +1,4 @@
-"""Settings that running processes read, to measure with: what they measured is a fact, whatever is set. Pure."""
+"""Settings that running processes measure with. What they measured is recorded as a fact, whatever is set now. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal

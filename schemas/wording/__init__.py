@@ -1,1 +1,1 @@
-"""People's words in events, and words for what events mean."""
+"""Where people's words are in events, and texts for people about events."""

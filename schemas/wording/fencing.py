@@ -1,7 +1,7 @@
-"""Other people's words in a prompt: material between lines that carry a key which occurs in none of them. Pure.
+"""Other people's words in a prompt: fenced as data between lines with a key that does not occur in them. Pure.
 
-The key follows from all the words together, so that nobody who wrote a part of them can have known it, and end the
-block early; a prompt is the same wherever it is made again.
+The key is computed from all the words together. So nobody who wrote a part of them can know it and end the block early,
+and a prompt made again is the same.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
-"""What events mean, in words for people, put to their codes and numbers where they are shown. Pure.
+"""Texts for people that say what an event's codes and numbers mean, made when the event is shown. Pure.
 
-Words are reworded from release to release. So no event holds any of ours: a decision that did could not be made again
-as it was recorded, and one that differs in its numbers would be hard to tell from one that differs in its words.
+Such texts change from release to release. So events hold none of them: otherwise a decision could not be made again as
+it was recorded, and differences in wording would hide differences in numbers.
 """
 
 from schemas.catalogue import CATALOGUE
@@ -12,7 +12,7 @@ _UNREADABLE = "A stored message cannot be read: all whom it is for pass it over,
 
 
 def alert_summary(alert: Alert) -> str:
-    """Return what an alert tells of, in the catalogue's words, and the latest event's numbers and codes."""
+    """Return the text of an alert: its subject's meaning by the catalogue, and the latest event's numbers and codes."""
     entry = CATALOGUE.get(alert.event)
     if alert.figures.get("reason") in UNREADABLE:
         meaning = _UNREADABLE

@@ -1,4 +1,4 @@
-"""Where the nats-server is."""
+"""Finding the nats-server binary."""
 
 import os
 import shutil

@@ -108,7 +108,7 @@ class EmbeddedBroker:
             raise ProgramFailed(f"the broker cannot be started in {layout.folder}: {wrong}") from wrong
 
     async def ready(self, process: Process) -> None:
-        """Wait until the server takes connections with JetStream on, and what is missing in it is made."""
+        """Wait until the server accepts connections with JetStream on, and missing streams and buckets are made."""
         deadline = self._settings.start_deadline_s
         try:
             async with asyncio.timeout(deadline):
@@ -209,7 +209,7 @@ def _last_port(layout: Layout) -> int:
 
 
 def _room_for(store: Path) -> int:
-    """Return what the store holds and 90% of what is free: the server's own default shrinks as the store grows."""
+    """Return the store's size plus 90% of the free space, as limit: the server's default shrinks as the store grows."""
     held = sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
     return held + shutil.disk_usage(store.parent).free * 9 // 10
 

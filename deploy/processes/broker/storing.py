@@ -1,5 +1,7 @@
-"""Whether the embedded server still stores. nats-server never tries again after a write that failed, as on a full disk:
-it refuses the stream's every later append, room or no room, until it is started anew.
+"""Whether the embedded server still stores messages; if it does not, it is restarted once there is room.
+
+After a failed write, as on a full disk, nats-server never writes to the stream again: it refuses all later appends,
+even with room on the disk, until it is restarted.
 """
 
 import asyncio

@@ -1,5 +1,6 @@
-"""Putting a ledger aside: one that holds what its stream has lost, the only copy left of messages once acknowledged;
-or one that is damaged.
+"""Setting a ledger file aside: one that is damaged, or one that holds messages which its stream has lost.
+
+The latter is the only copy left of acknowledged messages, so it is never overwritten.
 """
 
 import contextlib
@@ -17,9 +18,9 @@ _TABLES = {"meta", "events"}
 
 
 def place_aside(path: Path, first_lost: int | None) -> Path:
-    """Return where a ledger goes that holds what was lost from a sequence on; None: that is damaged.
+    """Return a free name in the same folder for a ledger to be set aside.
 
-    It is a name in its folder that is free.
+    ``first_lost`` is the first sequence that the stream has lost; None: the ledger is damaged.
     """
     stem = f"{path.stem}-damaged" if first_lost is None else f"{path.stem}-before-loss-{first_lost}"
     number, kept = 1, path.with_name(f"{stem}{path.suffix}")
@@ -30,9 +31,9 @@ def place_aside(path: Path, first_lost: int | None) -> Path:
 
 
 def put_aside(path: Path, kept: Path, *, damaged: bool = False) -> None:
-    """Rename a ledger file that nobody writes, with what lies beside it; a damaged one as it is.
+    """Rename a ledger file that no process writes, with the files beside it; a damaged one is not touched otherwise.
 
-    It stays a ledger that every command reads: ``neuraxis log tail --log FILE --since SEQUENCE``.
+    It stays a ledger that every command can read: ``neuraxis log tail --log FILE --since SEQUENCE``.
 
     Raises:
         Unavailable: the folder cannot be written now.

@@ -1,4 +1,4 @@
-"""Holding a ledger file against the stream it follows."""
+"""Comparing a ledger file with the stream that it follows."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Damage in the write-ahead log beside a ledger, which SQLite itself passes over in silence. Pure.
+"""Damage in the write-ahead log beside a ledger, which SQLite itself ignores silently. Pure.
 
-SQLite reads the log's frames up to the first that does not fit, takes that for the end, and forgets what was committed
-behind it: rows, and the count of rows with them. The format is that of https://www.sqlite.org/walformat.html.
+SQLite reads the log's frames up to the first invalid one, takes that for the end, and drops what was committed behind
+it: rows, and with them the count of rows. The format is that of https://www.sqlite.org/walformat.html.
 """
 
 import sys
@@ -19,10 +19,10 @@ _Sum: TypeAlias = tuple[int, int]
 
 
 def journal_damage(content: bytes) -> str:
-    """Return what is wrong with a write-ahead log, empty where nothing is.
+    """Return what is wrong with a write-ahead log; empty if nothing is.
 
-    A transaction that was not finished when the process or the machine died is nothing wrong: it was never promised.
-    One sort of damage looks like that, and is not found: in the salts of the very last frame.
+    A transaction that was unfinished when the process or machine died is no damage: it was never acknowledged. Damage
+    in the salts of the very last frame looks the same, and is not found.
     """
     if not content:
         return ""

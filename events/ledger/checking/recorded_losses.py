@@ -1,4 +1,4 @@
-"""What a ledger's rows say that the log has lost: looked up by the index over the ledger's own events."""
+"""The losses of the log that a ledger's rows record, found by the index over the ledger's own events."""
 
 import sqlite3
 

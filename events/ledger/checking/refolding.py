@@ -1,4 +1,4 @@
-"""Holding a ledger's read models against its events: folded anew in a file of their own, and compared row by row."""
+"""Checking a ledger's read models: they are folded again from its events, in another file, and compared row by row."""
 
 import sqlite3
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What checks of a ledger find."""
+"""The findings of a ledger's checks."""
 
 from enum import StrEnum
 

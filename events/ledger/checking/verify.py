@@ -1,7 +1,7 @@
 """Verifying a ledger file by itself: its chain, its columns, its read models, and the anchors recorded in it.
 
-The chain is unkeyed: this finds accidents and bit rot, not a clever forger, and a tail cut off a file cleanly
-leaves nothing to find but the noted row count. ``events.ledger.checking.compare`` holds the file against its stream.
+The chain is unkeyed: this finds accidents and bit rot, not a clever forger. A tail that was cut off cleanly shows only
+in the recorded row count. ``events.ledger.checking.compare`` compares the file with its stream.
 """
 
 import sqlite3
@@ -40,10 +40,10 @@ _ANCHOR = topic_of(LedgerAnchored)
 
 
 def verify(path: Path) -> Verification:
-    """Recompute a ledger's chain and report every row that is not what was written.
+    """Recompute a ledger's chain and report every row that has changed.
 
-    After a bad row the chain goes on from the hash recorded there, so that one bad row is one finding and later
-    ones are still found.
+    After a bad row the chain continues from the hash recorded there. So one bad row is one finding, and later ones are
+    still found.
 
     Raises:
         LedgerDamaged: the file is no ledger, or SQLite cannot read all of it (cut, overwritten).
@@ -61,7 +61,7 @@ def verify(path: Path) -> Verification:
 
 
 def _text(written: bytes) -> str | bytes:
-    """Return a text column; its bytes where they are no text, so that a damaged one is found in its row."""
+    """Return a text column; its bytes if they are not valid text, so that the damage is reported with its row."""
     try:
         return written.decode()
     except UnicodeDecodeError:
@@ -87,7 +87,7 @@ def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
 def _check_around(
     connection: sqlite3.Connection, path: Path, meta: Meta, models_are_ours: bool, findings: Findings
 ) -> None:
-    """Check what the chain does not cover: the log beside the file, its definitions, what it says of itself."""
+    """Check what the chain does not cover: the write-ahead log, table definitions, the ledger's own metadata."""
     wal = path.with_name(f"{path.name}-wal")
     if damage := journal_damage(wal.read_bytes() if wal.exists() else b""):
         findings.add(0, Check.JOURNAL, f"{wal.name}: {damage}; the projector takes it from the stream again")

@@ -1,4 +1,4 @@
-"""The first event after which a condition holds of an actor's state: one fold, every state on the way looked at."""
+"""Finding the first event after which a condition on an actor's state holds: one fold that checks every state."""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,13 +37,13 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoSuchPath(LookupError):
-    """A path that leads nowhere in any of the states looked at; the message says where one may lead."""
+    """A path that does not exist in any of the states; the message names paths that do."""
 
     code = "no_such_path"
 
 
 class OtherKind(ValueError):
-    """A condition that compares what is never of one kind, so that it cannot hold; the message names both."""
+    """A condition that compares values of different kinds, so that it can never hold; the message names both kinds."""
 
     code = "other_kind"
 
@@ -132,13 +132,13 @@ async def first_holding(
     upto: Point,
     progress: Callable[[int], None],
 ) -> Found | None:
-    """Return the first event up to a point after which ``condition`` holds; None where it never does.
+    """Return the first event up to a point after which ``condition`` holds; None if it never does.
 
-    The condition may hold, cease and hold again: every state is looked at.
+    The condition may hold, cease and hold again, so every state is checked.
 
     Raises:
-        NoSuchPath: its path leads nowhere in any state, so that it would never hold, whatever it compares with.
-        OtherKind: its path never leads to a value of the kind that it compares with.
+        NoSuchPath: its path does not exist in any state, so it could never hold.
+        OtherKind: its path never has a value of the kind that it compares with.
         Misconfigured, LogError: as ``events.replay.replaying.run`` does.
     """
     search = _Search(actor, partition, key, condition)

@@ -20,7 +20,7 @@ _OPERATOR = re.compile(r"\s*(==|!=|<=|>=|<|>|(?:in|exists)\b)\s*")
 
 
 class BadCondition(ValueError):
-    """A text that is no condition; the message says at which character, counted from 1, and what is expected there."""
+    """A text that is not a condition; the message names the character, counted from 1, and what is expected there."""
 
     code = "bad_condition"
 
@@ -55,7 +55,7 @@ class Condition(msgspec.Struct, frozen=True):
         return _ordered(value, self.literal, self.operator)
 
     def suits(self, value: Any) -> bool:
-        """Whether a value is of a kind that the condition may hold of; what is missing, or null, may be of any."""
+        """Whether a value is of a kind for which the condition can hold; a missing value or null may be of any kind."""
         if value is MISSING or value is None or self.literal is None or self.operator in ("exists", "!="):
             return True
         literals = self.literal if self.operator == "in" else [self.literal]
@@ -150,7 +150,7 @@ def _path(text: str, at: int) -> tuple[tuple[Step, ...], int]:
 
 
 def at_path(state: Any, path: Sequence[Step]) -> Any:
-    """Return what a path leads to in a state, as plain values; :data:`MISSING` where it leads nowhere."""
+    """Return the value at a path of a state, as plain values; :data:`MISSING` if there is none."""
     for step in path:
         if isinstance(state, msgspec.Struct) and isinstance(step, str) and step in state.__struct_fields__:
             state = getattr(state, step)
@@ -164,7 +164,7 @@ def at_path(state: Any, path: Sequence[Step]) -> Any:
 
 
 def names_at(state: Any) -> tuple[Step, ...]:
-    """Return the names, keys or places that a path may go on with from a value; none where it ends."""
+    """Return the names, keys or indexes by which a path can continue from a value; empty if it ends there."""
     if isinstance(state, msgspec.Struct):
         return state.__struct_fields__
     if isinstance(state, Mapping):

@@ -45,9 +45,9 @@ class _Stand(msgspec.Struct, frozen=True):
 
 
 def changes(before: Any, after: Any, path: tuple[Step, ...] = ()) -> Iterator[Change]:
-    """Yield what turns ``before`` into ``after``, in the order in which ``applied`` takes it.
+    """Yield the changes that turn ``before`` into ``after``, in the order for ``applied``.
 
-    Dicts are compared by name. Lists are compared place by place; what is longer grew or shrank at its end.
+    Dicts are compared by name, lists by index; a list of another length has grown or shrunk at its end.
     """
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
@@ -73,7 +73,7 @@ def applied(value: Any, found: Sequence[Change]) -> Any:
     """Return ``value`` with the changes made, in order; ``value`` itself stays as it is.
 
     Raises:
-        KeyError, IndexError: a path leads nowhere, so that the changes are not of this value.
+        KeyError, IndexError: a path does not exist, so the changes belong to another value.
     """
     holder = {"": deepcopy(value)}
     for change in found:

@@ -1,4 +1,4 @@
-"""One partition's state at a point of the log, and the part of it that is kept under a key."""
+"""The state of one partition at a point of the log, and the part of it under a key."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

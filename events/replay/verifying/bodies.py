@@ -1,7 +1,7 @@
-"""What an effect's body says of the request that it answers, held against that request. Pure.
+"""Comparing what an effect's body says about its request with the request itself. Pure.
 
-People's words are in neither: a body whose words are sealed or redacted says the same. What a body does not hold (one
-that was redacted as a whole, a dead letter of a request that could not be read) contradicts nothing.
+Only fields without people's words are compared, so sealing and redaction change nothing. A field that a body does not
+have (one redacted as a whole, or the failure of an unreadable request) contradicts nothing.
 """
 
 from typing import Any
@@ -57,7 +57,7 @@ _DECODER_OF_SAID = msgspec.json.Decoder(Said)
 
 
 def owed(topic: str, id: str, data: bytes) -> Said:
-    """Return what an answer to a request must say of it, told the request's public subject, id and body."""
+    """Return the fields that an answer to a request must have, given the request's public subject, id and body."""
     asked = _read(_DECODER_OF_ASKED, data, _Asked())
     call, action, alert = asked.call or _Call(), asked.action or _Action(), asked.body or asked
     is_queued = topic == _QUEUED
@@ -75,7 +75,7 @@ def owed(topic: str, id: str, data: bytes) -> Said:
 
 
 def contradicted(owed: Said, topic: str, data: bytes) -> str:
-    """Return the first field in which an effect's body contradicts what its request owes it, or nothing."""
+    """Return the first field of an effect's body that differs from what its request requires; empty if none does."""
     said = _read(_DECODER_OF_SAID, data, Said())
     entry = CATALOGUE.get(topic)
     if entry is not None and issubclass(entry.event, Failed):

@@ -1,12 +1,12 @@
-"""Whether recorded effects answer recorded requests: no effect is ever run again, and no answer can be made again.
+"""Whether recorded effects answer recorded requests. Effects are never run again, so their answers cannot be compared.
 
-What an effector records names the request that it answers as its cause. That request must stand before it in the log,
-be one that this effector serves, and have one answer: the events of one performance. Headers tell all of that; what a
-body says of its request must fit it, too.
+An effector's event names the request that it answers as its cause. That request must come before it in the log, be one
+that this effector serves, and have one answer only. The headers tell all of this. What the body says about the request
+must match it, too.
 
-A log is read twice: first its effects, for which requests they name, then requests and effects, in order. So memory
-holds 9 bytes for each request that was answered, and those whose answer is on its way: what nobody ever answered, such
-as alerts where no receiver wants them, is counted and forgotten.
+A log is read twice: first the effects, to learn which requests they name; then requests and effects, in order. So
+memory holds 9 bytes for each answered request, and the requests whose answer is still to come. A request that nobody
+ever answered, such as an alert that no receiver wants, is only counted.
 """
 
 from array import array
@@ -29,12 +29,12 @@ _MOST_KEPT = 20
 
 
 class EffectFinding(msgspec.Struct, frozen=True):
-    """A recorded effect that no effector would have recorded where it stands.
+    """A recorded effect that no effector would have recorded at its place.
 
-    ``problem`` is ``no_request`` (none of its cause's id stands before it), ``other_request`` (its cause is none that
-    this effector serves), ``answered_twice`` (its request has that answer already), or what differs from the answer
-    that the request is owed: ``id``, ``place`` (it names another sequence, or comes before its turn), ``exchange``,
-    ``body`` (of which ``field`` says something else than the request), or ``unreadable`` headers.
+    ``problem`` is ``no_request`` (no event with its cause's id comes before it), ``other_request`` (its cause is not a
+    request that this effector serves), ``answered_twice`` (its request has that answer already), or what differs from
+    the answer that the request requires: ``id``, ``place`` (it names another sequence, or comes too early),
+    ``exchange``, ``body`` (its ``field`` differs from the request), or ``unreadable`` headers.
     """
 
     effector: str
@@ -91,7 +91,7 @@ class CausesReader:
             self._ids.append(_short(stored.headers.get("ce-cause", "")))
 
     def finish(self) -> Causes:
-        """Return what was named."""
+        """Return the request ids that were named."""
         return np.unique(np.array(self._ids, np.uint64))
 
 
@@ -150,7 +150,7 @@ class Effects:
                 self._counts[name].requests += topic in subjects
 
     def finish(self) -> EffectReport:
-        """Return what was found."""
+        """Return the report."""
         return EffectReport({name: self._counts[name] for name in sorted(self._spoke)}, tuple(self._findings))
 
     def _problem(self, effector: str, envelope: Envelope, data: bytes) -> tuple[str, str]:
@@ -205,7 +205,7 @@ def _short(id: str) -> int:
 
 
 def _today(envelope: Envelope, data: bytes) -> bytes:
-    """Return a body as today's version would hold it; as it is, where that is not known."""
+    """Return a body upcast to today's version; unchanged, if that is not possible."""
     try:
         return lifted(envelope.topic, data, envelope.version)
     except VocabularyError:

@@ -1,9 +1,12 @@
-"""Which decisions of a partition need words that cannot be opened any more, so that nobody can verify them.
+"""Which decisions of a partition need words that cannot be opened any more, and so cannot be verified.
 
-Words reach a decision by its message or by the state. By its message: the decision is made again with texts that raise
-when anything looks at them; one that never looks does not need them. By the state: an actor that folds another state
-from other words in their place has them in it, and from then on no decision on that session counts as verified, until
-the actor is ordered to forget the session, or the session begins anew.
+Words reach a decision through its message or through the state.
+
+- Message: the decision is made again with texts that raise an error when they are read. If none is read, it does not
+  need them.
+- State: the message is folded twice, with different words. If the states differ, the state depends on the words. From
+  then on no decision on that session counts as verified, until the actor is ordered to forget the session, or the
+  session starts over.
 """
 
 from typing import Any
@@ -28,7 +31,7 @@ _OTHER_WORDS = "other words, 0"
 
 
 class Looked(Exception):
-    """Something looked at a text that it may not see."""
+    """A decision read a text that cannot be opened."""
 
 
 def _refuse(*_: object) -> Any:
@@ -51,7 +54,7 @@ class Forgotten:
         self._sessions: set[tuple[str, str]] = set()
 
     def concerns(self, settled: Processed) -> bool:
-        """Whether sealed words may matter at all: here, or in what was folded before. Cheap, and mostly no."""
+        """Whether sealed words may matter at all, here or in the state. A cheap check; mostly they do not."""
         return bool(self._sessions) or _is_closed(settled.delivery) or any(map(_is_closed, settled.recorded))
 
     def needed_for(self, settled: Processed) -> bool:
@@ -71,7 +74,7 @@ class Forgotten:
         return any(self._actor.scope is Scope.GLOBAL or agent == message.agent for agent, _ in self._sessions)
 
     def fold(self, settled: Processed) -> None:
-        """Take note of what a settled message and its events bring into the state."""
+        """Note which sealed words a processed message and its events bring into the state."""
         delivery = settled.delivery
         if isinstance(delivery, Recorded):
             session = _session_of(delivery.message)

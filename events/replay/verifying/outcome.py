@@ -102,7 +102,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Differences:
-    """The first differences that a log brings to light, however many there are, whatever order they are added in."""
+    """The first differences found in a log. The result does not depend on how many there are, or their order."""
 
     def __init__(self, keep: int) -> None:
         self._keep = keep
@@ -119,7 +119,7 @@ class Differences:
 
     @property
     def first(self) -> tuple[Difference, ...]:
-        """Those kept; what one message brings to light is ordered by actor and partition."""
+        """The differences that are kept; those of one message are ordered by actor and partition."""
         return tuple(self._first)
 
 
@@ -198,7 +198,7 @@ _SAME = Compared()
 
 
 def compare(recorded: Sequence[Recorded], decided: Sequence[NewEvent], bodies: Bodies) -> Compared:
-    """Compare what was recorded of a message with what is decided of it today; ``bodies`` are those of their writer."""
+    """Compare a message's recorded events with those decided today; ``bodies`` compares the bodies of their writer."""
     if len(recorded) != len(decided):
         topics = topics_text([r.envelope.topic for r in recorded]), topics_text([d.topic for d in decided])
         return Compared(("count", *topics))

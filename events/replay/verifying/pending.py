@@ -1,4 +1,4 @@
-"""What actors still owed where a log ended, and whether it should have come by then. Pure."""
+"""Decisions and timers still pending at a log's end, and whether they are overdue. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -50,13 +50,13 @@ class Pending(msgspec.Struct, frozen=True):
 
 
 class Activity:
-    """When each actor decided: the latest seconds, ``LIVELY_S`` of each, in whatever order they are told."""
+    """When each actor decided: the latest ``LIVELY_S`` seconds with a decision, noted in any order."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, set[int]] = {}
 
     def note(self, actor: str, time_ns: int) -> None:
-        """Take that an actor decided a message stored at a time."""
+        """Note that an actor decided a message stored at a time."""
         kept, second = self._seconds.setdefault(actor, set()), time_ns // _SECOND_NS
         if second not in kept:
             kept.add(second)
@@ -80,10 +80,10 @@ def merged_seconds(parts: Iterable[Mapping[str, Sequence[int]]]) -> dict[str, tu
 
 
 def oldest_of(waiting: Iterable[Pending], active: Mapping[str, Sequence[int]]) -> tuple[Pending, ...]:
-    """Return what each actor owes for longest, by the actors' names, with what was decided elsewhere meanwhile.
+    """Return each actor's oldest pending decision or timer, by name, with the decisions made elsewhere meanwhile.
 
     Args:
-        waiting: What is owed, one of each partition at most.
+        waiting: Pending decisions and timers, at most one for each partition.
         active: By actor, the latest seconds in which it decided.
     """
     oldest: dict[str, Pending] = {}

@@ -1,8 +1,8 @@
 """Whether decisions come out as they were recorded: each is made again from the state before it, and compared.
 
-What was decided under an older behaviour is made again under that one. What cannot be made again is counted with the
-reason: a behaviour that this release does not have, settings that it does not take, sealed words, a model that is not
-at hand, what the broker refused, a backlog too long.
+A decision made under an older behaviour is made again under that one. A decision that cannot be made again is counted
+with the reason: a behaviour or settings that this release does not have, sealed words, a missing model, an append that
+the broker refused, a backlog that is too long.
 """
 
 from collections import Counter
@@ -93,7 +93,7 @@ class Verification:
             self._count_identical(view, settled, 1)
 
     def folded_early(self, view: View) -> None:
-        """Take note that a view has folded silent messages up to its place, though events may be owed for them."""
+        """Note that a view has folded waiting messages as ones without events, although they may lead to some."""
         self._silent[view.actor.name, view.partition] = view.position
 
     def unreadable(self, view: View, own: Unreadable) -> None:
@@ -159,7 +159,7 @@ class Verification:
             self._check_folded(view, settled, decided)
 
     def _check_folded(self, view: View, settled: Processed, decided: tuple[NewEvent, ...]) -> None:
-        """Compare what is left of a decision once it was folded, as a living actor does before it records anything."""
+        """Compare a decision after folding it, since a live actor folds a decision before it records anything."""
         delivery = settled.delivery
         folded, _ = fold_decided(view.actor, settled.before, delivery, decided, self._partitions, view.partition)
         compared = compare(settled.recorded, folded, self._bodies_of(view))
@@ -176,10 +176,10 @@ class Verification:
         self._count_new(view, compared, 1)
 
     def _undecidable(self, view: View) -> str:
-        """Return why nothing can be decided where a view stands, and note what its state is no more to be trusted for.
+        """Return why nothing can be decided at a view's position, and note that its state cannot be trusted.
 
-        What was consumed under settings that cannot be read is folded under those before. A decision on that state may
-        come out otherwise for this alone, whichever settings it was made under itself.
+        Messages consumed under unreadable settings are folded under the settings before. A later decision on that state
+        may differ for this reason alone, whatever settings it was made under.
         """
         reason = view.undecidable
         if reason.startswith(UNREADABLE_SETTINGS):

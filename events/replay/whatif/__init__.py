@@ -1,24 +1,23 @@
 """What-if: recorded inputs and recorded effects, decided anew with other settings. No effect is ever run.
 
-A second timeline is folded beside the recorded one. What comes from outside (inputs, orders, completed loops) is taken
-from the record, at its place and time. Every actor's decisions are made anew by its decider, under the changed
-settings, and their events reach the other actors as they would have live. An event that the record holds too (by its
-id, a hash of cause, actor and index) takes its recorded place and time, whatever it now says; one that it does not hold
-stands right behind its cause, at its cause's time. So under unchanged settings both timelines are one. Where a decision
-leads to an event more or less, its other events keep the ids of the recorded ones of their kind.
+A second timeline is folded beside the recorded one.
 
-Effects (a model's answers, deliveries of alerts) are taken by the id of their request, and only where the request is
-the recorded one in all that was recorded of it. A decision that asks for another ends its branch there: the exchange
-is counted as *ended for want of an effect*.
-
-A deadline that fired on record fires where it is still pending. Another one fires only in an exchange that has taken
-another course, at the first recorded message past its time.
-
-Each stretch of the log is decided under the behaviour that was in force there, or all of it under today's.
-
-Decisions that cannot be made anew (a behaviour that this release does not have, a model that is not here, sealed words,
-an event that the broker refused) are taken from the record where their message still arrives, and counted with the
-reason. Where they may have been otherwise, nothing is told of an exchange that ends the same.
+- External events (inputs, orders, completed loops) are taken from the record, at their recorded place and time.
+- Decisions of all actors are made again by their deciders, under the changed settings. Their events reach the other
+  actors as they would have live.
+- An event that the record holds too (by its id, a hash of cause, actor and index) takes its recorded place and time,
+  whatever its new content. An event that the record does not hold comes directly after its cause, at its cause's time.
+  So with unchanged settings both timelines are equal. If a decision leads to more or fewer events, its other events
+  keep the ids of the recorded events of their kind.
+- Effects (a model's answers, deliveries of alerts) are taken by the id of their request, and only if the request equals
+  the recorded one. A decision that makes another request ends its branch: the exchange counts as *ended for want of an
+  effect*.
+- A deadline that fired in the record fires if it is still pending. Any other fires only in an exchange that has taken
+  another course, at the first recorded message after its time.
+- Each part of the log is decided under the behaviour that was in force there, or all of it under today's.
+- Decisions that cannot be made again (a behaviour or a model that is not here, sealed words, an event that the broker
+  refused) are taken from the record if their message still arrives, and counted with the reason. An exchange that such
+  a decision may have changed, and that ends the same, is reported as neither equal nor changed.
 """
 
 from events.replay.whatif.changes import Changes

@@ -1,8 +1,8 @@
-"""Which recorded event each event of a decision stands for, where the decision was made otherwise.
+"""Which recorded event each event of a changed decision corresponds to.
 
-An event's id hangs on its place among the events of its decision. One event more or less in front (another library is
-told of before a verdict by it) would give all behind it, and all that follows from them, other ids than on record,
-though they say the same.
+An event's id depends on its index among the events of its decision. One event more or less in front (say, a changed
+library is announced before the verdict) would change the ids of all events behind it, and of all that follow from them,
+although their content is the same.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from schemas.identity import event_id
 
 
 def aligned(decided: tuple[NewEvent, ...], owners: Sequence[str], past: Past) -> tuple[NewEvent, ...]:
-    """Return the events of a decision under the ids of those recorded events that they stand for.
+    """Return the events of a decision with the ids of the recorded events that they correspond to.
 
-    An event stands for the first recorded one of its topic that is left, others for those that are left over then, the
-    last for the last; what no recorded event is left for gets an id behind them. ``owners`` are the names under which
-    the actor may have made ids.
+    An event corresponds to the first recorded event of its topic that is not taken yet. The others correspond to the
+    recorded events that are left, last to last. An event without a counterpart gets an id after them. ``owners`` are
+    the names with which the actor may have made ids.
     """
     if all(past.topic_of(each.message.id) in ("", each.topic) for each in decided):
         return decided

@@ -1,4 +1,4 @@
-"""What is otherwise in the second timeline."""
+"""The changes that the second timeline is decided under."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

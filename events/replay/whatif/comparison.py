@@ -1,4 +1,4 @@
-"""Which exchanges end otherwise, and which decisions led there."""
+"""Which exchanges end differently, and which decisions led there."""
 
 from collections import Counter
 from typing import Any
@@ -98,7 +98,7 @@ class Comparison:
             track.changes.append(change)
 
     def has_diverged(self, exchange: str) -> bool:
-        """Whether an open exchange has taken another course, and still goes on."""
+        """Whether an exchange is open and has taken another course."""
         track = self._tracks.get(exchange)
         return track is not None and track.first is not None and track.whatif is None
 
@@ -156,7 +156,7 @@ class Comparison:
         unreadable: Counter[str],
         unanswered: tuple[str, ...],
     ) -> Report:
-        """Return what was found; to be called once, behind :meth:`close_all`."""
+        """Return the report; to be called once, after :meth:`close_all`."""
         return Report(
             events=events,
             exchanges=self._exchanges,

@@ -1,4 +1,4 @@
-"""The partitions of actors in the second timeline, and how each folds what it is given."""
+"""The partitions of actors in the second timeline, and how each folds its messages."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -61,7 +61,7 @@ class Partition:
         return needed or (isinstance(delivery, Recorded) and self._forgotten.may_have_changed(delivery.message))
 
     def note_own(self, recorded: Recorded) -> None:
-        """Take note of words in an event of this actor that cannot be opened, before it is folded from the record."""
+        """Note unreadable sealed words in an event of this actor, before it is folded from the record."""
         settled = Processed(recorded, self.state, ())
         if self._forgotten.concerns(settled):
             self._forgotten.fold(settled)
@@ -84,7 +84,7 @@ class Partition:
             return
 
     def fold_here(self, recorded: Recorded) -> None:
-        """Fold an event that no message led to where the strand stands."""
+        """Fold an event that no message led to, at the partition's present position."""
         message = msgspec.structs.replace(recorded.message, seq=self.place, time_ns=self.time_ns)
         self.fold_own(msgspec.structs.replace(recorded, message=message))
 
@@ -95,7 +95,7 @@ class Partition:
         return self.behaviour != behaviour
 
     def undecidable(self, seq: int) -> str:
-        """Return why what was decided about a message cannot be decided anew: behaviour, or settings; or nothing."""
+        """Return why a message cannot be decided again (behaviour or settings are missing here); empty if it can."""
         return next((reason for place, reason in reversed(self._undecidable) if place < seq), "")
 
     @property
@@ -121,7 +121,7 @@ class Strands:
         self.timed: list[Partition] = []
 
     def consuming(self, subject: str) -> tuple[Partition, ...]:
-        """Return those that consume what is stored on a subject."""
+        """Return the partitions that consume messages of a stored subject."""
         found = self._consuming.get(subject)
         if found is None:
             routed = routes(self._actors, subject, self._partitions)
@@ -130,7 +130,7 @@ class Strands:
         return found
 
     def writing(self, actor: Actor[Any], subject: str) -> list[Partition]:
-        """Return those of an actor that may have written what is stored on a subject."""
+        """Return the partitions of an actor that may have written messages of a stored subject."""
         routed = routes([actor], subject, self._partitions)
         return [self._of(owner, partition) for owner, partition, own in routed if own]
 
@@ -146,7 +146,7 @@ class Strands:
 
 
 def recorded_of(decided: NewEvent, seq: int, time_ns: int) -> Recorded:
-    """Return an event of the second timeline as if it had been stored at a place."""
+    """Return an event of the second timeline as if it had been stored at a sequence and time."""
     message = msgspec.structs.replace(decided.message, seq=seq, time_ns=time_ns)
     envelope = Envelope(
         id=message.id,
@@ -165,7 +165,7 @@ def recorded_of(decided: NewEvent, seq: int, time_ns: int) -> Recorded:
 
 
 def moved(recorded: Recorded, place: Stored) -> Recorded:
-    """Return an event from outside as if it had been stored where another was."""
+    """Return an external event as if it had been stored at another message's place."""
     stored = msgspec.structs.replace(recorded.stored, seq=place.seq, time_ns=place.time_ns)
     message = msgspec.structs.replace(recorded.message, seq=place.seq, time_ns=place.time_ns)
     return Recorded(stored, recorded.envelope, message)

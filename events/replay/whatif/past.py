@@ -1,6 +1,6 @@
-"""What a second timeline must know of the whole record before it begins: which events there are, and where.
+"""An index of the whole record, which a second timeline needs before it begins: which events there are, and where.
 
-Memory: 18 bytes an event, and the events that no message led to (settings, timers).
+It takes 18 bytes of memory for each event, and holds the events that no message led to (settings, timers).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -53,12 +53,12 @@ class Past(msgspec.Struct, frozen=True, eq=False):
     last_seq: int
 
     def place_of(self, id: str) -> int:
-        """Return the sequence of the event with this id, 0 where there is none."""
+        """Return the sequence of the event with this id; 0 if there is none."""
         at = self._at(id)
         return int(self.places[at]) if at >= 0 else 0
 
     def topic_of(self, id: str) -> str:
-        """Return the public subject of the event with this id, nothing where there is none."""
+        """Return the public subject of the event with this id; empty if there is none."""
         at = self._at(id)
         return self.names[self.topics[at]] if at >= 0 else ""
 
@@ -124,7 +124,7 @@ class PastReader:
             self._note_held(actor, recorded)
 
     def finish(self) -> Past:
-        """Return the outline of what was read."""
+        """Return the index of all that was read."""
         ids, places = np.array(self._ids, np.uint64), np.array(self._places, np.int64)
         topics = np.array(self._topics, np.uint16)
         order = np.argsort(ids, kind="stable")

@@ -1,4 +1,4 @@
-"""What other settings would have changed, as it is reported."""
+"""The report of a what-if: what other settings would have changed."""
 
 from collections import Counter
 from collections.abc import Mapping, Set
@@ -195,7 +195,7 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def most(self) -> float:
-        """The share that changed, had all those held, too: the share that may have, in [0, 1]."""
+        """The largest share of exchanges that may have changed, in [0, 1]: all held ones are counted as changed."""
         ended = self.compared + self.held
         return (self.changed + self.held) / ended if ended else 0.0
 

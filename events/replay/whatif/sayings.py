@@ -1,4 +1,4 @@
-"""What the second timeline's events say, held against the recorded ones that stand in their place."""
+"""Comparing the second timeline's events with the recorded events in their place."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from schemas.event import Event
 
 
 class Sayings:
-    """Compares bodies by actor, and counts the fields that recorded ones could not have had."""
+    """Compares bodies by actor, and counts the fields that are new since they were recorded."""
 
     def __init__(self, tallies: Mapping[str, Tally]) -> None:
         """Begin with nothing compared; new fields are counted in ``tallies``, by the actors' names."""
@@ -32,9 +32,9 @@ class Sayings:
 
 
 def asks_alike(recorded: Event, decided: Event) -> bool:
-    """Whether a request differs in nothing that whoever answers it is shown, so that the recorded answer holds.
+    """Whether two requests are equal in all that their answer depends on, so that the recorded answer can be used.
 
-    That is the call, for a language model: what else stands in a request is its owner's own account.
+    For a language model that is the call; all other fields of a request are for its owner only.
     """
     call = getattr(recorded, "call", None)
     return call is not None and type(recorded) is type(decided) and call == getattr(decided, "call", None)

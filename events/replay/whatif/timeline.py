@@ -112,7 +112,7 @@ class Timeline:
         self._drain()
 
     def finish(self) -> Report:
-        """Return what came of it; call once."""
+        """Return the report; call it once."""
         self._go_on_behind_the_end()
         self._comparison.close_all()
         unanswered = nothing_said(self._in_question, self._tallies, self._from_record)
@@ -211,7 +211,7 @@ class Timeline:
         self._withhold(recorded.stored.subject)
 
     def _withhold(self, subject: str) -> None:
-        """Note that a recorded event reaches nobody."""
+        """Note that a recorded event does not exist in the second timeline."""
         for strand in self._strands.consuming(subject):
             strand.other = True
 
@@ -224,9 +224,9 @@ class Timeline:
             self._comparison.differs(decided.message.exchange, change)
 
     def _is_heard(self, event: Event, subject: str) -> bool:
-        """Whether an event means anything to an actor, an effector, or whoever waits for an exchange to end.
+        """Whether an actor or effector consumes an event, or it ends an exchange.
 
-        One that does not (a notice of another library) puts no exchange on another course.
+        Any other event (a notice of a changed library, say) does not change an exchange's course.
         """
         is_asked_for = isinstance(event, ResponseEmitted) or type(event) in self._requests
         return is_asked_for or bool(self._strands.consuming(subject))
@@ -277,7 +277,7 @@ class Timeline:
         return fold_decided(actor, before, delivery, like, self._partitions, strand.partition)
 
     def _emit(self, decided: NewEvent, is_open: bool) -> None:
-        """Have a decision take effect; ``is_open``: where it is not on record, that may still come."""
+        """Deliver the events of a decision; ``is_open``: if they are not in the record, they may still come there."""
         message, owner = decided.message, CATALOGUE[decided.topic].owner
         if self._past.place_of(message.id) > self._seq:
             self._due[message.id] = decided
@@ -331,7 +331,7 @@ class Timeline:
     # --- settings and timers
 
     def _fold_spontaneous(self, strand: Partition, before: int) -> None:
-        """Fold what no message led to and what stands, on record, in front of the message of sequence ``before``."""
+        """Fold the recorded events without a message that come before the message of sequence ``before``."""
         while strand.spontaneous and strand.spontaneous[0].envelope.cause_seq < before:
             recorded = strand.spontaneous.popleft()
             event = recorded.message.event
