@@ -39,8 +39,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Which exchanges to list: those with all the given values. Empty fields select all.
 
     ``before``: only exchanges whose input has a lower sequence; 0: from the latest on. ``at`` is a point of the log (0:
-    its end); later events are ignored, so an exchange that ended later is open. ``words``: each of them is in the sentence that tells
-    an exchange's end, or in its reason's name.
+    its end); later events are ignored, so an exchange that ended later is open. ``words``: each of
+    them is in the sentence that tells an exchange's end, or in its reason's name.
     """
 
     agent: str = ""

@@ -1,6 +1,7 @@
 """Answers that come piece by piece."""
 
 import msgspec
+import pytest
 
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import QUICK, Asking, call_of, over
