@@ -87,7 +87,7 @@ class Partition:
     def deliver(self, message: Message) -> list[Message]:
         """Deliver a message as it is; return the messages it led to."""
         self.seq, self.now_ns = message.seq, message.time_ns
-        led_to = placed(self.actor, message, self.actor.decide(self.state, message))
+        led_to = as_messages(self.actor, message, self.actor.decide(self.state, message))
         self.fold(message, *led_to)
         self.emitted += led_to
         return led_to
@@ -120,7 +120,7 @@ class Partition:
         """Return an own event that no message led to, at the place of the last one heard."""
         event = emission.event if isinstance(emission, Emission) else emission
         here = Message(event=event, seq=self.seq, id=cause, time_ns=self.now_ns)
-        return placed(self.actor, here, [emission])[0]
+        return as_messages(self.actor, here, [emission])[0]
 
     def state_hash(self) -> str:
         """Return the hash of the state."""
@@ -141,7 +141,7 @@ def given(actor: Actor[Any], *heard: Event, settings: msgspec.Struct | None = No
     return partition
 
 
-def placed(actor: Actor[Any], cause: Message, emissions: Iterable[Event | Emission]) -> list[Message]:
+def as_messages(actor: Actor[Any], cause: Message, emissions: Iterable[Event | Emission]) -> list[Message]:
     """Return what a decision yields as messages at the place of their cause, addressed like it unless they say more."""
     messages = []
     for index, each in enumerate(emissions):

@@ -24,7 +24,7 @@ from bench.harness.hops_faststream import SUBJECTS
 from bench.harness.side import FASTSTREAM, Side, measure_and_show, number_in, open_faststream
 from bench.harness.table import Row, percentile_rows, rows_of
 from events.jetstream import Access, Connection
-from events.jetstream.reading import Reading
+from events.jetstream.reading import StreamReader
 from events.jetstream.stream import DEFAULT_STREAM
 from events.log import Stored
 from schemas.envelope import LATENCY
@@ -98,7 +98,7 @@ async def _round(connection: Connection, side: Side) -> list[Stored]:
     """Send a round of inputs; return all that was stored because of them."""
     after = await side.last_seq()
     await side.steady(RATE, STEADY_S)
-    reading = Reading(connection, side.stream, (">",), after, f"bench-{side.stream}-{after}")
+    reading = StreamReader(connection, side.stream, (">",), after, f"bench-{side.stream}-{after}")
     missing = await reading.start()
     messages: list[Stored] = []
     while len(messages) < missing:

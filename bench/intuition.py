@@ -97,7 +97,7 @@ def run(sizes: Sequence[int] = SIZES) -> Iterator[Row]:
 def _hostile_rows(size: int) -> Iterator[Row]:
     library = Library()
     for number, sentence in enumerate(_sentences(0, size)):
-        library = library.recording(f"p-{number}", _precedent_of(text_signature(sentence)))
+        library = library.with_precedent(f"p-{number}", _precedent_of(text_signature(sentence)))
     settings = IntuitionSettings(scorer=False)
     inputs = [_hostile(layers, repeated) for layers in HOSTILE_LAYERS for repeated in (False, True)]
     engines = ["interpreted"]
@@ -153,7 +153,7 @@ class _Texts:
 
 def _rows(size: int, texts: _Texts) -> Iterator[Row]:
     engine = "compiled" if handle.compiled_engine() and size >= handle.COMPILED_FROM else "interpreted"
-    library = Library().recording("first", _precedent(next(texts.many(1))))
+    library = Library().with_precedent("first", _precedent(next(texts.many(1))))
     _motif(library)(np.ones(1, np.uint64))  # builds the store, so that it is extended from here on
     kept: list[Hashes] = []
     added = array("q", bytes(8 * (size - 1)))  # made before, so as not to count as memory of the motifs
@@ -165,7 +165,7 @@ def _rows(size: int, texts: _Texts) -> Iterator[Row]:
         if number % max(1, size // QUESTIONS) == 0:
             kept.append(text)
         begun = time.thread_time_ns()
-        library = library.recording(f"p-{number:07}", precedent)
+        library = library.with_precedent(f"p-{number:07}", precedent)
         added[number] = time.thread_time_ns() - begun
     gc.collect()
     grown = (_resident() - before) / size

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import msgspec
 
-from actors.appraisal.gate import concluded, opened, waiting_for
+from actors.appraisal.gate import events_of_answer, events_of_input, waiting_on
 from actors.appraisal.judging import appraise
-from actors.appraisal.memory import Memory
+from actors.appraisal.memory import SessionMemory
 from actors.appraisal.settings import AppraisalSettings, TrustSettings
-from actors.breaker.machine import read
+from actors.breaker.machine import reading_of
 from actors.breaker.settings import BreakerSettings
 from actors.intuition.scorer import THRESHOLD, score
 from actors.llm.opening import open_llm
@@ -102,12 +102,12 @@ async def judge(
     found = []
     for number, (aim, row) in enumerate(rows):
         received = InputReceived(text=row.text)
-        local = appraise(Memory(), received, AppraisalSettings())
-        reading = read(local.layers, BREAKER)
+        local = appraise(SessionMemory(), received, AppraisalSettings())
+        reading = reading_of(local.layers, BREAKER)
         if stops(row.text) or score(row.text) >= THRESHOLD or reading is None or reading.violation:
             found.append(Judged(aim, True))
             continue
-        asked = opened(local, [(local.layers[0], row.text)], trust, None, 0)[0]
+        asked = events_of_input(local, [(local.layers[0], row.text)], trust, None, 0)[0]
         if not isinstance(asked, JudgementRequested):
             found.append(Judged(aim, False))
             continue
@@ -124,9 +124,9 @@ async def judge(
 
 
 def _judged(aim: str, asked: JudgementRequested, kept: Kept, is_open: bool) -> Judged:
-    word = concluded(waiting_for(kept.key, asked), kept.answer)[0]
+    word = events_of_answer(waiting_on(kept.key, asked), kept.answer)[0]
     assert isinstance(word, AppraisalJudged)
-    reading = read(word.layers, BREAKER)
+    reading = reading_of(word.layers, BREAKER)
     stopped = reading is not None and reading.violation is not None
     completed = kept.answer if isinstance(kept.answer, LlmCompleted) else None
     tokens = completed.prompt_tokens + completed.completion_tokens if completed is not None else 0

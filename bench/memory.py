@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from actors.memory.layers.episodes import Episode, Episodes, weight_of
 from actors.memory.layers.session import Gist, Session, turn_of
-from actors.memory.mind import Mind, remembering
+from actors.memory.mind import AgentMemory, with_exchange
 from actors.memory.recalling import Cue, recall
 from actors.memory.settings import MemorySettings
 from bench.harness.table import percentiles
@@ -53,7 +53,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 class _World(NamedTuple):
     """A mind full of episodes, and questions near some of them."""
 
-    mind: Mind
+    mind: AgentMemory
     vectors: Vectors
     weights: npt.NDArray[np.float64]
     questions: Vectors
@@ -90,9 +90,9 @@ def _world(size: int, width: int) -> _World:
     questions = _quantised(topics[draw.integers(0, _TOPICS, 256)] + draw.normal(size=(256, width)))
     salience = draw.random(size).round(6).tolist()
     settings = MemorySettings(episodes=size)
-    mind = Mind()
+    mind = AgentMemory()
     for number in range(size):
-        mind = remembering(mind, _episode(number, vectors[number], salience[number]), _facts(number), settings)
+        mind = with_exchange(mind, _episode(number, vectors[number], salience[number]), _facts(number), settings)
     weights = np.array([weight_of(mind.episodes.kept[number + 1]) for number in range(size)])
     return _World(mind, vectors, weights, questions, settings)
 
@@ -148,7 +148,7 @@ def _remember(world: _World) -> Callable[[], object]:
     def remember() -> None:
         number = next(numbers)
         vector = world.vectors[number % len(world.vectors)]
-        minds[0] = remembering(minds[0], _episode(number, vector, 0.5), (), world.settings)
+        minds[0] = with_exchange(minds[0], _episode(number, vector, 0.5), (), world.settings)
 
     return remember
 

@@ -33,7 +33,7 @@ from events.codec import decode
 from events.errors import LedgerDamaged
 from events.ledger import LedgerReader
 from events.replay.replay import Replay, Report
-from events.replay.replaying import END, Point, run
+from events.replay.replaying import END, Point, run_replay
 from events.replay.sources import LedgerSource
 from schemas.catalogue import CATALOGUE
 from schemas.persistent import encode_state
@@ -80,7 +80,7 @@ def _read_decoded(path: Path) -> int:
 async def _replayed(path: Path, verify: bool, upto: Point = END) -> tuple[Replay, Report]:
     async with _opened(path) as source:
         replay = Replay(tuple(ACTORS.values()), source.partitions, verify=verify)
-        report = await run(source, replay, upto, progress=lambda _: None)
+        report = await run_replay(source, replay, upto, progress=lambda _: None)
     if not report.clean:
         raise LedgerDamaged(f"{path} does not replay cleanly, so that its figures would mean nothing")
     return replay, report

@@ -14,7 +14,7 @@ import msgspec
 from actors.self_review import ACTOR
 from actors.self_review.decider import State, mind_of
 from actors.self_review.gate import events_of
-from actors.self_review.mind import Observed, observe, ticked
+from actors.self_review.mind import TickScores, score_tick, with_tick
 from actors.self_review.tick import tick_of
 from bench.harness.table import percentiles
 from schemas.actor import Message
@@ -87,9 +87,9 @@ def _row(case: str, chosen: int, candidates: int, state: State, drawn: random.Ra
 def _statistics(state: State, drawn: random.Random) -> Row:
     mind, settings = mind_of(state, "felix"), state.settings
     tick = tick_of(_tick(drawn, 6, 0), 0.0)
-    grade = observe(mind, tick, 1.0, settings).grade
+    grade = score_tick(mind, tick, 1.0, settings).grade
     seen = [
-        Observed(
+        TickScores(
             signals=drawn.choice(mind.past).signals,
             grade=grade,
             swap=None,
@@ -101,7 +101,7 @@ def _statistics(state: State, drawn: random.Random) -> Row:
     decide_p50, decide_p99 = percentiles(
         lambda: events_of("felix", 0, mind, tick, next(turn), settings), SECONDS_PER_CASE
     )
-    fold_p50, fold_p99 = percentiles(lambda: ticked(mind, tick, next(turn), settings), SECONDS_PER_CASE)
+    fold_p50, fold_p99 = percentiles(lambda: with_tick(mind, tick, next(turn), settings), SECONDS_PER_CASE)
     return Row(
         case="statistics",
         decide_p50_us=round(decide_p50, 1),

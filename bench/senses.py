@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from actors.appraisal.judging import appraise
-from actors.appraisal.memory import Memory
+from actors.appraisal.memory import SessionMemory
 from actors.appraisal.settings import AppraisalSettings
 from actors.intuition.judging import input_of
 from actors.intuition.judging import judge as intuit
@@ -119,7 +119,7 @@ def measure(texts: Sequence[str]) -> list[tuple[float, ...]]:
         times.append(time.process_time())
         intuit(Library(), intuition, input_of(received, intuition))
         times.append(time.process_time())
-        appraise(Memory(), received, appraisal)
+        appraise(SessionMemory(), received, appraisal)
         times.append(time.process_time())
         found.append((*(1e3 * each for each in np.diff(times).tolist()), 1e3 * (times[-1] - times[0])))
     return found

@@ -20,7 +20,7 @@ import numpy as np
 from actors.appraisal.turns import turn_model, turn_reading_of
 from actors.contract.text.turn.model import TurnModel
 from actors.memory.familiarity import warmth
-from actors.router.selection import Context, observe, select_mode
+from actors.router.selection import Context, select_mode, signals_of
 from actors.router.settings import RouterSettings
 from bench.harness.table import percentiles
 from schemas.vocabulary.appraisal import TurnReading
@@ -65,7 +65,7 @@ def underspecified() -> tuple[str, ...]:
 
 def routed(text: str, reading: TurnReading, familiarity: Familiarity, settings: RouterSettings) -> Mode:
     """Return the mode that a text is routed to, as the first of its session."""
-    return select_mode(observe(text, familiarity, reading), Context(), settings).selected_mode
+    return select_mode(signals_of(text, familiarity, reading), Context(), settings).selected_mode
 
 
 def shares(cases: Sequence[Case], readings: Sequence[TurnReading]) -> dict[str, dict[str, float]]:
@@ -96,9 +96,9 @@ def group_of(source: str, category: str, reads: Iterable[str]) -> str:
 def held_out(paths: Sequence[Path], folds: int = FOLDS, most: int = 300) -> dict[str, dict[str, float]]:
     """Return shares on the texts of files, each read by weights that were trained without its source."""
     from deploy.training.turn_fitting import fit_turns, folds_of, prepare
-    from deploy.training.turn_rows import MODES_OF, WRITTEN, load_turns, thinned, written_turns
+    from deploy.training.turn_rows import MODES_OF, WRITTEN, load_turns, thin_out, written_turns
 
-    rows = [*thinned(load_turns(paths), most), *written_turns()]
+    rows = [*thin_out(load_turns(paths), most), *written_turns()]
     prepared = prepare(rows)
     fold_of, own = folds_of(prepared, folds), np.array([row.source.startswith(WRITTEN) for row in rows])
     sharpness = turn_model().sharpness

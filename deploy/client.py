@@ -8,9 +8,9 @@ from pathlib import Path
 
 from actors.gateway import Client
 from deploy.config.settings import BrokerSettings
-from deploy.health.serving import followed
-from deploy.processes.access import Reach, access_of, stated
-from deploy.processes.inbox import hearing
+from deploy.health.serving import watching_stages
+from deploy.processes.access import BrokerChoice, access_of, effective_choice
+from deploy.processes.inbox import listening_inbox
 from deploy.processes.running_set import DataFolder
 from events.jetstream import JetStreamLog
 from events.jetstream.stream import DEFAULT_STREAM
@@ -46,7 +46,9 @@ async def connect(
         Misconfigured: the broker holds no log, or is not what this release needs.
     """
     folder = DataFolder(Path(data))
-    reach = stated(Reach(url=nats, context=context, creds=creds, tls_ca=tls_ca), BrokerSettings(), os.environ)
+    reach = effective_choice(
+        BrokerChoice(url=nats, context=context, creds=creds, tls_ca=tls_ca), BrokerSettings(), os.environ
+    )
     access = access_of(reach, folder, name="neuraxis client")
     named = stream or (DEFAULT_STREAM if reach.named else folder.read().stream)
     log = await JetStreamLog.connect(access, stream=named, create=False)
@@ -61,11 +63,11 @@ async def connect(
 async def client_on(log: JetStreamLog, limits: InputLimits | None = None) -> AsyncIterator[Client]:
     """Open a client on a broker's log: it hears models speak, and knows who serves the stages."""
     async with (
-        followed(log.connection, log.partitions) as stages,
+        watching_stages(log.connection, log.partitions) as stages,
         Client.open(
             log,
             unended=stages.unended,
-            hearing=partial(hearing, log.connection),
+            hearing=partial(listening_inbox, log.connection),
             limits=limits or InputLimits(),
         ) as client,
     ):

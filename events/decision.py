@@ -70,7 +70,7 @@ def cause_of(delivery: Recorded | Unreadable) -> Cause:
     )
 
 
-def address(
+def address_events(
     owner: str, cause: Cause, emissions: Sequence[Event | Emission], partitions: Partitions
 ) -> tuple[NewEvent, ...]:
     """Give the events that ``owner`` emits because of one cause their subjects, ids, places and bytes.
@@ -117,7 +117,7 @@ def address(
     return tuple(decided)
 
 
-def under(delivery: Recorded | Unreadable, behaviour: int) -> Recorded | Unreadable:
+def at_behaviour(delivery: Recorded | Unreadable, behaviour: int) -> Recorded | Unreadable:
     """Return a consumed message with the number of the behaviour that is in force."""
     if isinstance(delivery, Unreadable) or delivery.message.behaviour == behaviour:
         return delivery
@@ -125,7 +125,7 @@ def under(delivery: Recorded | Unreadable, behaviour: int) -> Recorded | Unreada
     return Recorded(delivery.stored, delivery.envelope, message)
 
 
-def resting_on(delivery: Recorded | Unreadable, models: tuple[str, ...]) -> Recorded | Unreadable:
+def with_models(delivery: Recorded | Unreadable, models: tuple[str, ...]) -> Recorded | Unreadable:
     """Return a consumed message with the names of the trained models that its recorded decision rests on."""
     if isinstance(delivery, Unreadable) or not models:
         return delivery
@@ -165,13 +165,13 @@ def _within(actor: Actor[Any], cause: Cause, partition: str) -> tuple[str, Cause
     return actor.name, cause
 
 
-def refuse(
+def fail_append(
     actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, partitions: Partitions, partition: str
 ) -> tuple[tuple[NewEvent, ...], Any]:
     """Replace the events of a decision that cannot be stored by a failure; return it and the next state."""
     failure = (_failure(actor, delivery, APPEND_REFUSED, ""),)
     owner, cause = _within(actor, cause_of(delivery), partition)
-    decided = address(owner, cause, failure, partitions)
+    decided = address_events(owner, cause, failure, partitions)
     return decided, _fold_failure(actor, state, delivery, decided)
 
 
@@ -222,7 +222,7 @@ def _fail(
 ) -> tuple[tuple[NewEvent, ...], Any]:
     owner, cause = _within(actor, cause_of(delivery), partition)
     failure = (_failure(actor, delivery, FOLD_RAISED, type(raised).__name__),)
-    decided = address(owner, cause, failure, partitions)
+    decided = address_events(owner, cause, failure, partitions)
     return decided, _fold_failure(actor, state, delivery, decided)
 
 
@@ -245,4 +245,4 @@ def decide_only(
     if not emissions:
         return ()
     owner, cause = _within(actor, cause_of(delivery), partition)
-    return address(owner, cause, emissions, partitions)
+    return address_events(owner, cause, emissions, partitions)

@@ -1,6 +1,6 @@
 """httpx, without the command line that it loads where it can: that would bring rich along."""
 
-from events.undrawn import undrawn
+from events.undrawn import without_rich
 
-with undrawn():
+with without_rich():
     import httpx as httpx

@@ -7,7 +7,7 @@ FIRST_S, MOST_S = 1.0, 60.0
 """Seconds between the first two lines about one thing, and at most between any two."""
 
 
-class Intervals:
+class WarningBackoff:
     """Limits the log lines about one problem that occurs again and again.
 
     Args:
@@ -21,7 +21,7 @@ class Intervals:
         self._interval = FIRST_S
 
     @property
-    def for_s(self) -> float:
+    def lasted_s(self) -> float:
         """For how many seconds the problem has lasted; 0 if there is none."""
         return 0.0 if self._since is None else self._clock() - self._since
 

@@ -4,9 +4,9 @@ Loading rich took a fifth of a command's start, so only code that draws loads it
 variables, which may be people's words or secrets.
 """
 
-from events.undrawn import undrawn
+from events.undrawn import without_rich
 
-with undrawn():
+with without_rich():
     import structlog
 
 from structlog.typing import EventDict, Processor, WrappedLogger

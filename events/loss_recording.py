@@ -82,7 +82,7 @@ def _identity(loss: LossRecorded, found_at: int) -> str:
     return f"{loss.first_seq} to {loss.through_seq} at {found_at}"
 
 
-def lost_within(first: int, last: int) -> LossRecorded:
+def loss_of_gap(first: int, last: int) -> LossRecorded:
     """Return the loss of messages within a log of which nothing but the gap in its sequences is left."""
     return LossRecorded(first_seq=first, through_seq=last, known_by="stream", given_again=False)
 
@@ -91,7 +91,7 @@ def _tells(recorded: LossRecorded, loss: LossRecorded) -> bool:
     return (recorded.first_seq, recorded.through_seq) == (loss.first_seq, loss.through_seq)
 
 
-def tell(loss: LossRecorded, kept: Path | None) -> None:
+def log_loss(loss: LossRecorded, kept: Path | None) -> None:
     """Log in this process what was lost, and how to look at what is left of it."""
     look = f"neuraxis log tail --log {kept} --since {loss.first_seq}" if kept is not None else ""
     _logger.error(

@@ -95,7 +95,7 @@ class Losses:
 
         Sequences that the broker has given to other messages since are not among them.
         """
-        return joined(
+        return merged_ranges(
             (loss.event.first_seq, loss.event.through_seq) for loss in self.found if not loss.event.given_again
         )
 
@@ -104,14 +104,15 @@ class Losses:
         """The first sequence that is recorded as lost for ever; None if there is none."""
         return min((loss.event.first_seq for loss in self.found if not loss.event.given_again), default=None)
 
-    def spare(self, reached: int, since: int) -> bool:
+    def leaves_untouched(self, folded_upto: int, since: int) -> bool:
         """Whether a state is free of lost messages, so that it can still be used.
 
-        The state has folded the log up to ``reached``, as it was when its last known loss was recorded at ``since``.
-        Sequences that were given to other messages do not matter: their time shows that the message is another one.
+        The state has folded the log up to ``folded_upto``, as it was when its last known loss was recorded at
+        ``since``. Sequences that were given to other messages do not matter: their time shows that the message is
+        another one.
         """
         later = (loss.event for loss in self.found if loss.seq > since)
-        return all(event.given_again or event.first_seq > reached for event in later)
+        return all(event.given_again or event.first_seq > folded_upto for event in later)
 
     def has_gap(self, first: int, last: int) -> bool:
         """Whether these sequences, which the log lacks, are recorded as lost for ever."""
@@ -128,14 +129,14 @@ class Losses:
             loss.event.first_seq <= shown_at and seq < loss.seq and not loss.event.given_again for loss in self.found
         )
 
-    def unsettle(self, through: int, seq: int) -> bool:
+    def invalidates(self, through: int, seq: int) -> bool:
         """Whether a message at ``seq`` spoke of the log up to ``through`` before it lost a part of that."""
         return any(
             loss.event.first_seq <= through and seq < loss.seq and not loss.event.given_again for loss in self.found
         )
 
 
-def joined(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def merged_ranges(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Return stretches of sequences (first and last) in order, those that meet or overlap as one."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(stretches):

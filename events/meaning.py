@@ -16,7 +16,7 @@ import msgspec
 
 from events.codec import Recorded
 from events.decision import NewEvent
-from schemas.catalogue import CATALOGUE, decode_event, lifted
+from schemas.catalogue import CATALOGUE, decode_event, upcast_body
 from schemas.errors import VocabularyError
 from schemas.event import Event
 
@@ -31,7 +31,7 @@ Kind = tuple[str, int, str]
 """A public subject, the version of its bodies, and the build that wrote them."""
 
 
-class Said(msgspec.Struct, frozen=True):
+class BodyComparison(msgspec.Struct, frozen=True):
     """What two bodies of one event say: the recorded fields of each, and the paths of those that are new."""
 
     recorded: Any
@@ -44,7 +44,7 @@ class Said(msgspec.Struct, frozen=True):
         return _encoder.encode(self.recorded) == _encoder.encode(self.redecided)
 
 
-class Bodies:
+class BodyComparer:
     """Compares bodies of one writer, in the order in which they were recorded, and notes which fields it wrote."""
 
     def __init__(self) -> None:
@@ -60,21 +60,21 @@ class Bodies:
             written = self._written.setdefault(kind, set())
             _projected(_NOTHING, was.message.event, "", written, set())
 
-    def said(self, was: Recorded, now: NewEvent) -> Said:
+    def compare(self, was: Recorded, now: NewEvent) -> BodyComparison:
         """Return what a recorded body and the one that is decided today say."""
         if was.envelope.topic != now.topic:
-            return Said(msgspec.to_builtins(was.message.event), _decoder.decode(now.data))
+            return BodyComparison(msgspec.to_builtins(was.message.event), _decoder.decode(now.data))
         kind = was.envelope.topic, was.envelope.version, was.envelope.build
         try:
-            document = _decoder.decode(lifted(was.envelope.topic, was.stored.data, was.envelope.version))
+            document = _decoder.decode(upcast_body(was.envelope.topic, was.stored.data, was.envelope.version))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             # Its type was decoded all the same: what a type does not know is passed over, whatever stands there.
-            return Said(was.stored.data.decode(errors="replace"), _decoder.decode(now.data))
+            return BodyComparison(was.stored.data.decode(errors="replace"), _decoder.decode(now.data))
         try:
             event: Event = decode_event(now.topic, now.data, CATALOGUE[now.topic].version)
         except VocabularyError:
             # It cannot even be read again, so that no recorded body can be its equal.
-            return Said(document, _decoder.decode(now.data))
+            return BodyComparison(document, _decoder.decode(now.data))
         had: set[str] = set()
         lacking: set[str] = set()
         recorded = _projected(document, was.message.event, "", had, set(), of_record=True)
@@ -84,7 +84,7 @@ class Bodies:
         if missing:
             redecided = _projected(document, event, "", set(), set(), kept=missing)
         written |= had
-        return Said(recorded, redecided, tuple(sorted(lacking - missing)))
+        return BodyComparison(recorded, redecided, tuple(sorted(lacking - missing)))
 
 
 def text_of(said: Any) -> str:

@@ -90,12 +90,12 @@ def unpack(actor: Actor[Any], partition: str, data: bytes) -> Checkpoint | None:
     return Checkpoint(state, *where, found.answered)
 
 
-def losses_known(data: bytes) -> int:
+def last_known_loss(data: bytes) -> int:
     """Return the sequence of the last recorded loss of the log that a usable snapshot knew of, 0 for none."""
     return msgspec.msgpack.decode(data[_CHECKSUM_BYTES:], type=_Snapshot).losses
 
 
-async def stands_in(log: Log, checkpoint: Checkpoint) -> bool:
+async def matches_log(log: Log, checkpoint: Checkpoint) -> bool:
     """Whether the log still holds a snapshot's last message and last own event.
 
     They are compared by time and id, not by sequence alone: a log that lost its tail gives the same sequences to other

@@ -8,7 +8,7 @@ _DRAWING = ("rich", "pygments")
 
 
 @contextmanager
-def undrawn() -> Iterator[None]:
+def without_rich() -> Iterator[None]:
     """Hide drawing libraries from imports within the block, except those that are loaded already."""
     hidden = [name for name in _DRAWING if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: to Python, what cannot be imported

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable, is_spontaneous
-from events.decision import Cause, NewEvent, address, decide, fold, refuse, under
+from events.decision import Cause, NewEvent, address_events, at_behaviour, decide, fail_append, fold
 from events.errors import Misconfigured
 from events.routes import main_prefix
 from schemas.actor import Actor, Message
@@ -221,7 +221,7 @@ class View:
                 self._evolve_own(self._placed(own.message))
 
     def _fold(self, delivery: Delivery, group: tuple[Recorded, ...]) -> None:
-        delivery = under(delivery, self._behaviour)
+        delivery = at_behaviour(delivery, self._behaviour)
         before, stored = self.state, delivery.stored
         if self.on_processed is not None:
             self.on_processed(Processed(delivery, before, group))
@@ -264,15 +264,15 @@ class View:
 
         ``refused`` says that the broker will not take what this message leads to: a failure is recorded instead.
         """
-        delivery = under(self.waiting.popleft(), self._behaviour)
-        how = refuse if refused else decide
+        delivery = at_behaviour(self.waiting.popleft(), self._behaviour)
+        how = fail_append if refused else decide
         decided, self.state = how(self.actor, self.state, delivery, self._partitions, self.partition)
         self.position, self.time_ns = delivery.stored.seq, delivery.stored.time_ns
         return decided
 
     def fold_silent(self) -> bool:
         """Fold the next waiting message if it leads to no event; otherwise change nothing and return False."""
-        delivery, actor = under(self.waiting[0], self._behaviour), self.actor
+        delivery, actor = at_behaviour(self.waiting[0], self._behaviour), self.actor
         if not isinstance(delivery, Recorded):
             return False
         try:
@@ -291,7 +291,7 @@ class View:
         while self.waiting and (place is None or self.waiting[0].stored.seq < place):
             self._fold(self.waiting.popleft(), ())
 
-    def heard_before(self, place: int | None) -> Any:
+    def state_before(self, place: int | None) -> Any:
         """Return the state that :meth:`fold_before` would lead to; nothing is changed."""
         state = self.state
         for delivery in self.waiting:
@@ -305,7 +305,7 @@ class View:
     def system_event(self, cause: Cause, emission: Any) -> tuple[NewEvent, ...]:
         """Fold an event that no message led to, at the view's place; the caller appends it behind the fence."""
         cause = msgspec.structs.replace(cause, behaviour=self._behaviour)
-        decided = address(self.actor.name, cause, (emission,), self._partitions)
+        decided = address_events(self.actor.name, cause, (emission,), self._partitions)
         self._evolve_own(decided[0].message)
         return decided
 

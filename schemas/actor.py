@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from schemas.attendance import Attendance
+from schemas.attendance import Availability
 from schemas.event import Configured, Event, Failed
 from schemas.settings.fault import settings_fault
 from schemas.settings.known_part import known_part
@@ -142,10 +142,10 @@ class Actor(Generic[S]):
     oldest: int = 1
     reconfigure: Callable[[S, Any], S] = with_settings
     timer: Callable[[S], Timer | None] | None = None
-    attends: Callable[[S, Attendance], Iterable[Event]] | None = None
+    on_availability: Callable[[S, Availability], Iterable[Event]] | None = None
     log_lines: Callable[[Event, float], Iterable[str]] | None = None
     warm: Callable[[S], None] | None = None
-    cooled_by: tuple[type[Event], ...] = ()
+    evicts_cache: tuple[type[Event], ...] = ()
     models: Callable[[Event], tuple[str, ...]] | None = None
     missing_model: Callable[[Event], str] | None = None
 

@@ -8,11 +8,11 @@ from msgspec import inspect
 
 _KEY = "x-asks-model"
 
-ASKS_MODEL = msgspec.Meta(extra_json_schema={_KEY: True})
+FOLLOWS_MODEL = msgspec.Meta(extra_json_schema={_KEY: True})
 """Marks the type of a setting that says ``llm`` where a model is attached, unless somebody has set it."""
 
 
-def asking(settings: type[Any]) -> Iterator[str]:
+def model_setting_paths(settings: type[Any]) -> Iterator[str]:
     """Yield the paths of the marked fields of a settings type, such as ``trust.judge``."""
     return _marked(inspect.type_info(settings), "")
 

@@ -19,7 +19,7 @@ what waits there does not move.
 """
 
 
-class Absence(msgspec.Struct, frozen=True, kw_only=True):
+class UnservedPartition(msgspec.Struct, frozen=True, kw_only=True):
     """A partition of a stage that is not served.
 
     Attributes:
@@ -45,7 +45,7 @@ class Overrun(msgspec.Struct, frozen=True, kw_only=True):
     worst_ms: float
 
 
-class Attendance(msgspec.Struct, frozen=True, kw_only=True):
+class Availability(msgspec.Struct, frozen=True, kw_only=True):
     """What a shell has measured of all stages.
 
     Attributes:
@@ -58,7 +58,7 @@ class Attendance(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     partitions: Partitions
-    absent: tuple[Absence, ...]
+    absent: tuple[UnservedPartition, ...]
     overran: Mapping[str, Overrun] | None
     quiet_ms: Mapping[str, int]
     window_ms: int

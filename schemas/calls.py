@@ -94,7 +94,7 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     cuts: tuple[Cut, ...] = ()
 
 
-def unfenced(answer: str) -> str:
+def without_code_fence(answer: str) -> str:
     """Return a model's answer without surrounding white space and without a code fence around it."""
     return _FENCE.sub("", answer.strip())
 
@@ -107,7 +107,7 @@ def read_answer(answer: str, kind: Any, most: int) -> Any:
     if len(answer) > most or _depth(answer) > MOST_DEEP:
         return None
     try:
-        return msgspec.json.decode(unfenced(answer), type=kind)
+        return msgspec.json.decode(without_code_fence(answer), type=kind)
     except (msgspec.DecodeError, UnicodeEncodeError):
         return None
 

@@ -69,7 +69,7 @@ def owned_by(owner: str) -> tuple[Entry, ...]:
 
 
 @cache
-def asked_of(owner: str) -> tuple[type[Event], ...]:
+def requests_to(owner: str) -> tuple[type[Event], ...]:
     """Return the events that ask ``owner`` for something, sorted by subject."""
     return tuple(entry.event for entry in CATALOGUE.values() if entry.asks == owner)
 
@@ -99,7 +99,7 @@ def prefixes_of(owner: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(entry.prefix for entry in owned_by(owner)))
 
 
-def lifted(topic: str, body: bytes, version: int) -> bytes:
+def upcast_body(topic: str, body: bytes, version: int) -> bytes:
     """Return a body upcast to the current version of its topic, without fields that are newer than the body.
 
     Raises:
@@ -121,10 +121,10 @@ def decode_event(topic: str, body: bytes, version: int = 1) -> Event:
     """Decode a body as the event its topic and version promise, lifted to the current version.
 
     Raises:
-        UnknownTopic, UnknownVersion: as :func:`lifted` does.
+        UnknownTopic, UnknownVersion: as :func:`upcast_body` does.
         UndecodableEvent: the body is not that event.
     """
-    body = lifted(topic, body, version)
+    body = upcast_body(topic, body, version)
     try:
         return _decoder_of(CATALOGUE[topic].event).decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:

@@ -29,7 +29,7 @@ class TryLater(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class QueueTurn:
     """How a request has come to its turn in a line.
 
     Attributes:
@@ -42,7 +42,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OrderedQueue:
     """Requests that are performed one after another in the log's order, whichever worker performs each.
 
     One request of a line is out at a time, over all workers; one that is tried later holds up those behind it.
@@ -57,7 +57,7 @@ class Line:
     name: str
     consumes: tuple[type[Event], ...]
     takes: Callable[[Message], bool]
-    handle: Callable[[Message, Turn], Awaitable[Sequence[Event | Emission]]]
+    handle: Callable[[Message, QueueTurn], Awaitable[Sequence[Event | Emission]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Effector:
             knows the request by, such as its id.
         timeout_s: Seconds that one performance may take.
         concurrency: Performances at once in one process.
-        in_order: Whether requests are performed one after another, as a :class:`Line`'s are.
+        in_order: Whether requests are performed one after another, as a :class:`OrderedQueue`'s are.
         lines: What asks for effects in other orders than the events of ``consumes`` do.
         most_attempts: Deliveries of a request, each ended without an answer, after which it is failed unperformed: it
             may be what kills. None where a performance is mostly waiting, so that ends in between say nothing of it.
@@ -91,4 +91,4 @@ class Effector:
     concurrency: int = 8
     most_attempts: int | None = 10
     in_order: bool = False
-    lines: tuple[Line, ...] = ()
+    ordered_queues: tuple[OrderedQueue, ...] = ()

@@ -59,7 +59,7 @@ BEGINNING = frozenset({"gateway", "operator"})
 FORGETTING = frozenset({"operator"})
 """Owners who may destroy such keys."""
 
-LINES: Mapping[str, tuple[str, ...]] = {"webhook": tuple(map(str, range(1, 9)))}
+ORDERED_QUEUES: Mapping[str, tuple[str, ...]] = {"webhook": tuple(map(str, range(1, 9)))}
 """Owner of an effector -> the names of its lines, each of which is a durable consumer of its own."""
 
 ALERT_CONSUMERS = ("alerts",)
@@ -113,7 +113,7 @@ def durable_name(owner: str, line: str = "") -> str:
 
 def durable_names(owner: str) -> tuple[str, ...]:
     """Return the names of all durable consumers that an owner's workers may share."""
-    return tuple(durable_name(owner, line) for line in ("", *LINES.get(owner, ())))
+    return tuple(durable_name(owner, line) for line in ("", *ORDERED_QUEUES.get(owner, ())))
 
 
 def owners() -> tuple[str, ...]:

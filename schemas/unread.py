@@ -44,7 +44,7 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
     share: Unit
 
 
-def weighed(amount: int, half: int) -> float:
+def saturating_share(amount: int, half: int) -> float:
     """Return a share that is 0 for nothing, one half at ``half``, and comes near 1 for much more."""
     return round(amount / (amount + half), DECIMALS) if amount > 0 else 0.0
 
@@ -54,6 +54,6 @@ def layers_left_out(count: int) -> tuple[Unread, ...]:
     return (Unread(layer="", what="layers", amount=count, why="most_layers", share=1.0),) if count else ()
 
 
-def heaviest(unread: tuple[Unread, ...]) -> float:
+def largest_share(unread: tuple[Unread, ...]) -> float:
     """Return the heaviest share, 0 where everything was looked at."""
     return max((each.share for each in unread), default=0.0)

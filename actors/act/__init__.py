@@ -31,7 +31,7 @@ Source: the ACT loop and the innate skills of the cognitive architecture documen
 
 from actors.act.decider import State, decide, evolve
 from actors.act.settings import ActSettings
-from actors.act.telling import tell
+from actors.act.telling import log_lines
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.clock import ClockFired
@@ -68,7 +68,7 @@ ACTOR: Actor[State] = Actor(
     initial=State,
     decide=decide,
     evolve=evolve,
-    log_lines=tell,
+    log_lines=log_lines,
 )
 
 __all__ = ["ACTOR"]

@@ -20,18 +20,18 @@ from collections.abc import Iterable
 
 import msgspec
 
-from actors.act.hearing import folded, heard_by, is_plan, plan_read
+from actors.act.hearing import is_plan, plan_read, with_answer, with_message
 from actors.act.loop import (
     Asked,
     Loop,
     begin_actions,
-    begun,
     due_ns,
     elapsed_ms,
-    given_up,
     is_productive,
-    iterated,
+    new_loop,
     open_actions,
+    with_iteration,
+    with_open_actions_failed,
 )
 from actors.act.planning import offline_plan, plan_call, read_plan
 from actors.act.settings import ActSettings
@@ -100,7 +100,7 @@ def decide(state: State, message: Message) -> Iterable[Event | Emission]:
         return _unplanned(state, message, loop, event) if is_plan(loop, event) else ()
     if isinstance(event, ReflexAnswerPassed | ReflexAnswerBlocked) and (plan := plan_read(loop, event)) is not None:
         return _planned(state, message, loop, plan, event)
-    heard = heard_by(loop, message, state.settings)
+    heard = with_answer(loop, message, state.settings)
     if heard is None or heard.underway is None or open_actions(heard.underway):
         return ()
     return _over(state, message, heard)
@@ -134,7 +134,7 @@ def evolve(state: State, message: Message) -> State:
         if event.terminal_mode is not None:
             return _without(state, message.exchange)
         return state if pending.loop is not None else _with_loop(state, message, _begun(state, message))
-    loop = None if pending.loop is None else folded(pending.loop, message, state.settings)
+    loop = None if pending.loop is None else with_message(pending.loop, message, state.settings)
     return state if loop is None else _with_loop(state, message, loop)
 
 
@@ -160,7 +160,7 @@ def _planned(
 def _over(state: State, message: Message, loop: Loop, reason: str = "", *, at_its_end: bool = False) -> Iterable[Event]:
     """Record that an iteration is over, and go on; ``at_its_end``: the loop has no time left."""
     event = _iteration(loop, message, reason)
-    after = iterated(loop, event, state.settings)
+    after = with_iteration(loop, event, state.settings)
     if at_its_end:
         return (event, _finished(state, message, after, "timeout"))
     return (event, *_next(state, message, after))
@@ -244,7 +244,7 @@ def _overdue(state: State, message: Message, event: ClockFired) -> Iterable[Emis
 def _out_of_time(state: State, message: Message, loop: Loop, *, whole: bool) -> Iterable[Event]:
     yield ActTimedOut(iteration=loop.iteration, what="loop" if whole else "iteration")
     reason = "plan_failed" if loop.asked is not None else ""
-    yield from _over(state, message, given_up(loop), reason, at_its_end=whole)
+    yield from _over(state, message, with_open_actions_failed(loop), reason, at_its_end=whole)
 
 
 def _wake(state: State, message: Message, loop: Loop | None) -> int:
@@ -261,7 +261,7 @@ def _wake(state: State, message: Message, loop: Loop | None) -> int:
 
 
 def _begun(state: State, message: Message) -> Loop:
-    return begun(message.time_ns, state.pending[message.exchange].deadline_ns, state.settings)
+    return new_loop(message.time_ns, state.pending[message.exchange].deadline_ns, state.settings)
 
 
 def _keep(state: State, exchange: str, pending: Pending) -> State:

@@ -8,13 +8,13 @@ from actors.act.loop import (
     answered,
     begin_actions,
     begin_delegation,
-    delegated,
-    given_up,
-    iterated,
     open_actions,
     planned,
     read,
-    remembered,
+    with_delegate_answer,
+    with_iteration,
+    with_memory_results,
+    with_open_actions_failed,
 )
 from actors.act.settings import ActSettings
 from schemas.actor import Message
@@ -33,7 +33,7 @@ from schemas.vocabulary.memory import MemoryActionsAnswered
 from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
 
 
-def folded(loop: Loop, message: Message, settings: ActSettings) -> Loop | None:
+def with_message(loop: Loop, message: Message, settings: ActSettings) -> Loop | None:
     """Return a loop with an own event or an answer folded in; None where it is neither, or not this loop's."""
     match message.event:
         case ActPlanRequested():
@@ -43,22 +43,22 @@ def folded(loop: Loop, message: Message, settings: ActSettings) -> Loop | None:
         case ActDelegationRequested(action=action):
             return begin_delegation(loop, action, message.id, message.time_ns)
         case ActTimedOut():
-            return given_up(loop)
+            return with_open_actions_failed(loop)
         case ActIterated() as event:
-            return iterated(loop, event, settings)
+            return with_iteration(loop, event, settings)
         case LlmCompleted() as event if is_plan(loop, event):
             return planned(loop, event, message.id)
-    return heard_by(loop, message, settings)
+    return with_answer(loop, message, settings)
 
 
-def heard_by(loop: Loop, message: Message, settings: ActSettings) -> Loop | None:
+def with_answer(loop: Loop, message: Message, settings: ActSettings) -> Loop | None:
     """Return a loop with an answer to what it asked; None for any other message."""
     underway = loop.underway
     if underway is None:
         return None
     match message.event:
         case MemoryActionsAnswered(request=request, results=results) if request == underway.request:
-            return remembered(loop, results, message.time_ns, settings)
+            return with_memory_results(loop, results, message.time_ns, settings)
         case DelegateAnswered(request=request, index=index) as answer if (index, request) in _asked_of(loop):
             return answered(loop, answer, message.id)
         case ReflexAnswerPassed(source=source) | ReflexAnswerBlocked(source=source) as verdict:
@@ -66,10 +66,10 @@ def heard_by(loop: Loop, message: Message, settings: ActSettings) -> Loop | None
         case IntuitionResultPassed(source=source) | IntuitionResultRejected(source=source) as verdict:
             return _read(loop, source, "intuition", verdict)
         case DelegateFailed(request=request, index=index, reason=reason) if (index, request) in _asked_of(loop):
-            return delegated(loop, index, reason)
+            return with_delegate_answer(loop, index, reason)
         case DelegateFailed(request="", reason=reason) if len(_asked_of(loop)) == 1:
             # A question that could not be read: its failure does not name it, but only one is open.
-            return delegated(loop, _asked_of(loop)[0][0], reason)
+            return with_delegate_answer(loop, _asked_of(loop)[0][0], reason)
     return None
 
 

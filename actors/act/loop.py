@@ -57,7 +57,7 @@ class Unread(msgspec.Struct, frozen=True):
     waits: tuple[str, ...] = GUARDS
 
 
-class Underway(msgspec.Struct, frozen=True):
+class RunningIteration(msgspec.Struct, frozen=True):
     """An iteration's actions, who was asked for them, and the outcomes so far.
 
     ``request`` is the id of what was asked of memory, ``delegations`` those of the questions to specialists, by action;
@@ -90,7 +90,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Recollection, ...] = ()
     productive: bool = False
     asked: Asked | None = None
-    underway: Underway | None = None
+    underway: RunningIteration | None = None
 
     @property
     def iteration(self) -> int:
@@ -103,7 +103,7 @@ def elapsed_ms(loop: Loop, now_ns: int) -> int:
     return max(0, now_ns - loop.started_ns) // _NS_PER_MS
 
 
-def begun(now_ns: int, deadline_ns: int, settings: ActSettings) -> Loop:
+def new_loop(now_ns: int, deadline_ns: int, settings: ActSettings) -> Loop:
     """Return a loop that begins now, in an exchange that must have ended by ``deadline_ns``."""
     left_ms = max(0, deadline_ns - now_ns) // _NS_PER_MS
     answering_ms = min(settings.answering_ms, left_ms - int(left_ms * settings.deadline_share))
@@ -126,7 +126,7 @@ def _patience_ms(action: Action, settings: ActSettings) -> int:
     return settings.budget_ms(action.skill) + (GRACE_MS if action.skill == "delegate" else 0)
 
 
-def open_actions(underway: Underway) -> tuple[Action, ...]:
+def open_actions(underway: RunningIteration) -> tuple[Action, ...]:
     """Return the actions of an iteration that have no outcome yet."""
     closed = {outcome.performed.action.index for outcome in underway.outcomes}
     return tuple(action for action in underway.actions if action.index not in closed)
@@ -134,14 +134,14 @@ def open_actions(underway: Underway) -> tuple[Action, ...]:
 
 def begin_actions(loop: Loop, actions: tuple[Action, ...], request: str, now_ns: int) -> Loop:
     """Return the loop once memory was asked for actions."""
-    underway = loop.underway or Underway(now_ns)
+    underway = loop.underway or RunningIteration(now_ns)
     underway = msgspec.structs.replace(underway, actions=(*underway.actions, *actions), request=request)
     return msgspec.structs.replace(loop, asked=None, underway=underway)
 
 
 def begin_delegation(loop: Loop, action: Action, request: str, now_ns: int) -> Loop:
     """Return the loop once a specialist was asked for an action."""
-    underway = loop.underway or Underway(now_ns)
+    underway = loop.underway or RunningIteration(now_ns)
     underway = msgspec.structs.replace(
         underway,
         actions=(*underway.actions, action),
@@ -150,7 +150,7 @@ def begin_delegation(loop: Loop, action: Action, request: str, now_ns: int) -> L
     return msgspec.structs.replace(loop, asked=None, underway=underway)
 
 
-def remembered(loop: Loop, results: tuple[ActionResult, ...], now_ns: int, settings: ActSettings) -> Loop:
+def with_memory_results(loop: Loop, results: tuple[ActionResult, ...], now_ns: int, settings: ActSettings) -> Loop:
     """Return the loop with memory's results.
 
     What comes over its action's budget fails, but for what was put into memory: late or not, it is there.
@@ -201,10 +201,10 @@ def read(loop: Loop, of: Unread, guard: str, verdict: Event) -> Loop:
         still = (Unread(of.source, answer, waits),)
     underway = msgspec.structs.replace(loop.underway, unread=(*others, *still))
     after = msgspec.structs.replace(loop, underway=underway)
-    return after if still else delegated(after, answer.index, answer if passed else WITHHELD)
+    return after if still else with_delegate_answer(after, answer.index, answer if passed else WITHHELD)
 
 
-def delegated(loop: Loop, index: int, answer: DelegateAnswered | str) -> Loop:
+def with_delegate_answer(loop: Loop, index: int, answer: DelegateAnswered | str) -> Loop:
     """Return the loop with a specialist's answer to an action, or the reason why there is none."""
     action = next((each for each in loop.underway.actions if each.index == index), None) if loop.underway else None
     if action is None:
@@ -215,7 +215,7 @@ def delegated(loop: Loop, index: int, answer: DelegateAnswered | str) -> Loop:
     return _with_outcomes(loop, (Outcome(Performed(action=action, ok=True, found=1), (found,)),))
 
 
-def given_up(loop: Loop) -> Loop:
+def with_open_actions_failed(loop: Loop) -> Loop:
     """Return the loop with every open action failed for want of time."""
     if loop.underway is None:
         return loop
@@ -223,7 +223,7 @@ def given_up(loop: Loop) -> Loop:
     return _with_outcomes(loop, tuple(map(Outcome, failed)))
 
 
-def iterated(loop: Loop, event: ActIterated, settings: ActSettings) -> Loop:
+def with_iteration(loop: Loop, event: ActIterated, settings: ActSettings) -> Loop:
     """Return the loop after an iteration that ``event`` records."""
     outcomes = loop.underway.outcomes if loop.underway is not None else ()
     found = [each for outcome in outcomes for each in outcome.found]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from schemas.asking import ASKS_MODEL
+from schemas.asking import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
 from schemas.vocabulary.act import Planner
 from schemas.vocabulary.memory import Skill
@@ -32,7 +32,7 @@ class ActSettings(msgspec.Struct, frozen=True, kw_only=True):
         ended_lifetime_ms: A repeated input is recognised for at least this long after its exchange's end.
     """
 
-    planner: Annotated[Planner, ASKS_MODEL] = "offline"
+    planner: Annotated[Planner, FOLLOWS_MODEL] = "offline"
     timeout_ms: Milliseconds = 60_000
     answering_ms: Milliseconds = 15_000
     deadline_share: Unit = 0.6

@@ -6,7 +6,7 @@ from schemas.vocabulary.act import ActActionsRequested, ActDelegationRequested, 
 _PREFIX = "[MODE:ACT] [ACT LOOP]"
 
 
-def tell(event: Event, latency_ms: float) -> tuple[str, ...]:
+def log_lines(event: Event, latency_ms: float) -> tuple[str, ...]:
     """Return what an event says to whoever reads the worker's log."""
     match event:
         case ActActionsRequested(iteration=iteration, actions=actions):

@@ -21,14 +21,14 @@ from actors.alerts.groups import (
     Group,
     Window,
     alert_of,
+    by_agents_turns,
     due_ns,
-    grown,
     has_room,
-    in_turns,
     is_news,
     next_minute_ns,
     severity_of,
-    told,
+    with_announcement,
+    with_event,
 )
 from actors.alerts.settings import AlertsSettings
 from schemas.actor import Emission, Message
@@ -107,7 +107,7 @@ def _families(group: Group) -> tuple[str, ...]:
 
 def _grown(state: State, message: Message) -> Group:
     key, coarse = _place(state, message)
-    return grown(state.groups.get(key.id), key, coarse, message)
+    return with_event(state.groups.get(key.id), key, coarse, message)
 
 
 def _fired(state: State, message: Message) -> Iterator[Event]:
@@ -148,7 +148,7 @@ def _announced(state: State, message: Message, alert: Alert) -> State:
     if group is None or alert.status == "resolved":
         return state
     group = msgspec.structs.replace(group, told=group.count, told_ns=message.time_ns, owed=False)
-    window = told(_window(state, group), group.key.agent, message.time_ns)
+    window = with_announcement(_window(state, group), group.key.agent, message.time_ns)
     windows = state.windows.set(severity_of(group.key).value, window)
     return msgspec.structs.replace(state, groups=state.groups.set(alert.alert, group), windows=windows)
 
@@ -225,7 +225,7 @@ def _looked(state: State, message: Message) -> tuple[Event, ...]:
 def _overdue(state: State, message: Message) -> Iterator[Alert]:
     """Yield what was held back and has room now, as many as one look announces."""
     left = state.settings.at_once
-    for group in in_turns(state.groups.values()):
+    for group in by_agents_turns(state.groups.values()):
         if left and _fits(state, group, message.time_ns):
             alert = alert_of(group, _window(state, group))
             yield alert

@@ -51,7 +51,7 @@ class Window(msgspec.Struct, frozen=True):
     shares: Map[str, int] = Map()
 
 
-def grown(group: Group | None, key: Key, coarse: bool, message: Message) -> Group:
+def with_event(group: Group | None, key: Key, coarse: bool, message: Message) -> Group:
     """Return a group with one event more, or the one that the event opens."""
     if group is None:
         group = Group(
@@ -110,7 +110,7 @@ def has_room(window: Window, agent: str, now_ns: int, settings: AlertsSettings) 
     return window.told < settings.most_a_minute and window.shares.get(agent, 0) < settings.most_an_agent
 
 
-def told(window: Window, agent: str, now_ns: int) -> Window:
+def with_announcement(window: Window, agent: str, now_ns: int) -> Window:
     """Return a window after an announcement of an agent's."""
     minute = now_ns // _MINUTE_NS
     if minute != window.minute:
@@ -118,7 +118,7 @@ def told(window: Window, agent: str, now_ns: int) -> Window:
     return Window(minute, window.told + 1, 0, window.shares.set(agent, window.shares.get(agent, 0) + 1))
 
 
-def in_turns(groups: Iterable[Group]) -> list[Group]:
+def by_agents_turns(groups: Iterable[Group]) -> list[Group]:
     """Return the groups whose announcement was held back, in the order in which it is made up for.
 
     Agents take turns, and what is open and told of one counts as turns it has had: else a few that had their share

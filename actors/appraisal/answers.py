@@ -37,13 +37,13 @@ import msgspec
 
 from actors.appraisal.affect import VERSION as AFFECT
 from actors.appraisal.biases import VERSION, bias_tags_of
-from actors.appraisal.embedder import Model, model_of, shown
+from actors.appraisal.embedder import Model, embedded_part, model_of
 from actors.appraisal.memory import DECIMALS
 from actors.appraisal.settings import AppraisalSettings
-from actors.appraisal.trust import model as trust_model
+from actors.appraisal.trust import trust_model as trust_model
 from actors.appraisal.turns import turn_model
 from actors.appraisal.vectors import similarity
-from actors.contract.text.judge.weights import supplied
+from actors.contract.text.judge.weights import added_weights
 from actors.contract.text.terms import terms_of
 from schemas.event import Event
 from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted, JudgementRequested
@@ -101,7 +101,7 @@ LITERAL = Scale(
 """For hashed n-grams, which see the same words only, and so need more of them."""
 
 
-class Awaited(msgspec.Struct, frozen=True, kw_only=True):
+class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept of an open exchange; its texts are cut to what is read of them.
 
     Attributes:
@@ -137,12 +137,12 @@ class _Read(msgspec.Struct, frozen=True):
     telling: bytes
 
 
-def asked(question: str) -> Awaited:
+def new_pending(question: str) -> PendingAnswer:
     """Return what is kept of an exchange when it begins."""
-    return Awaited(question=shown(question))
+    return PendingAnswer(question=embedded_part(question))
 
 
-def requested(awaited: Awaited, request: str, event: ResponseRequested) -> Awaited:
+def with_request(awaited: PendingAnswer, request: str, event: ResponseRequested) -> PendingAnswer:
     """Return what is kept after a model was asked by the event ``request``, for the first time or again.
 
     A rerun's prompt shows the answer that it has to improve. That answer is not among the texts compared with: a bad
@@ -151,16 +151,16 @@ def requested(awaited: Awaited, request: str, event: ResponseRequested) -> Await
     if awaited.given:
         return msgspec.structs.replace(awaited, request=request, loop_id=event.loop_id, answer=None, answered="")
     messages = [said.content for said in event.call.messages if said.role != "system"]
-    return Awaited(
+    return PendingAnswer(
         question=awaited.question,
         request=request,
         loop_id=event.loop_id,
-        talk=shown("\n".join([*messages[:-1], awaited.question])),
-        given=shown(_LABEL.sub("", "\n".join(messages))),
+        talk=embedded_part("\n".join([*messages[:-1], awaited.question])),
+        given=embedded_part(_LABEL.sub("", "\n".join(messages))),
     )
 
 
-def answered(awaited: Awaited, completed: LlmCompleted, source: str) -> Awaited:
+def answered(awaited: PendingAnswer, completed: LlmCompleted, source: str) -> PendingAnswer:
     """Return what is kept with a model's answer, by the event ``source``, for reflex to read first.
 
     Nothing where it answers something else, or nobody will judge it. A blank answer is none.
@@ -170,7 +170,9 @@ def answered(awaited: Awaited, completed: LlmCompleted, source: str) -> Awaited:
     return msgspec.structs.replace(awaited, answer=completed, answered=source)
 
 
-def appraised(awaited: Awaited, read: ReflexAnswerPassed, settings: AppraisalSettings) -> AnswerAppraised | None:
+def appraise_answer(
+    awaited: PendingAnswer, read: ReflexAnswerPassed, settings: AppraisalSettings
+) -> AnswerAppraised | None:
     """Return a model's answer in numbers, once reflex has let it pass; None where it is not the one that was read."""
     completed = awaited.answer
     if completed is None or read.source != awaited.answered:
@@ -188,10 +190,10 @@ def appraised(awaited: Awaited, read: ReflexAnswerPassed, settings: AppraisalSet
     )
 
 
-def appraised_outside(asked: AppraisalRequested, settings: AppraisalSettings) -> AnswerAppraised:
+def appraise_external_answer(asked: AppraisalRequested, settings: AppraisalSettings) -> AnswerAppraised:
     """Return the answer of an external loop in numbers; only its question is known here."""
     embedder = model_of(settings.embedder)
-    question, answer = shown(asked.question), shown(asked.answer)
+    question, answer = embedded_part(asked.question), embedded_part(asked.answer)
     scores = scores_of(embedder, question, question, question, answer)
     return AnswerAppraised(
         request=asked.completion,
@@ -207,7 +209,7 @@ def appraised_outside(asked: AppraisalRequested, settings: AppraisalSettings) ->
 def missing_model(event: Event) -> str:
     """Return the first model that appraisal's numbers rest on and that this process does not have, or empty."""
     there = {model_of("auto").name, model_of("hashed").name, trust_model().name, turn_model().name, AFFECT, VERSION}
-    return next((name for name in models_of(event) if name not in there and supplied(name) is None), "")
+    return next((name for name in models_of(event) if name not in there and added_weights(name) is None), "")
 
 
 def models_of(event: Event) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from actors.contract.text.excerpt import excerpt
 from actors.contract.text.shortening import shares, shorten
 from schemas.calls import ModelCall, Said, cuts_of, read_answer
 from schemas.vocabulary.appraisal import AttackKind, JudgementRequested, LayerTrust, PartJudged
-from schemas.wording.fencing import fenced
+from schemas.wording.fencing import fenced_blocks
 
 LONGEST_ANSWER = 4_000
 """Characters; far more than is asked for."""
@@ -50,7 +50,7 @@ Part = tuple[LayerTrust, str]
 """A part of an input: the local trust in it, and its text."""
 
 
-def open_parts(parts: Sequence[Part], settings: TrustSettings) -> tuple[Part, ...]:
+def parts_to_judge(parts: Sequence[Part], settings: TrustSettings) -> tuple[Part, ...]:
     """Return the parts to ask a model about, the least trusted first."""
     if not settings.asks:
         return ()
@@ -59,12 +59,12 @@ def open_parts(parts: Sequence[Part], settings: TrustSettings) -> tuple[Part, ..
     return tuple(sorted(found, key=lambda part: -part[0].falsehood)[: settings.parts])
 
 
-def request(parts: Sequence[Part], settings: TrustSettings) -> JudgementRequested:
+def judgement_request(parts: Sequence[Part], settings: TrustSettings) -> JudgementRequested:
     """Return the request for a model's judgement of some parts of an input."""
     texts = [excerpt(text) for _, text in parts]
     rooms = shares([len(text) for text in texts], settings.characters)
     shown = [shorten(text, room, len) for text, room in zip(texts, rooms, strict=True)]
-    blocks = fenced(
+    blocks = fenced_blocks(
         [
             (f"part {number}, {_SPOKEN[trust.layer.partition('[')[0]]}", each.text)
             for number, ((trust, _), each) in enumerate(zip(parts, shown, strict=True), start=1)
@@ -90,7 +90,7 @@ def request(parts: Sequence[Part], settings: TrustSettings) -> JudgementRequeste
     )
 
 
-def judged_by(answer: str, layers: Sequence[LayerTrust]) -> tuple[PartJudged, ...] | None:
+def read_judgements(answer: str, layers: Sequence[LayerTrust]) -> tuple[PartJudged, ...] | None:
     """Return the judgements in a model's answer, by part; None if the answer has another form.
 
     Of several judgements on one part the worst counts. A part that is missing, or one that was not asked about, makes
@@ -104,7 +104,7 @@ def judged_by(answer: str, layers: Sequence[LayerTrust]) -> tuple[PartJudged, ..
     return tuple(_judged(layer, worst[number]) for number, layer in enumerate(layers, start=1))
 
 
-def raised(layer: LayerTrust, judged: PartJudged) -> LayerTrust:
+def with_judgement(layer: LayerTrust, judged: PartJudged) -> LayerTrust:
     """Return the trust in a part after a model's judgement: lower, if the model sees more falsehood."""
     if judged.falsehood <= layer.falsehood:
         return layer

@@ -18,22 +18,29 @@ appraisal.configured    the settings from here on
 
 import msgspec
 
-from actors.appraisal.answers import Awaited, answered, appraised, appraised_outside, asked, requested
+from actors.appraisal.answers import (
+    PendingAnswer,
+    answered,
+    appraise_answer,
+    appraise_external_answer,
+    new_pending,
+    with_request,
+)
 from actors.appraisal.gate import (
     ENDED,
     SPENT_NS,
-    Spent,
+    CallBudget,
     Waiting,
     answers,
-    concluded,
-    given_up,
-    opened,
+    events_of_answer,
+    events_of_input,
+    events_without_answer,
     parts_of,
     spent_after,
-    waiting_for,
+    waiting_on,
 )
 from actors.appraisal.judging import appraise, embedder_in, warm_up
-from actors.appraisal.memory import Memory, remembering
+from actors.appraisal.memory import SessionMemory, with_input
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.vectors import from_text
 from actors.contract.text.allowances import Allowances
@@ -65,12 +72,12 @@ class AppraisalState(msgspec.Struct, frozen=True):
     """
 
     settings: AppraisalSettings = AppraisalSettings()
-    sessions: ExpiringMap[Memory] = ExpiringMap()
+    sessions: ExpiringMap[SessionMemory] = ExpiringMap()
     settled: ExpiringMap[bool] = ExpiringMap()
-    pending: Map[str, Awaited] = Map()
+    pending: Map[str, PendingAnswer] = Map()
     allowances: Allowances = Allowances()
     waiting: ExpiringMap[Waiting] = ExpiringMap()
-    spent: ExpiringMap[Spent] = ExpiringMap()
+    spent: ExpiringMap[CallBudget] = ExpiringMap()
 
 
 def warm(state: AppraisalState) -> None:
@@ -86,19 +93,19 @@ def decide(state: AppraisalState, message: Message) -> tuple[Event, ...]:
     if isinstance(message.event, ReflexAnswerPassed):
         return _read(state, message, message.event)
     if isinstance(message.event, AppraisalRequested):
-        return (appraised_outside(message.event, state.settings),)
+        return (appraise_external_answer(message.event, state.settings),)
     if not isinstance(message.event, InputReceived) or waiting is not None or state.settled.get(message.exchange):
         return ()
     # Expired entries are not used, even if no message has dropped them yet.
     state = _aged(state, message.time_ns)
-    memory = state.sessions.get(message.session_key) or Memory()
+    memory = state.sessions.get(message.session_key) or SessionMemory()
     judged, allowed = state.allowances.judged(message.agent, message.event)
     found = appraise(memory, message.event, state.settings, message.models, judged)
     found = msgspec.structs.replace(found, allowed=allowed) if allowed else found
     if not state.settings.trust.asks or not message.exchange:
         return (found,)
     parts = parts_of(judged, found.layers, state.settings.judged_layers)
-    return opened(found, parts, state.settings.trust, state.spent.get(message.session_key), message.time_ns)
+    return events_of_input(found, parts, state.settings.trust, state.spent.get(message.session_key), message.time_ns)
 
 
 def evolve(state: AppraisalState, message: Message) -> AppraisalState:
@@ -108,9 +115,9 @@ def evolve(state: AppraisalState, message: Message) -> AppraisalState:
         case AppraisalCompleted() as completed:
             return _settled(_remembering(state, message, completed), message)
         case InputReceived(text=text) if message.exchange and not state.settled.get(message.exchange):
-            return _waiting(state, message, asked(text))
+            return _waiting(state, message, new_pending(text))
         case ResponseRequested() as request if message.exchange in state.pending:
-            return _waiting(state, message, requested(state.pending[message.exchange], message.id, request))
+            return _waiting(state, message, with_request(state.pending[message.exchange], message.id, request))
         case LlmCompleted() as completed if message.exchange in state.pending:
             return _waiting(state, message, answered(state.pending[message.exchange], completed, message.id))
         case AnswerAppraised() if message.exchange in state.pending:
@@ -131,7 +138,7 @@ def evolve(state: AppraisalState, message: Message) -> AppraisalState:
 
 def _read(state: AppraisalState, message: Message, read: ReflexAnswerPassed) -> tuple[Event, ...]:
     awaited = state.pending.get(message.exchange)
-    found = None if awaited is None else appraised(awaited, read, state.settings)
+    found = None if awaited is None else appraise_answer(awaited, read, state.settings)
     return () if found is None else (found,)
 
 
@@ -139,24 +146,24 @@ def _word(waiting: Waiting, event: Event) -> tuple[Event, ...]:
     """Return the events of an exchange that waits for a judgement which a message brings or ends; mostly none."""
     match event:
         case LlmCompleted() | LlmFailed() if answers(waiting, event):
-            return concluded(waiting, event)
+            return events_of_answer(waiting, event)
         case ClockFired(set_by=set_by) if set_by == topic_of(JudgementRequested):
-            return given_up(waiting, UNANSWERED)
+            return events_without_answer(waiting, UNANSWERED)
         case ResponseEmitted() if waiting.local is not None:
             # The breaker must not depend on a model's answer that nobody waits for any more.
-            return given_up(waiting, ENDED)
+            return events_without_answer(waiting, ENDED)
     return ()
 
 
 def _awaiting(state: AppraisalState, message: Message, asked_for: JudgementRequested) -> AppraisalState:
     now_ns, key = message.time_ns, message.session_key
-    asked = waiting_for(message.id, asked_for)
+    asked = waiting_on(message.id, asked_for)
     waiting = state.waiting.set(message.exchange, asked, now_ns, _waiting_ns(state.settings))
     spent = state.spent.set(key, spent_after(state.spent.get(key), now_ns), now_ns, SPENT_NS)
     return msgspec.structs.replace(state, waiting=waiting, spent=spent)
 
 
-def _waiting(state: AppraisalState, message: Message, awaited: Awaited) -> AppraisalState:
+def _waiting(state: AppraisalState, message: Message, awaited: PendingAnswer) -> AppraisalState:
     return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, awaited))
 
 
@@ -174,11 +181,11 @@ def _remembering(state: AppraisalState, message: Message, completed: AppraisalCo
     embedding = from_text(completed.embedding)
     if embedding is None:
         return state
-    before = state.sessions.get(message.session_key) or Memory()
+    before = state.sessions.get(message.session_key) or SessionMemory()
     name = embedder_in(completed.models)
     # Vectors of different models cannot be compared. The session starts over; its topics keep being numbered.
-    memory = before if before.models == name else Memory(models=name, named=before.named)
-    after = remembering(memory, completed.conversation_topic, embedding, state.settings)
+    memory = before if before.models == name else SessionMemory(models=name, named=before.named)
+    after = with_input(memory, completed.conversation_topic, embedding, state.settings)
     sessions = state.sessions.set(message.session_key, after, message.time_ns, _session_generation_ns(state.settings))
     return msgspec.structs.replace(state, sessions=sessions)
 

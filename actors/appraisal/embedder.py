@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from actors.appraisal.settings import Embedder
-from actors.appraisal.vectors import DIMENSIONS, Sums, quantised
+from actors.appraisal.vectors import DIMENSIONS, Sums, quantised_embedding
 from actors.contract.text.folding import fold
 
 READ = 4_096
@@ -57,7 +57,7 @@ def model_of(embedder: Embedder) -> Model:
     return (_wordllama() if embedder == "auto" else None) or _HASHED
 
 
-def shown(text: str) -> str:
+def embedded_part(text: str) -> str:
     """Return the part of a text that is embedded."""
     if len(text) <= READ:
         return text
@@ -65,19 +65,19 @@ def shown(text: str) -> str:
     return text[:head] + "\n" + text[head - READ :]
 
 
-def hashed(text: str) -> bytes:
+def hashed_embedding(text: str) -> bytes:
     """Return the embedding of a text by hashed words and beginnings of words: similar for texts that share words."""
     sums = np.zeros(DIMENSIONS, dtype=np.int64)
-    for word in _WORD.findall(fold(shown(text))):
+    for word in _WORD.findall(fold(embedded_part(text))):
         # Long words carry more meaning than the short words of grammar.
         weight = min(len(word), 8)
         for part in (word, word[:4]):
             spot = zlib.crc32(part.encode("utf-8", "surrogatepass"), _SALT)
             sums[spot % DIMENSIONS] += weight if spot & 0x80000000 else -weight
-    return quantised(sums)
+    return quantised_embedding(sums)
 
 
-_HASHED = Model("hashed-1", False, hashed)
+_HASHED = Model("hashed-1", False, hashed_embedding)
 
 
 @cache
@@ -109,9 +109,9 @@ def _load(weights_file: Path, tokenizer_file: Path) -> Model:
     ids_of = _tokens_of(Tokenizer.from_file(str(tokenizer_file)), json.loads(tokenizer_file.read_bytes()))
 
     def embed(text: str) -> bytes:
-        ids = ids_of(shown(text).encode("utf-8", "replace").decode("utf-8"))
+        ids = ids_of(embedded_part(text).encode("utf-8", "replace").decode("utf-8"))
         sums: Sums = whole[ids].sum(axis=0, dtype=np.int64)
-        return quantised(sums)
+        return quantised_embedding(sums)
 
     return Model(f"wordllama-{hashlib.sha256(data).hexdigest()[:8]}", True, embed)
 

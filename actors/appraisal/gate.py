@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from actors.appraisal.asking import Part, judged_by, open_parts, raised, request
+from actors.appraisal.asking import Part, judgement_request, parts_to_judge, read_judgements, with_judgement
 from actors.appraisal.settings import TrustSettings
 from schemas.event import Event, topic_of
 from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalJudged, JudgementRequested, LayerTrust, PartJudged
@@ -32,7 +32,7 @@ class Waiting(msgspec.Struct, frozen=True):
     local: AppraisalCompleted | None = None
 
 
-class Spent(msgspec.Struct, frozen=True, gc=False):
+class CallBudget(msgspec.Struct, frozen=True, gc=False):
     """How often a model was asked about a session's inputs within the hour that began at ``since_ns``."""
 
     since_ns: int
@@ -48,38 +48,38 @@ def parts_of(judged: InputReceived, layers: Sequence[LayerTrust], roles: Sequenc
     return found
 
 
-def opened(
-    found: AppraisalCompleted, parts: Sequence[Part], settings: TrustSettings, spent: Spent | None, now_ns: int
+def events_of_input(
+    found: AppraisalCompleted, parts: Sequence[Part], settings: TrustSettings, spent: CallBudget | None, now_ns: int
 ) -> tuple[Event, ...]:
     """Return the events of an input with the local appraisal ``found``; only that one if no model is to be asked."""
     # Layers that are not read cannot be shown to a model. They stop an input all the same.
     stopped = any(layer.falsehood > settings.open_to for layer in found.layers)
-    asked = () if stopped else open_parts(parts, settings)
+    asked = () if stopped else parts_to_judge(parts, settings)
     if not asked:
         return (found,)
     if calls_within_hour(spent, now_ns) >= settings.calls_an_hour:
         return (msgspec.structs.replace(found, judgement="over_budget"),)
-    question = request(asked, settings)
+    question = judgement_request(asked, settings)
     # The request is the first event either way. So its id is the same, and what-if finds its answer in both cases.
     if settings.waits:
         return (msgspec.structs.replace(question, local=found),)
     return question, msgspec.structs.replace(found, judgement="awaited")
 
 
-def waiting_for(id: str, asked: JudgementRequested) -> Waiting:
+def waiting_on(id: str, request: JudgementRequested) -> Waiting:
     """Return what is kept of a request until it is answered or given up."""
-    return Waiting(id, asked.layers, asked.local)
+    return Waiting(id, request.layers, request.local)
 
 
-def calls_within_hour(spent: Spent | None, now_ns: int) -> int:
+def calls_within_hour(spent: CallBudget | None, now_ns: int) -> int:
     """Return how often a model was asked within the current hour."""
     return spent.calls if spent is not None and 0 <= now_ns - spent.since_ns < SPENT_NS else 0
 
 
-def spent_after(spent: Spent | None, now_ns: int) -> Spent:
+def spent_after(spent: CallBudget | None, now_ns: int) -> CallBudget:
     """Return a session's count of calls after one more."""
     calls = calls_within_hour(spent, now_ns)
-    return Spent(spent.since_ns, calls + 1) if spent is not None and calls else Spent(now_ns, 1)
+    return CallBudget(spent.since_ns, calls + 1) if spent is not None and calls else CallBudget(now_ns, 1)
 
 
 def answers(waiting: Waiting, event: LlmCompleted | LlmFailed) -> bool:
@@ -89,18 +89,18 @@ def answers(waiting: Waiting, event: LlmCompleted | LlmFailed) -> bool:
     return event.request == waiting.request and event.purpose == "appraise"
 
 
-def concluded(waiting: Waiting, event: LlmCompleted | LlmFailed) -> tuple[Event, ...]:
+def events_of_answer(waiting: Waiting, event: LlmCompleted | LlmFailed) -> tuple[Event, ...]:
     """Return the events of a model's answer."""
     if isinstance(event, LlmFailed):
-        return given_up(waiting, event.reason)
-    parts = judged_by(event.text, waiting.layers) if event.ended in ("stop", "unknown") else None
+        return events_without_answer(waiting, event.reason)
+    parts = read_judgements(event.text, waiting.layers) if event.ended in ("stop", "unknown") else None
     if parts is None:
-        return given_up(waiting, ANSWER_INVALID, event.model)
-    layers = tuple(raised(layer, part) for layer, part in zip(waiting.layers, parts, strict=True))
+        return events_without_answer(waiting, ANSWER_INVALID, event.model)
+    layers = tuple(with_judgement(layer, part) for layer, part in zip(waiting.layers, parts, strict=True))
     return _with_completed(waiting, _judged(waiting, "", event.model, parts, layers))
 
 
-def given_up(waiting: Waiting, reason: str, model: str = "") -> tuple[Event, ...]:
+def events_without_answer(waiting: Waiting, reason: str, model: str = "") -> tuple[Event, ...]:
     """Return the events of a request without a usable answer: the local numbers stand."""
     return _with_completed(waiting, _judged(waiting, reason, model, (), waiting.layers))
 

@@ -9,17 +9,17 @@ from actors.appraisal.affect import VERSION as AFFECT
 from actors.appraisal.affect import affect_of
 from actors.appraisal.biases import bias_tags_of
 from actors.appraisal.embedder import Model, model_of
-from actors.appraisal.memory import DECIMALS, Memory, novelty_of, place_of
+from actors.appraisal.memory import DECIMALS, SessionMemory, novelty_of, topic_of
 from actors.appraisal.risks import whole_intent_of
 from actors.appraisal.settings import AppraisalSettings
-from actors.appraisal.trust import less_trusted, trust_of, trusted, unseen
-from actors.appraisal.trust import model as trust_model
+from actors.appraisal.trust import full_trust, less_trusted, trust_in_unread_layers, trust_of
+from actors.appraisal.trust import trust_model as trust_model
 from actors.appraisal.turns import turn_model, turn_reading_of
 from actors.appraisal.vectors import to_text
 from actors.contract.text.excerpt import WHOLE, excerpt_of
 from actors.contract.text.judge.model import Model as Judge
 from actors.contract.text.judge.weights import judge_of
-from actors.contract.text.sheets import sheets_of
+from actors.contract.text.sheets import joined_parts
 from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust
 from schemas.vocabulary.gateway import InputReceived
 
@@ -28,7 +28,7 @@ TEXT = "text"
 
 
 def appraise(
-    memory: Memory,
+    memory: SessionMemory,
     received: InputReceived,
     settings: AppraisalSettings,
     models: tuple[str, ...] = (),
@@ -42,9 +42,9 @@ def appraise(
     judged = received if judged is None else judged
     evaluator, reader = judge_of(models, trust_model()), judge_of(models, turn_model())
     embedder = model_of(settings.embedder)
-    known = memory if memory.models == embedder.name else Memory(named=memory.named)
+    known = memory if memory.models == embedder.name else SessionMemory(named=memory.named)
     embedding = embedder.embed(received.text)
-    place = place_of(known, embedding, _threshold(embedder, settings))
+    place = topic_of(known, embedding, _threshold(embedder, settings))
     intent = whole_intent_of(judged.text)
     layers = _layers(judged, settings, evaluator, intent.unread)
     affect = affect_of(received.text)
@@ -70,7 +70,7 @@ def appraise(
 @cache
 def warm_up(settings: AppraisalSettings) -> None:
     """Load all that the first appraisals would otherwise load."""
-    appraise(Memory(), InputReceived(text="Héllo, how do I get there?"), settings)
+    appraise(SessionMemory(), InputReceived(text="Héllo, how do I get there?"), settings)
     bias_tags_of("It is perhaps so.")
     excerpt_of("é" * (WHOLE + 1))
 
@@ -91,10 +91,10 @@ def _layers(
     trusts = _trusts(tuple(dict.fromkeys(filter(str.strip, judged))), settings.judged_characters, evaluator)
     layers = [less_trusted(_of_part(trusts, evaluator, TEXT, received.text), unread)]
     for place, layer in enumerate(received.layers):
-        judge = partial(_of_part, trusts, evaluator) if layer.role in settings.judged_layers else trusted
+        judge = partial(_of_part, trusts, evaluator) if layer.role in settings.judged_layers else full_trust
         layers.append(judge(f"{layer.role}[{place}]", layer.content))
     if received.left_out:
-        layers.append(unseen(f"layers[{len(received.layers)}..]", received.left_out))
+        layers.append(trust_in_unread_layers(f"layers[{len(received.layers)}..]", received.left_out))
     return tuple(layers)
 
 
@@ -102,7 +102,7 @@ def _trusts(texts: Sequence[str], characters: int, evaluator: Judge) -> dict[str
     """Return the trust in each text; texts that are read together have the same trust."""
     return {
         texts[place]: trust
-        for sheet in sheets_of(texts, characters)
+        for sheet in joined_parts(texts, characters)
         for trust in (trust_of("", sheet.text, sheet.unread, evaluator),)
         for place in sheet.places
     }

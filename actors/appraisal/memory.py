@@ -3,7 +3,7 @@
 import msgspec
 
 from actors.appraisal.settings import AppraisalSettings
-from actors.appraisal.vectors import DIMENSIONS, centroid_of, centroid_similarity, moved, similarity
+from actors.appraisal.vectors import DIMENSIONS, centroid_of, centroid_similarity, moved_centroid, similarity
 
 DECIMALS = 6
 
@@ -16,7 +16,7 @@ class Topic(msgspec.Struct, frozen=True):
     inputs: int
 
 
-class Memory(msgspec.Struct, frozen=True):
+class SessionMemory(msgspec.Struct, frozen=True):
     """A session: ``topics`` by last use, the latest last; ``stimuli`` are concatenated embeddings, the latest last.
 
     ``models`` names the embeddings' model: embeddings of different models cannot be compared. ``named`` counts all
@@ -29,7 +29,7 @@ class Memory(msgspec.Struct, frozen=True):
     stimuli: bytes = b""
 
 
-class Place(msgspec.Struct, frozen=True):
+class TopicMatch(msgspec.Struct, frozen=True):
     """The topic of an input; ``similar`` is the nearest earlier topic, empty for none."""
 
     topic: str
@@ -38,7 +38,7 @@ class Place(msgspec.Struct, frozen=True):
     is_new: bool
 
 
-def place_of(memory: Memory, embedding: bytes, threshold: float) -> Place:
+def topic_of(memory: SessionMemory, embedding: bytes, threshold: float) -> TopicMatch:
     """Return the topic of an input: the nearest one, if its similarity reaches the threshold; else a new one.
 
     The confidence is the similarity to the topic; for a new topic, 1 - the similarity to the nearest earlier one. An
@@ -46,33 +46,33 @@ def place_of(memory: Memory, embedding: bytes, threshold: float) -> Place:
     """
     if not any(embedding) and memory.topics:
         latest = memory.topics[-1].name
-        return Place(latest, 0.0, latest, False)
+        return TopicMatch(latest, 0.0, latest, False)
     # Of equally near topics, the later one.
     ranked = [(centroid_similarity(embedding, topic.centroid), at) for at, topic in enumerate(memory.topics)]
     nearest, at = max(ranked, default=(0.0, -1))
     similar = memory.topics[at].name if at >= 0 else ""
     if at >= 0 and nearest >= threshold:
-        return Place(similar, round(nearest, DECIMALS), similar, False)
-    return Place(f"topic-{memory.named + 1}", round(1.0 - nearest, DECIMALS), similar, True)
+        return TopicMatch(similar, round(nearest, DECIMALS), similar, False)
+    return TopicMatch(f"topic-{memory.named + 1}", round(1.0 - nearest, DECIMALS), similar, True)
 
 
-def novelty_of(memory: Memory, embedding: bytes) -> float:
+def novelty_of(memory: SessionMemory, embedding: bytes) -> float:
     """Return 1 minus the highest similarity to the session's last stimuli; 1 for the first."""
     if not memory.stimuli:
         return 1.0
     return round(1.0 - float(similarity(embedding, memory.stimuli).max()), DECIMALS)
 
 
-def remembering(memory: Memory, name: str, embedding: bytes, settings: AppraisalSettings) -> Memory:
+def with_input(memory: SessionMemory, name: str, embedding: bytes, settings: AppraisalSettings) -> SessionMemory:
     """Return the session's memory after an input of the topic ``name``."""
     known = next((topic for topic in memory.topics if topic.name == name), None)
     topic = (
         Topic(name, centroid_of(embedding), 1)
         if known is None
-        else Topic(name, moved(known.centroid, embedding, known.inputs), known.inputs + 1)
+        else Topic(name, moved_centroid(known.centroid, embedding, known.inputs), known.inputs + 1)
     )
     others = tuple(each for each in memory.topics if each is not known)
-    return Memory(
+    return SessionMemory(
         models=memory.models,
         topics=(*others, topic)[-settings.topics :],
         named=memory.named + (known is None),

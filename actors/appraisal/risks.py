@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.contract.text.decoding import decoded_of
+from actors.contract.text.decoding import decoded_texts
 from actors.contract.text.excerpt import DECODED, excerpt_of
 from actors.contract.text.folding import fold, fold_word
 from actors.contract.text.tokens import letters_of, split_tokens, tokens_of
@@ -41,7 +41,7 @@ _ALTER_REACH = 6
 Phrases = dict[str, tuple[tuple[str, ...], ...]]
 
 
-class Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RiskPhrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The phrases of ``risks.json``, by first token and longest first."""
 
     ask: Phrases
@@ -65,10 +65,10 @@ class Intent(msgspec.Struct, frozen=True):
 
 
 @cache
-def _lists() -> Lists:
+def _lists() -> RiskPhrases:
     data = files("actors.appraisal").joinpath("risks.json").read_bytes()
     listed = msgspec.json.decode(data, type=dict[str, tuple[str, ...]])
-    return Lists(**{name: _by_first(phrases) for name, phrases in listed.items()})
+    return RiskPhrases(**{name: _by_first(phrases) for name, phrases in listed.items()})
 
 
 def _by_first(phrases: Iterable[str]) -> Phrases:
@@ -103,7 +103,7 @@ def intent_of(text: str) -> Intent:
 def whole_intent_of(text: str) -> Intent:
     """Return what a text asks the system to do, with its decoded texts."""
     intent = intent_of(text)
-    for decoded in decoded_of(excerpt_of(text, DECODED).text):
+    for decoded in decoded_texts(excerpt_of(text, DECODED).text):
         if decoded.worded:
             said = intent_of(decoded.text[:READ_DECODED])
             risks = Risks(harm=intent.risks.harm or said.risks.harm, layer_0=intent.risks.layer_0 or said.risks.layer_0)
@@ -150,7 +150,7 @@ def _may_tell(words: set[str]) -> _May:
     )
 
 
-class Sought(msgspec.Struct, frozen=True):
+class RiskWords(msgspec.Struct, frozen=True):
     """The words that each risk is made of."""
 
     harm: tuple[frozenset[str], ...]
@@ -160,12 +160,12 @@ class Sought(msgspec.Struct, frozen=True):
 
 
 @cache
-def _sought() -> Sought:
+def _sought() -> RiskWords:
     def phrases(listed: Phrases) -> tuple[frozenset[str], ...]:
         return tuple(frozenset(_WORDS.findall(" ".join(each))) for group in listed.values() for each in group)
 
     lists = _lists()
-    return Sought(phrases(lists.harm), phrases(lists.swarm), frozenset(lists.alter), frozenset(lists.core))
+    return RiskWords(phrases(lists.harm), phrases(lists.swarm), frozenset(lists.alter), frozenset(lists.core))
 
 
 def _places(phrases: Phrases, tokens: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.asking import ASKS_MODEL
+from schemas.asking import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
 from schemas.vocabulary.gateway import Role
 
@@ -38,7 +38,7 @@ class TrustSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """
 
     gate: Literal["local", "llm", "both"] = "local"
-    judge: Annotated[Literal["off", "llm"], ASKS_MODEL] = "off"
+    judge: Annotated[Literal["off", "llm"], FOLLOWS_MODEL] = "off"
     open_from: Unit = 0.08
     open_to: Unit = 0.65
     parts: Annotated[int, msgspec.Meta(ge=1, le=16)] = 4

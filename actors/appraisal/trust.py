@@ -38,7 +38,7 @@ With it, a long part of which two thirds were not read exceeds ``SATURATION`` wh
 
 
 @cache
-def model() -> Model:
+def trust_model() -> Model:
     """Return the evaluator: the one in the package, or the configured one (``actors.contract.text.judge.weights``)."""
     return weights_of("trust", "actors.appraisal")
 
@@ -51,7 +51,7 @@ def trust_of(layer: str, text: str, unread: int = 0, evaluator: Model | None = N
     """
     if not text.strip():
         return LayerTrust(layer=layer, characters=len(text), truth=0.5, indeterminacy=1.0, falsehood=0.0)
-    judge = evaluator or model()
+    judge = evaluator or trust_model()
     read = read_text(text)
     found = _between(_KNOTS, margin(judge, read))
     unread += read.unread
@@ -84,7 +84,7 @@ def less_trusted(trust: LayerTrust, unread: int) -> LayerTrust:
     )
 
 
-def unseen(name: str, layers: int) -> LayerTrust:
+def trust_in_unread_layers(name: str, layers: int) -> LayerTrust:
     """Return the trust in layers that are not read because there are too many; they may say anything."""
     return LayerTrust(
         layer=name,
@@ -97,7 +97,7 @@ def unseen(name: str, layers: int) -> LayerTrust:
     )
 
 
-def trusted(layer: str, text: str) -> LayerTrust:
+def full_trust(layer: str, text: str) -> LayerTrust:
     """Return the trust in an operator's own prompt: it may tell the model what to do."""
     return LayerTrust(layer=layer, characters=len(text), truth=1.0, indeterminacy=0.0, falsehood=0.0)
 

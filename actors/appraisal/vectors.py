@@ -20,7 +20,7 @@ _MOST_AVERAGED = 32
 Sums = npt.NDArray[np.int64]
 
 
-def quantised(sums: Sums) -> bytes:
+def quantised_embedding(sums: Sums) -> bytes:
     """Return the direction of an integer vector as an embedding; all zeros for the zero vector."""
     largest = int(np.abs(sums).max(initial=0))
     if largest == 0:
@@ -49,7 +49,7 @@ def centroid_of(embedding: bytes) -> bytes:
     return (np.frombuffer(embedding, np.int8).astype(np.int16) * _CENTROID_UNIT).astype("<i2").tobytes()
 
 
-def moved(centroid: bytes, embedding: bytes, inputs: int) -> bytes:
+def moved_centroid(centroid: bytes, embedding: bytes, inputs: int) -> bytes:
     """Return a topic's centroid after one more input; ``inputs`` is the number of inputs before."""
     share = min(inputs, _MOST_AVERAGED - 1)
     before = np.frombuffer(centroid, "<i2").astype(np.int64)

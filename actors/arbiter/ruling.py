@@ -32,21 +32,21 @@ def rule(
             nearest=nearest.precedent if nearest is not None else "",
             similarity=nearest.similarity if nearest is not None else 0.0,
         )
-    approved = _nearest(precedents, lambda each: answers(each, situation, settings))
+    approved = _nearest(precedents, lambda each: is_answer(each, situation, settings))
     if approved is not None:
         return ArbiterImmediate(precedent=approved.precedent, similarity=approved.similarity, answer=approved.answer)
     return _escalated(precedents, situation, settings)
 
 
-def applies(precedent: Similar, situation: str, settings: ArbiterSettings) -> bool:
+def is_decisive(precedent: Similar, situation: str, settings: ArbiterSettings) -> bool:
     """Whether a precedent is close enough to decide: benign, of the same situation type, and nearly the same input."""
     same = precedent.situation == situation and precedent.outcome == "benign"
     return same and precedent.similarity >= settings.immediate_from
 
 
-def answers(precedent: Similar, situation: str, settings: ArbiterSettings) -> bool:
+def is_answer(precedent: Similar, situation: str, settings: ArbiterSettings) -> bool:
     """Whether a precedent can answer at once: it is close enough, and its answer claims no action."""
-    return applies(precedent, situation, settings) and bool(precedent.answer) and precedent.action != "act"
+    return is_decisive(precedent, situation, settings) and bool(precedent.answer) and precedent.action != "act"
 
 
 def _escalated(precedents: Sequence[Similar], situation: str, settings: ArbiterSettings) -> ArbiterEscalated:
@@ -54,7 +54,7 @@ def _escalated(precedents: Sequence[Similar], situation: str, settings: ArbiterS
     nearest = _nearest(precedents, lambda each: True)
     if nearest is None:
         return ArbiterEscalated(reason="no_precedent", nearest="", similarity=0.0, deadline_after_ms=timeout_ms)
-    close = any(applies(each, situation, settings) for each in precedents)
+    close = any(is_decisive(each, situation, settings) for each in precedents)
     return ArbiterEscalated(
         reason="precedent_without_answer" if close else "precedent_not_close",
         nearest=nearest.precedent,

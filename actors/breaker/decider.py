@@ -50,14 +50,14 @@ _REFUSALS = frozenset({"BLOCKED", "REJECTED"})
 _NS_PER_MS = 1_000_000
 
 
-class Heard(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class ExchangeProgress(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """How far an exchange has got, and the sequence at which it was judged; 0 where it was not."""
 
     progress: Progress
     judged_seq: int = 0
 
 
-class Ended(msgspec.Struct, frozen=True, gc=False):
+class TerminatedSession(msgspec.Struct, frozen=True, gc=False):
     """All that is kept of a terminated session. It is small, since it is kept until an operator resets the session."""
 
     trust: float
@@ -78,8 +78,8 @@ class BreakerState(msgspec.Struct, frozen=True):
     settings: BreakerSettings = BreakerSettings()
     sessions: ExpiringMap[Machine] = ExpiringMap()
     marked: ExpiringMap[Machine] = ExpiringMap()
-    exchanges: ExpiringMap[Heard] = ExpiringMap()
-    terminated: Map[str, Ended] = Map()
+    exchanges: ExpiringMap[ExchangeProgress] = ExpiringMap()
+    terminated: Map[str, TerminatedSession] = Map()
 
 
 def decide(state: BreakerState, message: Message) -> Iterable[Event]:
@@ -88,8 +88,8 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
     settings = state.settings
     match message.event:
         case AppraisalCompleted(layers=layers) if _unjudged(state, message.exchange):
-            reading = moves.read(layers, settings, _progress(state, message.exchange) == "refused")
-            before = recall(state, message)
+            reading = moves.reading_of(layers, settings, _progress(state, message.exchange) == "refused")
+            before = machine_of(state, message)
             if reading is None:
                 # Nothing was appraised, so nothing vouches for the input; and nothing is known to count.
                 return (BreakerWithheld(standing=standing_of(before, before, 0.0, settings), because="unappraised"),)
@@ -99,22 +99,22 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
                 return (full, BreakerWithheld(standing=standing, because="record_full"))
             return events_of(before, moves.judge(before, reading, settings), reading, settings)
         case AppraisalJudged(late=True, layers=layers) if _is_counted(state, message):
-            before, late = recall(state, message), moves.read(layers, settings)
+            before, late = machine_of(state, message), moves.reading_of(layers, settings)
             return () if late is None else events_of(before, moves.judge_again(before, late, settings), late, settings)
         case ResponseEmitted() as end if is_refusal(end) and _is_counted(state, message):
-            before = recall(state, message)
+            before = machine_of(state, message)
             return events_of(before, moves.refuse(before, settings), None, settings)
         case ClockFired(set_by=set_by) if set_by in _STARTS:
-            before = recall(state, message)
+            before = machine_of(state, message)
             return events_of(before, moves.start_recovery(before, "timer"), None, settings)
         case ClockFired(set_by=set_by, due_ns=due_ns) if set_by == _ENDS:
-            before = recall(state, message)
+            before = machine_of(state, message)
             return events_of(before, moves.end_by_calm(before, due_ns, settings), None, settings)
         case BreakerRecoveryOrdered():
-            before = recall(state, message)
+            before = machine_of(state, message)
             return events_of(before, moves.start_recovery(before, "operator"), None, settings)
         case BreakerResetOrdered(by=by, why=why):
-            standing = standing_of(recall(state, message), moves.new_machine(settings), 0.0, settings)
+            standing = standing_of(machine_of(state, message), moves.new_machine(settings), 0.0, settings)
             return (BreakerReset(by=by, why=why, standing=standing),)
     return ()
 
@@ -130,31 +130,33 @@ def evolve(state: BreakerState, message: Message) -> BreakerState:
         case BreakerReset(standing=standing):
             return _remember(state, message, _at(Machine(reset_seq=message.seq), standing))
         case BreakerTerminated() as ended:
-            breakers = moves.with_violation(recall(state, message).breakers, ended.violation)
+            breakers = moves.with_violation(machine_of(state, message).breakers, ended.violation)
             standing = ended.standing
             terminated = Machine("TERMINATED", standing.trust, standing.attempts, breakers=breakers)
             return _remember(state, message, terminated)
         case BreakerTripped() as tripped:
-            stands = _at(recall(state, message), tripped.standing)
+            stands = _at(machine_of(state, message), tripped.standing)
             breakers = moves.with_violation(stands.breakers, tripped.violation)
             return _remember(state, message, msgspec.structs.replace(stands, breakers=breakers, warned=False))
         case BreakerRecoveryStarted() as started:
-            return _remember(state, message, _started(_at(recall(state, message), started.standing), message, started))
+            return _remember(
+                state, message, _started(_at(machine_of(state, message), started.standing), message, started)
+            )
         case BreakerRecovered(standing=standing):
-            stands = _at(recall(state, message), standing)
+            stands = _at(machine_of(state, message), standing)
             return _remember(state, message, msgspec.structs.replace(stands, calm_ns=0))
         case BreakerWarned(standing=standing) | BreakerCalmed(standing=standing):
-            stands = _at(recall(state, message), standing)
+            stands = _at(machine_of(state, message), standing)
             warned = isinstance(message.event, BreakerWarned)
             return _remember(state, message, msgspec.structs.replace(stands, warned=warned))
         case BreakerWithheld(because="record_full" | "unappraised"):
             return state
         case BreakerCleared() | BreakerWithheld() | BreakerAttemptFailed() as moved:
-            return _remember(state, message, _at(recall(state, message), moved.standing))
+            return _remember(state, message, _at(machine_of(state, message), moved.standing))
     return state
 
 
-def recall(state: BreakerState, message: Message) -> Machine:
+def machine_of(state: BreakerState, message: Message) -> Machine:
     """Return the machine of a message's session; a new session's machine if the session is not known."""
     return _known(state, message.session_key) or moves.new_machine(state.settings)
 
@@ -209,7 +211,7 @@ def _progress(state: BreakerState, exchange: str) -> Progress | None:
 def _is_counted(state: BreakerState, message: Message) -> bool:
     """Whether an input was judged, no earlier guard has refused it, and no reset has forgiven it since."""
     heard = state.exchanges.get(message.exchange)
-    return heard is not None and heard.progress == "judged" and heard.judged_seq > recall(state, message).reset_seq
+    return heard is not None and heard.progress == "judged" and heard.judged_seq > machine_of(state, message).reset_seq
 
 
 def _unjudged(state: BreakerState, exchange: str) -> bool:
@@ -221,13 +223,13 @@ def _observe(state: BreakerState, message: Message, appraisal: AppraisalComplete
     if not _unjudged(state, message.exchange):
         return state
     refused = _progress(state, message.exchange) == "refused"
-    reading = moves.read(appraisal.layers, state.settings, refused)
+    reading = moves.reading_of(appraisal.layers, state.settings, refused)
     counts = reading is not None and _has_room(state, message)
     # An input that does not count has no refusal that counts.
     state = _note(state, message, "judged" if counts and not refused else "both")
     if reading is None or not counts:
         return state
-    return _remember(state, message, moves.observe(recall(state, message), reading, state.settings))
+    return _remember(state, message, moves.observe(machine_of(state, message), reading, state.settings))
 
 
 def _refused(state: BreakerState, message: Message) -> BreakerState:
@@ -236,7 +238,7 @@ def _refused(state: BreakerState, message: Message) -> BreakerState:
         case "judged":
             counts = _is_counted(state, message)
             state = _note(state, message, "both")
-            return state if not counts else _remember(state, message, moves.count_refusal(recall(state, message)))
+            return state if not counts else _remember(state, message, moves.count_refusal(machine_of(state, message)))
         case None if message.exchange:
             return _note(state, message, "refused")
     return state
@@ -244,7 +246,7 @@ def _refused(state: BreakerState, message: Message) -> BreakerState:
 
 def _note(state: BreakerState, message: Message, progress: Progress) -> BreakerState:
     lifetime_ns = state.settings.exchange_lifetime_ms * _NS_PER_MS
-    heard = Heard(progress, message.seq if progress == "judged" else 0)
+    heard = ExchangeProgress(progress, message.seq if progress == "judged" else 0)
     exchanges = state.exchanges.set(message.exchange, heard, message.time_ns, lifetime_ns)
     return msgspec.structs.replace(state, exchanges=exchanges)
 
@@ -253,7 +255,7 @@ def _remember(state: BreakerState, message: Message, machine: Machine) -> Breake
     key, now_ns, settings = message.session_key, message.time_ns, state.settings
     if machine.state == "TERMINATED":
         breakers = machine.breakers
-        ended = Ended(machine.trust, machine.attempts, breakers.role_confusion, breakers.context_saturation)
+        ended = TerminatedSession(machine.trust, machine.attempts, breakers.role_confusion, breakers.context_saturation)
         terminated = state.terminated.set(key, ended)
         marked, sessions = state.marked.delete(key), state.sessions.delete(key)
         return msgspec.structs.replace(state, terminated=terminated, marked=marked, sessions=sessions)

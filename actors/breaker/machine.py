@@ -115,7 +115,7 @@ def new_machine(settings: BreakerSettings) -> Machine:
     return Machine(trust=settings.initial_trust)
 
 
-def read(layers: Sequence[LayerTrust], settings: BreakerSettings, refused: bool = False) -> Reading | None:
+def reading_of(layers: Sequence[LayerTrust], settings: BreakerSettings, refused: bool = False) -> Reading | None:
     """Turn an appraisal's layers into a reading; None if there are none."""
     if not layers:
         return None
@@ -208,7 +208,7 @@ def end_by_calm(machine: Machine, due_ns: int, settings: BreakerSettings) -> tup
     return _with_warning((Move(name="recovered", after=_rebuilt(machine), by="timer"),), settings)
 
 
-def pattern(
+def broken_rule(
     machine: Machine,
     settings: BreakerSettings,
     *,
@@ -341,7 +341,7 @@ def _violated(machine: Machine, reading: Reading, settings: BreakerSettings, *, 
     )
     if recovering and machine.attempts >= settings.max_attempts:
         return _terminate(tripped, "attempts_used_up", reading.violation)
-    if reason := pattern(tripped, settings, violated=True, refused=reading.refused, fresh=fresh):
+    if reason := broken_rule(tripped, settings, violated=True, refused=reading.refused, fresh=fresh):
         return _terminate(tripped, reason, reading.violation)
     return (Move(name="tripped", after=tripped, violation=reading.violation),)
 
@@ -352,7 +352,7 @@ def _kept(machine: Machine, reading: Reading, settings: BreakerSettings) -> tupl
     trust = round(alpha * (1.0 - reading.falsehood) + (1.0 - alpha) * machine.trust, DECIMALS)
     recovering = machine.state == "RECOVERY"
     after = msgspec.structs.replace(machine, trust=trust, attempt_turns=machine.attempt_turns + recovering)
-    if reason := pattern(after, settings, refused=reading.refused):
+    if reason := broken_rule(after, settings, refused=reading.refused):
         return _terminate(after, reason)
     if not recovering:
         return (Move(name="cleared", after=after),)

@@ -20,14 +20,14 @@ from schemas.vocabulary.breaker import (
 
 
 def events_of(
-    before: Machine, made: Iterable[Move], reading: Reading | None, settings: BreakerSettings
+    before: Machine, moves: Iterable[Move], reading: Reading | None, settings: BreakerSettings
 ) -> tuple[Event, ...]:
     """Return the events of a decision's moves, each starting from the state after the one before it.
 
     ``reading`` is the input's reading; None if no input led to the moves. They then report the latest falsehood.
     """
     events = []
-    for move in made:
+    for move in moves:
         latest = before.falsehoods[-1] if before.falsehoods else 0.0
         falsehood = reading.falsehood if reading is not None else latest
         layer = reading.layer if reading is not None else ""

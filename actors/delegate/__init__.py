@@ -9,7 +9,7 @@ failure, the ACT loop goes on without that action's result.
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from actors.delegate.asking import Delegating, enrich_failure
+from actors.delegate.asking import SpecialistCaller, enrich_failure
 from actors.delegate.settings import DelegateSettings
 from actors.runtime.effectors.spec import EffectorContext, EffectorSpec
 from schemas.effector import Effector
@@ -21,7 +21,7 @@ _GRACE_S = 5.0
 
 @asynccontextmanager
 async def _open(settings: DelegateSettings, context: EffectorContext) -> AsyncIterator[Effector]:
-    delegating = Delegating(context.connection, settings, context.clock)
+    delegating = SpecialistCaller(context.connection, settings, context.clock)
     yield Effector(
         name="delegate",
         consumes=(ActDelegationRequested,),

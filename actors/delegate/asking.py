@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from actors.delegate.discovery import find
+from actors.delegate.discovery import find_specialist
 from actors.delegate.settings import DelegateSettings
 from actors.runtime.clock import Clock
 from actors.runtime.effectors.requests import EFFECT_TIMED_OUT
 from events.errors import Unavailable, UnknownOutcome
 from events.jetstream import Connection
-from events.jetstream.connection import Answer
+from events.jetstream.connection import Reply
 from schemas.actor import Message
 from schemas.event import Event, Failed, topic_of
 from schemas.vocabulary.act import ActDelegationRequested
@@ -38,14 +38,14 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     timeout_ms: int
 
 
-class Told(msgspec.Struct, frozen=True):
+class SpecialistAnswer(msgspec.Struct, frozen=True):
     """What a specialist answers, as JSON: an answer, or an error; other fields are ignored."""
 
     answer: str = ""
     error: Any = None
 
 
-class Refused(Exception):
+class NoAnswer(Exception):
     """There is no answer: ``reason`` is a reason of ``delegate.failed``, ``error`` a stable code."""
 
     def __init__(self, reason: str, error: str) -> None:
@@ -54,7 +54,7 @@ class Refused(Exception):
         super().__init__(f"{reason}: {error}")
 
 
-class Delegating:
+class SpecialistCaller:
     """Performs requests over one connection."""
 
     def __init__(self, connection: Connection, settings: DelegateSettings, clock: Clock) -> None:
@@ -68,7 +68,7 @@ class Delegating:
         assert isinstance(request, ActDelegationRequested)
         try:
             answer = await self._ask(message, request)
-        except Refused as refused:
+        except NoAnswer as refused:
             failed = DelegateFailed(
                 reason=refused.reason,
                 error=refused.error,
@@ -85,43 +85,43 @@ class Delegating:
         ends_ns = message.time_ns + min(request.timeout_ms, self._settings.longest_ms) * 1_000_000
         left_s = self._left_s(ends_ns)
         if left_s <= 0:
-            raise Refused(EFFECT_TIMED_OUT, "RequestExpired")
+            raise NoAnswer(EFFECT_TIMED_OUT, "RequestExpired")
         within_s = min(left_s, self._settings.discovery_ms / 1000)
-        subject = await find(self._connection, request.action.specialist, within_s)
+        subject = await find_specialist(self._connection, request.action.specialist, within_s)
         left_s = self._left_s(ends_ns)
         if subject is None or left_s <= 0:
-            raise Refused(NO_SPECIALIST, "")
+            raise NoAnswer(NO_SPECIALIST, "")
         question = Question(query=request.action.query, request=message.id, timeout_ms=max(1, int(left_s * 1000)))
         try:
             answer = await self._connection.request(
                 subject, msgspec.json.encode(question), {"Idempotency-Key": message.id}, left_s
             )
         except Unavailable as gone:
-            raise Refused(NO_SPECIALIST, type(gone).__name__) from gone
+            raise NoAnswer(NO_SPECIALIST, type(gone).__name__) from gone
         except UnknownOutcome as late:
-            raise Refused(EFFECT_TIMED_OUT, type(late).__name__) from late
-        return judged(answer, self._settings.most_answer_bytes)
+            raise NoAnswer(EFFECT_TIMED_OUT, type(late).__name__) from late
+        return checked_answer(answer, self._settings.most_answer_bytes)
 
     def _left_s(self, ends_ns: int) -> float:
         return (ends_ns - self._clock.now_ns()) / 1e9
 
 
-def judged(answer: Answer, most_bytes: int) -> str:
+def checked_answer(answer: Reply, most_bytes: int) -> str:
     """Return the text of an answer; raises Refused for one that is an error, too large, or of another form."""
     if (code := answer.headers.get(_ERROR_CODE)) is not None:
         # The service's own description is no stable code, so it is not recorded.
         known = code.isascii() and code.isdigit() and len(code) <= 5
-        raise Refused(SPECIALIST_REFUSED, f"ServiceError {code}" if known else "ServiceError")
+        raise NoAnswer(SPECIALIST_REFUSED, f"ServiceError {code}" if known else "ServiceError")
     if len(answer.data) > most_bytes:
-        raise Refused(ANSWER_INVALID, "AnswerTooLarge")
+        raise NoAnswer(ANSWER_INVALID, "AnswerTooLarge")
     try:
-        told = msgspec.json.decode(answer.data, type=Told)
+        told = msgspec.json.decode(answer.data, type=SpecialistAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
-        raise Refused(ANSWER_INVALID, "NotTheForm") from wrong
+        raise NoAnswer(ANSWER_INVALID, "NotTheForm") from wrong
     if told.error:
-        raise Refused(SPECIALIST_REFUSED, "ErrorInAnswer")
+        raise NoAnswer(SPECIALIST_REFUSED, "ErrorInAnswer")
     if not told.answer.strip():
-        raise Refused(ANSWER_INVALID, "EmptyAnswer")
+        raise NoAnswer(ANSWER_INVALID, "EmptyAnswer")
     return told.answer
 
 

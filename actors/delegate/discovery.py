@@ -43,7 +43,7 @@ def subject_of(info: bytes, name: str) -> str | None:
     return next((each.subject for each in said.endpoints if _SUBJECT.fullmatch(each.subject)), None)
 
 
-async def find(connection: Connection, name: str, within_s: float) -> str | None:
+async def find_specialist(connection: Connection, name: str, within_s: float) -> str | None:
     """Return the subject of the first specialist of that name that answers; None if none does in time."""
     if not _NAME.fullmatch(name):
         return None

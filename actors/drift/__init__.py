@@ -35,7 +35,7 @@ agents; of more, the least recently used are dropped, and drift again after thei
 
 from actors.drift.decider import State, decide, evolve, reconfigured
 from actors.drift.settings import DriftSettings
-from actors.drift.telling import tell
+from actors.drift.telling import log_lines
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
@@ -54,7 +54,7 @@ ACTOR: Actor[State] = Actor(
     decide=decide,
     evolve=evolve,
     reconfigure=reconfigured,
-    log_lines=tell,
+    log_lines=log_lines,
 )
 
 __all__ = ["ACTOR"]

@@ -40,24 +40,26 @@ _INSTRUCTION = (
 )
 
 
-class Worded(msgspec.Struct, frozen=True):
+class WordedThought(msgspec.Struct, frozen=True):
     """The kind and text of a thought."""
 
     kind: Kind
     text: Annotated[str, msgspec.Meta(min_length=1)]
 
 
-def compose(upon: MemoryWandered, kind: Kind) -> Worded:
+def compose_thought(wandered: MemoryWandered, kind: Kind) -> WordedThought:
     """Return the composer's text of a thought."""
-    others = " and ".join(_others(upon)) or "nothing else yet"
-    return Worded(kind, _SENTENCES[kind].format(concept=upon.concept, others=others, text=_cut(upon.text, _QUOTED)))
+    others = " and ".join(_others(wandered)) or "nothing else yet"
+    return WordedThought(
+        kind, _SENTENCES[kind].format(concept=wandered.concept, others=others, text=_cut(wandered.text, _QUOTED))
+    )
 
 
-def ask(upon: MemoryWandered, settings: DriftSettings) -> ModelCall:
+def synthesis_call(wandered: MemoryWandered, settings: DriftSettings) -> ModelCall:
     """Return the call that asks a model for a thought."""
-    memory = _cut(upon.text, _QUOTED)
-    told = f"Word: {upon.concept}\nWith it: {', '.join(_others(upon)) or 'nothing'}\nMemory: {memory}"
-    whole = len(" ".join(upon.text.split()))
+    memory = _cut(wandered.text, _QUOTED)
+    told = f"Word: {wandered.concept}\nWith it: {', '.join(_others(wandered)) or 'nothing'}\nMemory: {memory}"
+    whole = len(" ".join(wandered.text.split()))
     return ModelCall(
         purpose="reflect",
         messages=(Said(role="system", content=_INSTRUCTION), Said(role="user", content=told)),
@@ -76,11 +78,11 @@ def ask(upon: MemoryWandered, settings: DriftSettings) -> ModelCall:
     )
 
 
-def worded(answer: str) -> Worded | None:
+def read_thought(answer: str) -> WordedThought | None:
     """Return the thought in a model's answer, on one line and shortened; None if the answer has another form."""
-    found: Worded | None = read_answer(answer, Worded, _LONGEST_ANSWER)
+    found: WordedThought | None = read_answer(answer, WordedThought, _LONGEST_ANSWER)
     line = _cut(found.text, LONGEST) if found is not None else ""
-    return Worded(found.kind, line) if found is not None and line else None
+    return WordedThought(found.kind, line) if found is not None and line else None
 
 
 def _others(upon: MemoryWandered) -> list[str]:

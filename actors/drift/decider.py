@@ -18,21 +18,28 @@ exchange counts as open.
 
 import msgspec
 
-from actors.drift.draws import course, next_pause
+from actors.drift.draws import draw_drift, draw_pause
 from actors.drift.mind import (
-    Asked,
+    AgentState,
     Cycle,
-    Mind,
+    SynthesisRequest,
     Thought,
     fatigue,
-    finding_nothing,
     is_tired,
-    laying_to_rest,
-    nothing_in,
-    resting,
-    thinking,
+    reason_to_skip,
+    resting_concepts,
+    with_resting,
+    with_skip,
+    with_thought,
 )
-from actors.drift.outcomes import answered, come_upon, given_up, of_agent, scheduled, skipped
+from actors.drift.outcomes import (
+    events_of_answer,
+    events_of_timeout,
+    events_of_wandering,
+    of_agent,
+    schedule_next,
+    skip_drift,
+)
 from actors.drift.settings import DriftSettings
 from schemas.actor import Emission, Message
 from schemas.event import topic_of
@@ -61,7 +68,7 @@ class State(msgspec.Struct, frozen=True):
     """A partition: settings, agents' minds, and the exchanges that ended lately."""
 
     settings: DriftSettings = DriftSettings()
-    minds: Map[str, Mind] = Map()
+    minds: Map[str, AgentState] = Map()
     ended: ExpiringMap[bool] = ExpiringMap()
 
 
@@ -73,15 +80,15 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
     cycle = mind.cycle
     match event:
         case ResponseEmitted() if message.exchange in mind.pending and _may_schedule(mind):
-            return (scheduled(message, settings),)
+            return (schedule_next(message, settings),)
         case ClockFired() if _wakes(mind, message, event):
             return _woken(mind, message, settings)
         case MemoryWandered() if cycle is not None and _is_next(cycle, event):
-            return come_upon(mind, cycle, event, message, settings)
+            return events_of_wandering(mind, cycle, event, message, settings)
         case LlmCompleted() | LlmFailed() if cycle and cycle.asked and _answers(cycle.asked, event):
-            return answered(cycle, cycle.asked, event, message, settings)
+            return events_of_answer(cycle, cycle.asked, event, message, settings)
         case ForgetOrdered() if cycle is not None and _concerns(event, message, cycle.asked):
-            return (skipped("forgotten", message, next_pause(message.id, settings)),)
+            return (skip_drift("forgotten", message, draw_pause(message.id, settings)),)
     return ()
 
 
@@ -91,7 +98,7 @@ def evolve(state: State, message: Message) -> State:
     if not settings.enabled:
         return state
     known = state.minds.get(message.agent)
-    mind = known if known is not None else Mind()
+    mind = known if known is not None else AgentState()
     match event:
         case InputReceived(purpose="answer") if message.exchange and not state.ended.get(message.exchange):
             return _with(
@@ -107,8 +114,8 @@ def evolve(state: State, message: Message) -> State:
             cycle = Cycle(message.id, event.kind)
             return _with(state, message, msgspec.structs.replace(mind, cycle=cycle, timer=_timer(event)))
         case DriftSkipped():
-            rested = laying_to_rest(mind, event.seed, message.time_ns, settings)
-            rested = finding_nothing(rested, event.reason) if event.reason in _FRUITLESS else rested
+            rested = with_resting(mind, event.seed, message.time_ns, settings)
+            rested = with_skip(rested, event.reason) if event.reason in _FRUITLESS else rested
             return _with(state, message, msgspec.structs.replace(rested, cycle=None, timer=_timer(event)))
         case MemoryWandered() if _is_next(mind.cycle, event):
             return _with(state, message, _coming_upon(mind, message, event, settings))
@@ -116,8 +123,8 @@ def evolve(state: State, message: Message) -> State:
             return _with(state, message, _asking(mind, message))
         case DriftThought():
             thought = Thought(event.seed, event.episode)
-            after = thinking(mind, thought, event.activation, message.time_ns, settings)
-            after = laying_to_rest(after, event.seed, message.time_ns, settings)
+            after = with_thought(mind, thought, event.activation, message.time_ns, settings)
+            after = with_resting(after, event.seed, message.time_ns, settings)
             return _with(state, message, msgspec.structs.replace(after, cycle=None))
     return state
 
@@ -125,25 +132,25 @@ def evolve(state: State, message: Message) -> State:
 # --- decisions
 
 
-def _may_schedule(mind: Mind) -> bool:
+def _may_schedule(mind: AgentState) -> bool:
     # A timer that was delayed because there was nothing new is set again: the exchange has brought something new.
     return not mind.timer or mind.late
 
 
-def _woken(mind: Mind, message: Message, settings: DriftSettings) -> tuple[Emission, ...]:
-    pause = next_pause(message.id, settings)
+def _woken(mind: AgentState, message: Message, settings: DriftSettings) -> tuple[Emission, ...]:
+    pause = draw_pause(message.id, settings)
     if mind.pending:
-        return (skipped("busy", message, pause),)
+        return (skip_drift("busy", message, pause),)
     if mind.cycle is not None:
-        return given_up(mind.cycle, message, pause)
+        return events_of_timeout(mind.cycle, message, pause)
     if is_tired(mind, message.time_ns, settings):
-        return (skipped("fatigued", message, pause),)
-    drawn = course(message.id, settings)
+        return (skip_drift("fatigued", message, pause),)
+    drawn = draw_drift(message.id, settings)
     started = DriftStarted(
         strategies=drawn.strategies,
         pick=drawn.pick,
         kind=drawn.kind,
-        resting=resting(mind, message.time_ns, settings),
+        resting=resting_concepts(mind, message.time_ns, settings),
         fatigue=fatigue(mind, message.time_ns, settings),
         draws=drawn.draws,
         wake_after_ms=settings.patience_ms,
@@ -154,7 +161,7 @@ def _woken(mind: Mind, message: Message, settings: DriftSettings) -> tuple[Emiss
 # --- what a message is to an agent
 
 
-def _wakes(mind: Mind, message: Message, fired: ClockFired) -> bool:
+def _wakes(mind: AgentState, message: Message, fired: ClockFired) -> bool:
     # Compare the setter: a timer may fire while the event that replaces it is being stored.
     return bool(mind.timer) and fired.set_by == mind.timer and not message.exchange and not message.session
 
@@ -163,13 +170,13 @@ def _is_next(cycle: Cycle | None, upon: MemoryWandered) -> bool:
     return cycle is not None and cycle.asked is None and upon.request == cycle.started
 
 
-def _answers(asked: Asked, event: LlmCompleted | LlmFailed) -> bool:
+def _answers(asked: SynthesisRequest, event: LlmCompleted | LlmFailed) -> bool:
     if isinstance(event, LlmFailed) and not event.request:
         return event.failed_topic == topic_of(DriftSynthesisRequested)
     return event.request == asked.request and event.purpose == "reflect"
 
 
-def _concerns(order: ForgetOrdered, message: Message, asked: Asked | None) -> bool:
+def _concerns(order: ForgetOrdered, message: Message, asked: SynthesisRequest | None) -> bool:
     # Only memory could tell whether the fact is quoted here. Losing one thought is no harm.
     return asked is not None and (order.what == "fact" or asked.session == message.session)
 
@@ -177,7 +184,7 @@ def _concerns(order: ForgetOrdered, message: Message, asked: Asked | None) -> bo
 # --- folding
 
 
-def _end(state: State, message: Message, mind: Mind | None) -> State:
+def _end(state: State, message: Message, mind: AgentState | None) -> State:
     lifetime_ns = state.settings.ended_lifetime_ms * _NS_PER_MS
     ended = state.ended.set(message.exchange, True, message.time_ns, lifetime_ns)
     state = msgspec.structs.replace(state, ended=ended)
@@ -187,15 +194,15 @@ def _end(state: State, message: Message, mind: Mind | None) -> State:
     return _with(state, message, msgspec.structs.replace(mind, pending=pending, fruitless=0))
 
 
-def _coming_upon(mind: Mind, message: Message, upon: MemoryWandered, settings: DriftSettings) -> Mind:
+def _coming_upon(mind: AgentState, message: Message, upon: MemoryWandered, settings: DriftSettings) -> AgentState:
     """Return the agent's state after memory's answer, which is kept if a model is asked about it next."""
-    if mind.cycle is None or settings.synthesis != "llm" or nothing_in(mind, upon, settings) is not None:
+    if mind.cycle is None or settings.synthesis != "llm" or reason_to_skip(mind, upon, settings) is not None:
         return mind
-    cycle = msgspec.structs.replace(mind.cycle, asked=Asked("", message.session, upon))
+    cycle = msgspec.structs.replace(mind.cycle, asked=SynthesisRequest("", message.session, upon))
     return msgspec.structs.replace(mind, cycle=cycle)
 
 
-def _asking(mind: Mind, message: Message) -> Mind:
+def _asking(mind: AgentState, message: Message) -> AgentState:
     if mind.cycle is None or mind.cycle.asked is None:
         return mind
     asked = msgspec.structs.replace(mind.cycle.asked, request=message.id)
@@ -206,9 +213,9 @@ def _timer(event: DriftScheduled | DriftStarted | DriftSkipped) -> str:
     return topic_of(event) if event.wake_after_ms else ""
 
 
-def _with(state: State, message: Message, mind: Mind) -> State:
+def _with(state: State, message: Message, mind: AgentState) -> State:
     minds = state.minds
-    if msgspec.structs.replace(mind, seen_ns=0) == Mind():
+    if msgspec.structs.replace(mind, seen_ns=0) == AgentState():
         return msgspec.structs.replace(state, minds=minds.delete(message.agent)) if message.agent in minds else state
     if message.agent not in minds and len(minds) >= state.settings.agents:
         minds = without_oldest(minds, lambda each: each.seen_ns)

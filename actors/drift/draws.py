@@ -28,7 +28,7 @@ NO_PAUSE = Pause(0, False, ())
 """No timer is set."""
 
 
-class Course(NamedTuple):
+class DriftDraws(NamedTuple):
     """The course of a drift: strategies in the order in which they are asked, the pick, the kind, and the draws."""
 
     strategies: tuple[Strategy, ...]
@@ -45,7 +45,7 @@ def draw(message_id: str, purpose: str, count: int) -> tuple[float, ...]:
     return tuple((word >> (64 - _MANTISSA)) / (1 << _MANTISSA) for word in words)
 
 
-def pause(draws: tuple[float, ...], settings: DriftSettings, fruitless: int = 0) -> Pause:
+def pause_of(draws: tuple[float, ...], settings: DriftSettings, fruitless: int = 0) -> Pause:
     """Return the time until the next drift, given three draws: jitter, whether the gap is long, and how long.
 
     It doubles with each of the ``fruitless`` drifts in a row before, up to the longest pause.
@@ -60,16 +60,16 @@ def pause(draws: tuple[float, ...], settings: DriftSettings, fruitless: int = 0)
     return Pause(min(max(1, round(interval)), _LONGEST_MS), is_long, draws)
 
 
-def next_pause(message_id: str, settings: DriftSettings, fruitless: int = 0) -> Pause:
+def draw_pause(message_id: str, settings: DriftSettings, fruitless: int = 0) -> Pause:
     """Return the time until the next drift, as a message draws it."""
-    return pause(draw(message_id, "pause", 3), settings, fruitless)
+    return pause_of(draw(message_id, "pause", 3), settings, fruitless)
 
 
-def course(message_id: str, settings: DriftSettings) -> Course:
+def draw_drift(message_id: str, settings: DriftSettings) -> DriftDraws:
     """Return the course of the drift that a message starts."""
     *lots, pick, kind = draws = draw(message_id, "course", len(STRATEGIES) + 2)
     weights = {name: weight for name in STRATEGIES if (weight := getattr(settings, name)) > 0.0}
-    return Course(_ordered(weights, lots), pick, KINDS[int(kind * len(KINDS))], draws)
+    return DriftDraws(_ordered(weights, lots), pick, KINDS[int(kind * len(KINDS))], draws)
 
 
 def _ordered(weights: dict[Strategy, float], lots: Sequence[float]) -> tuple[Strategy, ...]:

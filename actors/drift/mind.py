@@ -16,7 +16,7 @@ _MOST_KEPT = 256
 """Bound on the concepts in cooldown and on the thoughts that count for fatigue; the defaults stay far below it."""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class SynthesisRequest(msgspec.Struct, frozen=True):
     """A request to a model for the text of a thought, not answered yet.
 
     ``request`` is the id of the event that asks, ``session`` the session whose text is shown, ``upon`` what memory
@@ -33,10 +33,10 @@ class Cycle(msgspec.Struct, frozen=True):
 
     started: str
     kind: Kind
-    asked: Asked | None = None
+    asked: SynthesisRequest | None = None
 
 
-class Spent(msgspec.Struct, frozen=True):
+class SpentActivation(msgspec.Struct, frozen=True):
     """The activation of a past thought, and when it was; it counts for fatigue."""
 
     at_ns: int
@@ -50,7 +50,7 @@ class Thought(msgspec.Struct, frozen=True):
     episode: str
 
 
-class Mind(msgspec.Struct, frozen=True, kw_only=True):
+class AgentState(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept of an agent.
 
     Attributes:
@@ -71,31 +71,31 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     timer: str = ""
     late: bool = False
     cycle: Cycle | None = None
-    spent: tuple[Spent, ...] = ()
+    spent: tuple[SpentActivation, ...] = ()
     resting: Map[str, int] = Map()
     had: tuple[Thought, ...] = ()
     fruitless: int = 0
     seen_ns: int = 0
 
 
-def fatigue(mind: Mind, now_ns: int, settings: DriftSettings) -> float:
+def fatigue(mind: AgentState, now_ns: int, settings: DriftSettings) -> float:
     """Return the sum of the activations of the thoughts within the fatigue window."""
     window_ns = settings.fatigue_window_ms * _NS_PER_MS
     return round(sum(each.activation for each in mind.spent if now_ns - each.at_ns < window_ns), _DECIMALS)
 
 
-def is_tired(mind: Mind, now_ns: int, settings: DriftSettings) -> bool:
+def is_tired(mind: AgentState, now_ns: int, settings: DriftSettings) -> bool:
     """Whether the budget is spent."""
     return fatigue(mind, now_ns, settings) >= settings.fatigue_budget
 
 
-def resting(mind: Mind, now_ns: int, settings: DriftSettings) -> tuple[str, ...]:
+def resting_concepts(mind: AgentState, now_ns: int, settings: DriftSettings) -> tuple[str, ...]:
     """Return the concepts in cooldown, sorted."""
     cooldown_ns = settings.cooldown_ms * _NS_PER_MS
     return tuple(sorted(seed for seed, since_ns in mind.resting.items() if now_ns - since_ns < cooldown_ns))
 
 
-def first_waking_ms(mind: Mind, now_ns: int, settings: DriftSettings) -> int | None:
+def until_first_rested_ms(mind: AgentState, now_ns: int, settings: DriftSettings) -> int | None:
     """Return the milliseconds until the first cooldown is over, 0 if one just ended; None if there is none."""
     if not mind.resting:
         return None
@@ -103,32 +103,36 @@ def first_waking_ms(mind: Mind, now_ns: int, settings: DriftSettings) -> int | N
     return max(0, -(-left_ns // _NS_PER_MS))
 
 
-def nothing_in(mind: Mind, upon: MemoryWandered, settings: DriftSettings) -> Skip | None:
+def reason_to_skip(mind: AgentState, wandered: MemoryWandered, settings: DriftSettings) -> Skip | None:
     """Return the reason to skip what memory found; None: it becomes a thought."""
-    if upon.reason:
-        return upon.reason
-    if upon.strategy is None or upon.activation < settings.threshold:
+    if wandered.reason:
+        return wandered.reason
+    if wandered.strategy is None or wandered.activation < settings.threshold:
         return "weak"
-    return "repeated" if Thought(upon.seed, upon.episode) in mind.had else None
+    return "repeated" if Thought(wandered.seed, wandered.episode) in mind.had else None
 
 
-def thinking(mind: Mind, thought: Thought, activation: float, now_ns: int, settings: DriftSettings) -> Mind:
+def with_thought(
+    mind: AgentState, thought: Thought, activation: float, now_ns: int, settings: DriftSettings
+) -> AgentState:
     """Return the agent's state after a thought, which counts for fatigue and is not repeated for a while."""
     window_ns = settings.fatigue_window_ms * _NS_PER_MS
     kept = tuple(each for each in mind.spent if now_ns - each.at_ns < window_ns)
     had = (*mind.had, thought)[-settings.thoughts_kept :] if settings.thoughts_kept else ()
-    return msgspec.structs.replace(mind, spent=(*kept, Spent(now_ns, activation))[-_MOST_KEPT:], had=had, fruitless=0)
+    return msgspec.structs.replace(
+        mind, spent=(*kept, SpentActivation(now_ns, activation))[-_MOST_KEPT:], had=had, fruitless=0
+    )
 
 
-def finding_nothing(mind: Mind, reason: Skip) -> Mind:
+def with_skip(mind: AgentState, reason: Skip) -> AgentState:
     """Return the agent's state after a drift that led to nothing new."""
     late = mind.fruitless > 0 or reason == "no_seed"
     return msgspec.structs.replace(mind, fruitless=min(mind.fruitless + 1, _MOST_FRUITLESS), late=late)
 
 
-def laying_to_rest(mind: Mind, seed: str, now_ns: int, settings: DriftSettings) -> Mind:
+def with_resting(mind: AgentState, seed: str, now_ns: int, settings: DriftSettings) -> AgentState:
     """Return the agent's state after a drift started from a concept; finished cooldowns are dropped."""
-    still = resting(mind, now_ns, settings)
+    still = resting_concepts(mind, now_ns, settings)
     rests = Map({each: mind.resting[each] for each in still})
     if len(rests) >= _MOST_KEPT:
         rests = without_oldest(rests, lambda since_ns: since_ns)

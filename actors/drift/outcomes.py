@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from actors.drift.composing import Worded, ask, compose, worded
-from actors.drift.draws import NO_PAUSE, Pause, next_pause
-from actors.drift.mind import Asked, Cycle, Mind, first_waking_ms, nothing_in
+from actors.drift.composing import WordedThought, compose_thought, read_thought, synthesis_call
+from actors.drift.draws import NO_PAUSE, Pause, draw_pause
+from actors.drift.mind import AgentState, Cycle, SynthesisRequest, reason_to_skip, until_first_rested_ms
 from actors.drift.settings import DriftSettings
 from schemas.actor import Emission, Message
 from schemas.event import Event
@@ -19,62 +19,66 @@ A request that nobody answered stays in the log until its owner is back, so it i
 """
 
 
-def scheduled(message: Message, settings: DriftSettings) -> Emission:
+def schedule_next(message: Message, settings: DriftSettings) -> Emission:
     """Return the event that schedules the next drift at the usual time."""
-    return of_agent(DriftScheduled(**next_pause(message.id, settings)._asdict()))
+    return of_agent(DriftScheduled(**draw_pause(message.id, settings)._asdict()))
 
 
-def skipped(reason: Skip, message: Message, pause: Pause, *, seed: str = "", activation: float = 0.0) -> Emission:
+def skip_drift(reason: Skip, message: Message, pause: Pause, *, seed: str = "", activation: float = 0.0) -> Emission:
     """Return the event that skips a drift, and schedules the next one if waiting can change anything."""
     pause = NO_PAUSE if reason in _UNTIL_TALKED_TO else pause
     return of_agent(DriftSkipped(reason=reason, seed=seed, activation=activation, **pause._asdict()))
 
 
-def given_up(cycle: Cycle, message: Message, pause: Pause) -> tuple[Emission, ...]:
+def events_of_timeout(cycle: Cycle, message: Message, pause: Pause) -> tuple[Emission, ...]:
     """Return the events of a drift that has taken too long. The end of the next exchange schedules the next drift."""
     asked = cycle.asked
     if asked is None:
-        return (skipped("unanswered", message, pause),)
-    thought = _thought(asked.upon, compose(asked.upon, cycle.kind), asked.session, reason=UNANSWERED)
+        return (skip_drift("unanswered", message, pause),)
+    thought = _thought(asked.upon, compose_thought(asked.upon, cycle.kind), asked.session, reason=UNANSWERED)
     return thought, of_agent(DriftScheduled(**NO_PAUSE._asdict()))
 
 
-def come_upon(
-    mind: Mind, cycle: Cycle, upon: MemoryWandered, message: Message, settings: DriftSettings
+def events_of_wandering(
+    mind: AgentState, cycle: Cycle, wandered: MemoryWandered, message: Message, settings: DriftSettings
 ) -> tuple[Emission, ...]:
     """Return the events that follow from what memory found."""
-    nothing = nothing_in(mind, upon, settings)
+    nothing = reason_to_skip(mind, wandered, settings)
     if nothing is not None:
         pause = _longer_pause(mind, nothing, message, settings)
-        return (skipped(nothing, message, pause, seed=upon.seed, activation=upon.activation),)
+        return (skip_drift(nothing, message, pause, seed=wandered.seed, activation=wandered.activation),)
     if settings.synthesis == "llm":
-        return (_of_session(DriftSynthesisRequested(request=cycle.started, call=ask(upon, settings)), message.session),)
-    return _thought(upon, compose(upon, cycle.kind), message.session), scheduled(message, settings)
+        return (
+            _of_session(
+                DriftSynthesisRequested(request=cycle.started, call=synthesis_call(wandered, settings)), message.session
+            ),
+        )
+    return _thought(wandered, compose_thought(wandered, cycle.kind), message.session), schedule_next(message, settings)
 
 
-def _longer_pause(mind: Mind, nothing: Skip, message: Message, settings: DriftSettings) -> Pause:
-    pause = next_pause(message.id, settings, mind.fruitless)
+def _longer_pause(mind: AgentState, nothing: Skip, message: Message, settings: DriftSettings) -> Pause:
+    pause = draw_pause(message.id, settings, mind.fruitless)
     if nothing != "no_seed":
         return pause
-    waking_ms = first_waking_ms(mind, message.time_ns, settings)
+    waking_ms = until_first_rested_ms(mind, message.time_ns, settings)
     return NO_PAUSE if waking_ms is None else pause._replace(wake_after_ms=max(pause.wake_after_ms, waking_ms))
 
 
-def answered(
-    cycle: Cycle, asked: Asked, event: LlmCompleted | LlmFailed, message: Message, settings: DriftSettings
+def events_of_answer(
+    cycle: Cycle, request: SynthesisRequest, event: LlmCompleted | LlmFailed, message: Message, settings: DriftSettings
 ) -> tuple[Emission, ...]:
     """Return the events of a model's answer: its thought, or the composer's if the answer holds none."""
-    found = worded(event.text) if isinstance(event, LlmCompleted) else None
+    found = read_thought(event.text) if isinstance(event, LlmCompleted) else None
     if found is not None:
-        return _thought(asked.upon, found, asked.session, by="llm"), scheduled(message, settings)
+        return _thought(request.upon, found, request.session, by="llm"), schedule_next(message, settings)
     reason = event.reason if isinstance(event, LlmFailed) else ANSWER_INVALID
-    composed = compose(asked.upon, cycle.kind)
-    return _thought(asked.upon, composed, asked.session, reason=reason), scheduled(message, settings)
+    composed = compose_thought(request.upon, cycle.kind)
+    return _thought(request.upon, composed, request.session, reason=reason), schedule_next(message, settings)
 
 
 def _thought(
     upon: MemoryWandered,
-    found: Worded,
+    found: WordedThought,
     session: str,
     *,
     by: Literal["composer", "llm"] = "composer",

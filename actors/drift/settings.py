@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.asking import ASKS_MODEL
+from schemas.asking import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
 
 Factor = Annotated[float, msgspec.Meta(ge=1.0, le=10.0)]
@@ -61,7 +61,7 @@ class DriftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     cooldown_ms: Milliseconds = 60 * _MINUTE
     fatigue_budget: Annotated[float, msgspec.Meta(gt=0.0, le=1_000.0)] = 2.5
     fatigue_window_ms: Milliseconds = 30 * _MINUTE
-    synthesis: Annotated[Literal["composer", "llm"], ASKS_MODEL] = "composer"
+    synthesis: Annotated[Literal["composer", "llm"], FOLLOWS_MODEL] = "composer"
     most_tokens: Annotated[int, msgspec.Meta(ge=16, le=4096)] = 200
     timeout_ms: Milliseconds = 60 * 1000
     patience_ms: Milliseconds = 2 * _MINUTE

@@ -6,21 +6,21 @@ acknowledged it; from then on it gets exactly one ``response.emitted``.
 
 from actors.gateway.client import Client, Receipt
 from actors.gateway.exchanges import Answered
-from actors.gateway.forwarded import Passed, answer_of
+from actors.gateway.forwarded import PassedInput, answer_of
 from actors.gateway.inputs import check_name, new_input
 from actors.gateway.orders import Order
 from actors.gateway.outside import InvalidInput
-from actors.gateway.pieces import Piece
+from actors.gateway.pieces import AnswerPiece
 from actors.gateway.waiting import NoEnd, is_answer_to
 
 __all__ = [
+    "AnswerPiece",
     "Answered",
     "Client",
     "InvalidInput",
     "NoEnd",
     "Order",
-    "Passed",
-    "Piece",
+    "PassedInput",
     "Receipt",
     "answer_of",
     "check_name",

@@ -35,7 +35,7 @@ def agent_for(given: str, *, per: AgentPer, user: str = "", session: str = "") -
     )
 
 
-def unheard_user(given: str, *, per: AgentPer, user: str) -> str:
+def why_user_is_ignored(given: str, *, per: AgentPer, user: str) -> str:
     """Return why naming a user changes nothing, and what to do; empty where it does, or where an agent was given.
 
     Who names a user counts on an agent that others do not share.

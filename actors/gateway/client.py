@@ -15,11 +15,11 @@ from typing import TypeVar, Unpack
 import msgspec
 
 from actors.gateway.exchanges import FILTERS, Answered, Exchanges
-from actors.gateway.forwarded import Passed, new_word
+from actors.gateway.forwarded import PassedInput, new_outcome
 from actors.gateway.inputs import DEFAULT_LIMITS, InputOptions, new_input
 from actors.gateway.orders import Order, act_of
 from actors.gateway.outside import Addressed, agent_event
-from actors.gateway.pieces import Piece, piece_in
+from actors.gateway.pieces import AnswerPiece, piece_in
 from actors.gateway.sending import Sender
 from actors.gateway.terms import Term, Terms, Within, term_of
 from actors.gateway.waiting import persistently, served, waited_for
@@ -127,7 +127,7 @@ class Client:
             await tail.close()
 
     @property
-    def trouble(self) -> str:
+    def append_trouble(self) -> str:
         """Why the log took nothing from here of late; empty when all is well, or nothing was sent for a while."""
         return self._sender.trouble
 
@@ -174,7 +174,7 @@ class Client:
         text: str,
         *,
         within: Within = ANSWER_S,
-        take: Callable[[Piece], None] | None = None,
+        take: Callable[[AnswerPiece], None] | None = None,
         **given: Unpack[InputOptions],
     ) -> Answered:
         """Send an input and wait for the end of its exchange; ``take`` is given what a model says meanwhile.
@@ -182,23 +182,24 @@ class Client:
         Raises:
             InvalidInput: it cannot be an input.
             Refused, Unavailable, UnknownOutcome: as :meth:`submit` does.
-            NoEnd: as :meth:`answer` does.
+            NoEnd: as :meth:`await_end` does.
         """
         term = term_of(within)
         async with self.hearing(take) if take is not None else contextlib.nullcontext("") as inbox:
             return await self.exchange(self.input(text, inbox=inbox, **given), term)
 
     async def exchange(self, addressed: Addressed, within: Within = ANSWER_S) -> Answered:
-        """Send an input and wait for the end of its exchange; raises as :meth:`submit` and :meth:`answer` do."""
+        """Send an input and wait for the end of its exchange; raises as :meth:`submit` and :meth:`await_end` do."""
         term = term_of(within)
         await self.submit(addressed, term)
-        return await self.answer(addressed.exchange, term)
+        return await self.await_end(addressed.exchange, term)
 
     async def submit(self, addressed: Addressed, within: Within = ACCEPT_S) -> int:
         """Have an event from outside stored; return its stream sequence.
 
-        Of an exchange the end is kept from here on until it is asked for (:meth:`answer`, :meth:`passed`), or the
-        exchange is left (:meth:`leave`): its caller has to do one of them. Where it is not stored, there is no need.
+        Of an exchange the end is kept from here on until it is asked for (:meth:`await_end`, :meth:`await_passed`), or
+        the exchange is left (:meth:`stop_waiting`): its caller has to do one of them. Where it is not stored, there is
+        no need.
 
         Raises:
             Refused: the broker will not take it (too large with its headers).
@@ -210,13 +211,13 @@ class Client:
         try:
             seq = await self._sender.store([addressed.record], term_of(within))
         except BaseException:
-            self.leave(addressed.exchange)
+            self.stop_waiting(addressed.exchange)
             raise
         if addressed.exchange:
             self._exchanges.sent(addressed.exchange, seq)
         return seq
 
-    async def answer(self, exchange: str, within: Within) -> Answered:
+    async def await_end(self, exchange: str, within: Within) -> Answered:
         """Wait for the end of an exchange submitted here.
 
         Raises:
@@ -224,23 +225,23 @@ class Client:
         """
         return await self._exchanges.answer(exchange, within)
 
-    async def passed(self, exchange: str, within: Within) -> Passed | Answered:
+    async def await_passed(self, exchange: str, within: Within) -> PassedInput | Answered:
         """Wait until the guards have let an exchange pass that was submitted here to be forwarded, or for its end.
 
-        Of one that passed the end is kept until it is asked for (:meth:`answer`), or the exchange is left
-        (:meth:`leave`): its caller has to do one of both. Of one that ended first nothing is kept.
+        Of one that passed the end is kept until it is asked for (:meth:`await_end`), or the exchange is left
+        (:meth:`stop_waiting`): its caller has to do one of both. Of one that ended first nothing is kept.
 
         Raises:
             NoEnd: neither came in time, or nobody runs who lets pass or ends exchanges.
         """
         return await self._exchanges.passed(exchange, within)
 
-    def leave(self, exchange: str) -> None:
+    def stop_waiting(self, exchange: str) -> None:
         """Take it that a caller waits for an exchange no more."""
         self._exchanges.leave(exchange)
 
     @contextlib.asynccontextmanager
-    async def hearing(self, take: Callable[[Piece], None]) -> AsyncIterator[str]:
+    async def hearing(self, take: Callable[[AnswerPiece], None]) -> AsyncIterator[str]:
         """Give ``take`` what models say while they speak, for the length of the block; yields the inbox for it.
 
         The inbox is empty where this client hears nothing of that: then all comes with the end.
@@ -258,12 +259,12 @@ class Client:
 
     # What else is told from outside.
 
-    async def settle(self, passed: Passed, word: InputAnswered | InputAbandoned, within: Within = ACCEPT_S) -> int:
+    async def settle(self, passed: PassedInput, word: InputAnswered | InputAbandoned, within: Within = ACCEPT_S) -> int:
         """Tell what became of an input that the guards let pass: its answer, or that there is none.
 
         An exchange has one such word: a second one is not stored. Raises as :meth:`submit` does.
         """
-        told = new_word(passed, word, partitions=self.log.partitions, now_ns=self.now_ns())
+        told = new_outcome(passed, word, partitions=self.log.partitions, now_ns=self.now_ns())
         return await self._sender.store([told.record], term_of(within))
 
     async def report(self, event: Event, *, agent: str = "", key: str = "", within: Within = ACCEPT_S) -> Receipt:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from actors.gateway.forwarded import Passed
+from actors.gateway.forwarded import PassedInput
 from actors.gateway.outside import Addressed
 from actors.gateway.terms import Terms, Within, term_of
 from actors.gateway.waiting import persistently, waited_for
@@ -49,7 +49,7 @@ class _Exchange:
         loop = asyncio.get_running_loop()
         self.addressed = addressed
         self.end: asyncio.Future[Answered] = loop.create_future()
-        self.word: asyncio.Future[Passed] = loop.create_future()
+        self.word: asyncio.Future[PassedInput] = loop.create_future()
         self.waiters = 0
         self.input_seq = 0
         self.heard = heard
@@ -111,14 +111,14 @@ class Exchanges:
         finally:
             self.leave(exchange)
 
-    async def passed(self, exchange: str, within: Within) -> Passed | Answered:
+    async def passed(self, exchange: str, within: Within) -> PassedInput | Answered:
         """Wait for the guards' word on an exchange, or its end, and leave it unless it passed; raises NoEnd."""
-        word: Passed | Answered | None = None
+        word: PassedInput | Answered | None = None
         try:
             word = await self._heard_of(exchange, _first_of, within)
             return word
         finally:
-            if not isinstance(word, Passed):
+            if not isinstance(word, PassedInput):
                 self.leave(exchange)
 
     async def listen(self, tail: Tail) -> None:
@@ -167,7 +167,7 @@ class Exchanges:
             case ResponseEmitted() as end if not known.end.done():
                 known.end.set_result(Answered(message.exchange, end, stored.seq, stored.time_ns))
             case ArbiterPassed() as word if not known.word.done():
-                passed = Passed(
+                passed = PassedInput(
                     exchange=message.exchange,
                     agent=message.agent,
                     session=message.session,
@@ -184,7 +184,7 @@ async def _end_of(known: _Exchange) -> Answered:
     return msgspec.structs.replace(await asyncio.shield(known.end), input_seq=known.input_seq)
 
 
-async def _first_of(known: _Exchange) -> Passed | Answered:
+async def _first_of(known: _Exchange) -> PassedInput | Answered:
     await asyncio.wait((known.word, known.end), return_when=asyncio.FIRST_COMPLETED)
     # Both may have come by now. A pass comes first in the log; an end has the last word.
     return await _end_of(known) if known.end.done() else known.word.result()

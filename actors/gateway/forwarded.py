@@ -25,7 +25,7 @@ MOST_ANSWER_BYTES = 393_216
 _LONGEST_NAME, _LONGEST_ENDING, _AROUND_A_CALL = 256, 64, 32
 
 
-class Passed(msgspec.Struct, frozen=True, kw_only=True):
+class PassedInput(msgspec.Struct, frozen=True, kw_only=True):
     """All guards have let an input pass: the arbiter's word on it, its id, its sequence, and whose input it is.
 
     ``masked`` is what its model is shown placeholders for, as ``recogniser`` told it.
@@ -42,14 +42,16 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True):
     recogniser: str = ""
 
 
-def new_word(passed: Passed, word: InputAnswered | InputAbandoned, *, partitions: Partitions, now_ns: int) -> Addressed:
+def new_outcome(
+    passed: PassedInput, outcome: InputAnswered | InputAbandoned, *, partitions: Partitions, now_ns: int
+) -> Addressed:
     """Wrap what became of a forwarded input. An exchange has one such word: a second one is not stored.
 
     That is: within the stream's window for duplicates, and the first ends the exchange.
     """
-    word = msgspec.structs.replace(word, masked=passed.masked, recogniser=passed.recogniser)
+    outcome = msgspec.structs.replace(outcome, masked=passed.masked, recogniser=passed.recogniser)
     return build_event(
-        word,
+        outcome,
         id=event_id(passed.exchange, "gateway", 1),
         agent=passed.agent,
         session=passed.session,

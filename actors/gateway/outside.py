@@ -10,7 +10,7 @@ from schemas.catalogue import entry_of
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of
 from schemas.identity import event_id
-from schemas.intake.choices import blame
+from schemas.intake.choices import error_line
 from schemas.intake.moments import rfc3339
 from schemas.subjects import Partitions, stored_subject
 from schemas.vocabulary.gateway import InputReceived
@@ -67,7 +67,7 @@ def build_event(
         body = encode_event(event)
         msgspec.json.decode(body, type=type(event))
     except msgspec.ValidationError as wrong:
-        raise InvalidInput(f"{topic} is not valid: {blame(type(event), str(wrong))}") from wrong
+        raise InvalidInput(f"{topic} is not valid: {error_line(type(event), str(wrong))}") from wrong
     except UnicodeEncodeError as wrong:
         raise InvalidInput(f"{topic} holds a lone surrogate: that is no Unicode text; repair or drop it") from wrong
     envelope = Envelope(

@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Piece(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerPiece(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of an answer, as ``llm`` sends them; see ``actors.llm.answering.Partial``."""
 
     request: str
@@ -13,9 +13,9 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     done: bool
 
 
-def piece_in(data: bytes) -> Piece | None:
+def piece_in(data: bytes) -> AnswerPiece | None:
     """Return the piece in what came to an inbox; None for all else, such as the copy of the end."""
     try:
-        return msgspec.json.decode(data, type=Piece)
+        return msgspec.json.decode(data, type=AnswerPiece)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None

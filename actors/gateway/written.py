@@ -14,44 +14,44 @@ Name = Annotated[str, msgspec.Meta(min_length=1)]
 """A name; who has none to give leaves the field out."""
 
 
-class Attached(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Attachment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A document or a tool's result, where it is written as an object."""
 
     content: str
 
 
-class WrittenLayer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class InputLayer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A layer of the prompt; see ``schemas.vocabulary.gateway.Layer``, which the log reads more tolerantly."""
 
     role: Role
     content: str
 
 
-class WrittenContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class InputContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The kind of situation that an input belongs to, which precedents are compared by."""
 
     situation: Name = "general"
 
 
-Attachments = tuple[str | Attached, ...] | None
+Attachments = tuple[str | Attachment, ...] | None
 
 
-class WrittenParts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class InputParts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What may stand beside the text of an input, wherever one is written."""
 
-    context: Name | WrittenContext | None = None
-    layers: tuple[WrittenLayer, ...] | None = None
+    context: Name | InputContext | None = None
+    layers: tuple[InputLayer, ...] | None = None
     documents: Attachments = None
     tool_results: Attachments = None
 
 
-def situation_of(parts: WrittenParts) -> str:
+def situation_of(parts: InputParts) -> str:
     """Return the situation of an input; ``general`` where none is named."""
     context = parts.context
-    return (context.situation if isinstance(context, WrittenContext) else context) or "general"
+    return (context.situation if isinstance(context, InputContext) else context) or "general"
 
 
-def layers_of(parts: WrittenParts) -> tuple[Layer, ...]:
+def layers_of(parts: InputParts) -> tuple[Layer, ...]:
     """Return all that stands beside a text, as layers: those that are written so, then documents, then tool results."""
     return (
         *(Layer(role=layer.role, content=layer.content) for layer in parts.layers or ()),
@@ -60,5 +60,5 @@ def layers_of(parts: WrittenParts) -> tuple[Layer, ...]:
     )
 
 
-def _content(attached: str | Attached) -> str:
+def _content(attached: str | Attachment) -> str:
     return attached if isinstance(attached, str) else attached.content

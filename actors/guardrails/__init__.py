@@ -53,7 +53,7 @@ decided in the order of the log.
 from actors.guardrails.decider import decide, evolve
 from actors.guardrails.settings import GuardrailsSettings
 from actors.guardrails.state import State
-from actors.guardrails.telling import tell
+from actors.guardrails.telling import log_lines
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.appraisal import AnswerAppraised
 from schemas.vocabulary.gateway import InputReceived
@@ -78,7 +78,7 @@ ACTOR: Actor[State] = Actor(
     initial=State,
     decide=decide,
     evolve=evolve,
-    log_lines=tell,
+    log_lines=log_lines,
 )
 
 __all__ = ["ACTOR"]

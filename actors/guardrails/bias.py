@@ -27,14 +27,14 @@ class Biases(msgspec.Struct, frozen=True):
     seen: Map[str, tuple[Sighting, ...]] = Map()
 
 
-def counts(
+def count_families(
     biases: Biases, tags: Iterable[str], family: str, now_ns: int, settings: GuardrailsSettings
 ) -> dict[str, int]:
     """Return, for each tag of a loop, in how many families of the window it came up; the loop's family is counted."""
     return {tag: len(_others(biases, tag, family, now_ns, settings)) + 1 for tag in sorted(set(tags))}
 
 
-def repeated(counted: Mapping[str, int], settings: GuardrailsSettings) -> tuple[str, ...]:
+def repeated_tags(counted: Mapping[str, int], settings: GuardrailsSettings) -> tuple[str, ...]:
     """Return the tags that came up too often."""
     return tuple(tag for tag, count in counted.items() if count >= settings.bias_threshold)
 

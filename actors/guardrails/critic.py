@@ -10,7 +10,7 @@ from actors.guardrails.settings import GuardrailsSettings
 from schemas.calls import ModelCall, Said, cuts_of, read_answer
 from schemas.event import Unit
 from schemas.vocabulary.guardrails import CritiqueRequested
-from schemas.wording.fencing import fenced
+from schemas.wording.fencing import fenced_blocks
 
 MOST_TAGS = 16
 LONGEST_ANSWER = 4_000
@@ -39,11 +39,11 @@ class Critique(msgspec.Struct, frozen=True):
     bias_tags: Annotated[tuple[Annotated[str, msgspec.Meta(pattern=_TAG)], ...], msgspec.Meta(max_length=MOST_TAGS)]
 
 
-def ask(loop_id: str, question: str, answer: str, settings: GuardrailsSettings) -> CritiqueRequested:
+def critique_call(loop_id: str, question: str, answer: str, settings: GuardrailsSettings) -> CritiqueRequested:
     """Return the request for a critique of the answer that a loop came to."""
     texts = {"question": question, "answer": answer}
     shown = {what: shorten(text, settings.critic_characters, len) for what, text in texts.items()}
-    blocks = fenced([(f"the {what}", each.text) for what, each in shown.items()])
+    blocks = fenced_blocks([(f"the {what}", each.text) for what, each in shown.items()])
     return CritiqueRequested(
         loop_id=loop_id,
         call=ModelCall(

@@ -16,25 +16,25 @@ from collections.abc import Iterable
 import msgspec
 
 from actors.guardrails.bias import Biases, with_loop
-from actors.guardrails.critic import Critique, ask, critique_of
-from actors.guardrails.family import Before, Family, Limit, Loop, judged, parted
+from actors.guardrails.critic import Critique, critique_call, critique_of
+from actors.guardrails.family import Family, FamilyBefore, Limit, Loop, split_loop_id, with_judgement
 from actors.guardrails.judging import Reading, judge
-from actors.guardrails.live import ANSWERING, Live, answered, opened
-from actors.guardrails.outside import Outside, waiting, wants_critic, with_critique
+from actors.guardrails.live import ANSWERING, OpenExchange, new_exchange, with_answer
+from actors.guardrails.outside import ExternalLoop, awaiting_critic, wants_critic, with_critique
 from actors.guardrails.settings import GuardrailsSettings
 from actors.guardrails.state import (
     DONE,
     State,
-    aged,
     family_of,
-    lifts,
-    reopened_in,
+    has_valid_overrides,
+    reopened_family_of,
     with_critique_asked,
+    with_external_loop,
     with_family,
     with_lift,
-    with_outside,
     with_override,
-    without_outside,
+    without_expired,
+    without_external_loop,
 )
 from schemas.actor import Emission, Message
 from schemas.event import Event, topic_of
@@ -64,7 +64,7 @@ _NS_PER_MS = 1_000_000
 
 def decide(state: State, message: Message) -> Iterable[Event | Emission]:
     """Return the one event that a message leads to, if any; the module's docstring lists them."""
-    state = aged(state, message.time_ns)
+    state = without_expired(state, message.time_ns)
     live = state.pending.get(message.exchange)
     match message.event:
         case AnswerAppraised(request=request) as appraised if (waits := state.outside.get(request)) is not None:
@@ -87,7 +87,7 @@ def decide(state: State, message: Message) -> Iterable[Event | Emission]:
 
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
-    state = aged(state, message.time_ns)
+    state = without_expired(state, message.time_ns)
     live = state.pending.get(message.exchange)
     match message.event:
         case (
@@ -96,19 +96,19 @@ def evolve(state: State, message: Message) -> State:
             | GuardrailsRerunOrdered(trace=trace)
         ):
             forced = isinstance(message.event, GuardrailsForceFinalized)
-            return _decided(without_outside(state, trace.completion), message, trace, forced=forced)
+            return _decided(without_external_loop(state, trace.completion), message, trace, forced=forced)
         case GuardrailsRepeated(completion=completion):
-            return without_outside(state, completion)
+            return without_external_loop(state, completion)
         case AnswerAppraised(request=request) as event if (waits := state.outside.get(request)) is not None:
-            return with_outside(state, message, request, msgspec.structs.replace(waits, appraised=event))
+            return with_external_loop(state, message, request, msgspec.structs.replace(waits, appraised=event))
         case GuardrailsOverridden() as overridden:
             return with_override(state, message, overridden)
         case LoopCompleted() as completed:
             return _told(state, message, completed)
         case InputReceived(purpose="answer") as received if _opens(state, message):
-            return _keep(state, message, opened(received, state.settings))
+            return _keep(state, message, new_exchange(received, state.settings))
         case LlmCompleted(purpose=purpose) as completed if live is not None and purpose in ANSWERING:
-            return _keep(state, message, answered(live, completed, state.settings))
+            return _keep(state, message, with_answer(live, completed, state.settings))
         case AnswerAppraised() as appraised if live is not None and appraised.request == live.request:
             return _keep(state, message, msgspec.structs.replace(live, appraised=appraised))
         case CritiqueRequested(completion=completion) if completion:
@@ -127,18 +127,18 @@ def _completed(state: State, message: Message, completed: LoopCompleted) -> Even
     if completed.reflection_status != DONE:
         return GuardrailsRefused(loop_id=completed.loop_id, reason="status_not_done")
     reading = _told_reading(completed, state.settings)
-    if lifts(state, message, completed):
+    if has_valid_overrides(state, message, completed):
         state = with_lift(state, message, completed)
-    family = reopened_in(state, message, completed.loop_id)
+    family = reopened_family_of(state, message, completed.loop_id)
     if family is not None:
         state = with_family(state, message, completed.loop_id, family)
     if wants_critic(completed, state.settings) and not _before(state, message, completed.loop_id):
-        asked = waiting(reading, completed, message.id, state.settings)
+        asked = awaiting_critic(reading, completed, message.id, state.settings)
         request = AppraisalRequested(
             loop_id=completed.loop_id, completion=message.id, question=asked.question, answer=asked.answer
         )
         # Appraisal keeps its state by session. So each family is appraised in a session of its own.
-        return Emission(request, session=f"loop {content_hash(parted(completed.loop_id)[0])[:16]}", exchange="")
+        return Emission(request, session=f"loop {content_hash(split_loop_id(completed.loop_id)[0])[:16]}", exchange="")
     return _judged(state, message, reading)
 
 
@@ -158,17 +158,17 @@ def _told_reading(completed: LoopCompleted, settings: GuardrailsSettings) -> Rea
     )
 
 
-def _scored(state: State, message: Message, appraised: AnswerAppraised, waits: Outside) -> Emission:
+def _scored(state: State, message: Message, appraised: AnswerAppraised, waits: ExternalLoop) -> Emission:
     """Return the decision on an external loop that appraisal has scored, or the request for a model's critique."""
     if state.settings.loop_critic == "llm":
-        request = ask(appraised.loop_id, waits.question, waits.answer, state.settings)
+        request = critique_call(appraised.loop_id, waits.question, waits.answer, state.settings)
         call = msgspec.structs.replace(request.call, timeout_ms=state.settings.loop_critic_timeout_ms)
         return _of_agent(msgspec.structs.replace(request, call=call, completion=appraised.request))
     found = msgspec.structs.replace(waits, appraised=appraised)
     return _of_agent(_judged(state, message, with_critique(found, None, state.settings)))
 
 
-def _asked_of(state: State, answer: LlmCompleted | LlmFailed) -> Outside | None:
+def _asked_of(state: State, answer: LlmCompleted | LlmFailed) -> ExternalLoop | None:
     completion = state.critiques.get(answer.request)
     return None if completion is None else state.outside.get(completion)
 
@@ -182,7 +182,7 @@ def _overridden(state: State, message: Message, ordered: LoopOverridden) -> Even
         return GuardrailsRefused(loop_id=ordered.loop_id, reason="unknown_loop")
     return GuardrailsOverridden(
         loop_id=ordered.loop_id,
-        family=parted(ordered.loop_id)[0],
+        family=split_loop_id(ordered.loop_id)[0],
         override_fatigue=ordered.override_fatigue,
         override_max_reruns=ordered.override_max_reruns,
         overridden_by=ordered.override_by,
@@ -191,12 +191,14 @@ def _overridden(state: State, message: Message, ordered: LoopOverridden) -> Even
     )
 
 
-def _appraised(state: State, message: Message, appraised: AnswerAppraised, live: Live | None) -> tuple[Event, ...]:
+def _appraised(
+    state: State, message: Message, appraised: AnswerAppraised, live: OpenExchange | None
+) -> tuple[Event, ...]:
     if state.settings.critic == "llm" and live is not None and live.request == appraised.request:
         if live.asked:
             return ()
         if live.answer.strip() and not _before(state, message, appraised.loop_id):
-            return (ask(appraised.loop_id, live.question, live.answer, state.settings),)
+            return (critique_call(appraised.loop_id, live.question, live.answer, state.settings),)
     return (_judged(state, message, _reading(appraised, None, state.settings)),)
 
 
@@ -242,7 +244,7 @@ def _before(state: State, message: Message, loop_id: str) -> str:
     return "" if family is None else family.decided(loop_id)
 
 
-def _is_critique(live: Live, answer: LlmCompleted | LlmFailed) -> bool:
+def _is_critique(live: OpenExchange, answer: LlmCompleted | LlmFailed) -> bool:
     """Whether a model's answer is the critique that is waited for. The failure of an unreadable request has no id."""
     if not live.asked or live.appraised is None:
         return False
@@ -256,13 +258,15 @@ def _is_critique(live: Live, answer: LlmCompleted | LlmFailed) -> bool:
 
 def _decided(state: State, message: Message, trace: LoopTrace, *, forced: bool) -> State:
     settings, now_ns = state.settings, message.time_ns
-    family = reopened_in(state, message, trace.loop_id) or family_of(state, message.agent, trace.loop_id) or Family()
+    family = (
+        reopened_family_of(state, message, trace.loop_id) or family_of(state, message.agent, trace.loop_id) or Family()
+    )
     limits = tuple(limit for limit in LIMITS if limit in trace.rerun_trigger)
-    ended = Before(family.reruns, family.fatigue, limits) if forced and limits else None
+    ended = FamilyBefore(family.reruns, family.fatigue, limits) if forced and limits else None
     if trace.own_limit:
         family = msgspec.structs.replace(family, max_reruns=trace.max_reruns)
     loop = Loop(trace.loop_id, message.id, trace.alignment_score, trace.drift_score, ended)
-    family = judged(family, loop, trace.rerun_count, trace.reflection_fatigue, settings.family_loops)
+    family = with_judgement(family, loop, trace.rerun_count, trace.reflection_fatigue, settings.family_loops)
     state = with_family(state, message, trace.loop_id, family)
     if trace.repetition_counts:
         biases = state.biases.get(message.agent) or Biases()
@@ -281,14 +285,16 @@ def _told(state: State, message: Message, completed: LoopCompleted) -> State:
     """Return the state after a completion: its overrides are in force, and it waits for its critic if it needs one."""
     if completed.reflection_status != DONE:
         return state
-    if lifts(state, message, completed):
+    if has_valid_overrides(state, message, completed):
         state = with_lift(state, message, completed)
-    reopens = reopened_in(state, message, completed.loop_id) is not None
+    reopens = reopened_family_of(state, message, completed.loop_id) is not None
     judged_before = bool(_before(state, message, completed.loop_id)) and not reopens
     if not wants_critic(completed, state.settings) or judged_before:
         return state
     reading = _told_reading(completed, state.settings)
-    return with_outside(state, message, message.id, waiting(reading, completed, message.id, state.settings))
+    return with_external_loop(
+        state, message, message.id, awaiting_critic(reading, completed, message.id, state.settings)
+    )
 
 
 def _opens(state: State, message: Message) -> bool:
@@ -297,7 +303,7 @@ def _opens(state: State, message: Message) -> bool:
     return state.settings.critic == "llm" and bool(message.exchange) and not known
 
 
-def _keep(state: State, message: Message, live: Live) -> State:
+def _keep(state: State, message: Message, live: OpenExchange) -> State:
     return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, live))
 
 

@@ -23,14 +23,14 @@ class Loop(msgspec.Struct, frozen=True):
     decided: str
     alignment: float | None
     drift: float | None
-    ended: "Before | None" = None
+    ended: "FamilyBefore | None" = None
 
 
 Limit = Literal["max_reruns", "fatigue"]
 """A limit that a person may lift."""
 
 
-class Before(msgspec.Struct, frozen=True):
+class FamilyBefore(msgspec.Struct, frozen=True):
     """Reruns and fatigue of a family before the loop that ended it, and the limits that ended it (none was lifted)."""
 
     reruns: int
@@ -38,7 +38,7 @@ class Before(msgspec.Struct, frozen=True):
     limits: tuple[Limit, ...]
 
 
-class Lifted(msgspec.Struct, frozen=True):
+class LiftedLimit(msgspec.Struct, frozen=True):
     """A limit that is lifted until ``until_ns``, and who lifted it."""
 
     by: str
@@ -61,8 +61,8 @@ class Family(msgspec.Struct, frozen=True):
     best: Loop | None = None
     reruns: int = 0
     fatigue: float = 0.0
-    fatigue_lifted: Lifted | None = None
-    reruns_lifted: Lifted | None = None
+    fatigue_lifted: LiftedLimit | None = None
+    reruns_lifted: LiftedLimit | None = None
     max_reruns: int | None = None
 
     def decided(self, loop_id: str) -> str:
@@ -70,7 +70,7 @@ class Family(msgspec.Struct, frozen=True):
         return next((loop.decided for loop in self.loops if loop.id == loop_id), "")
 
 
-def parted(loop_id: str) -> tuple[str, int]:
+def split_loop_id(loop_id: str) -> tuple[str, int]:
     """Return a loop's family and its number as a rerun: ``x_r2`` is ("x", 2). Exactly one such ending is removed."""
     found = _RERUN.fullmatch(loop_id)
     if found is None:
@@ -79,7 +79,7 @@ def parted(loop_id: str) -> tuple[str, int]:
     return found[1], min(int(digits or "0"), _DEEPEST) if len(digits) < 10 else _DEEPEST
 
 
-def named(family: str, depth: int) -> str:
+def loop_name(family: str, depth: int) -> str:
     """Return the name of a family's loop by its number as a rerun; 0 is the first loop."""
     return f"{family}_r{depth}" if depth else family
 
@@ -93,15 +93,15 @@ def best_of(loops: Iterable[Loop]) -> Loop:
     return max(loops, key=_worth)
 
 
-def judged(family: Family, loop: Loop, reruns: int, fatigue: float, most: int) -> Family:
+def with_judgement(family: Family, loop: Loop, reruns: int, fatigue: float, most: int) -> Family:
     """Return a family after one more loop was judged; of its loops the latest ``most`` are kept."""
     best = loop if family.best is None else best_of((family.best, loop))
     return msgspec.structs.replace(
-        family, loops=latest((*family.loops, loop), most), best=best, reruns=reruns, fatigue=fatigue
+        family, loops=latest_loops((*family.loops, loop), most), best=best, reruns=reruns, fatigue=fatigue
     )
 
 
-def reopened(family: Family, loop_id: str, now_ns: int) -> Family | None:
+def reopened_family(family: Family, loop_id: str, now_ns: int) -> Family | None:
     """Return a family's state before a limit ended it with this loop, if that limit has been lifted since.
 
     None if this loop is not the family's last, no limit ended it, or none of the limits that did is lifted. A limit
@@ -112,7 +112,7 @@ def reopened(family: Family, loop_id: str, now_ns: int) -> Family | None:
     *others, last = family.loops
     if last.id != loop_id or last.ended is None:
         return None
-    if not any(in_force(lifted_of(family, limit), now_ns) for limit in last.ended.limits):
+    if not any(in_force(override_of(family, limit), now_ns) for limit in last.ended.limits):
         return None
     best = family.best
     if best is not None and best.id == loop_id:
@@ -122,22 +122,22 @@ def reopened(family: Family, loop_id: str, now_ns: int) -> Family | None:
     )
 
 
-def lifted_of(family: Family, limit: Limit) -> Lifted | None:
+def override_of(family: Family, limit: Limit) -> LiftedLimit | None:
     """Return the override of a limit, whether it is still in force or not."""
     return family.reruns_lifted if limit == "max_reruns" else family.fatigue_lifted
 
 
-def until_ns(lifted: Lifted | None, now_ns: int) -> int:
+def until_ns(lifted: LiftedLimit | None, now_ns: int) -> int:
     """Return when an override that is in force ends; 0 if none is."""
     return lifted.until_ns if in_force(lifted, now_ns) is not None and lifted is not None else 0
 
 
-def in_force(lifted: Lifted | None, now_ns: int) -> Lifted | None:
+def in_force(lifted: LiftedLimit | None, now_ns: int) -> LiftedLimit | None:
     """Return the override if it is in force, else None."""
     return lifted if lifted is not None and now_ns < lifted.until_ns else None
 
 
-def latest(loops: Sequence[Loop], most: int) -> tuple[Loop, ...]:
+def latest_loops(loops: Sequence[Loop], most: int) -> tuple[Loop, ...]:
     """Return the last ``most`` loops."""
     return tuple(loops[-most:])
 

@@ -10,8 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from actors.guardrails.bias import Biases, counts, repeated
-from actors.guardrails.family import DECIMALS, Family, Loop, best_of, in_force, named, parted, until_ns
+from actors.guardrails.bias import Biases, count_families, repeated_tags
+from actors.guardrails.family import DECIMALS, Family, Loop, best_of, in_force, loop_name, split_loop_id, until_ns
 from actors.guardrails.settings import GuardrailsSettings
 from schemas.event import Event
 from schemas.vocabulary.guardrails import (
@@ -65,19 +65,19 @@ class _Fatigue(msgspec.Struct, frozen=True):
 
 def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, settings: GuardrailsSettings) -> Event:
     """Return the decision on a loop, given its family before it and the biases of its agent."""
-    name, depth = parted(reading.loop_id)
+    name, depth = split_loop_id(reading.loop_id)
     alignment, drift = _rounded(reading.alignment), _rounded(reading.drift)
     reruns = max(family.reruns, depth)
     own = reading.max_reruns if reading.max_reruns is not None else family.max_reruns
     most = settings.max_reruns if own is None else own
-    counted = counts(biases, reading.bias_tags, name, now_ns, settings)
+    counted = count_families(biases, reading.bias_tags, name, now_ns, settings)
     fatigue = _fatigue(family, alignment, drift, settings)
     limit = reruns >= most
     fatigued = fatigue.level >= settings.fatigue_threshold
     reruns_lifted = in_force(family.reruns_lifted, now_ns) if limit else None
     fatigue_lifted = in_force(family.fatigue_lifted, now_ns) if fatigued else None
     lifted = reruns_lifted or fatigue_lifted
-    echoes = repeated(counted, settings)
+    echoes = repeated_tags(counted, settings)
     speaking: tuple[tuple[Trigger, bool], ...] = (
         ("max_reruns", limit and reruns_lifted is None),
         ("bias_echo", bool(echoes)),
@@ -90,7 +90,7 @@ def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, setting
     trace = LoopTrace(
         loop_id=reading.loop_id,
         family=name,
-        rerun_of=named(name, depth - 1) if depth else "",
+        rerun_of=loop_name(name, depth - 1) if depth else "",
         rerun_depth=depth,
         rerun_count=reruns + rerun,
         max_reruns=most,
@@ -121,7 +121,7 @@ def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, setting
     known = (family.best,) if family.best is not None else ()
     best = best_of((*known, Loop(reading.loop_id, "", alignment, drift))).id
     if rerun:
-        return GuardrailsRerunOrdered(trace=trace, new_loop_id=named(name, trace.rerun_count), best=best)
+        return GuardrailsRerunOrdered(trace=trace, new_loop_id=loop_name(name, trace.rerun_count), best=best)
     return GuardrailsForceFinalized(trace=trace, best=best) if forced else GuardrailsFinalized(trace=trace, best=best)
 
 

@@ -14,7 +14,7 @@ ANSWERING = frozenset({"respond", "clarify", "acknowledge"})
 """The purposes of calls by which a model answers a person."""
 
 
-class Live(msgspec.Struct, frozen=True, kw_only=True):
+class OpenExchange(msgspec.Struct, frozen=True, kw_only=True):
     """An open exchange.
 
     Attributes:
@@ -31,12 +31,12 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
     asked: str = ""
 
 
-def opened(received: InputReceived, settings: GuardrailsSettings) -> Live:
+def new_exchange(received: InputReceived, settings: GuardrailsSettings) -> OpenExchange:
     """Return what is kept of an exchange when it begins."""
-    return Live(question=received.text[: settings.critic_characters])
+    return OpenExchange(question=received.text[: settings.critic_characters])
 
 
-def answered(live: Live, completed: LlmCompleted, settings: GuardrailsSettings) -> Live:
+def with_answer(live: OpenExchange, completed: LlmCompleted, settings: GuardrailsSettings) -> OpenExchange:
     """Return what is kept after a model's answer."""
     text = completed.text[: settings.critic_characters]
     return msgspec.structs.replace(live, answer=text, request=completed.request)

@@ -14,7 +14,7 @@ from schemas.vocabulary.appraisal import AnswerAppraised
 from schemas.vocabulary.loops import LoopCompleted
 
 
-class Outside(msgspec.Struct, frozen=True, kw_only=True):
+class ExternalLoop(msgspec.Struct, frozen=True, kw_only=True):
     """A completion that waits for a critic: what is known of its loop, and its texts, shortened.
 
     ``appraised`` are appraisal's numbers, None until they have come.
@@ -33,16 +33,18 @@ def wants_critic(completed: LoopCompleted, settings: GuardrailsSettings) -> bool
     return not scored and told and settings.loop_critic != "off"
 
 
-def waiting(reading: Reading, completed: LoopCompleted, message_id: str, settings: GuardrailsSettings) -> Outside:
+def awaiting_critic(
+    reading: Reading, completed: LoopCompleted, message_id: str, settings: GuardrailsSettings
+) -> ExternalLoop:
     """Return what is kept of a completion while it waits for a critic; ``message_id`` is the id of its event."""
-    return Outside(
+    return ExternalLoop(
         reading=msgspec.structs.replace(reading, completion=message_id),
         question=completed.question[: settings.critic_characters],
         answer=completed.answer[: settings.critic_characters],
     )
 
 
-def with_critique(outside: Outside, critique: Critique | None, settings: GuardrailsSettings) -> Reading:
+def with_critique(outside: ExternalLoop, critique: Critique | None, settings: GuardrailsSettings) -> Reading:
     """Return the loop with the scores of its critique; without one (None), with appraisal's numbers."""
     reading, appraised = outside.reading, outside.appraised
     if appraised is None:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.asking import ASKS_MODEL
+from schemas.asking import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
 
 Critic = Literal["features", "llm", "off"]
@@ -64,7 +64,7 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
     bias_tags: Annotated[int, msgspec.Meta(ge=64, le=10_000)] = 256
     bias_loops: Annotated[int, msgspec.Meta(ge=100, le=10_000)] = 200
     critic: Critic = "features"
-    loop_critic: Annotated[Critic, ASKS_MODEL] = "features"
+    loop_critic: Annotated[Critic, FOLLOWS_MODEL] = "features"
     loop_critic_timeout_ms: Milliseconds = 8_000
     critic_timeout_ms: Milliseconds = 10_000
     critic_tokens: Annotated[int, msgspec.Meta(ge=16, le=4000)] = 200

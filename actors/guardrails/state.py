@@ -3,9 +3,9 @@
 import msgspec
 
 from actors.guardrails.bias import Biases
-from actors.guardrails.family import Family, Lifted, parted, reopened
-from actors.guardrails.live import Live
-from actors.guardrails.outside import Outside
+from actors.guardrails.family import Family, LiftedLimit, reopened_family, split_loop_id
+from actors.guardrails.live import OpenExchange
+from actors.guardrails.outside import ExternalLoop
 from actors.guardrails.settings import GuardrailsSettings
 from schemas.actor import Message
 from schemas.persistent import ExpiringMap, Map
@@ -28,9 +28,9 @@ class State(msgspec.Struct, frozen=True):
     settings: GuardrailsSettings = GuardrailsSettings()
     families: ExpiringMap[Family] = ExpiringMap()
     biases: ExpiringMap[Biases] = ExpiringMap()
-    pending: Map[str, Live] = Map()
+    pending: Map[str, OpenExchange] = Map()
     ended: ExpiringMap[bool] = ExpiringMap()
-    outside: ExpiringMap[Outside] = ExpiringMap()
+    outside: ExpiringMap[ExternalLoop] = ExpiringMap()
     critiques: ExpiringMap[str] = ExpiringMap()
 
 
@@ -39,7 +39,7 @@ def family_of(state: State, agent: str, loop_id: str) -> Family | None:
     return state.families.get(_key(agent, loop_id))
 
 
-def lifts(state: State, message: Message, completed: LoopCompleted) -> bool:
+def has_valid_overrides(state: State, message: Message, completed: LoopCompleted) -> bool:
     """Whether a completion's overrides are valid: they name who gave them, and the loop is not judged already."""
     wanted = completed.override_fatigue or completed.override_max_reruns
     if not wanted or not completed.override_by.strip() or completed.reflection_status != DONE:
@@ -47,13 +47,16 @@ def lifts(state: State, message: Message, completed: LoopCompleted) -> bool:
     family = family_of(state, message.agent, completed.loop_id)
     if family is None or not family.decided(completed.loop_id):
         return True
-    return reopened(_lifted(family, message, completed, state.settings), completed.loop_id, message.time_ns) is not None
+    return (
+        reopened_family(_lifted(family, message, completed, state.settings), completed.loop_id, message.time_ns)
+        is not None
+    )
 
 
-def reopened_in(state: State, message: Message, loop_id: str) -> Family | None:
+def reopened_family_of(state: State, message: Message, loop_id: str) -> Family | None:
     """Return the state of a loop's family before a limit ended it with that loop, if that limit has been lifted."""
     family = family_of(state, message.agent, loop_id)
-    return None if family is None else reopened(family, loop_id, message.time_ns)
+    return None if family is None else reopened_family(family, loop_id, message.time_ns)
 
 
 def with_lift(state: State, message: Message, completed: LoopCompleted) -> State:
@@ -64,7 +67,7 @@ def with_lift(state: State, message: Message, completed: LoopCompleted) -> State
 
 def _lifted(family: Family, message: Message, completed: LoopCompleted, settings: GuardrailsSettings) -> Family:
     until_ns = message.time_ns + settings.override_lifetime_ms * _NS_PER_MS
-    lifted = Lifted(completed.override_by, until_ns)
+    lifted = LiftedLimit(completed.override_by, until_ns)
     return msgspec.structs.replace(
         family,
         fatigue_lifted=lifted if completed.override_fatigue else family.fatigue_lifted,
@@ -72,9 +75,9 @@ def _lifted(family: Family, message: Message, completed: LoopCompleted, settings
     )
 
 
-def with_outside(state: State, message: Message, completion: str, waits: Outside) -> State:
+def with_external_loop(state: State, message: Message, completion: str, external_loop: ExternalLoop) -> State:
     """Return the state with one more external loop that waits for its critic."""
-    kept = state.outside.set(completion, waits, message.time_ns, _lifetime_ns(state.settings))
+    kept = state.outside.set(completion, external_loop, message.time_ns, _lifetime_ns(state.settings))
     return msgspec.structs.replace(state, outside=kept)
 
 
@@ -84,7 +87,7 @@ def with_critique_asked(state: State, message: Message, completion: str) -> Stat
     return msgspec.structs.replace(state, critiques=kept)
 
 
-def without_outside(state: State, completion: str) -> State:
+def without_external_loop(state: State, completion: str) -> State:
     """Return the state after a completion was judged: its texts are dropped."""
     if not completion or state.outside.get(completion) is None:
         return state
@@ -100,7 +103,7 @@ def with_override(state: State, message: Message, overridden: GuardrailsOverridd
     family = family_of(state, message.agent, overridden.loop_id)
     if family is None:
         return state
-    lifted = Lifted(overridden.overridden_by, message.time_ns + overridden.lasts_ms * _NS_PER_MS)
+    lifted = LiftedLimit(overridden.overridden_by, message.time_ns + overridden.lasts_ms * _NS_PER_MS)
     # An operator's override replaces earlier ones: a limit that it does not lift is in force again.
     family = msgspec.structs.replace(
         family,
@@ -118,10 +121,10 @@ def with_family(state: State, message: Message, loop_id: str, family: Family) ->
 
 
 def _key(agent: str, loop_id: str) -> str:
-    return f"{agent}\n{parted(loop_id)[0]}"
+    return f"{agent}\n{split_loop_id(loop_id)[0]}"
 
 
-def aged(state: State, now_ns: int) -> State:
+def without_expired(state: State, now_ns: int) -> State:
     """Return the state without expired entries; the same object if there are none."""
     settings = state.settings
     lifetime_ns = _lifetime_ns(settings)

@@ -9,7 +9,7 @@ from schemas.vocabulary.guardrails import (
 )
 
 
-def tell(event: Event, latency_ms: float) -> tuple[str, ...]:
+def log_lines(event: Event, latency_ms: float) -> tuple[str, ...]:
     """Return an event's lines for the worker's log; ``latency_ms`` is how long its decision took."""
     match event:
         case GuardrailsFinalized(trace=trace, best=best):

@@ -28,7 +28,7 @@ _SHARES = 64
 """Shares of what is left that a passage gets one of, as long as so many or more are to come."""
 
 
-class Near(NamedTuple):
+class NearMotif(NamedTuple):
     """A motif near a part of the input; ``number`` is its place in the order of recording."""
 
     motif: str
@@ -37,7 +37,7 @@ class Near(NamedTuple):
     part: int
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """What an input is like.
 
     Attributes:
@@ -47,13 +47,13 @@ class Compared(NamedTuple):
         unread: Characters that were not read.
     """
 
-    nearest: Near | None
+    nearest: NearMotif | None
     similar: tuple[Found, ...]
     cut: int
     unread: int
 
 
-class _Account:
+class _WorkBudget:
     """An input's allowance: what is left of it, and how often it did not suffice."""
 
     def __init__(self, library: Library, situation: str, left: int) -> None:
@@ -77,14 +77,14 @@ class _Account:
         return found
 
 
-def compare(library: Library, settings: IntuitionSettings, texts: Sequence[str], situation: str) -> Compared:
+def compare(library: Library, settings: IntuitionSettings, texts: Sequence[str], situation: str) -> Comparison:
     """Compare an input's parts, which are distinct and the first of which is its text, with the precedents."""
     if not library.precedents:
-        return Compared(None, (), 0, 0)
+        return Comparison(None, (), 0, 0)
     lengths = [len(text) for text in texts]
     read_of = shares(lengths, MOST_READ)
     readings = [read(text, most) for text, most in zip(texts, read_of, strict=True)]
-    account = _Account(library, situation, settings.work)
+    account = _WorkBudget(library, situation, settings.work)
     quarter = settings.work // 4
     text = account.nearest(
         readings[0].words, quarter, most=settings.similar_most, floor=settings.similar_floor, motif_floor=0.0
@@ -99,7 +99,7 @@ def compare(library: Library, settings: IntuitionSettings, texts: Sequence[str],
             motif = account.nearest(readings[part].words, share, motif_floor=0.0).motif
             nearest = _nearer(library, nearest, motif, part)
     nearest = _in_passages(library, settings, readings, () if affordable else others, account, nearest)
-    return Compared(nearest, text.similar, account.cut, sum(lengths) - sum(read_of))
+    return Comparison(nearest, text.similar, account.cut, sum(lengths) - sum(read_of))
 
 
 def _in_passages(
@@ -107,9 +107,9 @@ def _in_passages(
     settings: IntuitionSettings,
     readings: Sequence[Reading],
     wholes: Sequence[int],
-    account: _Account,
-    nearest: Near | None,
-) -> Near | None:
+    account: _WorkBudget,
+    nearest: NearMotif | None,
+) -> NearMotif | None:
     """Return the nearer of ``nearest`` and the motif most similar to a passage, if it reaches the threshold.
 
     Args:
@@ -136,11 +136,11 @@ def _in_passages(
     return nearest
 
 
-def _nearer(library: Library, nearest: Near | None, found: Found | None, part: int) -> Near | None:
+def _nearer(library: Library, nearest: NearMotif | None, found: Found | None, part: int) -> NearMotif | None:
     """Return the nearer of two motifs; of equally near ones the one recorded first, then the part that comes first."""
     if found is None:
         return nearest
-    near = Near(found.name, found.similarity, library.precedents[found.name].number, part)
+    near = NearMotif(found.name, found.similarity, library.precedents[found.name].number, part)
     if nearest is None or (-near.similarity, near.number, part) < (-nearest.similarity, nearest.number, nearest.part):
         return near
     return nearest

@@ -101,10 +101,10 @@ def evolve(state: State, message: Message) -> State:
             ended = state.ended.set(message.exchange, True, message.time_ns, lifetime_ns)
             return msgspec.structs.replace(_without(state, message.exchange), ended=ended)
         case PrecedentRecorded() as recorded:
-            library = library_of(state, message).recording(recorded.precedent, precedent_of(recorded))
+            library = library_of(state, message).with_precedent(recorded.precedent, precedent_of(recorded))
             return _with_library(state, message, library)
         case PrecedentWithdrawn(precedent=name):
-            return _with_library(state, message, library_of(state, message).withdrawing(name))
+            return _with_library(state, message, library_of(state, message).without_precedent(name))
         case AllowanceRecorded() | AllowanceWithdrawn() as allowance:
             return msgspec.structs.replace(state, allowances=state.allowances.after(message.agent, allowance))
     return state

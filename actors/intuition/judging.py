@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.contract.text.decoding import decoded_of
+from actors.contract.text.decoding import decoded_texts
 from actors.contract.text.excerpt import DECODED, excerpt_of
 from actors.contract.text.judge.evidence import read_text, unread_share
 from actors.contract.text.judge.model import Model
-from actors.contract.text.judge.weights import supplied
-from actors.contract.text.sheets import sheets_of
+from actors.contract.text.judge.weights import added_weights
+from actors.contract.text.sheets import joined_parts
 from actors.contract.text.views import read_views
 from actors.intuition.comparing import compare
 from actors.intuition.index import Found
@@ -18,7 +18,7 @@ from actors.intuition.library import Library
 from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score, scorer_of
 from actors.intuition.settings import IntuitionSettings
 from schemas.event import Event
-from schemas.unread import DECIMALS, Unread, layers_left_out, weighed
+from schemas.unread import DECIMALS, Unread, layers_left_out, saturating_share
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import (
     IntuitionPassed,
@@ -175,7 +175,7 @@ def judge_result(
 
 def missing_model(event: Event) -> str:
     """Return the scorer that a verdict rests on where this process does not have it, else empty."""
-    return next((name for name in models_of(event) if name != MODEL_VERSION and supplied(name) is None), "")
+    return next((name for name in models_of(event) if name != MODEL_VERSION and added_weights(name) is None), "")
 
 
 def models_of(event: Event) -> tuple[str, ...]:
@@ -199,7 +199,7 @@ def _with_decoded(named: dict[str, str]) -> dict[str, str]:
     for text, name in list(named.items())[:MOST_DECODED]:
         shown = excerpt_of(text, DECODED).text
         views = (view.text for view in read_views(shown).found)
-        for said in (*views, *(decoded.text for decoded in decoded_of(shown) if decoded.worded)):
+        for said in (*views, *(decoded.text for decoded in decoded_texts(shown) if decoded.worded)):
             heard.setdefault(said, name)
     return heard
 
@@ -208,7 +208,7 @@ def _scored(named: dict[str, str], characters: int, scorer: Model) -> tuple[_Sco
     """Return the highest score, the first of equal ones, and what should have been read for it and was not."""
     worded = [text for text in named if text.strip()]
     best, missed = _Scored(0.0, TEXT), []
-    for sheet in sheets_of(worded, characters):
+    for sheet in joined_parts(worded, characters):
         part = _joined(named, worded[sheet.places[0]], worded[sheet.places[-1]])
         scored = score(sheet.text, scorer)
         if scored > best.score:
@@ -224,7 +224,7 @@ def _scored(named: dict[str, str], characters: int, scorer: Model) -> tuple[_Sco
 
 def _uncompared(cut: int, characters: int, of: int) -> Iterator[Unread]:
     if cut:
-        share = weighed(cut, UNCOMPARED_HALF)
+        share = saturating_share(cut, UNCOMPARED_HALF)
         yield Unread(layer="", what="comparisons", amount=cut, why="work", share=share)
     if characters:
         share = round(UNREAD_WEIGHT * characters / of, DECIMALS)

@@ -52,12 +52,12 @@ class Library(msgspec.Struct, frozen=True):
     recorded: int = 0
     index: Index = msgspec.field(default_factory=Index)
 
-    def recording(self, name: str, precedent: Precedent) -> "Library":
+    def with_precedent(self, name: str, precedent: Precedent) -> "Library":
         """Return the library with a precedent recorded, in place of the one of that name if there is one."""
         found = self.precedents.get(name)
         if found is not None and found.says_the_same(precedent):
             return self
-        library = self.withdrawing(name)
+        library = self.without_precedent(name)
         numbered = msgspec.structs.replace(precedent, number=self.recorded + 1)
         return Library(
             library.precedents.set(name, numbered),
@@ -65,7 +65,7 @@ class Library(msgspec.Struct, frozen=True):
             library.index.with_entry(_entry(name, numbered)),
         )
 
-    def withdrawing(self, name: str) -> "Library":
+    def without_precedent(self, name: str) -> "Library":
         """Return the library without the precedent of that name."""
         found = self.precedents.get(name)
         if found is None:
@@ -93,7 +93,7 @@ class Library(msgspec.Struct, frozen=True):
             allowance=allowance,
         )
 
-    def smallest(self, shingles: Hashes) -> Sizes:
+    def smallest_holders(self, shingles: Hashes) -> Sizes:
         """Return the size of the smallest precedent that holds each shingle; see ``Index.smallest``."""
         return self.index.smallest(self._entries, shingles)
 

@@ -60,7 +60,7 @@ def read(text: str, most: int = MOST_CHARACTERS, most_words: int = MOST_CHARACTE
     """
     words: list[str] = []
     phrases = [0]
-    for phrase in _PHRASE_END.split(normalised(text, most)):
+    for phrase in _PHRASE_END.split(normalise(text, most)):
         words += _WORD.findall(phrase)
         if len(words) > phrases[-1]:
             phrases.append(len(words))
@@ -75,7 +75,7 @@ def read(text: str, most: int = MOST_CHARACTERS, most_words: int = MOST_CHARACTE
     )
 
 
-def normalised(text: str, most: int = MOST_CHARACTERS) -> str:
+def normalise(text: str, most: int = MOST_CHARACTERS) -> str:
     """Return the text that is split into words: cut to what is read, normalised, case folded."""
     text = _cut(text, most)
     if text.isascii():

@@ -85,9 +85,9 @@ class _Text:
         closing = closing_shingles(words[np.maximum(lasts - 1, 0)], words[lasts])
         # Runs of two words have no shingle without a mark; a word more lets them be counted like the others.
         inner = shingles_of(np.concatenate((words, words[:1]))) if len(words) > 1 else words[:0]
-        self.inner = library.smallest(inner)
-        self._openings = [library.smallest(each) for each in opening]
-        self._closings = [library.smallest(each) for each in closing]
+        self.inner = library.smallest_holders(inner)
+        self._openings = [library.smallest_holders(each) for each in opening]
+        self._closings = [library.smallest_holders(each) for each in closing]
         self._before = _places_before(inner)
         self.phrase_of = np.repeat(np.arange(len(starts)), np.diff(self.begins))[: len(inner)]
         self._part_begins = self.part_firsts[self.part_of[self.phrase_of]]
@@ -182,7 +182,7 @@ def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) 
     last = len(text.words) - 1
     opening = opening_shingles(text.words[starts], text.words[np.minimum(starts + 1, last)])[1]
     closing = closing_shingles(text.words[np.minimum(ends, last)], text.words[np.minimum(ends + 1, last)])[0]
-    fits &= (library.smallest(opening) < NONE) & (library.smallest(closing) < NONE)
+    fits &= (library.smallest_holders(opening) < NONE) & (library.smallest_holders(closing) < NONE)
     # What both may share: the shingles held, those with marks, and the situation.
     share = count + 5
     bounds = np.sqrt(np.minimum(share / (ends - starts + 5), share / np.maximum(smallest, 1)))

@@ -17,7 +17,7 @@ from events.loss_recording import OWN_FILTER, OWN_PREFIX, ledger_record
 from schemas.vocabulary.ledger import LedgerAnchored
 
 
-class Anchoring(msgspec.Struct, frozen=True):
+class AnchorState(msgspec.Struct, frozen=True):
     """What a projector knows about anchors from the rows that it has stored.
 
     ``fence`` is the sequence of the last of the ledger's own events, ``through`` the highest sequence an anchor vouches
@@ -30,7 +30,7 @@ class Anchoring(msgspec.Struct, frozen=True):
     due: Head | None = None
 
 
-def observe(state: Anchoring, batch: Sequence[Stored], marks: Sequence[Head] = ()) -> Anchoring:
+def with_batch(state: AnchorState, batch: Sequence[Stored], marks: Sequence[Head] = ()) -> AnchorState:
     """Fold stored messages, and the heads at the row counts that have to be anchored (``marks``)."""
     fence, through, foreign = state.fence, state.through, state.foreign
     for stored in batch:
@@ -39,7 +39,7 @@ def observe(state: Anchoring, batch: Sequence[Stored], marks: Sequence[Head] = (
             through = max(through, _through(stored))
         else:
             foreign = max(foreign, stored.seq)
-    return _settled(Anchoring(fence, through, foreign, marks[-1] if marks else state.due))
+    return _settled(AnchorState(fence, through, foreign, marks[-1] if marks else state.due))
 
 
 def _through(stored: Stored) -> int:
@@ -48,23 +48,23 @@ def _through(stored: Stored) -> int:
     return event.through_seq if isinstance(event, LedgerAnchored) else 0
 
 
-def _settled(state: Anchoring) -> Anchoring:
+def _settled(state: AnchorState) -> AnchorState:
     # An anchor is a row, too. Without the second test, anchors alone would lead to further anchors.
     vouched = state.due is not None and (state.due.seq <= state.through or state.foreign <= state.through)
     return msgspec.structs.replace(state, due=None) if vouched else state
 
 
-def anchored(state: Anchoring, head: Head, seq: int) -> Anchoring:
+def with_anchor(state: AnchorState, head: Head, seq: int) -> AnchorState:
     """Note that the anchor of a head was stored at a sequence; the log will deliver it later."""
     return _settled(msgspec.structs.replace(state, fence=max(state.fence, seq), through=max(state.through, head.seq)))
 
 
-def at_rest(state: Anchoring, head: Head) -> Anchoring:
+def due_before_stop(state: AnchorState, head: Head) -> AnchorState:
     """Make the head due if rows are not covered by an anchor; called last before a stop."""
     return _settled(msgspec.structs.replace(state, due=head)) if head.rows else state
 
 
-def to_append(state: Anchoring, head: Head, source: str, time: str, build: str) -> Append:
+def anchor_append(state: AnchorState, head: Head, source: str, time: str, build: str) -> Append:
     """Return the append of a head's anchor, fenced by the last of the ledger's own events; ``time`` is RFC 3339.
 
     The event's id depends on the sequence alone. So the anchors of two projectors for one row are one event.

@@ -12,11 +12,11 @@ from schemas.vocabulary.ledger import LossRecorded
 
 
 async def find_gaps(
-    log: Log, path: Path, after: int, upto: int, known: Losses, *, rest: float = 0.0
+    log: Log, path: Path, after: int, upto: int, known: Losses, *, pause_per_second: float = 0.0
 ) -> list[LossRecorded]:
     """Read a stretch of a log; return the losses within it that are not recorded yet, in order.
 
-    ``rest``: seconds of pause for each second of reading.
+    ``pause_per_second``: seconds of pause for each second of reading.
 
     Raises:
         LogError: the log, or the ledger, cannot be read.
@@ -27,7 +27,7 @@ async def find_gaps(
     async for batch in log.history([EVERYTHING], after, upto):
         found += gaps(after, batch)
         after = batch[-1].seq
-        await asyncio.sleep(rest * (clock() - begun))
+        await asyncio.sleep(pause_per_second * (clock() - begun))
         begun = clock()
     if after < upto:
         found.append((after + 1, upto))
@@ -93,7 +93,7 @@ async def _holds(log: Log, reader: LedgerReader, seq: int) -> bool:
     row = reader.last_upto(seq)
     if row is None:
         return True
-    return same(await log.at(row.seq), row)
+    return is_same_message(await log.at(row.seq), row)
 
 
 async def _refuse_another(log: Log, reader: LedgerReader, path: Path) -> None:
@@ -106,7 +106,7 @@ async def _refuse_another(log: Log, reader: LedgerReader, path: Path) -> None:
         )
 
 
-def same(message: Stored | None, row: Stored) -> bool:
+def is_same_message(message: Stored | None, row: Stored) -> bool:
     """Whether a message of the log is the same as a row of a ledger."""
     return (
         message is not None

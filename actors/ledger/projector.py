@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from actors.ledger.anchoring import Anchoring, anchored, at_rest, observe, to_append
+from actors.ledger.anchoring import AnchorState, anchor_append, due_before_stop, with_anchor, with_batch
 from actors.ledger.losing import find_gaps, find_loss
 from actors.ledger.settings import LedgerSettings
 from actors.runtime.records import rfc3339
 from events.errors import Conflict, LedgerDamaged, LogCut, LogError, Unavailable
-from events.ledger import Head, LedgerWriter, is_of_another, place_aside, put_aside
+from events.ledger import Head, LedgerWriter, belongs_to_other_program, path_aside, put_aside
 from events.log import Log, Stored, Tail
 from events.loggers import get_logger
-from events.loss_recording import lost_within, record_losses, tell
+from events.loss_recording import log_loss, loss_of_gap, record_losses
 from events.losses import Losses, gaps
 from schemas.subjects import EVERYTHING
 from schemas.vocabulary.ledger import LossRecorded
@@ -78,7 +78,7 @@ class LedgerProjector:
         self._on_progress = on_progress
         self._now_ns = now_ns
         self._head = Head()
-        self._anchoring = Anchoring()
+        self._anchoring = AnchorState()
         self.progress = Progress()
         self.following = asyncio.Event()
         self._losses = Losses()
@@ -131,7 +131,7 @@ class LedgerProjector:
             await asyncio.wait((looking,))
             await tail.close()
         if stop.is_set():
-            self._anchoring = at_rest(self._anchoring, self._head)
+            self._anchoring = due_before_stop(self._anchoring, self._head)
             await self._anchor()
 
     async def _part_with_lost(self) -> bool:
@@ -151,9 +151,9 @@ class LedgerProjector:
     async def _part_with_damaged(self, damage: LedgerDamaged) -> bool:
         """Set a damaged ledger aside. What it held is in the stream, or cannot be read any more."""
         self._damaged += 1
-        if self._damaged > MOST_DAMAGED or await asyncio.to_thread(is_of_another, self._path):
+        if self._damaged > MOST_DAMAGED or await asyncio.to_thread(belongs_to_other_program, self._path):
             raise damage
-        kept = place_aside(self._path, None)
+        kept = path_aside(self._path, None)
         await asyncio.to_thread(put_aside, self._path, kept, damaged=True)
         look = f"neuraxis log verify --log {kept}"
         _logger.error("ledger_damaged", path=str(self._path), kept=str(kept), detail=str(damage), look=look)
@@ -162,10 +162,10 @@ class LedgerProjector:
     async def _part_with(self, losses: Sequence[LossRecorded]) -> None:
         """Record what the log has lost, then set the file aside. So a failure between leaves no loss unrecorded."""
         held = any(loss.known_by == "ledger" for loss in losses)
-        kept = place_aside(self._path, losses[0].first_seq) if held else None
+        kept = path_aside(self._path, losses[0].first_seq) if held else None
         await self._record([msgspec.structs.replace(loss, kept_as=kept.name if kept else "") for loss in losses])
         for loss in losses:
-            tell(loss, kept)
+            log_loss(loss, kept)
         if kept is not None:
             await asyncio.to_thread(put_aside, self._path, kept)
 
@@ -181,7 +181,9 @@ class LedgerProjector:
         recent = max(0, upto - RECENT)
         try:
             for after, through, rest in ((recent, upto, 0.0), (0, recent, REST)):
-                self._holed = await find_gaps(self._log, self._path, after, through, self._losses, rest=rest)
+                self._holed = await find_gaps(
+                    self._log, self._path, after, through, self._losses, pause_per_second=rest
+                )
                 if self._holed:
                     return
         except LogError as error:
@@ -194,7 +196,7 @@ class LedgerProjector:
         self._head = await writer.head()
         self._losses = await Losses.of(self._log, (await self._log.info()).last_seq)
         own = await writer.last_own()
-        anchoring = observe(Anchoring(), () if own is None else (own,))
+        anchoring = with_batch(AnchorState(), () if own is None else (own,))
         self._anchoring = msgspec.structs.replace(anchoring, foreign=await writer.last_foreign())
         _logger.info("ledger_open", path=str(self._path), position=self._head.seq, rows=self._head.rows)
         self._report()
@@ -235,7 +237,7 @@ class LedgerProjector:
         self._head = written.head
         for stored in batch:
             self._losses.note(stored)
-        self._anchoring = observe(self._anchoring, batch, written.marks)
+        self._anchoring = with_batch(self._anchoring, batch, written.marks)
         self._report()
         if missing and not await self._patiently(partial(self._tell_gaps, missing), stop):
             return False
@@ -244,19 +246,19 @@ class LedgerProjector:
 
     async def _tell_gaps(self, missing: Sequence[tuple[int, int]]) -> bool:
         """Record gaps in the log's sequences, unless they are recorded. No message is ever deleted on purpose."""
-        losses = [lost_within(first, last) for first, last in missing if not self._losses.has_gap(first, last)]
+        losses = [loss_of_gap(first, last) for first, last in missing if not self._losses.has_gap(first, last)]
         await self._record(losses)
         for loss in losses:
-            tell(loss, None)
+            log_loss(loss, None)
         return True
 
     async def _anchor(self) -> None:
         due = self._anchoring.due
         if due is None:
             return
-        append = to_append(self._anchoring, due, self._source, rfc3339(self._now_ns()), self._build)
+        append = anchor_append(self._anchoring, due, self._source, rfc3339(self._now_ns()), self._build)
         try:
-            self._anchoring = anchored(self._anchoring, due, await self._log.append([append]))
+            self._anchoring = with_anchor(self._anchoring, due, await self._log.append([append]))
         except Conflict:
             # Another projector's anchor is further on in the log. Reading it either replaces this one, or makes it due
             # again.

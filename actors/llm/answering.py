@@ -12,21 +12,21 @@ from actors.contract.answers.prompt import prompt_of
 from actors.contract.answers.window import Window
 from actors.contract.privacy.masking import Masks, Restoring
 from actors.contract.privacy.recognising import found_in, recogniser
-from actors.llm.answers import AnswerInvalid, answer_of, is_over
+from actors.llm.answers import AnswerInvalid, is_over, read_answer_text
 from actors.llm.circuit import Circuit, CircuitOpen
-from actors.llm.client import Answer, CallFailed, ChatClient
+from actors.llm.client import CallFailed, ChatClient, ClientAnswer
 from actors.llm.settings import LlmSettings
-from actors.llm.wire.reading import ended_by
-from actors.llm.wire.thinking import Spoken, without_thoughts
+from actors.llm.wire.reading import finish_reason_of
+from actors.llm.wire.thinking import ThoughtFilter, without_thoughts
 from actors.runtime.clock import Clock
 from events.loggers import get_logger
 from schemas.actor import Message
 from schemas.calls import ModelCall
-from schemas.catalogue import asked_of
+from schemas.catalogue import requests_to
 from schemas.event import Event, Failed, topic_of
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID, LlmCompleted, LlmFailed
 
-REQUESTS = asked_of("llm")
+REQUESTS = requests_to("llm")
 """The events that ask for a model's words."""
 
 
@@ -68,7 +68,7 @@ class Partial(msgspec.Struct, frozen=True, kw_only=True):
     done: bool = False
 
 
-class Answering:
+class LlmCaller:
     """Performs requests against one endpoint.
 
     Args:
@@ -132,9 +132,9 @@ class Answering:
             answer, attempts = await self._in_time(message, call, model, masks)
         except CallFailed as failed:
             return _failure(message, call, failed.reason, failed.error, failed.said)
-        completion, ended = answer.completion, ended_by(answer.completion.finish_reason)
+        completion, ended = answer.completion, finish_reason_of(answer.completion.finish_reason)
         try:
-            text = answer_of(completion.text, call.answer_schema, call.most_tokens)
+            text = read_answer_text(completion.text, call.answer_schema, call.most_tokens)
         except AnswerInvalid as invalid:
             filtered = ended == "content_filter" and not without_thoughts(completion.text)
             said = f"finish_reason {completion.finish_reason or 'none'}"
@@ -167,7 +167,9 @@ class Answering:
             cuts=answer.cuts,
         )
 
-    async def _in_time(self, message: Message, call: ModelCall, model: str, masks: Masks | None) -> tuple[Answer, int]:
+    async def _in_time(
+        self, message: Message, call: ModelCall, model: str, masks: Masks | None
+    ) -> tuple[ClientAnswer, int]:
         """Ask within the request's time, which runs from when it was stored: what is late helps nobody any more."""
         age_s = max(0, self._clock.now_ns() - message.time_ns) / 1e9
         left_s = min(call.timeout_ms, self._settings.longest_ms) / 1000 - age_s
@@ -190,10 +192,10 @@ class Answering:
         left_s: float,
         limit: asyncio.Timeout,
         masks: Masks | None,
-    ) -> tuple[Answer, int]:
+    ) -> tuple[ClientAnswer, int]:
         circuit = self._circuit(model)
         calls = 0
-        telling = _Telling(message, self._publish, thinks=model in self._thinking, masks=masks)
+        telling = _PieceSender(message, self._publish, thinks=model in self._thinking, masks=masks)
         async for attempt in AsyncRetrying(
             retry=retry_if_exception(lambda error: _passes(error) and not circuit.is_open),
             wait=self._wait,
@@ -218,8 +220,8 @@ class Answering:
         number: int,
         circuit: Circuit,
         limit: asyncio.Timeout,
-        telling: "_Telling",
-    ) -> Answer:
+        telling: "_PieceSender",
+    ) -> ClientAnswer:
         try:
             trying = circuit.enter()
         except CircuitOpen as closed:
@@ -241,7 +243,7 @@ class Answering:
             if limit.expired():
                 circuit.failed(trying)
             else:
-                circuit.left(trying)
+                circuit.abandoned(trying)
             raise
         circuit.succeeded()
         return answer
@@ -260,7 +262,7 @@ class Answering:
         return self._longest_wait(state) + (asked or 0.0)
 
 
-class _Telling:
+class _PieceSender:
     """Tells one request's answer while it is spoken; each attempt, and each that turned out to be a thought, anew.
 
     Each piece once it was read (``actors.contract.answers.window``): where something is found, nothing more is told.
@@ -275,7 +277,7 @@ class _Telling:
         self._publish = publish
         self._thinks = thinks
         self._attempt = self._index = self._restarts = 0
-        self._spoken = Spoken()
+        self._spoken = ThoughtFilter()
         self._window: Window | None = None
         self._restoring: Restoring | None = None
         self._held = ""
@@ -287,7 +289,7 @@ class _Telling:
 
     def begin(self) -> Callable[[str], Awaitable[None]]:
         """Begin to tell an attempt; returns what takes its pieces."""
-        self._spoken = Spoken(thinking=self._thinks)
+        self._spoken = ThoughtFilter(thinking=self._thinks)
         self._anew()
         return self._take
 

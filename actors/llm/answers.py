@@ -26,7 +26,7 @@ class AnswerInvalid(ValueError):
         super().__init__(error)
 
 
-def answer_of(written: str, schema: dict[str, Any] | None, most_tokens: int) -> str:
+def read_answer_text(written: str, schema: dict[str, Any] | None, most_tokens: int) -> str:
     """Return the answer in what a model wrote; for a schema, the JSON text that satisfies it.
 
     An endpoint may not heed the length that it was asked for: a text is cut where it is surely over it (see

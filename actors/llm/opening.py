@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from actors.contract.privacy.recognising import lacking
-from actors.llm.answering import REQUESTS, Answering, enrich_failure
+from actors.llm.answering import REQUESTS, LlmCaller, enrich_failure
 from actors.llm.client import ChatClient
 from actors.llm.endpoint import API_KEY, BadEndpoint, Endpoint, api_key, base_url
 from actors.llm.local import local_server, model_file
@@ -40,7 +40,7 @@ async def open_llm(settings: LlmSettings, context: EffectorContext) -> AsyncIter
         async with ChatClient.open(
             endpoint, connect_s=settings.connect_ms / 1000, concurrency=settings.concurrency, context=window
         ) as client:
-            answering = Answering(client, settings, backend=backend, publish=context.publish, clock=context.clock)
+            answering = LlmCaller(client, settings, backend=backend, publish=context.publish, clock=context.clock)
             _logger.info("llm_serves", backend=backend, base_url=endpoint.base_url)
             yield Effector(
                 name="llm",

@@ -23,10 +23,10 @@ import msgspec
 from actors.contract.text.terms import terms_of
 from actors.memory.familiarity import familiarity_of
 from actors.memory.forgetting import (
-    Dropped,
-    Left,
+    DroppedByFact,
+    Remaining,
     dropped_with,
-    quoting,
+    quote_matcher,
     sessions_with,
     without_fact,
     without_session,
@@ -35,19 +35,19 @@ from actors.memory.layers.episodes import Episode
 from actors.memory.layers.facts import Origin, asked_by, asks_for_all
 from actors.memory.layers.gist import gist_of
 from actors.memory.layers.session import Gist, Session, replaced, sessions_of, turn_of
-from actors.memory.mind import Mind, memorizing, performing, recalling, remembering, thinking
-from actors.memory.pending import Pending, appraised, emptied, noting, pending_of, recalled
+from actors.memory.mind import AgentMemory, with_exchange, with_facts, with_recalls, with_skills_used, with_thought
+from actors.memory.pending import Pending, pending_of, with_appraisal, with_noted, with_recall, without_words
 from actors.memory.recalling import Cue, recall
-from actors.memory.retiring import known_of, retired_by, retired_of, retiring
+from actors.memory.retiring import known_of, retired_values, retirement_events, with_retired
 from actors.memory.settings import MemorySettings
-from actors.memory.skills import Ground, memorized, perform
+from actors.memory.skills import SkillContext, fact_to_memorize, perform
 from actors.memory.terms import concepts_in
-from actors.memory.told.corrections import Known
+from actors.memory.told.corrections import KnownValues
 from actors.memory.told.keys import key_of
 from actors.memory.told.private import keeps, without_private
-from actors.memory.told.reading import Reading, told_in
-from actors.memory.wandering import Wish, wander
-from actors.memory.weights import living, weighted
+from actors.memory.told.reading import ExtractedFacts, extract_facts
+from actors.memory.wandering import WanderRequest, wander
+from actors.memory.weights import with_weight, without_stale_weights
 from schemas.actor import Emission, Message
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map, without_oldest
@@ -86,7 +86,7 @@ class State(msgspec.Struct, frozen=True):
     """A partition: the minds of its agents, their sessions, open exchanges, and the exchanges that ended lately."""
 
     settings: MemorySettings = MemorySettings()
-    minds: Map[str, Mind] = Map()
+    minds: Map[str, AgentMemory] = Map()
     sessions: ExpiringMap[Session] = ExpiringMap()
     pending: Map[str, Pending] = Map()
     ending: Ended | None = None
@@ -139,34 +139,34 @@ def evolve(state: State, message: Message) -> State:
         ):
             return _begin(state, message, event)
         case AppraisalCompleted() if pending is not None:
-            return _keep(state, message.exchange, appraised(pending, event))
+            return _keep(state, message.exchange, with_appraisal(pending, event))
         case MemoryRecalled():
-            mind = recalling(mind_of(state, message.agent), [bool(event.recollections)], state.settings)
+            mind = with_recalls(mind_of(state, message.agent), [bool(event.recollections)], state.settings)
             state = _with_mind(state, message, mind)
             if pending is None:
                 return state
-            return _keep(state, message.exchange, recalled(pending, event))
+            return _keep(state, message.exchange, with_recall(pending, event))
         case MemoryActionsAnswered():
             return _acted(state, message, pending, event)
         case FactsRetired() if message.agent in state.minds:
-            mind = retiring(mind_of(state, message.agent), event, message.session)
+            mind = with_retired(mind_of(state, message.agent), event, message.session)
             return _with_mind(state, message, mind)
         case ResponseEmitted():
             return _end(state, message, pending, event)
         case DriftThought() if message.agent in state.minds:
-            mind = thinking(mind_of(state, message.agent), event, message.time_ns, state.settings)
+            mind = with_thought(mind_of(state, message.agent), event, message.time_ns, state.settings)
             return _with_mind(state, message, mind)
         case SeatAdded(entity=entity, value=value):
-            mind = weighted(mind_of(state, message.agent), entity, value, state.settings)
+            mind = with_weight(mind_of(state, message.agent), entity, value, state.settings)
             return _with_mind(state, message, mind) if message.agent in state.minds else state
         case MemoryForgotten():
             return _forget(state, message, event)
     return state
 
 
-def mind_of(state: State, agent: str) -> Mind:
+def mind_of(state: State, agent: str) -> AgentMemory:
     """Return what an agent remembers; a blank mind for one that nothing is known of."""
-    return state.minds.get(agent) or Mind()
+    return state.minds.get(agent) or AgentMemory()
 
 
 def session_of(state: State, message: Message) -> Session:
@@ -190,24 +190,24 @@ def _recalled(state: State, message: Message, pending: Pending) -> MemoryRecalle
         familiarity=familiarity_of(mind, session, pending, message.time_ns, settings, found),
         recollections=found,
         told=told.facts,
-        retired=retired_of(mind, told.facts, told.ended),
+        retired=retired_values(mind, told.facts, told.ended),
     )
 
 
-def _told(state: State, agent: str, text: str, known: Known) -> Reading:
-    told = told_in(text, known)
+def _told(state: State, agent: str, text: str, known: KnownValues) -> ExtractedFacts:
+    told = extract_facts(text, known)
     return told if keeps(state.settings.private, agent) else told._replace(facts=without_private(told.facts))
 
 
 def _wandered(state: State, message: Message, started: DriftStarted) -> Emission:
-    wish = Wish(started.strategies, started.pick, frozenset(started.resting))
+    wish = WanderRequest(started.strategies, started.pick, frozenset(started.resting))
     upon = wander(mind_of(state, message.agent), message.id, wish, message.time_ns, state.settings)
     # Sealed with the key of the session whose words these are, and forgotten with it.
     return Emission(upon.wandered, session=upon.session, exchange="")
 
 
 def _answered(state: State, message: Message, pending: Pending, asked: ActActionsRequested) -> tuple[Event, ...]:
-    ground = Ground(
+    ground = SkillContext(
         mind_of(state, message.agent),
         session_of(state, message),
         pending,
@@ -215,14 +215,14 @@ def _answered(state: State, message: Message, pending: Pending, asked: ActAction
         state.settings,
         keeps(state.settings.private, message.agent),
     )
-    stored = tuple(fact for action in asked.actions if (fact := memorized(ground, action)) is not None)
+    stored = tuple(fact for action in asked.actions if (fact := fact_to_memorize(ground, action)) is not None)
     answered = MemoryActionsAnswered(
         request=message.id,
         iteration=asked.iteration,
         results=tuple(perform(ground, action) for action in asked.actions),
         stored=stored,
     )
-    return (answered, *retired_by(ground.mind, stored))
+    return (answered, *retirement_events(ground.mind, stored))
 
 
 def _stays(pending: Pending, response: ResponseEmitted) -> bool:
@@ -244,11 +244,11 @@ def _remembered(
         concepts=concepts_in(f"{pending.text}\n{answer}", state.settings.concepts_per_exchange),
         salience=pending.salience,
     )
-    return (remembered, *retired_by(mind, told.facts, told.ended))
+    return (remembered, *retirement_events(mind, told.facts, told.ended))
 
 
 def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> tuple[Event, ...]:
-    dropped, concerned = Dropped(frozenset(), frozenset()), []
+    dropped, concerned = DroppedByFact(frozenset(), frozenset()), []
     if ordered.what == "fact":
         mind, sessions = mind_of(state, message.agent), sessions_of(state.sessions, message.agent)
         dropped = dropped_with(mind, sessions, ordered.key)
@@ -269,7 +269,7 @@ def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> tuple[
 
 def _quoting(state: State, agent: str, key: str) -> dict[str, Pending]:
     """Return an agent's open exchanges that hold a value of a fact."""
-    quotes = quoting(each.value for each in mind_of(state, agent).facts.get(key_of(key), ()))
+    quotes = quote_matcher(each.value for each in mind_of(state, agent).facts.get(key_of(key), ()))
     return {
         name: words
         for name, words in state.pending.items()
@@ -277,7 +277,7 @@ def _quoting(state: State, agent: str, key: str) -> dict[str, Pending]:
     }
 
 
-def _left(state: State, message: Message, what: str, dropped: Dropped) -> Left:
+def _left(state: State, message: Message, what: str, dropped: DroppedByFact) -> Remaining:
     mind, settings = mind_of(state, message.agent), state.settings
     if what == "session":
         own = state.sessions.get(message.session_key) or Session()
@@ -296,12 +296,12 @@ def _begin(state: State, message: Message, received: InputReceived) -> State:
 
 
 def _acted(state: State, message: Message, pending: Pending | None, event: MemoryActionsAnswered) -> State:
-    mind = performing(mind_of(state, message.agent), event.results)
+    mind = with_skills_used(mind_of(state, message.agent), event.results)
     found = [bool(result.recollections) for result in event.results if result.ok and result.skill == "recall"]
-    mind = recalling(mind, found, state.settings)
+    mind = with_recalls(mind, found, state.settings)
     if pending is not None and event.stored and not pending.forgotten:
-        mind = memorizing(mind, event.stored, Origin(pending.session, pending.topic), state.settings)
-        state = _keep(state, message.exchange, noting(pending, event.stored))
+        mind = with_facts(mind, event.stored, Origin(pending.session, pending.topic), state.settings)
+        state = _keep(state, message.exchange, with_noted(pending, event.stored))
     return _with_mind(state, message, mind)
 
 
@@ -329,7 +329,7 @@ def _remember(state: State, message: Message, event: MemoryRemembered) -> State:
         embedding=words.embedding,
         concepts=tuple(dict.fromkeys(event.concepts)),
     )
-    mind = remembering(mind_of(state, message.agent), episode, event.facts, settings)
+    mind = with_exchange(mind_of(state, message.agent), episode, event.facts, settings)
     number = mind.exchanges
     session = session_of(state, message).remembering(
         turn_of(number, words.text, ending.answer),
@@ -341,7 +341,7 @@ def _remember(state: State, message: Message, event: MemoryRemembered) -> State:
 
 
 def _forget(state: State, message: Message, event: MemoryForgotten) -> State:
-    dropped = Dropped(frozenset(event.exchanges), frozenset(event.facts))
+    dropped = DroppedByFact(frozenset(event.exchanges), frozenset(event.facts))
     left = _left(state, message, event.what, dropped)
     pending, sessions = state.pending, state.sessions
     if event.what == "session":
@@ -350,18 +350,18 @@ def _forget(state: State, message: Message, event: MemoryForgotten) -> State:
     else:
         concerned = _quoting(state, message.agent, event.key)
     for exchange, words in concerned.items():
-        pending = pending.set(exchange, emptied(words))
+        pending = pending.set(exchange, without_words(words))
     for name, session in left.sessions.items():
         sessions = replaced(sessions, message.agent, name, session)
     state = msgspec.structs.replace(state, pending=pending, sessions=sessions)
-    return _with_mind(state, message, living(left.mind)) if message.agent in state.minds else state
+    return _with_mind(state, message, without_stale_weights(left.mind)) if message.agent in state.minds else state
 
 
 def _keep(state: State, exchange: str, pending: Pending) -> State:
     return msgspec.structs.replace(state, pending=state.pending.set(exchange, pending))
 
 
-def _with_mind(state: State, message: Message, mind: Mind) -> State:
+def _with_mind(state: State, message: Message, mind: AgentMemory) -> State:
     minds = state.minds
     if message.agent not in minds and len(minds) >= state.settings.agents:
         minds = without_oldest(minds, lambda mind: mind.seen_ns)

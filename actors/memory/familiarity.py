@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from actors.memory.layers.facts import Current, on_topic
+from actors.memory.layers.facts import CurrentValues, on_topic
 from actors.memory.layers.session import Session
-from actors.memory.mind import Mind
+from actors.memory.mind import AgentMemory
 from actors.memory.pending import Pending
 from actors.memory.settings import MemorySettings
 from schemas.vocabulary.memory import Familiarity, Layer, Recollection
@@ -27,7 +27,7 @@ def warmth(gists: int, facts: int, turns: int) -> float:
 
 
 def familiarity_of(
-    mind: Mind,
+    mind: AgentMemory,
     session: Session,
     pending: Pending,
     now_ns: int,
@@ -49,7 +49,7 @@ def familiarity_of(
         gist_count=gists,
         fact_count=len(keys),
         fact_keys=keys,
-        world_state_present=len(Current(mind.facts)) > len(keys),
+        world_state_present=len(CurrentValues(mind.facts)) > len(keys),
         conversation_topic=pending.topic,
         topic_confidence=pending.topic_confidence,
         is_new_topic=pending.is_new_topic,
@@ -58,7 +58,7 @@ def familiarity_of(
     )
 
 
-def _keys(mind: Mind, pending: Pending, recalled: set[str]) -> tuple[str, ...]:
+def _keys(mind: AgentMemory, pending: Pending, recalled: set[str]) -> tuple[str, ...]:
     """Return the keys of the facts on an exchange's topic, the latest first, and then of those that come to mind."""
     keys = on_topic(mind.facts, pending.session, pending.topic)
     known = ((tellings[-1].number, key) for key, tellings in mind.facts.items() if key not in keys)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from actors.memory.layers.concepts import Concept, met, pruned
+from actors.memory.layers.concepts import Concept, with_meeting, without_episode
 from actors.memory.layers.episodes import Episode, Episodes
-from actors.memory.layers.facts import Origin, Telling, told
-from actors.memory.layers.thoughts import Thought, grounded, thought_of
+from actors.memory.layers.facts import Origin, ToldFact, with_told
+from actors.memory.layers.thoughts import Thought, thought_of, with_kept_episodes
 from actors.memory.settings import MemorySettings
 from schemas.persistent import Map
 from schemas.vocabulary.drift import DriftThought
@@ -32,7 +32,7 @@ class Weight(msgspec.Struct, frozen=True):
     exchange: int = 0
 
 
-class Mind(msgspec.Struct, frozen=True, kw_only=True):
+class AgentMemory(msgspec.Struct, frozen=True, kw_only=True):
     """An agent's long memory.
 
     ``exchanges``, ``told``, ``seats`` and ``thought`` count the exchanges remembered, the facts told, the seats heard
@@ -43,7 +43,7 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
 
     exchanges: int = 0
     told: int = 0
-    facts: Map[str, tuple[Telling, ...]] = Map()
+    facts: Map[str, tuple[ToldFact, ...]] = Map()
     episodes: Episodes = Episodes()
     concepts: Map[str, Concept] = Map()
     recalls: tuple[bool, ...] = ()
@@ -55,41 +55,41 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     seen_ns: int = 0
 
 
-def remembering(mind: Mind, episode: Episode, facts: Sequence[Fact], settings: MemorySettings) -> Mind:
+def with_exchange(mind: AgentMemory, episode: Episode, facts: Sequence[Fact], settings: MemorySettings) -> AgentMemory:
     """Return the mind after an exchange; its number is ``exchanges`` of the mind that is returned."""
     number = mind.exchanges + 1
-    mind = memorizing(mind, facts, Origin(episode.session, episode.topic, number), settings)
+    mind = with_facts(mind, facts, Origin(episode.session, episode.topic, number), settings)
     episodes, concepts = mind.episodes.adding(number, episode), mind.concepts
     while len(episodes.kept) > settings.episodes:
         oldest = episodes.oldest()
-        concepts = pruned(concepts, episodes.kept[oldest].concepts, oldest)
+        concepts = without_episode(concepts, episodes.kept[oldest].concepts, oldest)
         episodes = episodes.without([oldest]).beginning_at(oldest + 1)
-    concepts = met(concepts, episode.concepts, number, settings)
-    thoughts = grounded(mind.thoughts, episodes.kept)
+    concepts = with_meeting(concepts, episode.concepts, number, settings)
+    thoughts = with_kept_episodes(mind.thoughts, episodes.kept)
     return msgspec.structs.replace(mind, exchanges=number, episodes=episodes, concepts=concepts, thoughts=thoughts)
 
 
-def thinking(mind: Mind, event: DriftThought, at_ns: int, settings: MemorySettings) -> Mind:
+def with_thought(mind: AgentMemory, event: DriftThought, at_ns: int, settings: MemorySettings) -> AgentMemory:
     """Return the mind after a thought; one whose episode is forgotten meanwhile is not kept, and still is counted."""
     number = mind.thought + 1
     thought = thought_of(number, event, at_ns)
     kept = mind.thoughts if thought is None else (*mind.thoughts, thought)
-    thoughts = grounded(kept, mind.episodes.kept)[-settings.thoughts :]
+    thoughts = with_kept_episodes(kept, mind.episodes.kept)[-settings.thoughts :]
     return msgspec.structs.replace(mind, thought=number, thoughts=thoughts)
 
 
-def memorizing(mind: Mind, facts: Sequence[Fact], origin: Origin, settings: MemorySettings) -> Mind:
+def with_facts(mind: AgentMemory, facts: Sequence[Fact], origin: Origin, settings: MemorySettings) -> AgentMemory:
     """Return the mind with facts that it was told."""
-    known = told(mind.facts, facts, origin, mind.told, settings)
+    known = with_told(mind.facts, facts, origin, mind.told, settings)
     return msgspec.structs.replace(mind, told=mind.told + len(facts), facts=known)
 
 
-def recalling(mind: Mind, found: Iterable[bool], settings: MemorySettings) -> Mind:
+def with_recalls(mind: AgentMemory, found: Iterable[bool], settings: MemorySettings) -> AgentMemory:
     """Return the mind after recalls that found something, or did not."""
     return msgspec.structs.replace(mind, recalls=(*mind.recalls, *found)[-settings.recalls_judged :])
 
 
-def performing(mind: Mind, results: Iterable[ActionResult]) -> Mind:
+def with_skills_used(mind: AgentMemory, results: Iterable[ActionResult]) -> AgentMemory:
     """Return the mind with the skills counted that were performed."""
     skills = mind.skills
     for result in results:
@@ -98,6 +98,6 @@ def performing(mind: Mind, results: Iterable[ActionResult]) -> Mind:
     return msgspec.structs.replace(mind, skills=skills)
 
 
-def failure_rate(mind: Mind) -> float:
+def failure_rate(mind: AgentMemory) -> float:
     """Return the share of the latest recalls that found nothing; 0 before the first."""
     return round(mind.recalls.count(False) / len(mind.recalls), 6) if mind.recalls else 0.0

@@ -6,8 +6,8 @@ import msgspec
 
 from actors.contract.text.terms import READ
 from actors.memory.layers.vectors import from_text
-from actors.memory.told.corrections import Ended
-from actors.memory.told.reading import Reading
+from actors.memory.told.corrections import EndedValue
+from actors.memory.told.reading import ExtractedFacts
 from schemas.actor import Message
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.gateway import InputReceived
@@ -41,7 +41,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     recalled: bool = False
     forgotten: bool = False
     noted: tuple[str, ...] = ()
-    told: Reading = Reading((), ())
+    told: ExtractedFacts = ExtractedFacts((), ())
 
 
 def pending_of(message: Message, received: InputReceived, exchanges_before: int) -> Pending:
@@ -56,7 +56,7 @@ def pending_of(message: Message, received: InputReceived, exchanges_before: int)
     )
 
 
-def appraised(pending: Pending, event: AppraisalCompleted) -> Pending:
+def with_appraisal(pending: Pending, event: AppraisalCompleted) -> Pending:
     """Return an exchange with what the senses made of it.
 
     Its salience is the mean of arousal and novelty: what is new or exciting is remembered best.
@@ -73,19 +73,21 @@ def appraised(pending: Pending, event: AppraisalCompleted) -> Pending:
     )
 
 
-def noting(pending: Pending, facts: Iterable[Fact]) -> Pending:
+def with_noted(pending: Pending, facts: Iterable[Fact]) -> Pending:
     """Return an exchange after facts were memorized for it: they will be in its gist."""
     return msgspec.structs.replace(pending, noted=(*pending.noted, *(fact.value for fact in facts))[-_MOST_NOTED:])
 
 
-def recalled(pending: Pending, event: MemoryRecalled) -> Pending:
+def with_recall(pending: Pending, event: MemoryRecalled) -> Pending:
     """Return an exchange after memory has said what comes to mind for it, and what it tells and takes back itself."""
     if pending.forgotten:
         return msgspec.structs.replace(pending, recalled=True)
-    ended = tuple(Ended(each.key, each.why) for each in event.retired)
-    return msgspec.structs.replace(pending, recalled=True, told=Reading(event.told, ended))
+    ended = tuple(EndedValue(each.key, each.why) for each in event.retired)
+    return msgspec.structs.replace(pending, recalled=True, told=ExtractedFacts(event.told, ended))
 
 
-def emptied(pending: Pending) -> Pending:
+def without_words(pending: Pending) -> Pending:
     """Return an exchange of which the words are gone."""
-    return msgspec.structs.replace(pending, text="", embedding=b"", forgotten=True, noted=(), told=Reading((), ()))
+    return msgspec.structs.replace(
+        pending, text="", embedding=b"", forgotten=True, noted=(), told=ExtractedFacts((), ())
+    )

@@ -30,18 +30,18 @@ import msgspec
 from actors.contract.text.terms import terms_of
 from actors.memory.layers.concepts import neighbours
 from actors.memory.layers.episodes import Episode, weight_of
-from actors.memory.layers.facts import ASKED_FOR_ALL, Telling, current, energy_of, stale_exchanges, text_of
-from actors.memory.layers.gist import only_asks, saying, tokens_of
+from actors.memory.layers.facts import ASKED_FOR_ALL, ToldFact, current_facts, energy_of, stale_exchanges, text_of
+from actors.memory.layers.gist import persons_words, tells_nothing, tokens_of
 from actors.memory.layers.index import Near
 from actors.memory.layers.session import Session
-from actors.memory.layers.thoughts import DRIFT, fresh
+from actors.memory.layers.thoughts import DRIFT, recallable
 from actors.memory.layers.vectors import cosines_of
-from actors.memory.mind import Mind
+from actors.memory.mind import AgentMemory
 from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS, overlap
 from actors.memory.told.keys import ASKED_AS, NAME
 from actors.memory.wandering import strength_in
-from actors.memory.weights import sooner
+from actors.memory.weights import weighted_energy
 from schemas.vocabulary.memory import NO_LONGER_SO, Layer, Recollection
 
 _LAYERS: tuple[Layer, ...] = ("turn", "gist", "fact", "episode", "concept")
@@ -109,7 +109,7 @@ class Memory(NamedTuple):
         return self.kind or self.layer
 
 
-def recall(mind: Mind, session: Session, cue: Cue, now_ns: int, settings: MemorySettings) -> Found:
+def recall(mind: AgentMemory, session: Session, cue: Cue, now_ns: int, settings: MemorySettings) -> Found:
     """Return what a cue brings to mind in a session at a time."""
     gists = session.fresh_gists(now_ns, settings)
     turns = {turn.number: turn.text for turn in session.turns}
@@ -127,13 +127,13 @@ def recall(mind: Mind, session: Session, cue: Cue, now_ns: int, settings: Memory
     return Found(strongest(found, mind, settings), best)
 
 
-def strongest(found: Iterable[Memory], mind: Mind, settings: MemorySettings) -> tuple[Recollection, ...]:
+def strongest(found: Iterable[Memory], mind: AgentMemory, settings: MemorySettings) -> tuple[Recollection, ...]:
     """Return the memories that come to mind from the floor on, no two that say the same.
 
     What was told comes before echoes; then the strongest by their weights, of equals the latest.
     """
     awake = [
-        memory._replace(energy=sooner(memory.energy, mind, memory.named, memory.number, settings))
+        memory._replace(energy=weighted_energy(memory.energy, mind, memory.named, memory.number, settings))
         for memory in found
         if memory.energy >= settings.floor and memory.energy > 0.0
     ]
@@ -149,7 +149,7 @@ def strongest(found: Iterable[Memory], mind: Mind, settings: MemorySettings) -> 
     return tuple(_recollection(memory, mind) for memory in once[: settings.recollections])
 
 
-def _recollection(memory: Memory, mind: Mind) -> Recollection:
+def _recollection(memory: Memory, mind: AgentMemory) -> Recollection:
     text = _concept_text(memory.text, mind) if memory.layer == "concept" else memory.text
     return Recollection(
         id=f"{memory.named}:{memory.number}",
@@ -164,20 +164,20 @@ def _recollection(memory: Memory, mind: Mind) -> Recollection:
 def _exchange(energy: float, layer: Layer, number: int, text: str, stale: frozenset[int]) -> Memory:
     is_stale = number in stale
     told = f"{text}{NO_LONGER_SO}" if is_stale else text
-    return Memory(energy, layer, number, told, says=saying(text), echo=is_stale or only_asks(text))
+    return Memory(energy, layer, number, told, says=persons_words(text), echo=is_stale or tells_nothing(text))
 
 
 def _named_exchange(memory: Memory) -> str:
     return f"{_EXCHANGE}{memory.number}" if memory.layer in _OF_EXCHANGES and not memory.kind else ""
 
 
-def _concept_text(term: str, mind: Mind) -> str:
+def _concept_text(term: str, mind: AgentMemory) -> str:
     """Return a concept in a line: its term, and what it was met with most."""
     others = neighbours(term, mind.concepts, mind.episodes.kept, _NEIGHBOURS_SHOWN)
     return f"{term} (with {', '.join(others)})" if others else term
 
 
-def _own(mind: Mind, cue: Cue, layer: Layer, texts: dict[int, str], stale: frozenset[int]) -> Iterator[Memory]:
+def _own(mind: AgentMemory, cue: Cue, layer: Layer, texts: dict[int, str], stale: frozenset[int]) -> Iterator[Memory]:
     """Yield a session's own memories; their embeddings are those of their episodes, where they are still kept."""
     embeddings = [_comparable(mind.episodes.kept.get(number), cue) for number in texts]
     similar = cosines_of(cue.embedding, embeddings) if cue.embedding else [0.0] * len(texts)
@@ -191,7 +191,7 @@ def _comparable(episode: Episode | None, cue: Cue) -> bytes:
 
 
 def _episodes(
-    mind: Mind, cue: Cue, without: frozenset[int], stale: frozenset[int], settings: MemorySettings
+    mind: AgentMemory, cue: Cue, without: frozenset[int], stale: frozenset[int], settings: MemorySettings
 ) -> Iterator[Memory]:
     by_words = cue.other_words or not cue.embedding
     most = settings.recollections * (_CANDIDATES if by_words or mind.weights else 1)
@@ -206,12 +206,12 @@ def _episodes(
         yield _exchange(max(energy, round(words, DECIMALS)), "episode", number, episode.text, stale)
 
 
-def _nearest(mind: Mind, cue: Cue, without: frozenset[int], most: int, settings: MemorySettings) -> list[Near]:
+def _nearest(mind: AgentMemory, cue: Cue, without: frozenset[int], most: int, settings: MemorySettings) -> list[Near]:
     """Return the episodes nearest to a cue, so many that what was told is not lost behind repetitions and echoes."""
     while True:
         near = mind.episodes.nearest(cue.model, cue.embedding, most, without)
         texts = (mind.episodes.kept[each.number].text for each in near)
-        told = {saying(text) for text in texts if not only_asks(text)}
+        told = {persons_words(text) for text in texts if not tells_nothing(text)}
         if len(near) < most or most >= _FURTHEST or len(told) >= settings.recollections:
             return near
         if near[-1].energy < settings.floor:
@@ -219,9 +219,9 @@ def _nearest(mind: Mind, cue: Cue, without: frozenset[int], most: int, settings:
         most *= _CANDIDATES
 
 
-def _facts(mind: Mind, cue: Cue, settings: MemorySettings) -> Iterator[Memory]:
+def _facts(mind: AgentMemory, cue: Cue, settings: MemorySettings) -> Iterator[Memory]:
     sought = frozenset((*cue.terms, *cue.asks))
-    known = list(current(mind.facts))
+    known = list(current_facts(mind.facts))
     told_in = [mind.episodes.kept.get(fact.exchanges[-1]) if fact.exchanges else None for _, fact in known]
     embeddings = [_comparable(episode, cue) for episode in told_in]
     similar = cosines_of(cue.embedding, embeddings) if cue.embedding else [0.0] * len(known)
@@ -235,12 +235,12 @@ def _facts(mind: Mind, cue: Cue, settings: MemorySettings) -> Iterator[Memory]:
             yield Memory(energy, "fact", fact.number, text_of(key, fact), says=says)
 
 
-def _says_no_more(text: str, fact: Telling) -> bool:
+def _says_no_more(text: str, fact: ToldFact) -> bool:
     """Whether an exchange is only that of telling a fact."""
-    return {*terms_of(saying(text))}.issubset((*fact.terms, *_NAMING))
+    return {*terms_of(persons_words(text))}.issubset((*fact.terms, *_NAMING))
 
 
-def _concepts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> Iterator[Memory]:
+def _concepts(mind: AgentMemory, cue: Cue, now_ns: int, settings: MemorySettings) -> Iterator[Memory]:
     for term in cue.terms:
         concept = mind.concepts.get(term)
         if concept is not None:
@@ -249,14 +249,16 @@ def _concepts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> It
             yield Memory(energy, "concept", concept.number, term, echo=True)
 
 
-def _thoughts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> Iterator[Memory]:
+def _thoughts(mind: AgentMemory, cue: Cue, now_ns: int, settings: MemorySettings) -> Iterator[Memory]:
     # Of each concept the latest, and few of these: an agent long idle has many, and they would crowd out what it knows.
-    latest = {thought.concept: thought for thought in fresh(mind.thoughts, now_ns, settings)}
+    latest = {thought.concept: thought for thought in recallable(mind.thoughts, now_ns, settings)}
     found = (
         Memory(overlap(cue.terms, each.terms), "gist", each.number, each.text, DRIFT, echo=True)
         for each in latest.values()
     )
     energies = {
-        memory: sooner(memory.energy, mind, DRIFT, memory.number, settings) for memory in found if memory.energy
+        memory: weighted_energy(memory.energy, mind, DRIFT, memory.number, settings)
+        for memory in found
+        if memory.energy
     }
     yield from nlargest(settings.thoughts_recalled, energies, key=lambda each: (energies[each], each.number))

@@ -4,25 +4,27 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from actors.memory.layers.facts import Current, Origin, outdating, taken_back
+from actors.memory.layers.facts import CurrentValues, Origin, with_stale_exchanges, with_taken_back
 from actors.memory.layers.session import Session
-from actors.memory.mind import Mind
-from actors.memory.told.corrections import Ended, Known, is_same
+from actors.memory.mind import AgentMemory
+from actors.memory.told.corrections import EndedValue, KnownValues, is_same
 from schemas.vocabulary.memory import Fact, FactsRetired, Retired, RetiredWhy
 
 
-def known_of(mind: Mind, session: Session) -> Known:
+def known_of(mind: AgentMemory, session: Session) -> KnownValues:
     """Return what an agent was told, as a text of one of its sessions may correct it."""
-    return Known(Current(mind.facts), session.turns[-1].said if session.turns else "")
+    return KnownValues(CurrentValues(mind.facts), session.turns[-1].said if session.turns else "")
 
 
-def retired_by(mind: Mind, facts: Sequence[Fact], ended: Iterable[Ended] = ()) -> tuple[FactsRetired, ...]:
+def retirement_events(
+    mind: AgentMemory, facts: Sequence[Fact], ended: Iterable[EndedValue] = ()
+) -> tuple[FactsRetired, ...]:
     """Return the event that says what facts replace and what else is taken back; none where that is nothing."""
-    found = retired_of(mind, facts, ended)
+    found = retired_values(mind, facts, ended)
     return (FactsRetired(retired=found),) if found else ()
 
 
-def retired_of(mind: Mind, facts: Sequence[Fact], ended: Iterable[Ended] = ()) -> tuple[Retired, ...]:
+def retired_values(mind: AgentMemory, facts: Sequence[Fact], ended: Iterable[EndedValue] = ()) -> tuple[Retired, ...]:
     """Return what facts replace of what is known, and what else is taken back of it.
 
     A value that is told once more retires nothing.
@@ -51,10 +53,10 @@ def retired_of(mind: Mind, facts: Sequence[Fact], ended: Iterable[Ended] = ()) -
     return tuple(found)
 
 
-def retiring(mind: Mind, event: FactsRetired, session: str) -> Mind:
+def with_retired(mind: AgentMemory, event: FactsRetired, session: str) -> AgentMemory:
     """Return the mind after values were taken back in its last exchange; what is replaced is so by what was told."""
     ended = [(each.key, each.why) for each in event.retired if not each.replaced]
-    facts = taken_back(mind.facts, ended, Origin(session, "", mind.exchanges), mind.told)
+    facts = with_taken_back(mind.facts, ended, Origin(session, "", mind.exchanges), mind.told)
     for each in event.retired:
-        facts = outdating(facts, each.key, each.exchanges)
+        facts = with_stale_exchanges(facts, each.key, each.exchanges)
     return msgspec.structs.replace(mind, told=mind.told + len(ended), facts=facts)

@@ -7,9 +7,9 @@ import msgspec
 from actors.contract.text.terms import terms_of
 from actors.memory.familiarity import familiarity_of
 from actors.memory.layers.concepts import spread
-from actors.memory.layers.facts import Current, asked_by, asks_for_all
+from actors.memory.layers.facts import CurrentValues, asked_by, asks_for_all
 from actors.memory.layers.session import Session
-from actors.memory.mind import Mind, failure_rate
+from actors.memory.mind import AgentMemory, failure_rate
 from actors.memory.pending import Pending
 from actors.memory.recalling import Cue, Memory, recall, strongest
 from actors.memory.settings import MemorySettings
@@ -25,10 +25,10 @@ UNKNOWN_SKILL = "unknown_skill"
 """Why an action came to nothing."""
 
 
-class Ground(msgspec.Struct, frozen=True):
+class SkillContext(msgspec.Struct, frozen=True):
     """What actions are performed on: an agent's memory as it was before them, in an exchange of a session."""
 
-    mind: Mind
+    mind: AgentMemory
     session: Session
     pending: Pending
     now_ns: int
@@ -48,7 +48,7 @@ class Ground(msgspec.Struct, frozen=True):
         )
 
 
-def perform(ground: Ground, action: Action) -> ActionResult:
+def perform(ground: SkillContext, action: Action) -> ActionResult:
     """Return what an action comes to."""
     match action.skill:
         case "recall":
@@ -61,7 +61,7 @@ def perform(ground: Ground, action: Action) -> ActionResult:
             seen = _introspection(ground)
             return ActionResult(index=action.index, skill="introspect", ok=True, introspection=seen)
         case "memorize":
-            reason = "" if memorized(ground, action) is not None else _no_fact(ground)
+            reason = "" if fact_to_memorize(ground, action) is not None else _no_fact(ground)
             return ActionResult(index=action.index, skill="memorize", ok=not reason, reason=reason)
         case "delegate":
             return ActionResult(index=action.index, skill="delegate", ok=False, reason=NOT_MEMORYS)
@@ -70,7 +70,7 @@ def perform(ground: Ground, action: Action) -> ActionResult:
             return ActionResult(index=action.index, skill=action.skill, ok=False, reason=UNKNOWN_SKILL)
 
 
-def memorized(ground: Ground, action: Action) -> Fact | None:
+def fact_to_memorize(ground: SkillContext, action: Action) -> Fact | None:
     """Return the fact that an action asks to be kept; None for another skill, or where there is nothing to keep."""
     if action.skill != "memorize" or ground.pending.forgotten:
         return None
@@ -78,17 +78,17 @@ def memorized(ground: Ground, action: Action) -> Fact | None:
     return fact if fact is None or ground.keeps_private or without_private([fact]) else None
 
 
-def _no_fact(ground: Ground) -> str:
+def _no_fact(ground: SkillContext) -> str:
     return FORGOTTEN if ground.pending.forgotten else NOTHING_TO_MEMORIZE
 
 
-def _associated(ground: Ground, query: str) -> Iterable[Memory]:
+def _associated(ground: SkillContext, query: str) -> Iterable[Memory]:
     mind = ground.mind
     for term, activation in spread(mind.concepts, mind.episodes.kept, terms_of(query), ground.settings).items():
         yield Memory(activation, "concept", mind.concepts[term].number, term, echo=True)
 
 
-def _introspection(ground: Ground) -> Introspection:
+def _introspection(ground: SkillContext) -> Introspection:
     mind, session, settings = ground.mind, ground.session, ground.settings
     found = recall(mind, session, ground.cue_of(ground.pending.text), ground.now_ns, settings)
     familiarity = familiarity_of(mind, session, ground.pending, ground.now_ns, settings, found.recollections)
@@ -99,7 +99,7 @@ def _introspection(ground: Ground) -> Introspection:
         layers={
             "turn": len(session.turns),
             "gist": len(session.fresh_gists(ground.now_ns, settings)),
-            "fact": len(Current(mind.facts)),
+            "fact": len(CurrentValues(mind.facts)),
             "episode": len(mind.episodes.kept),
             "concept": len(mind.concepts),
         },

@@ -20,10 +20,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from actors.memory.layers.concepts import Concept, lately_linked, spread, strength_of
+from actors.memory.layers.concepts import Concept, recent_links, spread, strength_of
 from actors.memory.layers.episodes import Episode
-from actors.memory.layers.thoughts import strengthening
-from actors.memory.mind import Mind
+from actors.memory.layers.thoughts import added_strength
+from actors.memory.mind import AgentMemory
 from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS
 from schemas.vocabulary.drift import Strategy
@@ -34,7 +34,7 @@ _TOLD = 12
 """Concepts that are told of those brought up."""
 
 
-class Wish(msgspec.Struct, frozen=True):
+class WanderRequest(msgspec.Struct, frozen=True):
     """How a drift is to go: strategies in their order, a number in [0, 1) to pick with, and concepts to leave alone."""
 
     strategies: tuple[Strategy, ...]
@@ -42,25 +42,27 @@ class Wish(msgspec.Struct, frozen=True):
     resting: frozenset[str]
 
 
-class Upon(msgspec.Struct, frozen=True):
+class WanderResult(msgspec.Struct, frozen=True):
     """What a mind came upon, and the session that it belongs to, empty for none."""
 
     wandered: MemoryWandered
     session: str
 
 
-def wander(mind: Mind, request: str, wish: Wish, now_ns: int, settings: MemorySettings) -> Upon:
+def wander(
+    mind: AgentMemory, request: str, drift_request: WanderRequest, now_ns: int, settings: MemorySettings
+) -> WanderResult:
     """Return what an agent's mind comes upon at a time."""
     kept = mind.episodes.kept
     lately = _lately(kept, now_ns, settings)
     if not lately:
-        return Upon(MemoryWandered(request=request, reason="no_episode"), "")
-    awake = {term: each for term, each in mind.concepts.items() if name_of(each) not in wish.resting}
-    for strategy in wish.strategies:
+        return WanderResult(MemoryWandered(request=request, reason="no_episode"), "")
+    awake = {term: each for term, each in mind.concepts.items() if name_of(each) not in drift_request.resting}
+    for strategy in drift_request.strategies:
         seeds = _seeds(strategy, mind, awake, lately, now_ns, settings)
         if seeds:
-            return _from(mind, request, strategy, _picked(seeds, wish.pick), now_ns, settings)
-    return Upon(MemoryWandered(request=request, reason="no_seed"), "")
+            return _from(mind, request, strategy, _picked(seeds, drift_request.pick), now_ns, settings)
+    return WanderResult(MemoryWandered(request=request, reason="no_seed"), "")
 
 
 def name_of(concept: Concept) -> str:
@@ -68,10 +70,10 @@ def name_of(concept: Concept) -> str:
     return f"concept:{concept.number}"
 
 
-def strength_in(mind: Mind, term: str, now_ns: int, settings: MemorySettings) -> float:
+def strength_in(mind: AgentMemory, term: str, now_ns: int, settings: MemorySettings) -> float:
     """Return a concept's strength: what is left of its meetings, and of thoughts that strengthened it."""
     met = strength_of(mind.concepts[term], mind.episodes.kept, now_ns, settings)
-    return round(met + strengthening(mind.thoughts, term, now_ns, settings), DECIMALS)
+    return round(met + added_strength(mind.thoughts, term, now_ns, settings), DECIMALS)
 
 
 def _lately(kept: Mapping[int, Episode], now_ns: int, settings: MemorySettings) -> list[int]:
@@ -82,7 +84,7 @@ def _lately(kept: Mapping[int, Episode], now_ns: int, settings: MemorySettings) 
 
 def _seeds(
     strategy: Strategy,
-    mind: Mind,
+    mind: AgentMemory,
     awake: dict[str, Concept],
     lately: list[int],
     now_ns: int,
@@ -109,12 +111,14 @@ def _picked(seeds: list[str], pick: float) -> str:
     return seeds[min(int(pick * len(seeds)), len(seeds) - 1)]
 
 
-def _from(mind: Mind, request: str, strategy: Strategy, term: str, now_ns: int, settings: MemorySettings) -> Upon:
+def _from(
+    mind: AgentMemory, request: str, strategy: Strategy, term: str, now_ns: int, settings: MemorySettings
+) -> WanderResult:
     graph, kept = mind.concepts, mind.episodes.kept
-    activated = spread(graph, kept, [term], settings, lately_linked)
+    activated = spread(graph, kept, [term], settings, recent_links)
     seed = graph[term]
     strongest_first = sorted(activated, key=lambda other: (-activated[other], -graph[other].number))
-    together = lately_linked(term, graph, kept)
+    together = recent_links(term, graph, kept)
     strongest = next((other for other in strongest_first if other in together), None)
     # Where a concept was met alone, or a hop leaves nothing, there is only itself.
     number = max(each for each in seed.episodes if strongest is None or strongest in kept[each].concepts)
@@ -137,4 +141,4 @@ def _from(mind: Mind, request: str, strategy: Strategy, term: str, now_ns: int, 
         episode=f"episode:{number}",
         text=episode.text,
     )
-    return Upon(wandered, episode.session)
+    return WanderResult(wandered, episode.session)

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 import msgspec
 
 from actors.memory.layers.thoughts import DRIFT
-from actors.memory.mind import Mind, Weight
+from actors.memory.mind import AgentMemory, Weight
 from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS
 
@@ -28,7 +28,7 @@ _FACTORIALS = 20
 """Terms of the exponential's series; for arguments up to 1 the rest is below the last bit."""
 
 
-def weighted(mind: Mind, entity: str, value: float, settings: MemorySettings) -> Mind:
+def with_weight(mind: AgentMemory, entity: str, value: float, settings: MemorySettings) -> AgentMemory:
     """Return the mind after a seat on a memory, named as in recollections; the same mind for one that it has not."""
     key = _key_of(entity)
     if not _living(mind, [key]):
@@ -46,7 +46,7 @@ def weighted(mind: Mind, entity: str, value: float, settings: MemorySettings) ->
     return msgspec.structs.replace(mind, weights=weights, seats=mind.seats + 1)
 
 
-def living(mind: Mind) -> Mind:
+def without_stale_weights(mind: AgentMemory) -> AgentMemory:
     """Return the mind without the weights of memories that it has no more."""
     kept = _living(mind, mind.weights)
     weights = mind.weights
@@ -56,13 +56,13 @@ def living(mind: Mind) -> Mind:
     return msgspec.structs.replace(mind, weights=weights)
 
 
-def weight_of(mind: Mind, entity: str, settings: MemorySettings) -> float | None:
+def weight_of(mind: AgentMemory, entity: str, settings: MemorySettings) -> float | None:
     """Return what is left of the log-weight of a memory, named as in recollections; None where it has none."""
     weight = mind.weights.get(_key_of(entity))
     return None if weight is None else round(weight.log * _left(weight, mind, settings), DECIMALS)
 
 
-def sooner(energy: float, mind: Mind, layer: str, number: int, settings: MemorySettings) -> float:
+def weighted_energy(energy: float, mind: AgentMemory, layer: str, number: int, settings: MemorySettings) -> float:
     """Return a memory's energy as its weight makes it, in [0, 1]; ``layer`` is what its id begins with."""
     weight = mind.weights.get(_key(layer, number)) if mind.weights else None
     if weight is None:
@@ -70,13 +70,13 @@ def sooner(energy: float, mind: Mind, layer: str, number: int, settings: MemoryS
     return min(1.0, round(energy * _exponential(weight.log * _left(weight, mind, settings)), DECIMALS))
 
 
-def _left(weight: Weight, mind: Mind, settings: MemorySettings) -> float:
+def _left(weight: Weight, mind: AgentMemory, settings: MemorySettings) -> float:
     """Return the share of a weight that has not faded."""
     most = settings.weight_fade_exchanges
     return max(0, most - max(0, mind.exchanges - weight.exchange)) / most
 
 
-def _living(mind: Mind, keys: Iterable[str]) -> frozenset[str]:
+def _living(mind: AgentMemory, keys: Iterable[str]) -> frozenset[str]:
     """Return those keys that are of memories the mind has."""
     asked = frozenset(keys)
     found = {key for key in asked if key.startswith("exchange:") and int(key[9:]) in mind.episodes.kept}

@@ -27,7 +27,7 @@ from schemas.vocabulary.router import FeedbackObserved, Mode, ModeSelected
 _NS_PER_MS = 1_000_000
 
 
-class Watch(msgspec.Struct, frozen=True):
+class AgentWindow(msgspec.Struct, frozen=True):
     """What is kept of an agent: its latest decisions, its unhealthy modes, and its exceeded rates."""
 
     window: Window = Window()
@@ -39,7 +39,7 @@ class State(msgspec.Struct, frozen=True):
     """A partition: the settings, and what is known of each agent."""
 
     settings: MonitorSettings = MonitorSettings()
-    watches: Map[str, Watch] = Map()
+    watches: Map[str, AgentWindow] = Map()
 
 
 def initial() -> State:
@@ -68,31 +68,31 @@ def evolve(state: State, message: Message) -> State:
     match event:
         case ModeSelected() | FeedbackObserved():
             window = _windowed(watch.window, message, state.settings)
-            after = watch if window is watch.window else Watch(window, watch.conditions, watch.exceeded)
+            after = watch if window is watch.window else AgentWindow(window, watch.conditions, watch.exceeded)
         case ModeOutOfRange() | ModeRedFlag() | ModeInRange():
-            after = Watch(watch.window, with_event(watch.conditions, event), watch.exceeded)
+            after = AgentWindow(watch.window, with_event(watch.conditions, event), watch.exceeded)
         case RateExceeded(rate=rate):
-            after = Watch(watch.window, watch.conditions, watch.exceeded.set(rate, True))
+            after = AgentWindow(watch.window, watch.conditions, watch.exceeded.set(rate, True))
         case RateRecovered(rate=rate) if rate in watch.exceeded:
-            after = Watch(watch.window, watch.conditions, watch.exceeded.delete(rate))
+            after = AgentWindow(watch.window, watch.conditions, watch.exceeded.delete(rate))
         case _:
             return state
     return state if after is watch else _with(state, message.agent, after)
 
 
-def watch_of(state: State, agent: str) -> Watch:
+def watch_of(state: State, agent: str) -> AgentWindow:
     """Return what is kept of an agent; an empty value for one without decisions."""
-    return state.watches.get(agent) or Watch()
+    return state.watches.get(agent) or AgentWindow()
 
 
-def _with(state: State, agent: str, watch: Watch) -> State:
+def _with(state: State, agent: str, watch: AgentWindow) -> State:
     watches = state.watches
     if agent not in watches and len(watches) >= state.settings.agents:
         watches = without_oldest(watches, _worth)
     return State(state.settings, watches.set(agent, watch))
 
 
-def _worth(watch: Watch) -> tuple[bool, int]:
+def _worth(watch: AgentWindow) -> tuple[bool, int]:
     # Unhealthy agents are dropped last: nobody would report the recovery of one that is dropped.
     decided_ns = watch.window.decisions[-1].at_ns if watch.window.decisions else 0
     return bool(watch.conditions or watch.exceeded), decided_ns

@@ -56,7 +56,7 @@ class _Answer(msgspec.Struct, frozen=True):
     opinions: Annotated[tuple[Opinion, ...], msgspec.Meta(max_length=100)]
 
 
-def ask(drawn: Sequence[tuple[Stratum, Case]], settings: ReflectionSettings) -> ReflectionRequested:
+def opinion_call(drawn: Sequence[tuple[Stratum, Case]], settings: ReflectionSettings) -> ReflectionRequested:
     """Return the request for a second opinion on a batch."""
     described = "\n\n".join(_described(number, case) for number, (_, case) in enumerate(drawn, start=1))
     return ReflectionRequested(

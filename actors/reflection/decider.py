@@ -12,9 +12,9 @@ llm.completed, .failed  -> reflection.concluded, for the request that was made
 
 import msgspec
 
-from actors.reflection.asking import ask, opinions_of
-from actors.reflection.judging import Counted, conclude, counted_with, insight_of
-from actors.reflection.sampling import Case, Owed, case_of, owed_after, sample, stratum_of
+from actors.reflection.asking import opinion_call, opinions_of
+from actors.reflection.judging import CountedInsight, conclude, counted_with, insight_of
+from actors.reflection.sampling import Case, Owed, case_of, draw_sample, owed_after, stratum_of
 from actors.reflection.settings import ReflectionSettings
 from schemas.actor import Emission, Message
 from schemas.event import Event, topic_of
@@ -35,14 +35,14 @@ from schemas.vocabulary.router import FeedbackObserved, ModeSelected
 _NS_PER_MS = 1_000_000
 
 
-class Asked(msgspec.Struct, frozen=True):
+class OpinionRequest(msgspec.Struct, frozen=True):
     """The request that a model has not answered yet."""
 
     request: str
     batch: tuple[Sampled, ...]
 
 
-class Mind(msgspec.Struct, frozen=True, kw_only=True):
+class AgentState(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept of an agent.
 
     Attributes:
@@ -58,8 +58,8 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
 
     pending: Map[str, Case | None] = Map()
     queue: tuple[Case, ...] = ()
-    asked: Asked | None = None
-    counted: tuple[Counted, ...] = ()
+    asked: OpinionRequest | None = None
+    counted: tuple[CountedInsight, ...] = ()
     owed: Owed = ()
     timer: str = ""
     quiet_ns: int = 0
@@ -70,7 +70,7 @@ class State(msgspec.Struct, frozen=True):
     """A partition: settings, agents' minds, and the exchanges that ended lately."""
 
     settings: ReflectionSettings = ReflectionSettings()
-    minds: Map[str, Mind] = Map()
+    minds: Map[str, AgentState] = Map()
     ended: ExpiringMap[bool] = ExpiringMap()
 
 
@@ -78,7 +78,7 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
     """Return what a message leads to; see the module."""
     if state.settings.backend == "off":
         return ()
-    mind, event = state.minds.get(message.agent, Mind()), message.event
+    mind, event = state.minds.get(message.agent, AgentState()), message.event
     match event:
         case ResponseEmitted() if message.exchange in mind.pending:
             after = _ended(mind, message, event, state.settings)
@@ -97,7 +97,7 @@ def evolve(state: State, message: Message) -> State:
     event, settings = message.event, state.settings
     if settings.backend == "off":
         return state
-    mind = state.minds.get(message.agent, Mind())
+    mind = state.minds.get(message.agent, AgentState())
     match event:
         case InputReceived(purpose="answer") if _opens(state, mind, message.exchange):
             return _with(state, message, _opened(mind, message.exchange, None))
@@ -118,7 +118,7 @@ def evolve(state: State, message: Message) -> State:
         case ReflectionScheduled():
             return _with(state, message, msgspec.structs.replace(mind, timer=_timer(event)))
         case ReflectionRequested():
-            asked = Asked(message.id, event.batch)
+            asked = OpinionRequest(message.id, event.batch)
             owed = owed_after(dict(mind.owed), [sampled.stratum for sampled in event.batch], settings)
             return _with(state, message, msgspec.structs.replace(mind, asked=asked, owed=owed, timer=_timer(event)))
         case ReflectionConcluded():
@@ -126,7 +126,7 @@ def evolve(state: State, message: Message) -> State:
     return state
 
 
-def _with(state: State, message: Message, mind: Mind) -> State:
+def _with(state: State, message: Message, mind: AgentState) -> State:
     minds = state.minds
     if message.agent not in minds and len(minds) >= state.settings.agents:
         minds = without_oldest(minds, lambda each: each.seen_ns)
@@ -134,11 +134,11 @@ def _with(state: State, message: Message, mind: Mind) -> State:
     return msgspec.structs.replace(state, minds=minds)
 
 
-def _opens(state: State, mind: Mind, exchange: str) -> bool:
+def _opens(state: State, mind: AgentState, exchange: str) -> bool:
     return exchange not in mind.pending and not state.ended.get(exchange)
 
 
-def _opened(mind: Mind, exchange: str, case: Case | None) -> Mind:
+def _opened(mind: AgentState, exchange: str, case: Case | None) -> AgentState:
     return msgspec.structs.replace(mind, pending=mind.pending.set(exchange, case))
 
 
@@ -147,7 +147,7 @@ def _of_agent(event: Event) -> tuple[Emission, ...]:
     return (Emission(event, session="", exchange=""),)
 
 
-def _ended(mind: Mind, message: Message, end: ResponseEmitted, settings: ReflectionSettings) -> Mind:
+def _ended(mind: AgentState, message: Message, end: ResponseEmitted, settings: ReflectionSettings) -> AgentState:
     case = mind.pending.get(message.exchange)
     queue = mind.queue
     if case is not None and end.action == "EXECUTED" and stratum_of(case.selected, settings) is not None:
@@ -160,12 +160,12 @@ def _timer(event: ReflectionScheduled | ReflectionRequested | ReflectionConclude
     return topic_of(event) if event.wake_after_ms else ""
 
 
-def _wakes(mind: Mind, message: Message, fired: ClockFired) -> bool:
+def _wakes(mind: AgentState, message: Message, fired: ClockFired) -> bool:
     # Compare the setter: a timer may fire while the event that replaces it is being stored.
     return bool(mind.timer) and fired.set_by == mind.timer and not message.exchange and not message.session
 
 
-def _woken(mind: Mind, message: Message, settings: ReflectionSettings) -> tuple[Emission, ...]:
+def _woken(mind: AgentState, message: Message, settings: ReflectionSettings) -> tuple[Emission, ...]:
     if mind.asked is not None:
         # Not repeated before the next exchange has ended: the request stays in the log until its owner is back.
         counted = counted_with(mind.counted, (), message.time_ns, settings)
@@ -173,23 +173,27 @@ def _woken(mind: Mind, message: Message, settings: ReflectionSettings) -> tuple[
     if mind.pending:
         return ()
     left_ms = settings.idle_after_ms - (message.time_ns - mind.quiet_ns) // _NS_PER_MS
-    drawn = sample(mind.queue, message.id, settings, dict(mind.owed))
+    drawn = draw_sample(mind.queue, message.id, settings, dict(mind.owed))
     if not drawn:
         return ()
     if left_ms > 0:
         # Never longer than the whole time: a clock that was set back must not delay the review for ever.
         return _of_agent(ReflectionScheduled(wake_after_ms=min(left_ms, settings.idle_after_ms)))
-    return _of_agent(ask(drawn, settings))
+    return _of_agent(opinion_call(drawn, settings))
 
 
-def _answers(asked: Asked, event: LlmCompleted | LlmFailed) -> bool:
+def _answers(asked: OpinionRequest, event: LlmCompleted | LlmFailed) -> bool:
     if isinstance(event, LlmFailed) and not event.request:
         return event.failed_topic == topic_of(ReflectionRequested)
     return event.request == asked.request and event.purpose == "reflect"
 
 
 def _concluded(
-    mind: Mind, asked: Asked, event: LlmCompleted | LlmFailed, message: Message, settings: ReflectionSettings
+    mind: AgentState,
+    asked: OpinionRequest,
+    event: LlmCompleted | LlmFailed,
+    message: Message,
+    settings: ReflectionSettings,
 ) -> ReflectionConcluded:
     opinions = opinions_of(event.text, len(asked.batch)) if isinstance(event, LlmCompleted) else None
     if opinions is None:
@@ -209,7 +213,9 @@ def _concluded(
     return conclude(counted, insights, settings, wake_after_ms=settings.idle_after_ms if more else 0)
 
 
-def _learned(mind: Mind, message: Message, event: ReflectionConcluded, settings: ReflectionSettings) -> Mind:
+def _learned(
+    mind: AgentState, message: Message, event: ReflectionConcluded, settings: ReflectionSettings
+) -> AgentState:
     # A batch without an answer is reviewed again. One with an unusable answer is not: it might never be usable.
     failed = event.reason not in ("", ANSWER_INVALID)
     looked_at = {sampled.exchange for sampled in mind.asked.batch} if mind.asked and not failed else set()
@@ -218,7 +224,7 @@ def _learned(mind: Mind, message: Message, event: ReflectionConcluded, settings:
     return msgspec.structs.replace(mind, queue=queue, asked=None, counted=counted, timer=_timer(event))
 
 
-def _satisfied(mind: Mind, exchange: str) -> Mind:
+def _satisfied(mind: AgentState, exchange: str) -> AgentState:
     queue = tuple(
         msgspec.structs.replace(case, satisfied=True) if case.exchange == exchange else case for case in mind.queue
     )

@@ -26,7 +26,7 @@ SPANS = 28
 _NS_PER_MS = 1_000_000
 
 
-class Counted(msgspec.Struct, frozen=True):
+class CountedInsight(msgspec.Struct, frozen=True):
     """An insight that counts; ``at_ns`` is the time of the decision that it is about (Unix nanoseconds)."""
 
     exchange: str
@@ -70,19 +70,23 @@ def ignored_because(case: Case, opinion: Opinion, settings: ReflectionSettings) 
 
 
 def counted_with(
-    earlier: Sequence[Counted], insights: Iterable[Insight], now_ns: int, settings: ReflectionSettings
-) -> tuple[Counted, ...]:
+    earlier: Sequence[CountedInsight], insights: Iterable[Insight], now_ns: int, settings: ReflectionSettings
+) -> tuple[CountedInsight, ...]:
     """Return the insights on decisions within the window that ends now, the latest ``insights_kept`` of them."""
     found = [
         *earlier,
-        *(Counted(each.exchange, each.decided_ns, each.agrees, each.dimension) for each in insights if each.counts),
+        *(
+            CountedInsight(each.exchange, each.decided_ns, each.agrees, each.dimension)
+            for each in insights
+            if each.counts
+        ),
     ]
     since_ns = now_ns - settings.window_ms * _NS_PER_MS
     return tuple(each for each in found if each.at_ns > since_ns)[-settings.insights_kept :]
 
 
 def conclude(
-    counted: Sequence[Counted],
+    counted: Sequence[CountedInsight],
     insights: tuple[Insight, ...],
     settings: ReflectionSettings,
     *,
@@ -107,16 +111,16 @@ def conclude(
     )
 
 
-def spans_of(counted: Iterable[Counted], settings: ReflectionSettings) -> tuple[Span, ...]:
+def spans_of(counted: Iterable[CountedInsight], settings: ReflectionSettings) -> tuple[Span, ...]:
     """Return the insights by the part of the window that their decisions fall into; empty parts are left out."""
     width_ns = max(1, settings.window_ms * _NS_PER_MS // SPANS)
-    by_start: dict[int, list[Counted]] = {}
+    by_start: dict[int, list[CountedInsight]] = {}
     for each in counted:
         by_start.setdefault(each.at_ns // width_ns * width_ns, []).append(each)
     return tuple(_span(start_ns, found) for start_ns, found in sorted(by_start.items()))
 
 
-def _span(start_ns: int, found: Sequence[Counted]) -> Span:
+def _span(start_ns: int, found: Sequence[CountedInsight]) -> Span:
     differing = Counter(each.dimension for each in found if not each.agrees)
     in_order = {dimension: differing[dimension] for dimension in DIMENSIONS if dimension in differing}
     return Span(start_ns=start_ns, counted=len(found), disagree=in_order)

@@ -56,7 +56,7 @@ Owed = tuple[tuple[Stratum, float], ...]
 _MOST_OWED = 1.0
 
 
-def places(
+def places_by_stratum(
     available: Mapping[Stratum, int], settings: ReflectionSettings, owed: Mapping[Stratum, float] = NOTHING_OWED
 ) -> dict[Stratum, int]:
     """Return how many decisions of each stratum a batch holds, no more than there are.
@@ -114,7 +114,7 @@ def _exact(settings: ReflectionSettings) -> dict[Stratum, float]:
     }
 
 
-def sample(
+def draw_sample(
     cases: Sequence[Case],
     message_id: str,
     settings: ReflectionSettings,
@@ -126,7 +126,7 @@ def sample(
         stratum = stratum_of(case.selected, settings)
         if stratum is not None:
             by_stratum[stratum].append(case)
-    given = places({stratum: len(found) for stratum, found in by_stratum.items()}, settings, owed)
+    given = places_by_stratum({stratum: len(found) for stratum, found in by_stratum.items()}, settings, owed)
     # Use raw words: numpy guarantees the generator's bit stream, but not how it shuffles.
     draws = np.random.Philox(key=int.from_bytes(sha256(message_id.encode()).digest()[:16], "little"))
     drawn: list[tuple[Stratum, Case]] = []

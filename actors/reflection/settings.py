@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.asking import ASKS_MODEL
+from schemas.asking import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=4096)]
@@ -41,7 +41,7 @@ class ReflectionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
             time. ``msgspec.convert`` reports it as a ``ValidationError``.
     """
 
-    backend: Annotated[Literal["off", "llm"], ASKS_MODEL] = "off"
+    backend: Annotated[Literal["off", "llm"], FOLLOWS_MODEL] = "off"
     idle_after_ms: Milliseconds = 5 * _MINUTE
     batch: Annotated[int, msgspec.Meta(ge=1, le=20)] = 5
     low_below: Unit = 0.20

@@ -59,5 +59,5 @@ ACTOR = Actor(
     decide=decide,
     evolve=evolve,
     warm=warm,
-    cooled_by=(PatternsImported, PatternsWithdrawn),
+    evicts_cache=(PatternsImported, PatternsWithdrawn),
 )

@@ -20,20 +20,20 @@ import msgspec
 from actors.contract.answers.leaks import turned
 from actors.contract.answers.prompt import Prompt
 from actors.contract.text.allowances import Allowances
-from actors.contract.text.decoding import undone_of
+from actors.contract.text.decoding import decode_nested
 from actors.contract.text.sheets import shares
 from actors.reflex.answers import Said, Signatures, said_in, verdict_on
-from actors.reflex.encodings import MAX_WORK, Run
-from actors.reflex.imports import Imports, after, whole_library
+from actors.reflex.encodings import MAX_WORK, EncodedRun
+from actors.reflex.imports import Imports, whole_library, with_event
 from actors.reflex.library import Library
 from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compile_library
 from actors.reflex.settings import ReflexSettings
-from actors.reflex.sheets import TEXT, Sheet, sheets_of
+from actors.reflex.sheets import TEXT, JoinedParts, joined_parts
 from actors.reflex.views import View, Views, views_of
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map
-from schemas.unread import Bound, Unread, What, layers_left_out, weighed
+from schemas.unread import Bound, Unread, What, layers_left_out, saturating_share
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
@@ -74,7 +74,7 @@ class _Place(NamedTuple):
     """Where a signature was found: on which sheet of the input, and in which of its views."""
 
     hit: Hit
-    sheet: Sheet
+    sheet: JoinedParts
     view: View
 
 
@@ -140,7 +140,7 @@ def evolve(state: State, message: Message) -> State:
     if isinstance(event, ResponseRequested):
         return _told(state, message, event)
     if isinstance(event, PatternsImported | PatternsWithdrawn):
-        imports = after(state.imports, event)
+        imports = with_event(state.imports, event)
         return state if imports == state.imports else msgspec.structs.replace(state, imports=imports, unsaid=True)
     if isinstance(event, AllowanceRecorded | AllowanceWithdrawn):
         allowances = state.allowances.after(message.agent, event)
@@ -282,13 +282,13 @@ def _undone(text: str, settings: ReflexSettings) -> tuple[tuple[View, ...], int]
     """Return the views of what a text says with its rarer disguises undone, and how many characters were left."""
     if "disguised" not in settings.decoded_views:
         return (), 0
-    found, left = undone_of(text)
-    views = (View(each.path, each.text, (Run(0, len(text), each.text),), View((), text)) for each in found)
+    found, left = decode_nested(text)
+    views = (View(each.path, each.text, (EncodedRun(0, len(text), each.text),), View((), text)) for each in found)
     return tuple(views), left
 
 
-def _unread(sheet: Sheet, what: What, amount: int, why: Bound, half: int = UNREAD_HALF) -> Unread:
-    return Unread(layer=sheet.name, what=what, amount=amount, why=why, share=weighed(amount, half))
+def _unread(sheet: JoinedParts, what: What, amount: int, why: Bound, half: int = UNREAD_HALF) -> Unread:
+    return Unread(layer=sheet.name, what=what, amount=amount, why=why, share=saturating_share(amount, half))
 
 
 def _heaviest_first(unread: Sequence[Unread]) -> tuple[Unread, ...]:
@@ -314,14 +314,14 @@ def _changed(state: State) -> ReflexLibraryChanged:
     )
 
 
-def _sheets(settings: ReflexSettings, received: InputReceived) -> tuple[Sheet, ...]:
+def _sheets(settings: ReflexSettings, received: InputReceived) -> tuple[JoinedParts, ...]:
     """Return the input's text, then the scanned layers, as they are read."""
     layers = [
         (f"{layer.role}[{place}]", layer.content)
         for place, layer in enumerate(received.layers)
         if layer.role in settings.scanned_layers
     ]
-    return (Sheet(received.text, (TEXT,), (0,)), *sheets_of(layers))
+    return (JoinedParts(received.text, (TEXT,), (0,)), *joined_parts(layers))
 
 
 def _action(matcher: Matcher, place: _Place) -> str:

@@ -92,7 +92,7 @@ APART = "\n*\n"
 """Stands between what one run may decode to: no run goes on over it, or two readings of one text were read as one."""
 
 
-class Run(msgspec.Struct, frozen=True):
+class EncodedRun(msgspec.Struct, frozen=True):
     """An encoded stretch of a text, ``start`` to ``end`` in its characters, and what it decodes to."""
 
     start: int
@@ -100,31 +100,31 @@ class Run(msgspec.Struct, frozen=True):
     text: str
 
 
-class Room(msgspec.Struct, frozen=True):
+class DecodingBudget(msgspec.Struct, frozen=True):
     """What may be decoded: ``characters`` is how many may come out, ``work`` how many steps it may take."""
 
     characters: int
     work: int = MAX_WORK
 
 
-class Runs(msgspec.Struct, frozen=True):
+class EncodedRuns(msgspec.Struct, frozen=True):
     """The runs of a text in one encoding, in order.
 
     ``unread`` counts the characters of the text that were not looked at, or not in every way they may be read;
     ``work`` the steps taken. Both are of a text that may have been decoded itself.
     """
 
-    found: tuple[Run, ...] = ()
+    found: tuple[EncodedRun, ...] = ()
     unread: int = 0
     work: int = 0
 
 
-NONE = Runs()
+NONE = EncodedRuns()
 
 _Span = tuple[int, int]
 
 
-def base64_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
+def base64_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedRuns:
     """Return the base64 runs of a text; ``ascii_text`` is the same with a ``?`` for every other character.
 
     The likeliest span of every run is decoded, its other ones as far as the room goes.
@@ -154,10 +154,10 @@ def base64_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
     parts = [ascii_text[start:end].translate(_URL_SAFE, _NOT_BASE64) for some in spans for start, end in some]
     texts = texts_in(list(map(_from_base64, parts)))
     if len(parts) == len(spans):
-        found = [Run(start, end, text) for (start, end), text in zip(likeliest, texts, strict=True) if text]
+        found = [EncodedRun(start, end, text) for (start, end), text in zip(likeliest, texts, strict=True) if text]
     else:
         said = iter(texts)
-        several = (_joined([Run(*span, next(said)) for span in some]) for some in spans)
+        several = (_joined([EncodedRun(*span, next(said)) for span in some]) for some in spans)
         found = [run for run in several if run is not None]
     return _within(found, room.characters, unread, work)
 
@@ -173,7 +173,7 @@ def _affordable(costs: "np.typing.NDArray[np.int64]", room: int) -> "tuple[np.ty
     return np.sort(order[:count]), int(spent[count - 1]) if count else 0
 
 
-def _joined(decoded: list[Run]) -> Run | None:
+def _joined(decoded: list[EncodedRun]) -> EncodedRun | None:
     """Return the decodings of a run that are about as long as the longest, without those that others contain, as one.
 
     A word too many at either end puts a false letter there, so that the longest need not be the right one.
@@ -181,20 +181,20 @@ def _joined(decoded: list[Run]) -> Run | None:
     if len(decoded) == 1:
         return decoded[0] if decoded[0].text else None
     most = max(len(each.text) for each in decoded)
-    kept: list[Run] = []
+    kept: list[EncodedRun] = []
     for each in decoded:
         if each.text and len(each.text) >= ENOUGH * most and not any(each.text in other.text for other in kept):
             kept.append(each)
     if not kept:
         return None
-    return kept[0] if len(kept) == 1 else Run(kept[0].start, kept[0].end, APART.join(each.text for each in kept))
+    return kept[0] if len(kept) == 1 else EncodedRun(kept[0].start, kept[0].end, APART.join(each.text for each in kept))
 
 
 def _from_base64(digits: bytes) -> bytes:
     return binascii.a2b_base64(digits + _FILLED[len(digits) & 3])
 
 
-def hex_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
+def hex_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedRuns:
     """Return the hexadecimal runs of a text; ``ascii_text`` is the same with a ``?`` for every other character."""
     most = max(0, room.work // _HEX_PLACE)
     spans = [match.span() for match in islice(_prefixed(ascii_text), most)]
@@ -214,7 +214,7 @@ def hex_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
             work += _HEX_RUN
             place = kinds.find(sign, match.end(), until)
     if not spans:
-        return Runs(unread=len(ascii_text) - until, work=work) if work else NONE
+        return EncodedRuns(unread=len(ascii_text) - until, work=work) if work else NONE
     kept: list[_Span] = []
     parts: list[bytes] = []
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
@@ -226,7 +226,7 @@ def hex_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
             kept.append((start, end))
             parts.append(decoded)
     unread = len(ascii_text) - (until if work <= room.work else max(kept)[1] if kept else 0)
-    found = [Run(*span, text) for span, text in zip(kept, texts_in(parts), strict=True) if text]
+    found = [EncodedRun(*span, text) for span, text in zip(kept, texts_in(parts), strict=True) if text]
     return _within(found, room.characters, unread, work)
 
 
@@ -253,7 +253,7 @@ def _from_hex(written: bytes) -> bytes:
     return binascii.unhexlify(digits)
 
 
-def percent_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
+def percent_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedRuns:
     """Return the stretches of a text around percent escapes, decoded."""
     if "%" not in text:
         return NONE
@@ -277,29 +277,31 @@ def percent_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
     letters = np.arange(len(raw) + 1) if text.isascii() else np.concatenate(([0], np.cumsum((raw & 0xC0) != 0x80)))
     windows = zip(begins[:most].tolist(), ends[:most].tolist(), strict=True)
     found = [
-        Run(int(letters[begin]), int(letters[end]), written[places[begin] : places[end]].decode("utf-8", "replace"))
+        EncodedRun(
+            int(letters[begin]), int(letters[end]), written[places[begin] : places[end]].decode("utf-8", "replace")
+        )
         for begin, end in windows
     ]
     unread = int(letters[-1] - letters[begins[most]]) if most < len(begins) else 0
     return _within(found, room.characters, unread, len(raw) + _ESCAPE_WINDOW * len(found))
 
 
-def _within(found: Sequence[Run], allowance: int, unread: int, work: int) -> Runs:
+def _within(found: Sequence[EncodedRun], allowance: int, unread: int, work: int) -> EncodedRuns:
     """Return what is had of the decoded runs: of each its share of the allowance, line breaks between them included."""
     lengths = [len(run.text) + 1 for run in found]
     if sum(lengths) - 1 <= allowance:
-        return Runs(tuple(found), unread, work)
-    kept: list[Run] = []
+        return EncodedRuns(tuple(found), unread, work)
+    kept: list[EncodedRun] = []
     for run, share in zip(found, shares(lengths, allowance + 1), strict=True):
         had = run.text[: max(0, share - 1)]
         # In encoded characters: a reader of the verdict has the text, not what it decodes to.
         unread += (run.end - run.start) * (len(run.text) - len(had)) // len(run.text)
         if had:
-            kept.append(Run(run.start, run.end, had))
-    return Runs(tuple(kept), unread, work)
+            kept.append(EncodedRun(run.start, run.end, had))
+    return EncodedRuns(tuple(kept), unread, work)
 
 
-DECODERS: dict[Encoding, Callable[[str, bytes, Room], Runs]] = {
+DECODERS: dict[Encoding, Callable[[str, bytes, DecodingBudget], EncodedRuns]] = {
     "base64": base64_runs,
     "hex": hex_runs,
     "percent": percent_runs,

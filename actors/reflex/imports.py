@@ -1,7 +1,7 @@
 """What operators have added to the library: a fold over their imports and withdrawals.
 
 The fold never fails. Content that no library can be made of, or that would go beyond the limits, leaves things as they
-are; whoever imports is told so beforehand (``check``), from the same fold over the same events.
+are; whoever imports is told so beforehand (``checked_import``), from the same fold over the same events.
 """
 
 from functools import lru_cache
@@ -9,7 +9,7 @@ from functools import lru_cache
 import msgspec
 
 from actors.reflex.library import InvalidLibrary, Library, Profile, library_of, make_library
-from actors.reflex.spellings import deep_chain, searched
+from actors.reflex.spellings import deep_chain, search_texts
 from schemas.identity import content_hash
 from schemas.vocabulary.patterns import Name, PatternSet, PatternsImported, PatternsWithdrawn
 
@@ -56,7 +56,7 @@ class Imports(msgspec.Struct, frozen=True, eq=False):
         return tuple(entry.name for entry in self.entries)
 
 
-def check(imports: Imports, event: PatternsImported) -> Imports:
+def checked_import(imports: Imports, event: PatternsImported) -> Imports:
     """Return the imports after one more.
 
     Raises:
@@ -94,7 +94,7 @@ def _refuse_deep(entries: tuple[Import, ...]) -> None:
         for pattern in entry.sets
         for signature in pattern.entries()
     ]
-    chain = deep_chain(searched([text for _, text in signatures]), MAX_DEPTH)
+    chain = deep_chain(search_texts([text for _, text in signatures]), MAX_DEPTH)
     if chain:
         shown = [f"{name}: {text!r}" for name, text in (signatures[place] for place in (*chain[:3], chain[-1]))]
         raise InvalidLibrary(
@@ -104,13 +104,13 @@ def _refuse_deep(entries: tuple[Import, ...]) -> None:
 
 
 @lru_cache(maxsize=32)
-def after(imports: Imports, event: PatternsImported | PatternsWithdrawn) -> Imports:
+def with_event(imports: Imports, event: PatternsImported | PatternsWithdrawn) -> Imports:
     """Return the imports after an event; worked out once a process, however many partitions fold it."""
     if isinstance(event, PatternsWithdrawn):
         kept = tuple(entry for entry in imports.entries if entry.name != event.name)
         return imports if len(kept) == len(imports.entries) else _imports(kept)
     try:
-        return check(imports, event)
+        return checked_import(imports, event)
     except InvalidLibrary:
         return imports
 

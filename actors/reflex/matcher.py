@@ -38,8 +38,8 @@ from actors.contract.text.judge.telling import has_reversed
 from actors.contract.text.rewriting import REWRITE, Rewriting
 from actors.reflex.library import Library
 from actors.reflex.normalise import JOINED, UNCERTAIN, Layout, Offsets, backwards, blur, lay_out, rot13, squeeze
-from actors.reflex.spellings import Spelling, deep_chain, is_word, spell
-from actors.reflex.split import Bare, Gaps, bare_of, gaps_of, is_disguised, is_turned
+from actors.reflex.spellings import Spelling, deep_chain, is_word, spellings_of
+from actors.reflex.split import BareLetters, LetterGaps, bare_of, gaps_of, is_disguised, is_turned
 from actors.reflex.split import backwards as backwards_gaps
 from schemas.vocabulary.patterns import PatternSet, Signature
 
@@ -202,10 +202,10 @@ class _Search:
         if _REVERSED in self.wanted and has_reversed(bare.letters):
             self._run_bare(bare, bare.letters.decode()[::-1].encode(), _REVERSED)
 
-    def _run_bare(self, bare: Bare, letters: bytes, reading: int) -> None:
+    def _run_bare(self, bare: BareLetters, letters: bytes, reading: int) -> None:
         self.settled.update(hit.rank for hit in self.hits)
         self.done.clear()
-        gaps: Gaps | None = None
+        gaps: LetterGaps | None = None
         letter_of: Offsets | None = None
         for piece, begin, known in self.matcher.windows(letters):
             candidates = self._candidates(piece, begin, known)
@@ -288,7 +288,7 @@ def compile_library(library: Library) -> Matcher:
     """
     signatures = tuple(library.signatures())
     alike: dict[bytes, list[Spelling]] = {}
-    for spelling in spell(signatures):
+    for spelling in spellings_of(signatures):
         alike.setdefault(blur(spelling.letters), []).append(spelling)
     # A DFA is no faster on thousands of signatures (its table leaves the caches), takes ten times the
     # memory and four times as long to build.

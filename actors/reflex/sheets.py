@@ -18,7 +18,7 @@ MOST_APART = 16
 _BETWEEN = "\n~^~^~\n"
 
 
-class Sheet(NamedTuple):
+class JoinedParts(NamedTuple):
     """A text to read, and the parts on it: their names, and where each begins."""
 
     text: str
@@ -36,9 +36,9 @@ class Sheet(NamedTuple):
         return self.parts[number], self.begins[number]
 
 
-def sheets_of(parts: Sequence[tuple[str, str]]) -> tuple[Sheet, ...]:
+def joined_parts(parts: Sequence[tuple[str, str]]) -> tuple[JoinedParts, ...]:
     """Return the sheets of some parts, each with its name."""
     if len(parts) <= MOST_APART:
-        return tuple(Sheet(text, (name,), (0,)) for name, text in parts)
+        return tuple(JoinedParts(text, (name,), (0,)) for name, text in parts)
     begins = accumulate((len(text) + len(_BETWEEN) for _, text in parts[:-1]), initial=0)
-    return (Sheet(_BETWEEN.join(text for _, text in parts), tuple(name for name, _ in parts), tuple(begins)),)
+    return (JoinedParts(_BETWEEN.join(text for _, text in parts), tuple(name for name, _ in parts), tuple(begins)),)

@@ -32,7 +32,7 @@ class Spelling:
     long: bool
 
 
-def spell(signatures: Sequence[tuple[PatternSet, Signature]]) -> Iterator[Spelling]:
+def spellings_of(signatures: Sequence[tuple[PatternSet, Signature]]) -> Iterator[Spelling]:
     """Yield the squeezed spellings of every signature."""
     seen: set[tuple[int, str, bytes]] = set()
     for spelling in _squeezed([signature.text for _, signature in signatures]):
@@ -41,7 +41,7 @@ def spell(signatures: Sequence[tuple[PatternSet, Signature]]) -> Iterator[Spelli
             yield _spelling(*spelling, signatures[spelling[0]][1].whole_words)
 
 
-def searched(texts: Sequence[str]) -> set[tuple[bytes, int]]:
+def search_texts(texts: Sequence[str]) -> set[tuple[bytes, int]]:
     """Return what the automaton searches of signatures, with the place of each."""
     return {(blur(letters.encode()), place) for place, letters, _ in _squeezed(texts)}
 

@@ -49,35 +49,35 @@ _SIGNS = (
 )
 
 
-class Bare(NamedTuple):
+class BareLetters(NamedTuple):
     """The letters and digits of a squeezed text, as UTF-8, and which of its letters they are; None for all."""
 
     letters: bytes
     kept: Offsets | None
 
 
-class Gaps(NamedTuple):
+class LetterGaps(NamedTuple):
     """What lies before each bare letter, and behind the last; and where each was in the text."""
 
     kinds: bytes
     origins: Offsets
 
 
-def bare_of(squeezed: bytes) -> Bare:
+def bare_of(squeezed: bytes) -> BareLetters:
     """Return the letters and digits of a squeezed text."""
     if squeezed.isascii():
         letters = squeezed.translate(None, _NOT_BARE)
         if len(letters) == len(squeezed):
-            return Bare(squeezed, None)
-        return Bare(letters, np.flatnonzero(_is_bare().take(np.frombuffer(squeezed, dtype=np.uint8))))
+            return BareLetters(squeezed, None)
+        return BareLetters(letters, np.flatnonzero(_is_bare().take(np.frombuffer(squeezed, dtype=np.uint8))))
     codes = np.frombuffer(squeezed.decode().encode("utf-32-le"), dtype=np.uint32)
     kept = np.flatnonzero(_is_bare().take(codes, mode="clip"))
     if len(kept) == len(codes):
-        return Bare(squeezed, None)
-    return Bare(codes[kept].tobytes().decode("utf-32-le").encode(), kept)
+        return BareLetters(squeezed, None)
+    return BareLetters(codes[kept].tobytes().decode("utf-32-le").encode(), kept)
 
 
-def gaps_of(layout: Layout, bare: Bare) -> Gaps:
+def gaps_of(layout: Layout, bare: BareLetters) -> LetterGaps:
     """Return the gaps between bare letters, from the layout of the squeezed text."""
     kept = np.arange(len(layout.origins)) if bare.kept is None else bare.kept
     spaces = np.concatenate(([0], np.cumsum(np.frombuffer(layout.gaps, dtype=np.uint8) == SPACED)))
@@ -85,15 +85,15 @@ def gaps_of(layout: Layout, bare: Bare) -> Gaps:
     is_spaced = spaces[edges[1:] + 1] > spaces[edges[:-1] + 1]
     is_signed = np.diff(edges) > 1
     kinds = _SPACE * is_spaced.astype(np.uint8) | _SIGN * is_signed.astype(np.uint8)
-    return Gaps(kinds.tobytes(), layout.origins[kept])
+    return LetterGaps(kinds.tobytes(), layout.origins[kept])
 
 
-def backwards(gaps: Gaps) -> Gaps:
+def backwards(gaps: LetterGaps) -> LetterGaps:
     """Return the gaps of the same letters from the last to the first."""
-    return Gaps(gaps.kinds[::-1], gaps.origins[::-1])
+    return LetterGaps(gaps.kinds[::-1], gaps.origins[::-1])
 
 
-def is_disguised(text: str, spelling: Spelling, gaps: Gaps, start: int, end: int) -> bool:
+def is_disguised(text: str, spelling: Spelling, gaps: LetterGaps, start: int, end: int) -> bool:
     """Return whether the letters of a signature, which are those from ``start`` to ``end``, stand in a disguise."""
     between = gaps.kinds[start + 1 : end]
     wanted = spelling.gaps

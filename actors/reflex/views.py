@@ -13,7 +13,17 @@ import msgspec
 import numpy as np
 
 from actors.reflex.characters import INVISIBLE, MARK, fold_table
-from actors.reflex.encodings import APART, DECODERS, ESCAPE_LENGTH, MAX_WORK, NONE, Encoding, Room, Run, Runs
+from actors.reflex.encodings import (
+    APART,
+    DECODERS,
+    ESCAPE_LENGTH,
+    MAX_WORK,
+    NONE,
+    DecodingBudget,
+    EncodedRun,
+    EncodedRuns,
+    Encoding,
+)
 from actors.reflex.normalise import Offsets, codes_of
 
 DEPTH = 3
@@ -27,7 +37,7 @@ class View(msgspec.Struct, frozen=True):
 
     path: tuple[str, ...]
     text: str
-    runs: tuple[Run, ...] = ()
+    runs: tuple[EncodedRun, ...] = ()
     parent: "View | None" = None
 
     def source(self, start: int, end: int) -> tuple[int, int] | None:
@@ -68,7 +78,7 @@ def views_of(text: str, encodings: Collection[str], allowance: int, work: int = 
                 if encoding not in encodings:
                     continue
                 # Each leaves the others a third of what there is.
-                room = Room(max(0, allowance - decoded), max(0, work - worked) * 2 // 3)
+                room = DecodingBudget(max(0, allowance - decoded), max(0, work - worked) * 2 // 3)
                 runs = _runs(readable, encoding, room)
                 worked += runs.work
                 left = runs.unread
@@ -86,13 +96,13 @@ def views_of(text: str, encodings: Collection[str], allowance: int, work: int = 
     return Views(tuple(found), decoded, worked, tuple(unread.items()))
 
 
-def _kept_apart(text: str, runs: Sequence[Run], most: int) -> tuple[Run, ...]:
+def _kept_apart(text: str, runs: Sequence[EncodedRun], most: int) -> tuple[EncodedRun, ...]:
     """Return runs of a view's text with what parted them there, as far as there is room for it: readings of one run."""
     if APART not in text:
         return tuple(runs)
     mark = APART.removesuffix("\n")
     room = most - sum(len(run.text) + 1 for run in runs) + 1
-    apart: list[Run] = []
+    apart: list[EncodedRun] = []
     for run, after in pairwise((*runs, None)):
         assert run is not None, "only the last is none"
         # A run of hex takes the white space behind it.
@@ -103,7 +113,7 @@ def _kept_apart(text: str, runs: Sequence[Run], most: int) -> tuple[Run, ...]:
     return tuple(apart)
 
 
-def _encoded_still(view: View, encoding: Encoding, run: Run) -> int:
+def _encoded_still(view: View, encoding: Encoding, run: EncodedRun) -> int:
     """Return how many received characters a run of a view stands for that is not undone any more."""
     if encoding == "percent":
         # Around an escape there are other characters, which read as they stand.
@@ -112,7 +122,7 @@ def _encoded_still(view: View, encoding: Encoding, run: Run) -> int:
     return end - start
 
 
-def _runs(readable: "_Readable", encoding: Encoding, room: Room) -> Runs:
+def _runs(readable: "_Readable", encoding: Encoding, room: DecodingBudget) -> EncodedRuns:
     text, ascii_text, origins = readable
     runs = DECODERS[encoding](text, ascii_text, room)
     return runs if runs is NONE or origins is None else _moved(runs, origins)
@@ -139,6 +149,6 @@ def _visible(text: str) -> _Readable:
     return text, text.encode("ascii", "replace"), kept
 
 
-def _moved(runs: Runs, origins: Offsets) -> Runs:
-    moved = (Run(int(origins[run.start]), int(origins[run.end - 1]) + 1, run.text) for run in runs.found)
+def _moved(runs: EncodedRuns, origins: Offsets) -> EncodedRuns:
+    moved = (EncodedRun(int(origins[run.start]), int(origins[run.end - 1]) + 1, run.text) for run in runs.found)
     return msgspec.structs.replace(runs, found=tuple(moved))

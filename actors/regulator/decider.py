@@ -13,7 +13,7 @@ Each cycle schedules the next one. So after a long standstill one cycle is due, 
 
 import msgspec
 
-from actors.regulator.loop import adjusted, completed, confirmed, cycle, reverted, width_ns
+from actors.regulator.loop import cycle_events, width_ns, with_adjustment, with_confirmation, with_cycle, with_reversion
 from actors.regulator.pressures import Opinion
 from actors.regulator.record import Loop
 from actors.regulator.settings import RegulatorSettings
@@ -59,7 +59,7 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
             offsets = dict(sorted(loop.offsets.items()))
             return _of_agent((RegulatorScheduled(wake_after_ms=settings.period_ms, offsets=offsets),))
         case ClockFired(set_by=set_by) if set_by in _SETTERS and loop.scheduled:
-            return _of_agent(cycle(loop, message.time_ns, settings))
+            return _of_agent(cycle_events(loop, message.time_ns, settings))
     return ()
 
 
@@ -103,13 +103,13 @@ def _evolved(loop: Loop, message: Message, settings: RegulatorSettings) -> Loop:
             return msgspec.structs.replace(loop, scheduled=True)
         case CycleCompleted() as event:
             loop = msgspec.structs.replace(loop, slices=_kept(loop.slices, now_ns, settings))
-            return completed(loop, event, now_ns)
+            return with_cycle(loop, event, now_ns)
         case Adjusted() as event:
-            return adjusted(loop, event, now_ns, settings)
+            return with_adjustment(loop, event, now_ns, settings)
         case Reverted() as event:
-            return reverted(loop, event, now_ns, settings)
+            return with_reversion(loop, event, now_ns, settings)
         case Confirmed() as event:
-            return confirmed(loop, event)
+            return with_confirmation(loop, event)
     return loop
 
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from actors.regulator.pressures import Opinion, chance, metric_of, since
+from actors.regulator.pressures import Opinion, chance_deviation, metric_of, opinion_since
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.window import Counts
 from schemas.vocabulary.regulator import PressureName, Verdict
@@ -82,7 +82,7 @@ def judge(
 
 def _metric(trial: Trial, counts: Counts, opinion: Opinion | None, settings: RegulatorSettings) -> float | None:
     if trial.pressure == "reflection":
-        later = since(opinion, trial.at_ns, settings.opinions_needed) if opinion is not None else None
+        later = opinion_since(opinion, trial.at_ns, settings.opinions_needed) if opinion is not None else None
         return None if later is None else later.disagreement
     return metric_of(trial.pressure, counts, settings) if counts.decisions >= settings.decisions_needed else None
 
@@ -102,7 +102,7 @@ def _outcome(
         return "worse" if presses else "helped"
     if metric < trial.metric_before * settings.improved_below:
         return "helped"
-    if metric > trial.metric_before + settings.doubt * chance(trial.pressure, counts, settings):
+    if metric > trial.metric_before + settings.doubt * chance_deviation(trial.pressure, counts, settings):
         return "worse"
     # A series is to cross a range in which a weight has no effect. Second opinions tell nothing about such a range.
     if presses and trial.pressure != "reflection" and len(trial.deltas) < settings.series_steps:

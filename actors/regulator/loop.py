@@ -10,9 +10,9 @@ by step.
 import msgspec
 
 from actors.regulator.judging import Judged, Trial, judge
-from actors.regulator.moving import answered, faded, gone_on, is_blocked, undone
-from actors.regulator.pressures import Opinion, answers_to, pressures_of, since
-from actors.regulator.record import Loop, Move, direction, is_ours, rest_key, trial_of
+from actors.regulator.moving import answer_pressure, fade_correction, is_blocked, next_step, revert_failed
+from actors.regulator.pressures import Opinion, answers_to, opinion_since, pressures_of
+from actors.regulator.record import Loop, Move, direction, is_within_limits, rest_key, trial_of
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.window import Counts, total, within
 from schemas.event import Event
@@ -39,11 +39,11 @@ class _Change(msgspec.Struct, frozen=True):
     pressures: tuple[Pressure, ...]
 
 
-def cycle(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[Event, ...]:
+def cycle_events(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[Event, ...]:
     """Return the events of a cycle: judgements, at most one change of a weight, and last the cycle's summary."""
-    counts = seen(loop, now_ns, settings)
+    counts = counts_in_window(loop, now_ns, settings)
     enough = counts.decisions >= settings.decisions_needed
-    pressures = pressures_of(counts, heard(loop, now_ns, settings), settings, loop.weights) if enough else ()
+    pressures = pressures_of(counts, fresh_opinion(loop, now_ns, settings), settings, loop.weights) if enough else ()
     pressing = {each.name for each in pressures if each.held not in UNCALLED}
     judged = judge(loop.trials, counts, loop.opinion, pressing, now_ns, settings)
     helped = [each for each in judged if each.outcome == "helped"]
@@ -61,7 +61,7 @@ def cycle(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[Event, 
     )
 
 
-def seen(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Counts:
+def counts_in_window(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Counts:
     """Return the counts within the window."""
     return total(within(loop.slices, now_ns, settings.window_ms * _NS_PER_MS, width_ns(settings)))
 
@@ -71,15 +71,15 @@ def width_ns(settings: RegulatorSettings) -> int:
     return max(1, settings.window_ms * _NS_PER_MS // settings.slices)
 
 
-def heard(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Opinion | None:
+def fresh_opinion(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Opinion | None:
     """Return the opinion if it is fresh, limited to decisions since it last led to a change, which may have helped."""
     opinion = loop.opinion
     if opinion is None or now_ns - opinion.at_ns > settings.window_ms * _NS_PER_MS:
         return None
-    return since(opinion, loop.consulted_ns, settings.opinions_needed) if loop.consulted_ns else opinion
+    return opinion_since(opinion, loop.consulted_ns, settings.opinions_needed) if loop.consulted_ns else opinion
 
 
-def adjusted(loop: Loop, event: Adjusted, now_ns: int, settings: RegulatorSettings) -> Loop:
+def with_adjustment(loop: Loop, event: Adjusted, now_ns: int, settings: RegulatorSettings) -> Loop:
     """Return the loop with an adjustment on trial, or with one more step of a series."""
     before = trial_of(loop, event.parameter) if event.step > 1 else None
     earlier = before.deltas if before is not None else ()
@@ -95,7 +95,7 @@ def adjusted(loop: Loop, event: Adjusted, now_ns: int, settings: RegulatorSettin
     return msgspec.structs.replace(moved, trials=(*_without(loop, event.parameter), trial))
 
 
-def reverted(loop: Loop, event: Reverted, now_ns: int, settings: RegulatorSettings) -> Loop:
+def with_reversion(loop: Loop, event: Reverted, now_ns: int, settings: RegulatorSettings) -> Loop:
     """Return the loop with an adjustment undone, or the latest step of a series.
 
     If the adjustment had made things worse, the next one is half as large. If a whole series did not help, its pressure
@@ -120,7 +120,7 @@ def reverted(loop: Loop, event: Reverted, now_ns: int, settings: RegulatorSettin
     return msgspec.structs.replace(moved, trials=others, factors=factors, returned=returned, resting_ns=resting_ns)
 
 
-def confirmed(loop: Loop, event: Confirmed) -> Loop:
+def with_confirmation(loop: Loop, event: Confirmed) -> Loop:
     """Return the loop with a confirmed adjustment; the next one of its weight has full size again."""
     trials = _without(loop, event.parameter)
     if event.fading:
@@ -130,7 +130,7 @@ def confirmed(loop: Loop, event: Confirmed) -> Loop:
     return msgspec.structs.replace(loop, trials=trials, factors=factors)
 
 
-def completed(loop: Loop, event: CycleCompleted, now_ns: int) -> Loop:
+def with_cycle(loop: Loop, event: CycleCompleted, now_ns: int) -> Loop:
     """Return the loop after a cycle: which weights were called for, and in which direction."""
     pressed = loop.pressed_ns
     for pressure in event.pressures:
@@ -151,19 +151,19 @@ def _change(
     settings: RegulatorSettings,
 ) -> _Change:
     """Return the one change of a cycle."""
-    failed = [each for each in judged if each.failed and is_ours(loop, each.trial.parameter)]
+    failed = [each for each in judged if each.failed and is_within_limits(loop, each.trial.parameter)]
     by_name = {each.name: each for each in pressures}
     onward: Adjusted | None = None
     for each in judged:
         if each.outcome != "onward" or each.trial.pressure not in by_name:
             continue
-        step = gone_on(loop, each, by_name[each.trial.pressure], now_ns, settings)
+        step = next_step(loop, each, by_name[each.trial.pressure], now_ns, settings)
         if isinstance(step, Adjusted):
             onward = onward or step
         elif step == "at_bound":
             # No further step is possible, and the steps made did not help.
             failed.append(each._replace(outcome="no_improvement"))
-    event: Adjusted | Reverted | None = undone(loop, failed, now_ns, settings)
+    event: Adjusted | Reverted | None = revert_failed(loop, failed, now_ns, settings)
     if event is None and is_blocked(loop, failed, now_ns, settings):
         return _Change(None, _all_held(pressures, "day_spent"))
     event = event or onward
@@ -172,14 +172,14 @@ def _change(
     freed = [each.trial.parameter for each in judged if each.outcome == "helped"]
     told: list[Pressure] = []
     for pressure in pressures:
-        found = answered(loop, pressure, freed, now_ns, settings) if event is None else "behind_a_worse_one"
+        found = answer_pressure(loop, pressure, freed, now_ns, settings) if event is None else "behind_a_worse_one"
         if isinstance(found, Adjusted):
             event = found
             told.append(_answering(pressure, found))
         else:
             told.append(msgspec.structs.replace(pressure, held=pressure.held or found))
     if event is None and enough:
-        event = faded(loop, counts, now_ns, settings)
+        event = fade_correction(loop, counts, now_ns, settings)
     return _Change(event, tuple(told))
 
 

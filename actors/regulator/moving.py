@@ -14,10 +14,10 @@ from actors.regulator.record import (
     Loop,
     direction,
     is_cooling,
-    is_ours,
     is_resting,
+    is_within_limits,
     limits,
-    spent,
+    spent_today,
     trial_of,
 )
 from actors.regulator.settings import RegulatorSettings
@@ -34,9 +34,9 @@ _MOST_RETURNS = 4
 _NS_PER_MS = 1_000_000
 
 
-def undone(loop: Loop, failed: Sequence[Judged], now_ns: int, settings: RegulatorSettings) -> Reverted | None:
+def revert_failed(loop: Loop, failed: Sequence[Judged], now_ns: int, settings: RegulatorSettings) -> Reverted | None:
     """Return the revert of the latest step of the first failed adjustment whose weight may be changed now."""
-    used = spent(loop, now_ns, settings)
+    used = spent_today(loop, now_ns, settings)
     room = settings.per_day - used
     for each in failed:
         # If the day's allowance was lowered since, the step may exceed it. It is then undone on a day without others.
@@ -51,7 +51,7 @@ def is_blocked(loop: Loop, failed: Sequence[Judged], now_ns: int, settings: Regu
     return any(not is_cooling(loop, each.trial.parameter, now_ns, settings) for each in failed)
 
 
-def gone_on(
+def next_step(
     loop: Loop, judged: Judged, pressure: Pressure, now_ns: int, settings: RegulatorSettings
 ) -> Adjusted | Held:
     """Return the next step of a series, or why there is none."""
@@ -65,7 +65,7 @@ def gone_on(
     return msgspec.structs.replace(found, metric_before=trial.metric_before, step=len(trial.deltas) + 1)
 
 
-def answered(
+def answer_pressure(
     loop: Loop, pressure: Pressure, freed: Sequence[str], now_ns: int, settings: RegulatorSettings
 ) -> Adjusted | Held:
     """Return the change that answers a pressure, of its first weight that may be moved; else why the first may not be.
@@ -88,7 +88,7 @@ def answered(
     return first
 
 
-def faded(loop: Loop, counts: Counts, now_ns: int, settings: RegulatorSettings) -> Adjusted | None:
+def fade_correction(loop: Loop, counts: Counts, now_ns: int, settings: RegulatorSettings) -> Adjusted | None:
     """Return a step back of the correction that was called for least recently; None if none may be made."""
     for _, parameter in sorted(_calm(loop, now_ns, settings)):
         found = _step_back(loop, parameter, counts, now_ns, settings)
@@ -101,7 +101,11 @@ def _calm(loop: Loop, now_ns: int, settings: RegulatorSettings) -> list[tuple[in
     """Return the corrections that may fade, each with the time when it was last called for."""
     found = []
     for parameter, offset in _in_force(loop).items():
-        if parameter not in loop.causes or trial_of(loop, parameter) is not None or not is_ours(loop, parameter):
+        if (
+            parameter not in loop.causes
+            or trial_of(loop, parameter) is not None
+            or not is_within_limits(loop, parameter)
+        ):
             continue
         called_ns = loop.pressed_ns.get(direction((parameter, 1 if offset > 0 else -1)), 0)
         since_ns = max(loop.led_ns.get(parameter, 0), called_ns)
@@ -118,7 +122,7 @@ def _in_force(loop: Loop) -> Map[str, float]:
 
 def _step_back(loop: Loop, parameter: str, counts: Counts, now_ns: int, settings: RegulatorSettings) -> Adjusted | None:
     offset, before, cause = _in_force(loop)[parameter], loop.weights.get(parameter), loop.causes[parameter]
-    size = min(abs(offset), settings.per_day, settings.per_day - spent(loop, now_ns, settings))
+    size = min(abs(offset), settings.per_day, settings.per_day - spent_today(loop, now_ns, settings))
     delta = towards_zero(-size if offset > 0 else size)
     if before is None or abs(delta) < min(settings.least_step, abs(offset)):
         return None
@@ -145,7 +149,7 @@ def _held(
     """Return why a weight may not be moved for a pressure now; empty if it may."""
     if parameter not in loop.weights:
         return "no_weight"
-    if not is_ours(loop, parameter):
+    if not is_within_limits(loop, parameter):
         return "beyond_bounds"
     if trial_of(loop, parameter) is not None and parameter not in freed:
         return "on_trial"
@@ -160,10 +164,13 @@ def _step(loop: Loop, pressure: Pressure, factor: float, now_ns: int, settings: 
     before = loop.weights.get(parameter)
     if before is None:
         return "no_weight"
-    if not is_ours(loop, parameter):
+    if not is_within_limits(loop, parameter):
         return "beyond_bounds"
     least, most = limits(parameter, loop.weights)
-    room, way = settings.per_day - spent(loop, now_ns, settings), most - before if pressure.sign > 0 else before - least
+    room, way = (
+        settings.per_day - spent_today(loop, now_ns, settings),
+        most - before if pressure.sign > 0 else before - least,
+    )
     whole = min(settings.gain * pressure.severity, settings.per_day)
     # Halving stops at the least step. Otherwise a weight that went wrong a few times would never be moved again.
     size = min(max(whole * factor, min(whole, settings.least_step)), settings.per_day)

@@ -135,7 +135,7 @@ class Opinion(msgspec.Struct, frozen=True):
     spans: tuple[Span, ...] = ()
 
 
-def since(opinion: Opinion, at_ns: int, needed: int) -> Opinion | None:
+def opinion_since(opinion: Opinion, at_ns: int, needed: int) -> Opinion | None:
     """Return an opinion limited to decisions made at ``at_ns`` or later; None if fewer than ``needed`` are left."""
     spans = tuple(span for span in opinion.spans if span.start_ns >= at_ns)
     counted = sum(span.counted for span in spans)
@@ -197,7 +197,7 @@ def metric_of(name: PressureName, counts: Counts, settings: RegulatorSettings) -
     return _rounded(next(counts.misroute_share(kind) for kind in MISROUTES if kind == name))
 
 
-def chance(name: PressureName, counts: Counts, settings: RegulatorSettings) -> float:
+def chance_deviation(name: PressureName, counts: Counts, settings: RegulatorSettings) -> float:
     """Return the standard deviation, by chance alone, of the difference of two metrics over as many decisions."""
     decisions = max(counts.decisions, 1)
     rule = _SHARES.get(name)
@@ -250,7 +250,7 @@ def _of_misroutes(counts: Counts, settings: RegulatorSettings) -> Iterator[Press
             return
     if missed > settings.missed_act_above:
         # Over a day's decisions so small a share varies by half. Chance alone must not move a weight.
-        chancy = missed - _SURE * chance("missed_act", counts, settings) <= settings.missed_act_above
+        chancy = missed - _SURE * chance_deviation("missed_act", counts, settings) <= settings.missed_act_above
         severity = _beyond(missed, settings.missed_act_above)
         held: Held = "within_chance" if chancy else ""
         yield _pressure("missed_act", missed, settings.missed_act_above, severity, missed, held=held)

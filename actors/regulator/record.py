@@ -70,7 +70,7 @@ def limits(parameter: str, weights: Mapping[str, float]) -> tuple[float, float]:
     return (least if floor is None else max(least, floor)), most
 
 
-def is_ours(loop: Loop, parameter: str) -> bool:
+def is_within_limits(loop: Loop, parameter: str) -> bool:
     """Whether the router's profile has a weight, and it lies within its limits.
 
     Beyond the limits an operator has set it. In both cases it is left alone, and a revert waits until it is back.
@@ -92,7 +92,7 @@ def is_resting(loop: Loop, pressure: PressureName, parameter: str, now_ns: int, 
     return since_ns is not None and now_ns - since_ns < settings.rest_ms * _NS_PER_MS
 
 
-def spent(loop: Loop, now_ns: int, settings: RegulatorSettings) -> float:
+def spent_today(loop: Loop, now_ns: int, settings: RegulatorSettings) -> float:
     """Return how much of the day's allowance is used up."""
     return sum(move.size for move in loop.moves if now_ns - move.at_ns < settings.day_ms * _NS_PER_MS)
 

@@ -61,7 +61,7 @@ generation); RESPOND and CLARIFY speak with the agent's soul, ACKNOWLEDGE withou
 
 from actors.responder.decider import ResponderState, decide, evolve
 from actors.responder.settings import ResponderSettings
-from actors.responder.telling import tell
+from actors.responder.telling import log_lines
 from actors.responder.verdicts import PASSES, VERDICTS
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActFinished
@@ -84,5 +84,5 @@ ACTOR = Actor(
     initial=ResponderState,
     decide=decide,
     evolve=evolve,
-    log_lines=tell,
+    log_lines=log_lines,
 )

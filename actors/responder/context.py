@@ -55,7 +55,7 @@ def memories_of(case: Case, room: int | None = None) -> tuple[Memory, ...]:
     left = (settings.memory_tokens if room is None else room) - FENCE_TOKENS
     kept: list[Memory] = []
     texts: set[str] = set()
-    for each in told_first((*case.pending.findings, *case.pending.recollections)):
+    for each in by_energy_told_first((*case.pending.findings, *case.pending.recollections)):
         text = quote(each.text, settings.quote_limit)
         tokens = estimate(_line(each.layer, each.energy, text) + "\n")
         if text and text not in texts and tokens <= left and len(kept) < settings.memory_most:
@@ -81,7 +81,7 @@ def entities_of(memories: Sequence[Memory]) -> tuple[Entity, ...]:
     )
 
 
-def untold(memories: Iterable[Memory], turns: Sequence[Turn]) -> tuple[Memory, ...]:
+def not_in_turns(memories: Iterable[Memory], turns: Sequence[Turn]) -> tuple[Memory, ...]:
     """Return the memories without those of turns that are told as turns already: they hold how those began."""
     begun = [_words(turn.said)[:_RECOGNISED] for turn in turns]
     return tuple(each for each in memories if each.layer != "turn" or not _holds_any(_words(each.text), begun))
@@ -91,7 +91,7 @@ def _holds_any(text: str, beginnings: Iterable[str]) -> bool:
     return any(beginning in text for beginning in beginnings)
 
 
-def telling(memories: Iterable[Memory], energy: float) -> tuple[Memory, ...]:
+def tellable(memories: Iterable[Memory], energy: float) -> tuple[Memory, ...]:
     """Return the memories that can be told as they are, from ``energy`` on.
 
     A question that has no answer with it tells nothing, and neither does what is retired.
@@ -118,7 +118,7 @@ def _tells(memory: Memory) -> bool:
     return not memory.echo or (has_answer and not memory.text.endswith(NO_LONGER_SO))
 
 
-def told_first(found: Iterable[Recollection]) -> list[Recollection]:
+def by_energy_told_first(found: Iterable[Recollection]) -> list[Recollection]:
     """Return recollections: those that were told, then echoes, each by energy; of one that came twice the stronger."""
     strongest: dict[str, Recollection] = {}
     for each in found:

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from actors.contract.text.shortening import shorten
-from actors.responder.drafts import reruns, with_best, with_failure, with_passed, with_reply
+from actors.responder.drafts import is_rerun_possible, with_best, with_failure, with_passed, with_reply
 from actors.responder.forwarding import with_answer
 from actors.responder.pending import Case, Pending, Turn
 from actors.responder.prompting import request_again, request_for
 from actors.responder.settings import ResponderSettings
-from actors.responder.unserved import AT_ONCE, Stages, heard, unserved
+from actors.responder.unserved import AT_ONCE, Stages, end_of_unserved, with_message
 from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
 from schemas.actor import Emission, Message, session_key
 from schemas.event import Event
@@ -61,8 +61,8 @@ def decide(state: ResponderState, message: Message) -> Iterable[Event | Emission
     request = _request(case, message.event) if pending.held is None else None
     if request is not None:
         return (request,)
-    lost = heard(state.lost, message) if state.lost else state.lost
-    end = unserved(lost, case) if lost else None
+    lost = with_message(state.lost, message) if state.lost else state.lost
+    end = end_of_unserved(lost, case) if lost else None
     return () if end is None else (_end(pending, end, message),)
 
 
@@ -73,10 +73,10 @@ def _end(pending: Pending, end: ResponseEmitted, message: Message) -> Event | Em
 
 def _left_alone(state: ResponderState, message: Message) -> Iterator[Emission]:
     """Yield the ends of the exchanges that wait for a stage which, as is known now, nobody serves."""
-    lost, left = heard(state.lost, message), AT_ONCE
+    lost, left = with_message(state.lost, message), AT_ONCE
     for exchange in sorted(state.pending):
         pending = state.pending[exchange]
-        end = unserved(lost, _case(state, pending, message, exchange))
+        end = end_of_unserved(lost, _case(state, pending, message, exchange))
         if end is not None and left:
             left -= 1
             yield Emission(end, agent=pending.agent, session=pending.session, exchange=exchange)
@@ -86,7 +86,7 @@ def _request(case: Case, event: Event) -> ResponseRequested | None:
     """Return what a model is to be asked: for an answer in the mode that was chosen, or for a better one."""
     if isinstance(event, ModeSelected) and event.terminal_mode is not None and not case.pending.asked:
         return request_for(case, event.terminal_mode) if asks_model(case, event.terminal_mode) else None
-    if isinstance(event, GuardrailsRerunOrdered) and reruns(case, event):
+    if isinstance(event, GuardrailsRerunOrdered) and is_rerun_possible(case, event):
         return request_again(case, event)
     return None
 
@@ -96,7 +96,7 @@ def evolve(state: ResponderState, message: Message) -> ResponderState:
     state = _forget(state, message.time_ns)
     event = message.event
     if state.lost or isinstance(event, StageLost):
-        state = msgspec.structs.replace(state, lost=heard(state.lost, message))
+        state = msgspec.structs.replace(state, lost=with_message(state.lost, message))
     if isinstance(event, InputReceived):
         opened = _opened(state, message)
         if opened is None:

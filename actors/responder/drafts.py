@@ -67,7 +67,7 @@ def let_pass(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
         return None
     if pending.loop_id and not pending.unjudged:
         return None
-    return best_drafted(case, pending.unjudged) if pending.loop_id else drafted(case, "")
+    return end_by_best_draft(case, pending.unjudged) if pending.loop_id else end_by_draft(case, "")
 
 
 def set_aside(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
@@ -76,7 +76,7 @@ def set_aside(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
     if pending.unread is None or pending.unread.source != event.source:
         return None
     if pending.drafts:
-        return best_drafted(case, f"{RERUN_FAILED}:{event.faults[0]}")
+        return end_by_best_draft(case, f"{RERUN_FAILED}:{event.faults[0]}")
     end = end_of(pending, "DELIBERATIVE", "WITHHELD", event.faults[0], text_of("kept_back"))
     return msgspec.structs.replace(
         end,
@@ -99,60 +99,64 @@ def with_failure(pending: Pending, event: Failed) -> Pending:
 
 def with_best(pending: Pending, event: GuardrailsRerunOrdered) -> Pending:
     """Return the exchange after guardrails ordered a rerun: they also say which answer is the best so far."""
-    return msgspec.structs.replace(pending, best=event.best) if judges(pending, event.trace) else pending
+    return msgspec.structs.replace(pending, best=event.best) if is_awaited_judgement(pending, event.trace) else pending
 
 
-def judges(pending: Pending, trace: LoopTrace) -> bool:
+def is_awaited_judgement(pending: Pending, trace: LoopTrace) -> bool:
     """Whether a judgement is the one that is waited for."""
     return pending.awaits == "guardrails" and trace.loop_id == pending.loop_id
 
 
-def reruns(case: Case, event: GuardrailsRerunOrdered) -> bool:
+def is_rerun_possible(case: Case, event: GuardrailsRerunOrdered) -> bool:
     """Whether a model is to be asked again: it was ordered, and there is time enough."""
-    if not judges(case.pending, event.trace) or _mode_of(case.pending) is None:
+    if not is_awaited_judgement(case.pending, event.trace) or _mode_of(case.pending) is None:
         return False
     return time_to_ask(case) >= case.settings.rerun_least_ms
 
 
-def finalized(case: Case, event: GuardrailsFinalized) -> ResponseEmitted | None:
+def end_of_finalized(case: Case, event: GuardrailsFinalized) -> ResponseEmitted | None:
     """A loop family that ends well is answered by its best loop."""
-    return drafted(case, event.best) if judges(case.pending, event.trace) else None
+    return end_by_draft(case, event.best) if is_awaited_judgement(case.pending, event.trace) else None
 
 
-def forced(case: Case, event: GuardrailsForceFinalized) -> ResponseEmitted | None:
+def end_of_forced(case: Case, event: GuardrailsForceFinalized) -> ResponseEmitted | None:
     """So is one that a limit ends; the reason names the limit."""
-    return drafted(case, event.best, event.trace.rerun_reason) if judges(case.pending, event.trace) else None
+    return (
+        end_by_draft(case, event.best, event.trace.rerun_reason)
+        if is_awaited_judgement(case.pending, event.trace)
+        else None
+    )
 
 
-def reordered(case: Case, event: GuardrailsRerunOrdered) -> ResponseEmitted | None:
+def end_of_late_rerun(case: Case, event: GuardrailsRerunOrdered) -> ResponseEmitted | None:
     """A rerun that there is no time for ends the exchange with the best answer so far."""
-    if not judges(case.pending, event.trace) or reruns(case, event):
+    if not is_awaited_judgement(case.pending, event.trace) or is_rerun_possible(case, event):
         return None
-    return drafted(case, event.best, f"{RERUN_FAILED}:no_time")
+    return end_by_draft(case, event.best, f"{RERUN_FAILED}:no_time")
 
 
-def unguarded(case: Case, event: Failed) -> ResponseEmitted | None:
+def end_of_failed_guardrails(case: Case, event: Failed) -> ResponseEmitted | None:
     """Where guardrails could not decide, the best draft goes out."""
-    return best_drafted(case, "guardrails_failed") if case.pending.awaits == "guardrails" else None
+    return end_by_best_draft(case, "guardrails_failed") if case.pending.awaits == "guardrails" else None
 
 
-def repeated(case: Case, event: GuardrailsRepeated) -> ResponseEmitted | None:
+def end_of_repeated_loop(case: Case, event: GuardrailsRepeated) -> ResponseEmitted | None:
     """Nor is an answer judged whose loop was before it came: somebody else completed it under its name."""
     drafts = case.pending.drafts
     waits = case.pending.awaits == "guardrails" and bool(drafts) and drafts[-1].loop_id == event.loop_id
-    return best_drafted(case, "guardrails_repeated") if waits else None
+    return end_by_best_draft(case, "guardrails_repeated") if waits else None
 
 
-def best_drafted(case: Case, why: str) -> ResponseEmitted | None:
+def end_by_best_draft(case: Case, why: str) -> ResponseEmitted | None:
     """Return the end by the best answer so far, None where there is none; ``why`` it was not judged, or not bettered.
 
     A judged answer comes before one that was not.
     """
     drafts = case.pending.drafts
-    return drafted(case, case.pending.best or drafts[-1].loop_id, why) if drafts else None
+    return end_by_draft(case, case.pending.best or drafts[-1].loop_id, why) if drafts else None
 
 
-def drafted(case: Case, loop_id: str, why: str = "") -> ResponseEmitted | None:
+def end_by_draft(case: Case, loop_id: str, why: str = "") -> ResponseEmitted | None:
     """Return the end by the answer that a loop came to; by the last one where that loop is not known."""
     pending = case.pending
     mode = _mode_of(pending)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from actors.contract.text.shortening import estimate, shares, shorten
-from actors.responder.context import FENCE_TOKENS, Memory, told_first
+from actors.responder.context import FENCE_TOKENS, Memory, by_energy_told_first
 from actors.responder.pending import Case, Turn
 from actors.responder.settings import ResponderSettings
 from schemas.calls import Cut, Shortened
@@ -23,7 +23,7 @@ _LEAST = 64
 _PER_MESSAGE = 8
 
 
-class Rooms(msgspec.Struct, frozen=True):
+class TokenBudget(msgspec.Struct, frozen=True):
     """Tokens that the parts of a prompt may take at most; ``left`` is for all beside the instructions."""
 
     answer: int
@@ -33,12 +33,12 @@ class Rooms(msgspec.Struct, frozen=True):
     draft: int
 
 
-def rooms(settings: ResponderSettings, instructions: int) -> Rooms:
+def token_budget(settings: ResponderSettings, instructions: int) -> TokenBudget:
     """Return the rooms beside instructions of so many tokens."""
     context = settings.context_tokens
     answer = min(settings.answer_tokens, context // 3)
     left = max(_LEAST, context - answer - instructions - _PER_MESSAGE * 12)
-    return Rooms(
+    return TokenBudget(
         answer=answer,
         left=left,
         memories=min(settings.memory_tokens, left // 5),
@@ -106,7 +106,7 @@ def cut_of_memories(case: Case, memories: Iterable[Memory]) -> list[Cut]:
     kept = {each.id: each for each in memories}
     whole: dict[str, int] = {}
     texts: set[str] = set()
-    for each in told_first((*case.pending.findings, *case.pending.recollections)):
+    for each in by_energy_told_first((*case.pending.findings, *case.pending.recollections)):
         text = " ".join(each.text.split())
         if text and (each.id in kept or text not in texts):
             whole[each.id] = len(text)

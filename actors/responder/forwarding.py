@@ -47,12 +47,12 @@ def with_answer(pending: Pending, event: InputAnswered) -> Pending:
     return msgspec.structs.replace(pending, answer=end)
 
 
-def let_out(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
+def end_of_passed_answer(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
     """Nothing speaks against the answer of another's model."""
     return case.pending.answer if event.by == "upstream" else None
 
 
-def kept_back(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
+def end_of_blocked_answer(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
     """The answer of another's model gives something away: a notice goes out in its place."""
     answer = case.pending.answer
     if answer is None or event.by != "upstream":
@@ -61,7 +61,7 @@ def kept_back(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
     return msgspec.structs.replace(end, model=answer.model, finish_reason="content_filter")
 
 
-def abandoned(case: Case, event: InputAbandoned) -> ResponseEmitted | None:
+def end_of_abandoned(case: Case, event: InputAbandoned) -> ResponseEmitted | None:
     """Another's model gave no answer, or nobody waits for it."""
     if not is_forwarded(case.pending) or case.pending.answer is not None:
         return None

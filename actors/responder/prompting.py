@@ -12,14 +12,14 @@ from importlib.resources import files
 import msgspec
 
 from actors.contract.text.shortening import estimate, shorten
-from actors.responder.context import FENCE_TOKENS, entities_of, memories_of, untold
+from actors.responder.context import FENCE_TOKENS, entities_of, memories_of, not_in_turns
 from actors.responder.fitting import (
     LEAST_BLOCK,
     cut_of_memories,
     cut_of_turns,
     instructions,
     latest,
-    rooms,
+    token_budget,
     words_and_layers,
 )
 from actors.responder.pending import Case, Turn
@@ -27,7 +27,7 @@ from schemas.calls import ModelCall, Purpose, Said, Shortened, cuts_of
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, Trigger
 from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import Mode
-from schemas.wording.fencing import Block, fenced
+from schemas.wording.fencing import Block, fenced_blocks
 
 PURPOSES: Mapping[Mode, Purpose] = {"RESPOND": "respond", "CLARIFY": "clarify", "ACKNOWLEDGE": "acknowledge"}
 """The modes that a model answers in, and what it is asked for."""
@@ -65,11 +65,11 @@ def request_again(case: Case, ordered: GuardrailsRerunOrdered) -> ResponseReques
     mode = pending.selected.terminal_mode if pending.selected is not None else None
     assert mode is not None, "guardrails judge answers in a terminal mode"
     reason, earlier = ordered.trace.rerun_reason, pending.drafts[-1].text
-    mend = "\n".join([case.settings.prompts.rerun, *to_mend(ordered.trace.rerun_trigger)])
+    mend = "\n".join([case.settings.prompts.rerun, *rerun_instruction(ordered.trace.rerun_trigger)])
     return _request(case, mode, Pass(ordered.new_loop_id, reason, mend, earlier))
 
 
-def to_mend(triggers: Iterable[Trigger]) -> list[str]:
+def rerun_instruction(triggers: Iterable[Trigger]) -> list[str]:
     """Return what is to be mended, a line for each trigger that asks for a rerun."""
     return [f"- {MENDING[trigger]}" for trigger in triggers if trigger in MENDING]
 
@@ -95,12 +95,12 @@ def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
         texts["rerun"] = loop.mend
     told = instructions(texts, settings)
     system = "\n\n".join(each.text for each in told.values())
-    room = rooms(settings, estimate(system))
+    room = token_budget(settings, estimate(system))
     # To whoever works on the agent's instructions nothing is handed that it remembers.
     memories = () if pending.stance == "guarded" else memories_of(case, room.memories)
     turns = latest(case.turns, room.turns)
     conversation = _conversation(turns)
-    remembered = _memory_block([each.line for each in untold(memories, turns)])
+    remembered = _memory_block([each.line for each in not_in_turns(memories, turns)])
     draft = _draft_block(loop.earlier, room.draft)
     beside = [*(said.content for said in conversation), *(body for _, body in (*remembered, *_shown(draft)))]
     left = room.left - sum(map(estimate, beside)) - FENCE_TOKENS * (len(remembered) + len(draft))
@@ -136,7 +136,7 @@ def with_data(text: str, blocks: Sequence[Block]) -> str:
     """Return a person's words behind the blocks of data that belong to them; without any, the words alone."""
     if not blocks:
         return text
-    return "\n\n".join([*fenced(blocks, [text]), text])
+    return "\n\n".join([*fenced_blocks(blocks, [text]), text])
 
 
 def _memory_block(lines: Sequence[str]) -> list[Block]:

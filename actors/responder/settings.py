@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.asking import ASKS_MODEL
+from schemas.asking import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
 
 Budget = Annotated[int, msgspec.Meta(ge=0, le=16_000)]
@@ -71,7 +71,7 @@ class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
         reserve_ms: Time before an exchange's deadline that is kept for its end: a model is not asked within it.
     """
 
-    backend: Annotated[Literal["composer", "llm"], ASKS_MODEL] = "composer"
+    backend: Annotated[Literal["composer", "llm"], FOLLOWS_MODEL] = "composer"
     session_lifetime_ms: Milliseconds = 24 * 3600 * 1000
     ended_lifetime_ms: Milliseconds = 600 * 1000
     quote_limit: Annotated[int, msgspec.Meta(ge=20, le=2000)] = 200

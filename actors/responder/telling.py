@@ -4,7 +4,7 @@ from schemas.event import Event
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 
 
-def tell(event: Event, latency_ms: float) -> tuple[str, ...]:
+def log_lines(event: Event, latency_ms: float) -> tuple[str, ...]:
     """Return what an event says to whoever reads the worker's log; ``latency_ms`` is what its decision took."""
     if isinstance(event, ResponseRequested):
         again = f" again as {event.loop_id} ({event.rerun_reason})" if event.rerun_reason else ""

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import msgspec
 
 from actors.responder.composer import text_of
-from actors.responder.drafts import best_drafted
+from actors.responder.drafts import end_by_best_draft
 from actors.responder.ending import end_of
 from actors.responder.forwarding import is_forwarded
 from actors.responder.pending import Case, Pending
-from actors.responder.verdicts import unanswered_by_model
+from actors.responder.verdicts import end_without_model
 from schemas.actor import Message, Scope
 from schemas.attendance import Lack
 from schemas.catalogue import entry_of
@@ -26,7 +26,7 @@ AT_ONCE = 400
 """Exchanges that one event ends at most: a decision is stored all or none, in one batch. Swarm tells again."""
 
 
-class Lost(msgspec.Struct, frozen=True):
+class LostStage(msgspec.Struct, frozen=True):
     """The partitions of a stage that nobody serves, ``of`` how many, and why."""
 
     scope: Scope
@@ -39,15 +39,15 @@ class Lost(msgspec.Struct, frozen=True):
         return token_of(self.scope, self.of, agent, session) in self.partitions
 
 
-Stages = Map[str, Lost]
+Stages = Map[str, LostStage]
 """Name of a stage -> its partitions that nobody serves."""
 
 
-def heard(lost: Stages, message: Message) -> Stages:
+def with_message(lost: Stages, message: Message) -> Stages:
     """Return what is lost after a message: as swarm says, and without what has just spoken for itself."""
     event = message.event
     if isinstance(event, StageLost):
-        return lost.set(event.actor, Lost(Scope(event.scope), event.partitions, event.of, event.reason))
+        return lost.set(event.actor, LostStage(Scope(event.scope), event.partitions, event.of, event.reason))
     if isinstance(event, StageFound):
         return lost.delete(event.actor) if event.actor in lost else lost
     speaker = entry_of(event).owner
@@ -59,7 +59,7 @@ def heard(lost: Stages, message: Message) -> Stages:
     return lost.set(speaker, msgspec.structs.replace(known, partitions=rest)) if rest else lost.delete(speaker)
 
 
-def owing(pending: Pending) -> Iterator[str]:
+def awaited_stages(pending: Pending) -> Iterator[str]:
     """Yield the stages that an exchange waits for now: the next word is theirs."""
     stage = pending.silent[0]
     match stage:
@@ -92,20 +92,20 @@ def _deliberating(pending: Pending) -> Iterator[str]:
         yield from ("memory", "router")
 
 
-def unserved(lost: Stages, case: Case) -> ResponseEmitted | None:
+def end_of_unserved(lost: Stages, case: Case) -> ResponseEmitted | None:
     """Return the end of an exchange that waits for a stage which nobody serves; None where it waits for none.
 
     Where a model fails the composer answers, and what has been drafted goes out unjudged: so it is here.
     """
     pending = case.pending
-    for stage in owing(pending):
+    for stage in awaited_stages(pending):
         known = lost.get(stage)
         if known is None or not known.concerns(pending.agent, pending.session):
             continue
         why = f"{known.reason}: {stage}"
         if stage == "llm":
-            return unanswered_by_model(case, known.reason)
-        if pending.drafts and (drafted := best_drafted(case, why)) is not None:
+            return end_without_model(case, known.reason)
+        if pending.drafts and (drafted := end_by_best_draft(case, why)) is not None:
             return drafted
         return end_of(pending, pending.silent[0], "FAILED", why, text_of("unfinished"))
     return None

@@ -6,20 +6,26 @@ from typing import Any
 import msgspec
 
 from actors.responder.composer import Recall, compose, text_of
-from actors.responder.context import entities_of, fact_line, memories_of, telling, untold, without_retired
+from actors.responder.context import entities_of, fact_line, memories_of, not_in_turns, tellable, without_retired
 from actors.responder.drafts import (
     RERUN_FAILED,
-    best_drafted,
-    finalized,
-    forced,
+    end_by_best_draft,
+    end_of_failed_guardrails,
+    end_of_finalized,
+    end_of_forced,
+    end_of_late_rerun,
+    end_of_repeated_loop,
     let_pass,
-    reordered,
-    repeated,
     set_aside,
-    unguarded,
 )
 from actors.responder.ending import PRECEDENT, end_of
-from actors.responder.forwarding import SILENT, abandoned, is_forwarded, kept_back, let_out
+from actors.responder.forwarding import (
+    SILENT,
+    end_of_abandoned,
+    end_of_blocked_answer,
+    end_of_passed_answer,
+    is_forwarded,
+)
 from actors.responder.pending import STAGES, Case
 from actors.responder.prompting import PURPOSES, time_to_ask
 from actors.responder.quoting import quote
@@ -76,84 +82,84 @@ Verdict = Callable[[Case, Any], ResponseEmitted | None]
 """(case, event) -> the end of the exchange, or None to wait. ``VERDICTS`` pairs each with its event's type."""
 
 
-def blocked(case: Case, event: ReflexBlocked) -> ResponseEmitted:
+def end_of_reflex_block(case: Case, event: ReflexBlocked) -> ResponseEmitted:
     """A known threat is refused."""
     return end_of(case.pending, "REFLEX", "BLOCKED", event.pattern, text_of("refused"))
 
 
-def felt(case: Case, event: IntuitionRejected) -> ResponseEmitted:
+def end_of_intuition_rejection(case: Case, event: IntuitionRejected) -> ResponseEmitted:
     """A learned danger is refused; the reason is what recognised it."""
     reason = event.motif if event.detector == "motif" else event.detector
     return end_of(case.pending, "INTUITION", "REJECTED", reason, text_of("learned"))
 
 
-def dissonant(case: Case, event: CoherenceRejected) -> ResponseEmitted:
+def end_of_coherence_rejection(case: Case, event: CoherenceRejected) -> ResponseEmitted:
     """A thought that does not fit is refused; so is an input too much of which could not be looked at."""
     if event.violations == (UNREAD,):
         return end_of(case.pending, "COHERENCE", "REJECTED", "UNREAD", text_of("unread"))
     return end_of(case.pending, "COHERENCE", "REJECTED", "DISSONANT", text_of("dissonant"))
 
 
-def tripped(case: Case, event: BreakerTripped) -> ResponseEmitted:
+def end_of_breaker_trip(case: Case, event: BreakerTripped) -> ResponseEmitted:
     """The input that trips the breaker is not answered."""
     return end_of(case.pending, "BREAKER", "WITHHELD", event.violation, text_of("tripped"))
 
 
-def withheld(case: Case, event: BreakerWithheld) -> ResponseEmitted:
+def end_of_breaker_withholding(case: Case, event: BreakerWithheld) -> ResponseEmitted:
     """An input of a session whose processing is off gets a fixed notice."""
     notice = "terminated" if event.standing.state == "TERMINATED" else "withheld"
     reason = event.standing.state.lower() if event.because == "state" else event.because
     return end_of(case.pending, "BREAKER", "WITHHELD", reason, text_of(notice))
 
 
-def terminated(case: Case, event: BreakerTerminated) -> ResponseEmitted:
+def end_of_breaker_termination(case: Case, event: BreakerTerminated) -> ResponseEmitted:
     """The input that ends its session for good is not answered."""
     return end_of(case.pending, "BREAKER", "WITHHELD", event.reason, text_of("terminated"))
 
 
-def denied(case: Case, event: ArbiterDenied) -> ResponseEmitted:
+def end_of_arbiter_denial(case: Case, event: ArbiterDenied) -> ResponseEmitted:
     """The arbiter's denial ends the exchange: it never falls through to deliberation."""
     return end_of(case.pending, "ARBITER", "REJECTED", event.reason, text_of("denied"))
 
 
-def immediate(case: Case, event: ArbiterImmediate) -> ResponseEmitted:
+def end_of_immediate_answer(case: Case, event: ArbiterImmediate) -> ResponseEmitted:
     """An approved precedent answers in the words that were recorded with it."""
     end = end_of(case.pending, "ARBITER", "EXECUTED", event.precedent, event.answer)
     return msgspec.structs.replace(end, backend=PRECEDENT)
 
 
-def awaited(case: Case, event: InputAnswered) -> None:
+def no_end_yet(case: Case, event: InputAnswered) -> None:
     """Another's model has answered: reflex has the next word."""
 
 
-def unheld(case: Case, event: ArbiterPassed) -> ResponseEmitted | None:
+def end_of_passed_check(case: Case, event: ArbiterPassed) -> ResponseEmitted | None:
     """Every guard has let the input pass: a check ends, and who forwards an input asks a model now."""
     return end_of(case.pending, "ARBITER", "PASSED", CHECKED, "") if case.pending.purpose == "check" else None
 
 
-def failed(case: Case, event: Failed) -> ResponseEmitted:
+def end_of_failed_stage(case: Case, event: Failed) -> ResponseEmitted:
     """An actor that could not decide ends the exchange: what is not cleared is not answered."""
     actor = entry_of(event).owner
     return end_of(case.pending, STAGE_OF[actor], "FAILED", f"{actor}_failed", text_of("unfinished"))
 
 
-def unappraised(case: Case, event: Failed) -> ResponseEmitted | None:
+def end_of_failed_appraisal(case: Case, event: Failed) -> ResponseEmitted | None:
     """Appraisal failed: on the input, which is then not answered, or on a model's answer, which is then not judged."""
     if case.pending.awaits == "guardrails":
-        return best_drafted(case, "appraisal_failed")
+        return end_by_best_draft(case, "appraisal_failed")
     if event.failed_topic in _ANSWERING:
         return None
-    return failed(case, event)
+    return end_of_failed_stage(case, event)
 
 
-def overdue(case: Case, event: ClockFired) -> ResponseEmitted | None:
+def end_of_deadline(case: Case, event: ClockFired) -> ResponseEmitted | None:
     """Nothing ended the exchange in time; the stage that kept silent is named. Timers of other kinds end nothing.
 
     An answer that was to be judged, or bettered, goes out as it is.
     """
     if event.set_by in _DEADLINES and case.pending.drafts:
         late = case.pending.awaits in ("model", "reflex")
-        return best_drafted(case, f"{RERUN_FAILED}:deadline" if late else "guardrails_silent")
+        return end_by_best_draft(case, f"{RERUN_FAILED}:deadline" if late else "guardrails_silent")
     if event.set_by in _DEADLINES and case.pending.unread is not None:
         return end_of(case.pending, "REFLEX", "FAILED", "deadline", text_of("unfinished"))
     if event.set_by == topic_of(ArbiterEscalated):
@@ -166,7 +172,7 @@ def overdue(case: Case, event: ClockFired) -> ResponseEmitted | None:
     return end_of(case.pending, case.pending.silent[0], "FAILED", reason, text_of("unfinished"))
 
 
-def selected(case: Case, event: ModeSelected) -> ResponseEmitted | None:
+def end_of_mode(case: Case, event: ModeSelected) -> ResponseEmitted | None:
     """A terminal mode is answered in, by the composer or by the model that is asked; without one an ACT loop runs."""
     mode = event.terminal_mode
     if mode is None or case.pending.asked:
@@ -176,7 +182,7 @@ def selected(case: Case, event: ModeSelected) -> ResponseEmitted | None:
     return _composed(case, event, mode, reason=mode)
 
 
-def answered(case: Case, event: LlmCompleted) -> ResponseEmitted | None:
+def end_of_llm_answer(case: Case, event: LlmCompleted) -> ResponseEmitted | None:
     """A model's words are the answer to the request that asked for them, and to no other; reflex reads them first.
 
     Where there are none, no word of reflex's is waited for.
@@ -184,52 +190,52 @@ def answered(case: Case, event: LlmCompleted) -> ResponseEmitted | None:
     pending = case.pending
     if not pending.asked or event.request != pending.asked or pending.awaits != "model":
         return None
-    return unanswered_by_model(case, "answer_empty")
+    return end_without_model(case, "answer_empty")
 
 
 def read(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
     """Reflex has let an answer pass: that of the sender's model, or of ours, which guardrails judge next."""
-    return let_out(case, event) or let_pass(case, event)
+    return end_of_passed_answer(case, event) or let_pass(case, event)
 
 
 def unreadable(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
     """Reflex has not; the exchange ends without that answer."""
-    return kept_back(case, event) or set_aside(case, event)
+    return end_of_blocked_answer(case, event) or set_aside(case, event)
 
 
-def unanswered(case: Case, event: LlmFailed) -> ResponseEmitted | None:
+def end_of_llm_failure(case: Case, event: LlmFailed) -> ResponseEmitted | None:
     """Where the model fails the composer answers, and the reason says so."""
     pending = case.pending
     if pending.awaits != "model" or event.failed_topic != _REQUEST or event.request not in ("", pending.asked):
         return None  # a request that could not be read has no id; an exchange waits for but one of this topic
-    return unanswered_by_model(case, event.reason)
+    return end_without_model(case, event.reason)
 
 
 VERDICTS: Mapping[type[Event], Verdict] = {
-    **{failure_of(actor): failed for actor in STAGE_OF},
-    ReflexBlocked: blocked,
-    IntuitionRejected: felt,
-    AppraisalFailed: unappraised,
-    CoherenceRejected: dissonant,
-    BreakerTripped: tripped,
-    BreakerWithheld: withheld,
-    BreakerTerminated: terminated,
-    ArbiterDenied: denied,
-    ArbiterImmediate: immediate,
-    ArbiterPassed: unheld,
-    InputAnswered: awaited,
+    **{failure_of(actor): end_of_failed_stage for actor in STAGE_OF},
+    ReflexBlocked: end_of_reflex_block,
+    IntuitionRejected: end_of_intuition_rejection,
+    AppraisalFailed: end_of_failed_appraisal,
+    CoherenceRejected: end_of_coherence_rejection,
+    BreakerTripped: end_of_breaker_trip,
+    BreakerWithheld: end_of_breaker_withholding,
+    BreakerTerminated: end_of_breaker_termination,
+    ArbiterDenied: end_of_arbiter_denial,
+    ArbiterImmediate: end_of_immediate_answer,
+    ArbiterPassed: end_of_passed_check,
+    InputAnswered: no_end_yet,
     ReflexAnswerPassed: read,
     ReflexAnswerBlocked: unreadable,
-    InputAbandoned: abandoned,
-    ModeSelected: selected,
-    LlmCompleted: answered,
-    LlmFailed: unanswered,
-    GuardrailsFinalized: finalized,
-    GuardrailsForceFinalized: forced,
-    GuardrailsRerunOrdered: reordered,
-    GuardrailsRepeated: repeated,
-    GuardrailsFailed: unguarded,
-    ClockFired: overdue,
+    InputAbandoned: end_of_abandoned,
+    ModeSelected: end_of_mode,
+    LlmCompleted: end_of_llm_answer,
+    LlmFailed: end_of_llm_failure,
+    GuardrailsFinalized: end_of_finalized,
+    GuardrailsForceFinalized: end_of_forced,
+    GuardrailsRerunOrdered: end_of_late_rerun,
+    GuardrailsRepeated: end_of_repeated_loop,
+    GuardrailsFailed: end_of_failed_guardrails,
+    ClockFired: end_of_deadline,
 }
 """Every event that can end an exchange. A new stage adds its verdicts here."""
 
@@ -252,10 +258,10 @@ def asks_model(case: Case, mode: Mode) -> bool:
     return case.settings.backend == "llm" and mode in PURPOSES
 
 
-def unanswered_by_model(case: Case, why: str) -> ResponseEmitted | None:
+def end_without_model(case: Case, why: str) -> ResponseEmitted | None:
     """Return the end where a model gave no answer: by its best one so far, else by the composer."""
     if case.pending.drafts:
-        return best_drafted(case, f"{RERUN_FAILED}:{why}")
+        return end_by_best_draft(case, f"{RERUN_FAILED}:{why}")
     selected = case.pending.selected
     return _without_model(case, selected, why) if selected is not None else None
 
@@ -269,7 +275,7 @@ def _composed(case: Case, event: ModeSelected, mode: Mode, *, reason: str) -> Re
     guarded = case.pending.stance == "guarded"
     memories = () if guarded else without_retired(memories_of(case), case.pending.retired)
     limit = case.settings.quote_limit
-    told = telling(untold(memories, case.turns), case.settings.answering_energy)
+    told = tellable(not_in_turns(memories, case.turns), case.settings.answering_energy)
     recall = Recall(
         earlier=tuple(quote(turn.said, limit) for turn in case.turns),
         memories=tuple(each.text for each in told[:_TOLD_MEMORIES]),

@@ -21,7 +21,7 @@ design's page on subsystems says. ``signals`` reads texts, ``scoring`` holds the
 
 from actors.router.decider import State, decide, evolve, initial
 from actors.router.settings import RouterSettings
-from actors.router.telling import tell
+from actors.router.telling import log_lines
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalCompleted
@@ -57,7 +57,7 @@ ACTOR: Actor[State] = Actor(
     initial=initial,
     decide=decide,
     evolve=evolve,
-    log_lines=tell,
+    log_lines=log_lines,
 )
 
 __all__ = ["ACTOR"]

@@ -25,10 +25,10 @@ from typing import Literal
 import msgspec
 
 from actors.router.feedback import Answered, learn_from, observe_feedback, words_of
-from actors.router.overlay import NO_OFFSETS, Offsets, Overlay, Word, heard, in_force
-from actors.router.selection import Context, is_open, observe, reroute, select_mode, settled
+from actors.router.overlay import NO_OFFSETS, Offsets, Overlay, RegulatorEvent, offsets_in_force, with_regulation
+from actors.router.selection import Context, needs_tiebreak, reroute, select_mode, signals_of, with_tiebreak
 from actors.router.settings import RouterSettings, effective_weights
-from actors.router.tiebreak import ask, outcome_of
+from actors.router.tiebreak import outcome_of, tiebreak_call
 from schemas.actor import Message, session_key
 from schemas.event import Event, topic_of
 from schemas.persistent import ExpiringMap, Map
@@ -72,10 +72,10 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange that has not ended: its text, and how far its routing is.
 
-    ``heard``: it waits for memory. ``asked``: a tie-breaker was asked by the event ``request``, and ``selected`` is
-    what the scores alone say. ``acting``: an ACT loop runs, and ``selected`` is the first choice. ``routed``: its mode
-    is out. ``turn`` is appraisal's reading of the text. ``familiarity`` is kept from memory's word until the router's
-    own.
+    ``with_regulation``: it waits for memory. ``asked``: a tie-breaker was asked by the event ``request``, and
+    ``selected`` is what the scores alone say. ``acting``: an ACT loop runs, and ``selected`` is the first choice.
+    ``routed``: its mode is out. ``turn`` is appraisal's reading of the text. ``familiarity`` is kept from memory's word
+    until the router's own.
     """
 
     text: str
@@ -121,11 +121,11 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
     match event:
         case MemoryRecalled(familiarity=familiarity) if pending.stage == "heard":
             selected = _select(state, message, pending, familiarity)
-            if settings.tiebreak == "llm" and is_open(selected, settings):
-                return (ask(pending.text, selected, settings.tiebreak_timeout_ms),)
+            if settings.tiebreak == "llm" and needs_tiebreak(selected, settings):
+                return (tiebreak_call(pending.text, selected, settings.tiebreak_timeout_ms),)
             return (selected,)
         case LlmCompleted() | LlmFailed() if pending.selected is not None and _answers(pending, event):
-            return (settled(pending.selected, _outcome(pending.selected, event), settings),)
+            return (with_tiebreak(pending.selected, _outcome(pending.selected, event), settings),)
         case ActFinished(findings=findings) if pending.stage == "acting" and pending.selected is not None:
             return (reroute(pending.selected, settings, _offsets(state, message), findings),)
     return ()
@@ -136,7 +136,7 @@ def evolve(state: State, message: Message) -> State:
     pending = state.pending.get(message.exchange)
     match message.event:
         case InputReceived(text=text, purpose="answer") if _is_new(state, message):
-            memory = msgspec.structs.replace(recall(state, message), answered=None)
+            memory = msgspec.structs.replace(session_memory(state, message), answered=None)
             return _remember(state, message, memory, Pending(text=text))
         case AppraisalCompleted(turn=turn) if pending is not None:
             return _keep(state, message, msgspec.structs.replace(pending, turn=turn))
@@ -147,10 +147,10 @@ def evolve(state: State, message: Message) -> State:
             asked = Pending(text=pending.text, stage="asked", request=message.id, selected=selected)
             return _keep(state, message, asked)
         case ModeSelected() as selected:
-            memory = _with_decision(recall(state, message), selected, state.settings)
+            memory = _with_decision(session_memory(state, message), selected, state.settings)
             return _remember(state, message, memory, _routed(pending, selected))
         case ActFinished(productive=productive) if pending is not None and pending.stage == "acting":
-            memory = msgspec.structs.replace(recall(state, message), act_unproductive=not productive)
+            memory = msgspec.structs.replace(session_memory(state, message), act_unproductive=not productive)
             return _remember(state, message, memory, pending)
         case ResponseEmitted() as response:
             return _ended(state, message, response, pending)
@@ -168,7 +168,7 @@ def evolve(state: State, message: Message) -> State:
     return state
 
 
-def recall(state: State, message: Message) -> Memory:
+def session_memory(state: State, message: Message) -> Memory:
     """Return the memory of a message's session as of that message; a blank one after a lifetime without events."""
     memory = state.sessions.get(message.session_key)
     if memory is None or message.time_ns - memory.seen_ns > _lifetime_ns(state):
@@ -182,7 +182,7 @@ def _is_new(state: State, message: Message) -> bool:
 
 
 def _feedback(state: State, message: Message, text: str) -> tuple[Event, ...]:
-    previous = recall(state, message).answered
+    previous = session_memory(state, message).answered
     if previous is None or not _is_new(state, message):
         return ()
     at_once = message.time_ns - previous.at_ns <= state.settings.feedback_within_ms * _NS_PER_MS
@@ -196,7 +196,7 @@ def _offsets(state: State, message: Message) -> Offsets:
 
 
 def _select(state: State, message: Message, pending: Pending, familiarity: Familiarity) -> ModeSelected:
-    memory = recall(state, message)
+    memory = session_memory(state, message)
     context = Context(
         topic=familiarity.conversation_topic,
         previous_mode=memory.previous_mode,
@@ -204,8 +204,8 @@ def _select(state: State, message: Message, pending: Pending, familiarity: Famil
         recent_confidences=_streak(memory, familiarity.conversation_topic),
     )
     offsets = _offsets(state, message)
-    selected = select_mode(observe(pending.text, familiarity, pending.turn), context, state.settings, offsets)
-    regulated = in_force(effective_weights(state.settings), offsets) if offsets else {}
+    selected = select_mode(signals_of(pending.text, familiarity, pending.turn), context, state.settings, offsets)
+    regulated = offsets_in_force(effective_weights(state.settings), offsets) if offsets else {}
     return msgspec.structs.replace(selected, regulated=regulated)
 
 
@@ -285,7 +285,7 @@ def _with_decision(memory: Memory, selected: ModeSelected, settings: RouterSetti
 
 
 def _ended(state: State, message: Message, response: ResponseEmitted, pending: Pending | None) -> State:
-    memory = _with_answer(recall(state, message), message, response, pending.text if pending else "")
+    memory = _with_answer(session_memory(state, message), message, response, pending.text if pending else "")
     remembered = _remember(state, message, memory, None)
     lifetime_ns = state.settings.ended_lifetime_ms * _NS_PER_MS
     return msgspec.structs.replace(
@@ -310,7 +310,7 @@ def _with_answer(memory: Memory, message: Message, response: ResponseEmitted, te
     return msgspec.structs.replace(memory, previous_mode=mode, answered=answered)
 
 
-def _heard(state: State, message: Message, word: Word) -> State:
+def _heard(state: State, message: Message, word: RegulatorEvent) -> State:
     weights, most = effective_weights(state.settings), state.settings.agents
-    overlays = heard(state.overlays, message.agent, word, message.time_ns, weights, most)
+    overlays = with_regulation(state.overlays, message.agent, word, message.time_ns, weights, most)
     return state if overlays is state.overlays else msgspec.structs.replace(state, overlays=overlays)

@@ -16,7 +16,7 @@ Offsets = Map[str, float]
 
 NO_OFFSETS: Offsets = Map()
 
-Word = Adjusted | Reverted | CycleCompleted | RegulatorScheduled
+RegulatorEvent = Adjusted | Reverted | CycleCompleted | RegulatorScheduled
 """What the regulator says of an agent."""
 
 
@@ -34,7 +34,9 @@ Overlays = Map[str, Overlay]
 """Agent -> what is added to its weights."""
 
 
-def heard(overlays: Overlays, agent: str, word: Word, now_ns: int, weights: Mapping[str, float], most: int) -> Overlays:
+def with_regulation(
+    overlays: Overlays, agent: str, word: RegulatorEvent, now_ns: int, weights: Mapping[str, float], most: int
+) -> Overlays:
     """Return the overlays after the regulator's word on an agent; ``weights`` are those of the settings.
 
     Where there are ``most`` of them, those that it has not spoken of for longest make room. By its word alone, which
@@ -49,7 +51,7 @@ def heard(overlays: Overlays, agent: str, word: Word, now_ns: int, weights: Mapp
     return overlays.set(agent, Overlay(offsets, now_ns))
 
 
-def moved(offsets: Offsets, parameter: str, delta: float, weights: Mapping[str, float]) -> Offsets:
+def moved_offsets(offsets: Offsets, parameter: str, delta: float, weights: Mapping[str, float]) -> Offsets:
     """Return an agent's offsets after its weight in force moves by ``delta``; an offset of 0 is left out.
 
     What of an offset lies beyond a bound, because a setting was changed since, is given up: it moves nothing, and
@@ -63,7 +65,7 @@ def moved(offsets: Offsets, parameter: str, delta: float, weights: Mapping[str, 
     return offsets.delete(parameter) if parameter in offsets else offsets
 
 
-def regulated(weights: dict[str, float], offsets: Offsets) -> dict[str, float]:
+def regulated_weights(weights: dict[str, float], offsets: Offsets) -> dict[str, float]:
     """Return the weights with the offsets added, to 6 decimals.
 
     A weight that a setting puts beyond its bounds stays where it is, or is led back towards them: never farther out.
@@ -74,7 +76,7 @@ def regulated(weights: dict[str, float], offsets: Offsets) -> dict[str, float]:
     return {**weights, **led}
 
 
-def in_force(weights: Mapping[str, float], offsets: Offsets) -> dict[str, float]:
+def offsets_in_force(weights: Mapping[str, float], offsets: Offsets) -> dict[str, float]:
     """Return what of the offsets is in force on weights of the settings, by name: what bounds have left of them."""
     led = {
         name: round(_led(name, offset, weights) - weights[name], 6) + 0.0
@@ -84,12 +86,12 @@ def in_force(weights: Mapping[str, float], offsets: Offsets) -> dict[str, float]
     return {name: offset for name, offset in led.items() if offset}
 
 
-def _offsets_after(known: Overlay | None, word: Word, weights: Mapping[str, float]) -> Offsets | None:
+def _offsets_after(known: Overlay | None, word: RegulatorEvent, weights: Mapping[str, float]) -> Offsets | None:
     """Return an agent's offsets; None where nothing is known, and nothing said, of what is added to its weights."""
     if isinstance(word, Adjusted | Reverted) and word.parameter in BOUNDS:
         if word.parameter not in weights:  # another profile's: it waits for that one
             return known.offsets if known else None
-        return moved(known.offsets if known else NO_OFFSETS, word.parameter, word.delta, weights)
+        return moved_offsets(known.offsets if known else NO_OFFSETS, word.parameter, word.delta, weights)
     if known is not None:
         return known.offsets
     if isinstance(word, RegulatorScheduled) and word.offsets:

@@ -141,7 +141,7 @@ def _with_reading(terms: Contributions, signals: Signals, weights: Mapping[str, 
     return terms
 
 
-def guarded(
+def with_oscillation_guards(
     terms: Contributions, weights: Mapping[str, float], previous_mode: Mode | None, act_unproductive: bool
 ) -> Contributions:
     """Return ``terms`` with the guards against oscillation, which hold for this one decision.

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from actors.router.overlay import NO_OFFSETS, Offsets, regulated
+from actors.router.overlay import NO_OFFSETS, Offsets, regulated_weights
 from actors.router.scoring import (
     MODES,
     choose,
     confidence_of,
     contributions,
     effective_margin,
-    guarded,
     ranked,
     scores_of,
+    with_oscillation_guards,
 )
 from actors.router.settings import RouterSettings, effective_weights
 from actors.router.signals import read_text
@@ -38,7 +38,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     recent_confidences: tuple[float, ...] = ()
 
 
-def observe(text: str, familiarity: Familiarity, turn: TurnReading | None = None) -> Signals:
+def signals_of(text: str, familiarity: Familiarity, turn: TurnReading | None = None) -> Signals:
     """Return everything that scoring looks at: what memory knows around the exchange, and what the text shows.
 
     ``turn`` is appraisal's reading of the text; without one nothing is known of what it is.
@@ -77,9 +77,10 @@ def select_mode(
     """Return the decision on ``signals``, with every number it rests on; ``offsets`` are the regulator's.
 
     A blank text is IGNORE, offered alone and not scored against the others. Ambiguity between the best two is
-    recorded with its candidates, and settled by the higher score; ``settled`` replaces that by a tie-breaker's word.
+    recorded with its candidates, and settled by the higher score; ``with_tiebreak`` replaces that by a tie-breaker's
+    word.
     """
-    weights = regulated(effective_weights(settings), offsets)
+    weights = regulated_weights(effective_weights(settings), offsets)
     terms = contributions(signals, weights, settings.thresholds, settings.saturation)
     if signals.prompt_token_count == 0:
         return ModeSelected(
@@ -98,7 +99,7 @@ def select_mode(
             previous_mode=context.previous_mode,
             reason="blank_input",
         )
-    scores = scores_of(guarded(terms, weights, context.previous_mode, context.act_unproductive))
+    scores = scores_of(with_oscillation_guards(terms, weights, context.previous_mode, context.act_unproductive))
     margin = effective_margin(signals, weights, context.recent_confidences, settings.thresholds)
     choice = choose(scores, margin)
     terminal, reason = _ended(choice.mode, scores, settings)
@@ -120,7 +121,7 @@ def select_mode(
     )
 
 
-def is_open(selected: ModeSelected, settings: RouterSettings) -> bool:
+def needs_tiebreak(selected: ModeSelected, settings: RouterSettings) -> bool:
     """Whether a tie-breaker has something to settle: two candidates of which each can be had.
 
     Without an ACT loop, ACT and another mode both end in that other one.
@@ -129,7 +130,7 @@ def is_open(selected: ModeSelected, settings: RouterSettings) -> bool:
     return bool(candidates) and (settings.act or "ACT" not in candidates)
 
 
-def settled(selected: ModeSelected, outcome: str, settings: RouterSettings) -> ModeSelected:
+def with_tiebreak(selected: ModeSelected, outcome: str, settings: RouterSettings) -> ModeSelected:
     """Return a decision as a tie-breaker's outcome leaves it: one of the candidates, or a word of why there is none."""
     mode = next((mode for mode in selected.tiebreaker_candidates if mode == outcome), None)
     scores = {mode: selected.scores[mode] for mode in MODES if mode in selected.scores}
@@ -151,11 +152,11 @@ def reroute(
 
     Nothing is left to a model.
     """
-    weights = regulated(effective_weights(settings), offsets)
+    weights = regulated_weights(effective_weights(settings), offsets)
     best = max((each.energy for each in found), default=0.0)
     signals = msgspec.structs.replace(first.signals, findings=len(found), bearing=max(first.signals.bearing, best))
     terms = contributions(signals, weights, settings.thresholds, settings.saturation)
-    terms = guarded(terms, weights, first.previous_mode, act_unproductive=False)
+    terms = with_oscillation_guards(terms, weights, first.previous_mode, act_unproductive=False)
     scores = scores_of({mode: terms[mode] for mode in MODES if mode != "ACT"})
     mode, second = ranked(scores)[:2]
     confidence = confidence_of(scores[mode], scores[second])

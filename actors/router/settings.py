@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.asking import ASKS_MODEL
+from schemas.asking import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
 from schemas.vocabulary.router import Mode
 
@@ -179,7 +179,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     thresholds: Thresholds = Thresholds()
     saturation: Saturation = Saturation()
     act: bool = True
-    tiebreak: Annotated[Literal["score", "llm"], ASKS_MODEL] = "score"
+    tiebreak: Annotated[Literal["score", "llm"], FOLLOWS_MODEL] = "score"
     tiebreak_timeout_ms: Milliseconds = 3_000
     feedback_within_ms: Milliseconds = 600 * 1000
     session_lifetime_ms: Milliseconds = 24 * 3600 * 1000

@@ -4,7 +4,7 @@ from schemas.event import Event
 from schemas.vocabulary.router import ModeSelected
 
 
-def tell(event: Event, latency_ms: float) -> tuple[str, ...]:
+def log_lines(event: Event, latency_ms: float) -> tuple[str, ...]:
     """Return what an event says to whoever reads the worker's log; ``latency_ms`` is what its decision took."""
     if not isinstance(event, ModeSelected):
         return ()

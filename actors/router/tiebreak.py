@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from actors.contract.text.shortening import shorten
-from schemas.calls import ModelCall, Said, cuts_of, read_answer, unfenced
+from schemas.calls import ModelCall, Said, cuts_of, read_answer, without_code_fence
 from schemas.vocabulary.router import Mode, ModeSelected, TiebreakRequested
 
 QUOTED_CHARACTERS = 600
@@ -30,7 +30,7 @@ MEANINGS: Mapping[Mode, str] = MappingProxyType(
 """Mode -> when it is right, in the words of the prompt. IGNORE is never offered."""
 
 
-def ask(text: str, selected: ModeSelected, timeout_ms: int) -> TiebreakRequested:
+def tiebreak_call(text: str, selected: ModeSelected, timeout_ms: int) -> TiebreakRequested:
     """Return the question whether the first or the second candidate of an ambiguous decision is right for ``text``."""
     first, second = selected.tiebreaker_candidates
     shown = shorten(text, QUOTED_CHARACTERS, len)
@@ -61,7 +61,7 @@ def outcome_of(answer: str, candidates: tuple[Mode, ...]) -> str:
     if len(answer) > ANSWER_CHARACTERS:
         return INVALID
     decoded = read_answer(answer, Any, ANSWER_CHARACTERS)
-    named = decoded.get("mode") if isinstance(decoded, dict) else decoded or unfenced(answer)
+    named = decoded.get("mode") if isinstance(decoded, dict) else decoded or without_code_fence(answer)
     return next(
         (mode for mode in candidates if isinstance(named, str) and named.strip(" .\"'").upper() == mode), INVALID
     )

@@ -8,10 +8,10 @@ import msgspec
 
 from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer, Group
-from actors.runtime.partition.wholeness import Wholeness
-from actors.runtime.shared_reading import SharedReading
-from actors.runtime.turns import Turns
-from events.intervals import Intervals
+from actors.runtime.partition.wholeness import GapCheck
+from actors.runtime.shared_reading import SharedReader
+from actors.runtime.turns import FairScheduler
+from events.intervals import WarningBackoff
 from events.log import Log, Snapshots
 from events.losses import Losses
 
@@ -54,7 +54,7 @@ class Context(msgspec.Struct, frozen=True):
     clock: Clock
     tasks: asyncio.TaskGroup
     position: Callable[[], int]
-    turns: Turns
+    turns: FairScheduler
     offload: Callable[[Callable[[], None]], Awaitable[None]]
     warming: asyncio.Lock
     reply: Callable[[str, Group], Awaitable[None]]
@@ -63,6 +63,6 @@ class Context(msgspec.Struct, frozen=True):
     snapshot_every: int
     counters: Counters
     losses: Losses
-    wholeness: Wholeness
-    shared: SharedReading
-    held_up: Intervals
+    wholeness: GapCheck
+    shared: SharedReader
+    held_up: WarningBackoff

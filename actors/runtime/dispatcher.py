@@ -7,7 +7,7 @@ from typing import Any
 from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer
 from actors.runtime.partition.shard import Shard
-from actors.runtime.turns import SLICE_NS, Turns
+from actors.runtime.turns import SLICE_NS, FairScheduler
 from events.codec import decode
 from events.log import Log, Stored
 from events.losses import LOSS_FILTER, Losses
@@ -48,7 +48,7 @@ class Dispatcher:
         position: int,
         losses: Losses,
         *,
-        turns: Turns,
+        turns: FairScheduler,
         clock: Clock,
     ) -> None:
         self.position = position
@@ -73,7 +73,7 @@ class Dispatcher:
             while True:
                 batch = await tail.next()
                 for start in range(0, len(batch), _SLICE):
-                    with self._turns.held():
+                    with self._turns.paused():
                         await self._dispatch_all(batch[start : start + _SLICE])
                         await self._dispatch_late()
                     self._renew_snapshots()

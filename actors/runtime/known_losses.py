@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from actors.runtime.partition.wholeness import Wholeness
+from actors.runtime.partition.wholeness import GapCheck
 from events.log import Log, Stored, Tail
 from events.losses import LOSS_FILTER, Losses
 
@@ -16,11 +16,11 @@ class KnownLosses:
         heard: Called when there are more.
     """
 
-    def __init__(self, log: Log, losses: Losses, wholeness: Wholeness, heard: Callable[[], None]) -> None:
+    def __init__(self, log: Log, losses: Losses, wholeness: GapCheck, on_new_loss: Callable[[], None]) -> None:
         self._log = log
         self._losses = losses
         self._wholeness = wholeness
-        self._heard = heard
+        self._heard = on_new_loss
 
     async def follow(self, tail: Tail) -> None:
         """Take in what a reading of losses brings, until cancelled; the reading is closed then."""

@@ -59,7 +59,7 @@ class _Request:
             self.end(wrong)
 
 
-class SharedReading:
+class SharedReader:
     """Reads for all who ask at the same time; who comes while it reads is served by the next reading.
 
     Args:

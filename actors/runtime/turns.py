@@ -6,7 +6,7 @@ for another is decided at once. Long messages are decided in such turns from the
 those of other partitions by one decision, not by all of them. Order within a partition is never touched, and nothing
 that is decided depends on any of this.
 
-While messages are handed out no turn is given (``held``), or the partition would have worked off its time before what
+While messages are handed out no turn is given (``paused``), or the partition would have worked off its time before what
 lies behind its next message was even seen.
 """
 
@@ -25,7 +25,7 @@ ROOM = 2_000
 """Messages waiting for their partition's turn above which no more are read."""
 
 
-class Decider(Protocol):
+class Scheduled(Protocol):
     """A partition that decides in turns; implemented by ``Shard``."""
 
     @property
@@ -38,27 +38,27 @@ class Decider(Protocol):
         ...
 
 
-class Turns:
+class FairScheduler:
     """The partitions that wait for their next turn, the first in line first."""
 
     def __init__(self) -> None:
-        self._line: dict[Decider, None] = {}
+        self._line: dict[Scheduled, None] = {}
         self._wanted = asyncio.Event()
         self._free = asyncio.Event()
         self._free.set()
         self._given = asyncio.Event()
 
-    def __contains__(self, decider: Decider) -> bool:
+    def __contains__(self, decider: Scheduled) -> bool:
         """Return whether a partition waits for its turn."""
         return decider in self._line
 
-    def add(self, decider: Decider) -> None:
+    def add(self, decider: Scheduled) -> None:
         """Put a partition at the end of the line, unless it is in it."""
         self._line.setdefault(decider)
         self._wanted.set()
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Give no turns for the length of the block."""
         self._free.clear()
         try:

@@ -10,16 +10,16 @@ from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.committer import BATCH_FROM, Committer, Group
 from actors.runtime.context import Context, Counters, Role
 from actors.runtime.dispatcher import Dispatcher, Key
-from actors.runtime.membership.advance import Advance, by_actor
+from actors.runtime.membership.advance import StallDetector, by_actor
 from actors.runtime.membership.assignment import assign
-from actors.runtime.membership.attendance import Watch, added
+from actors.runtime.membership.attendance import AvailabilityWatch, with_overrun
 from actors.runtime.membership.heartbeat import BEAT, Heartbeat, beat, heartbeat_of, leave
 from actors.runtime.partition.shard import Shard
-from actors.runtime.partition.wholeness import Wholeness
-from actors.runtime.shared_reading import SharedReading
-from actors.runtime.turns import Turns
+from actors.runtime.partition.wholeness import GapCheck
+from actors.runtime.shared_reading import SharedReader
+from actors.runtime.turns import FairScheduler
 from events.errors import LogError
-from events.intervals import Intervals
+from events.intervals import WarningBackoff
 from events.log import Log, Membership, Snapshots
 from events.loggers import get_logger
 from events.losses import Losses
@@ -99,11 +99,11 @@ class Worker:
         self._snapshot_every = snapshot_every
         self._batch_from = batch_from
         self._offload = offload
-        self._advance = Advance()
+        self._advance = StallDetector()
         self._began_at = 0
-        attending = [name for name, actor in self._actors.items() if actor.attends is not None]
+        attending = [name for name, actor in self._actors.items() if actor.on_availability is not None]
         self._attending = frozenset(attending)
-        self._watch = Watch(log.partitions) if attending else None
+        self._watch = AvailabilityWatch(log.partitions) if attending else None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set, then hand over: decide no more, drain, snapshot, leave.
@@ -115,7 +115,7 @@ class Worker:
         async with asyncio.TaskGroup() as tasks:
             info = await self._log.info()
             self._began_at = info.last_seq
-            turns, losses = Turns(), await Losses.of(self._log, info.last_seq)
+            turns, losses = FairScheduler(), await Losses.of(self._log, info.last_seq)
             actors = tuple(self._actors.values())
             feed = Dispatcher(self._log, actors, self.shards, info.last_seq, losses, turns=turns, clock=self._clock)
             self.committer = Committer(self._log, tasks, self._batch_from)
@@ -135,15 +135,15 @@ class Worker:
                 snapshot_every=self._snapshot_every,
                 counters=self.counters,
                 losses=losses,
-                wholeness=Wholeness(
+                wholeness=GapCheck(
                     self._log,
                     losses,
                     source=f"neuraxis/{self.name}",
                     build=self._build,
                     now_ns=self._clock.now_ns,
                 ),
-                shared=SharedReading(self._log, actors, tasks),
-                held_up=Intervals(),
+                shared=SharedReader(self._log, actors, tasks),
+                held_up=WarningBackoff(),
             )
             started = asyncio.Event()
             reading = tasks.create_task(feed.run(self.committer, started.set))
@@ -183,7 +183,7 @@ class Worker:
             if (name, partition) in leads and shard.view.waiting:
                 waiting[name] = waiting.get(name, 0) + len(shard.view.waiting)
             if (overrun := shard.budget.overrun()) is not None:
-                overruns[name] = added(overruns.get(name), overrun, overrun.count)
+                overruns[name] = with_overrun(overruns.get(name), overrun, overrun.count)
         return Heartbeat(
             tuple(names),
             tuple(sorted(behind) if self.shards else names),
@@ -201,7 +201,7 @@ class Worker:
             try:
                 members = await self._membership.members()
                 if self.name in members:
-                    self._take_duties(members, tasks, context)
+                    self._take_assignments(members, tasks, context)
                 self._attend(members)
             except LogError as error:
                 self._attend({})
@@ -220,10 +220,10 @@ class Worker:
             except TimeoutError:
                 continue
 
-    def _take_duties(self, members: Mapping[str, bytes], tasks: asyncio.TaskGroup, context: Context) -> None:
+    def _take_assignments(self, members: Mapping[str, bytes], tasks: asyncio.TaskGroup, context: Context) -> None:
         hosts = self._hosts_among(members)
         if hosts != self._hosts:  # asked anew twice a second, and members hardly ever change
-            self._hosts, self._duties = hosts, self._duties_among(hosts)
+            self._hosts, self._duties = hosts, self._assignments_among(hosts)
         wanted = self._duties
         for key in [key for key in self.shards if key not in wanted]:
             tasks.create_task(self._retire(self.shards.pop(key)))
@@ -271,7 +271,7 @@ class Worker:
                         found[name].append(member)
         return {name: hosts[name] or deputies[name] for name in hosts}
 
-    def _duties_among(self, hosts: Mapping[str, Sequence[str]]) -> dict[Key, bool]:
+    def _assignments_among(self, hosts: Mapping[str, Sequence[str]]) -> dict[Key, bool]:
         """Return what is to be held here where actors have these hosts, and whether it is to be led."""
         wanted: dict[Key, bool] = {}
         for actor_name, actor in self._actors.items():

@@ -22,17 +22,17 @@ from operator import is_
 
 import msgspec
 
-from actors.self_review.exchange import Pending, appraised, emptied, pending_of, recalled
+from actors.self_review.exchange import Pending, pending_of, with_appraisal, with_recall, without_text
 from actors.self_review.exchange import tick_of as tick_of_exchange
 from actors.self_review.gate import events_of
 from actors.self_review.mind import (
-    Mind,
-    Observed,
-    judged,
+    AgentState,
+    TickScores,
     mean_fatigue,
-    observe,
-    seated,
-    ticked,
+    score_tick,
+    with_judgement,
+    with_seat,
+    with_tick,
     without_session,
     without_words,
 )
@@ -67,7 +67,7 @@ class State(msgspec.Struct, frozen=True):
 
     settings: SelfReviewSettings = SelfReviewSettings()
     sci: float = 1.0
-    minds: Map[str, Mind] = Map()
+    minds: Map[str, AgentState] = Map()
     pending: Map[str, Pending] = Map()
     ended: ExpiringMap[bool] = ExpiringMap()
 
@@ -97,9 +97,9 @@ def evolve(state: State, message: Message) -> State:
         case AppraisalCompleted() | BreakerCleared() | ArbiterPassed() | MemoryRecalled() | ActFinished():
             return _gather(state, message)
         case GuardrailsFinalized(trace=trace):
-            return _with_mind(state, message, judged(mind, trace.family, trace.reflection_fatigue, False))
+            return _with_mind(state, message, with_judgement(mind, trace.family, trace.reflection_fatigue, False))
         case GuardrailsForceFinalized(trace=trace) | GuardrailsRerunOrdered(trace=trace):
-            return _with_mind(state, message, judged(mind, trace.family, trace.reflection_fatigue, True))
+            return _with_mind(state, message, with_judgement(mind, trace.family, trace.reflection_fatigue, True))
         case SwarmMeasured(sci=sci):
             return msgspec.structs.replace(state, sci=sci)
         case ResponseEmitted() | TickObserved():
@@ -111,13 +111,13 @@ def evolve(state: State, message: Message) -> State:
         case SelfReviewDisarmed():
             return _with_mind(state, message, _gated(mind, armed=False))
         case SeatAdded():
-            return _with_mind(state, message, seated(mind, event, message.session, state.settings))
+            return _with_mind(state, message, with_seat(mind, event, message.session, state.settings))
     return state
 
 
-def mind_of(state: State, agent: str) -> Mind:
+def mind_of(state: State, agent: str) -> AgentState:
     """Return what is kept of an agent; an empty state for one without a tick."""
-    return state.minds.get(agent) or Mind()
+    return state.minds.get(agent) or AgentState()
 
 
 class _Moment:
@@ -140,11 +140,11 @@ class _Moment:
 
 
 @lru_cache(maxsize=1)
-def _observed(moment: _Moment) -> tuple[Tick, Observed] | None:
+def _observed(moment: _Moment) -> tuple[Tick, TickScores] | None:
     """Return the tick of a message, if it is one, with its scores. It is computed once for deciding and folding."""
     state, message = moment.state, moment.message
     tick = _tick(state, message)
-    return None if tick is None else (tick, observe(mind_of(state, message.agent), tick, state.sci, state.settings))
+    return None if tick is None else (tick, score_tick(mind_of(state, message.agent), tick, state.sci, state.settings))
 
 
 def _tick(state: State, message: Message) -> Tick | None:
@@ -164,10 +164,10 @@ def _ticked(state: State, message: Message) -> State:
     if found is None:
         return state
     tick, seen = found
-    return _with_mind(state, message, ticked(mind_of(state, message.agent), tick, seen, state.settings))
+    return _with_mind(state, message, with_tick(mind_of(state, message.agent), tick, seen, state.settings))
 
 
-def _gated(mind: Mind, *, armed: bool) -> Mind:
+def _gated(mind: AgentState, *, armed: bool) -> AgentState:
     return msgspec.structs.replace(mind, armed=armed, scores=(), unscored=0, waited=0)
 
 
@@ -184,15 +184,15 @@ def _gather(state: State, message: Message) -> State:
         return state
     match message.event:
         case AppraisalCompleted() as event:
-            pending = appraised(pending, event)
+            pending = with_appraisal(pending, event)
         case BreakerCleared(standing=standing):
             pending = msgspec.structs.replace(pending, stance=standing.stance)
         case ArbiterPassed() if pending.remembered is None:
-            pending = msgspec.structs.replace(recalled(pending, (), state.settings), elsewhere=True)
+            pending = msgspec.structs.replace(with_recall(pending, (), state.settings), elsewhere=True)
         case MemoryRecalled(recollections=found) if pending.remembered is None:
-            pending = recalled(pending, found, state.settings)
+            pending = with_recall(pending, found, state.settings)
         case ActFinished(findings=found) if pending.remembered is not None:
-            pending = recalled(pending, found, state.settings)
+            pending = with_recall(pending, found, state.settings)
     return _keep(state, message.exchange, pending)
 
 
@@ -213,7 +213,7 @@ def _forget(state: State, message: Message, ordered: ForgetOrdered) -> State:
     whole = ordered.what == "session"
     for exchange, pending in state.pending.items():
         if pending.agent == message.agent and (not whole or pending.session == message.session):
-            state = _keep(state, exchange, emptied(pending))
+            state = _keep(state, exchange, without_text(pending))
     if message.agent not in state.minds:
         return state
     if not whole:
@@ -226,7 +226,7 @@ def _keep(state: State, exchange: str, pending: Pending) -> State:
     return msgspec.structs.replace(state, pending=state.pending.set(exchange, pending))
 
 
-def _with_mind(state: State, message: Message, mind: Mind) -> State:
+def _with_mind(state: State, message: Message, mind: AgentState) -> State:
     minds = state.minds
     if message.agent not in minds and len(minds) >= state.settings.agents:
         minds = without_oldest(minds, lambda mind: mind.seen_ns)

@@ -25,7 +25,7 @@ import msgspec
 
 from actors.contract.text.judge.features import stem
 from actors.contract.text.terms import READ, terms_of
-from actors.self_review.modes import ARCHITECT, EXPLORER, GUARDIAN, TRANSLATOR, VALIDATOR, named
+from actors.self_review.modes import ARCHITECT, EXPLORER, GUARDIAN, TRANSLATOR, VALIDATOR, active_modes
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import MOST_TOKENS, Entity, Tick
 from schemas.vocabulary.appraisal import AppraisalCompleted
@@ -71,7 +71,7 @@ def pending_of(agent: str, session: str, text: str) -> Pending:
     return Pending(agent=agent, session=session, text=text[:READ])
 
 
-def appraised(pending: Pending, event: AppraisalCompleted) -> Pending:
+def with_appraisal(pending: Pending, event: AppraisalCompleted) -> Pending:
     """Return an exchange with appraisal's numbers."""
     falsehood = max((layer.falsehood for layer in event.layers), default=0.0)
     return msgspec.structs.replace(
@@ -84,7 +84,7 @@ def appraised(pending: Pending, event: AppraisalCompleted) -> Pending:
     )
 
 
-def recalled(pending: Pending, found: Iterable[Recollection], settings: SelfReviewSettings) -> Pending:
+def with_recall(pending: Pending, found: Iterable[Recollection], settings: SelfReviewSettings) -> Pending:
     """Return an exchange with further memories that were recalled or found; those already known are not replaced."""
     known = dict(pending.remembered or {})
     for each in found:
@@ -95,7 +95,7 @@ def recalled(pending: Pending, found: Iterable[Recollection], settings: SelfRevi
     return msgspec.structs.replace(pending, text="", stimulus=stimulus, remembered=known)
 
 
-def emptied(pending: Pending) -> Pending:
+def without_text(pending: Pending) -> Pending:
     """Return an exchange without its text."""
     known = pending.remembered
     if known is not None:
@@ -150,7 +150,7 @@ def _held(pending: Pending, known: Mapping[str, Remembered], ids: Iterable[str])
 
 
 def _modes(pending: Pending, response: ResponseEmitted, found: bool) -> dict[str, float]:
-    return named(
+    return active_modes(
         {
             GUARDIAN: max(pending.danger, _STANCES[pending.stance]),
             EXPLORER: pending.novelty,

@@ -9,7 +9,7 @@ measured against have left the window.
 from collections.abc import Iterable
 
 from actors.self_review.likeness import MICRO
-from actors.self_review.mind import PARTS, SIGNALS, Mind, Observed, record_of, scores_with
+from actors.self_review.mind import PARTS, SIGNALS, AgentState, TickScores, record_of, scores_with
 from actors.self_review.modes import active_of, weight_of
 from actors.self_review.rolling import deviation, median, normalised
 from actors.self_review.score import Grade
@@ -39,7 +39,7 @@ GUARD_FLOOR = 1e-6
 
 
 def events_of(
-    agent: str, time_ns: int, mind: Mind, tick: Tick, seen: Observed, settings: SelfReviewSettings
+    agent: str, time_ns: int, mind: AgentState, tick: Tick, seen: TickScores, settings: SelfReviewSettings
 ) -> tuple[Event, ...]:
     """Return the events of a tick: those of a review, those of a resolution, or none."""
     if mind.armed:
@@ -52,12 +52,12 @@ def events_of(
     return tuple(_review(agent, time_ns, mind, tick, seen, settings))
 
 
-def _fires(mind: Mind, place: int, value: float, settings: SelfReviewSettings) -> bool:
+def _fires(mind: AgentState, place: int, value: float, settings: SelfReviewSettings) -> bool:
     record = record_of(mind, place, settings)
     return value > record and value > record + max(deviation(mind.ordered[place]), GUARD_FLOOR)
 
 
-def _resolution(agent: str, mind: Mind, seen: Observed, settings: SelfReviewSettings) -> tuple[Event, ...]:
+def _resolution(agent: str, mind: AgentState, seen: TickScores, settings: SelfReviewSettings) -> tuple[Event, ...]:
     scores = scores_with(mind, seen, settings)
     good = len(scores) >= settings.scores_needed and all(score > settings.good_above for score in scores)
     # If no prompt of the agent is known, nothing can be scored, and calm alone decides.
@@ -73,7 +73,7 @@ def _resolution(agent: str, mind: Mind, seen: Observed, settings: SelfReviewSett
     )
 
 
-def _reading(mind: Mind, place: int, tick: Tick, seen: Observed, settings: SelfReviewSettings) -> SignalReading:
+def _reading(mind: AgentState, place: int, tick: Tick, seen: TickScores, settings: SelfReviewSettings) -> SignalReading:
     value, ordered, record = seen.signals[place], mind.ordered[place], record_of(mind, place, settings)
     middle, spread = median(ordered), deviation(ordered)
     guard = max(spread, GUARD_FLOOR)
@@ -92,9 +92,9 @@ def _reading(mind: Mind, place: int, tick: Tick, seen: Observed, settings: SelfR
 def _review(
     agent: str,
     time_ns: int,
-    mind: Mind,
+    mind: AgentState,
     tick: Tick,
-    seen: Observed,
+    seen: TickScores,
     settings: SelfReviewSettings,
 ) -> Iterable[Event]:
     number = mind.ticks + 1
@@ -124,7 +124,7 @@ def _review(
         yield from _seats(agent, number, tick, seen, seen.grade, settings)
 
 
-def _result(agent: str, number: int, seen: Observed, grade: Grade) -> SelfReviewResult:
+def _result(agent: str, number: int, seen: TickScores, grade: Grade) -> SelfReviewResult:
     swap = seen.swap
     gain = swap.gain / MICRO if swap is not None else 0.0
     return SelfReviewResult(
@@ -151,7 +151,7 @@ def _result(agent: str, number: int, seen: Observed, grade: Grade) -> SelfReview
 
 
 def _seats(
-    agent: str, number: int, tick: Tick, seen: Observed, grade: Grade, settings: SelfReviewSettings
+    agent: str, number: int, tick: Tick, seen: TickScores, grade: Grade, settings: SelfReviewSettings
 ) -> Iterable[SeatAdded]:
     """Yield the seats of a review. A swap lowers the worth of one entity and raises that of the other alike."""
 
@@ -168,7 +168,7 @@ def _seats(
         yield seat(each.id, "metacog_quality", quality)
 
 
-def _parts(mind: Mind, grade: Grade | None) -> dict[str, Reading]:
+def _parts(mind: AgentState, grade: Grade | None) -> dict[str, Reading]:
     """Return the parts of a score, each compared with those of the latest scored ticks."""
     if grade is None:
         return {}

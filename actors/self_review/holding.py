@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from actors.self_review.tick import hashed
+from actors.self_review.tick import hash_names
 from schemas.persistent import Map
 from schemas.vocabulary.responder import IdentityUse
 
@@ -45,12 +45,12 @@ def held_of(weights: Mapping[str, float]) -> Held:
     """Return the content of a working memory, given names and their weights in [0, 1]."""
     found: dict[int, int] = {}
     for name, weight in weights.items():
-        [number] = hashed([name])
+        [number] = hash_names([name])
         found[number] = max(found.get(number, 0), round(weight * MICRO))
     return _bounded(found)
 
 
-def carried(now: Held, before: Held | None, carry: float) -> Held:
+def carried_over(now: Held, before: Held | None, carry: float) -> Held:
     """Return the content after a tick: the new entries, and the earlier ones with a share of their weight."""
     if not carry or before is None:
         return now
@@ -103,7 +103,7 @@ def _as_held(modes: Map[str, int]) -> Held:
 
 
 def _numbered(names: Iterable[str]) -> Iterable[tuple[int, str]]:
-    return ((hashed([name])[0], name) for name in sorted(names))
+    return ((hash_names([name])[0], name) for name in sorted(names))
 
 
 def _averaged(known: Map[str, int], active: Mapping[str, int], share: int) -> Map[str, int]:

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from actors.self_review.counterfactual import Swap, best_swap
-from actors.self_review.holding import Held, Identity, carried, churn_of, drift_of, held_of, identity_after
+from actors.self_review.holding import Held, Identity, carried_over, churn_of, drift_of, held_of, identity_after
 from actors.self_review.likeness import MICRO
-from actors.self_review.modes import Decisions, active_of, conflict, decided
-from actors.self_review.rolling import Ordered, replaced
-from actors.self_review.score import Grade, grade, scene_of
+from actors.self_review.modes import Decisions, active_of, conflict, with_decision
+from actors.self_review.rolling import Ordered, replaced_in_order
+from actors.self_review.score import Grade, grade_of, scene_of
 from actors.self_review.settings import SelfReviewSettings
-from actors.self_review.tick import Tick, hashed
+from actors.self_review.tick import Tick, hash_names
 from schemas.persistent import Map
 from schemas.vocabulary.self_review import SeatAdded, Signal
 
@@ -36,7 +36,7 @@ _MOST_CONTEXTS = 4
 Numbers = tuple[float, ...]
 
 
-class Past(msgspec.Struct, frozen=True):
+class PastTick(msgspec.Struct, frozen=True):
     """A past tick: its six signals, and the parts of its score with the score; empty if it had no prompt to score."""
 
     session: str
@@ -56,7 +56,7 @@ class Seat(msgspec.Struct, frozen=True):
     context: tuple[int, ...] = ()
 
 
-class Mind(msgspec.Struct, frozen=True, kw_only=True):
+class AgentState(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept of an agent.
 
     Attributes:
@@ -76,7 +76,7 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     ticks: int = 0
-    past: tuple[Past, ...] = ()
+    past: tuple[PastTick, ...] = ()
     ordered: tuple[Ordered, ...] = ((),) * len(SIGNALS)
     highest: Numbers = ()
     armed: bool = False
@@ -93,7 +93,7 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     seen_ns: int = 0
 
 
-class Observed(msgspec.Struct, frozen=True, kw_only=True):
+class TickScores(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of a tick; ``grade`` is None if it has no prompt to score."""
 
     signals: Numbers
@@ -104,13 +104,13 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     identity: Identity
 
 
-def observe(mind: Mind, tick: Tick, sci: float, settings: SelfReviewSettings) -> Observed:
+def score_tick(mind: AgentState, tick: Tick, sci: float, settings: SelfReviewSettings) -> TickScores:
     """Return a tick's six signals, the score of its prompt and the best swap, given the agent's state before it."""
     found, swap = _graded(mind, tick, settings)
     affect = tick.arousal * max(0.0, -tick.valence)
     held, identity, drift = mind.memory, mind.identity, tick.identity_drift
     if tick.memory is not None:
-        held = carried(held_of(tick.memory), mind.memory, tick.carry)
+        held = carried_over(held_of(tick.memory), mind.memory, tick.carry)
     if drift is None:
         identity = identity_after(mind.identity, tick.identity, tick.modes, tick.decision)
         drift = drift_of(identity)
@@ -123,7 +123,7 @@ def observe(mind: Mind, tick: Tick, sci: float, settings: SelfReviewSettings) ->
         swap.gain / MICRO if swap is not None else 0.0,
     )
     level, alpha = max(affect, 1.0 - sci, tick.fatigue), settings.criticality_alpha
-    return Observed(
+    return TickScores(
         signals=tuple(round(value, 6) for value in signals),
         grade=found,
         swap=swap,
@@ -133,7 +133,7 @@ def observe(mind: Mind, tick: Tick, sci: float, settings: SelfReviewSettings) ->
     )
 
 
-def scores_with(mind: Mind, seen: Observed, settings: SelfReviewSettings) -> Numbers:
+def scores_with(mind: AgentState, seen: TickScores, settings: SelfReviewSettings) -> Numbers:
     """Return the latest scores since the review that armed the gate, a tick's own included; empty if not armed."""
     if not mind.armed:
         return ()
@@ -141,7 +141,7 @@ def scores_with(mind: Mind, seen: Observed, settings: SelfReviewSettings) -> Num
     return (*mind.scores, *own)[-settings.scores_needed :]
 
 
-def record_of(mind: Mind, place: int, settings: SelfReviewSettings) -> float:
+def record_of(mind: AgentState, place: int, settings: SelfReviewSettings) -> float:
     """Return a signal's record: its highest value of the latest ticks, or of all; 0 before the first."""
     most = settings.record_window
     if not most:
@@ -151,10 +151,10 @@ def record_of(mind: Mind, place: int, settings: SelfReviewSettings) -> float:
     return max((each.signals[place] for each in mind.past[-most:]), default=0.0)
 
 
-def ticked(mind: Mind, tick: Tick, seen: Observed, settings: SelfReviewSettings) -> Mind:
+def with_tick(mind: AgentState, tick: Tick, seen: TickScores, settings: SelfReviewSettings) -> AgentState:
     """Return the agent's state after a tick."""
     parts = tuple(part / MICRO for part in msgspec.structs.astuple(seen.grade)) if seen.grade is not None else ()
-    past = (*mind.past, Past(tick.session, seen.signals, parts))
+    past = (*mind.past, PastTick(tick.session, seen.signals, parts))
     active = active_of(tick.modes, settings) if tick.decision else ()
     return msgspec.structs.replace(
         mind,
@@ -170,17 +170,17 @@ def ticked(mind: Mind, tick: Tick, seen: Observed, settings: SelfReviewSettings)
         identity=seen.identity,
         fatigue=Map(),
         found=False,
-        decisions=decided(mind.decisions, active, tick.decision),
+        decisions=with_decision(mind.decisions, active, tick.decision),
     )
 
 
-def mean_fatigue(mind: Mind) -> float:
+def mean_fatigue(mind: AgentState) -> float:
     """Return the mean fatigue of the loop families judged since the last tick; 0 if there are none."""
     families = sorted(mind.fatigue)
     return sum(mind.fatigue[family] for family in families) / len(families) if families else 0.0
 
 
-def judged(mind: Mind, family: str, fatigue: float, found: bool) -> Mind:
+def with_judgement(mind: AgentState, family: str, fatigue: float, found: bool) -> AgentState:
     """Return the agent's state after guardrails judged a loop; ``found``: whether they found something."""
     tired = mind.fatigue
     if family in tired or len(tired) < _MOST_FAMILIES:
@@ -188,12 +188,12 @@ def judged(mind: Mind, family: str, fatigue: float, found: bool) -> Mind:
     return msgspec.structs.replace(mind, fatigue=tired, found=mind.found or found)
 
 
-def seated(mind: Mind, seat: SeatAdded, session: str, settings: SelfReviewSettings) -> Mind:
+def with_seat(mind: AgentState, seat: SeatAdded, session: str, settings: SelfReviewSettings) -> AgentState:
     """Return the agent's state after a seat: its entity's worth moves towards the seat's value, centred on a good one.
 
     It moves from its worth in that context; its worth in other contexts stays as it is.
     """
-    context, known = hashed(seat.context), mind.seats.get(seat.entity, ())
+    context, known = hash_names(seat.context), mind.seats.get(seat.entity, ())
     there = next((each for each in reversed(known) if _is_about(each, context)), None)
     before = settings.pog_start if there is None else worth_of((there,), mind.ticks, None, settings)
     said = min(1.0, max(0.0, settings.good_above + seat.value))
@@ -222,7 +222,7 @@ def worth_of(seats: Sequence[Seat], tick: int, stimulus: frozenset[int] | None, 
     return settings.pog_start
 
 
-def without_session(mind: Mind, session: str, settings: SelfReviewSettings) -> Mind:
+def without_session(mind: AgentState, session: str, settings: SelfReviewSettings) -> AgentState:
     """Return the agent's state without the ticks of a session, and without the seats whose context was said there."""
     mind = _without_seats(mind, lambda seat: bool(session) and seat.session == session)
     past = tuple(each for each in mind.past if each.session != session)
@@ -233,12 +233,12 @@ def without_session(mind: Mind, session: str, settings: SelfReviewSettings) -> M
     return msgspec.structs.replace(mind, past=past, ordered=ordered, highest=highest)
 
 
-def without_words(mind: Mind) -> Mind:
+def without_words(mind: AgentState) -> AgentState:
     """Return the agent's state without working memory and contexts: hashes of words can be found by guessing."""
     return _without_seats(mind, lambda seat: bool(seat.context))
 
 
-def _without_seats(mind: Mind, is_gone: Callable[[Seat], bool]) -> Mind:
+def _without_seats(mind: AgentState, is_gone: Callable[[Seat], bool]) -> AgentState:
     """Return the agent's state without the seats that ``is_gone`` accepts, and without its working memory."""
     seats = mind.seats
     for entity, known in mind.seats.items():
@@ -248,21 +248,21 @@ def _without_seats(mind: Mind, is_gone: Callable[[Seat], bool]) -> Mind:
     return msgspec.structs.replace(mind, memory=None, seats=seats)
 
 
-def _graded(mind: Mind, tick: Tick, settings: SelfReviewSettings) -> tuple[Grade | None, Swap | None]:
+def _graded(mind: AgentState, tick: Tick, settings: SelfReviewSettings) -> tuple[Grade | None, Swap | None]:
     if not tick.chosen:
         return None, None
-    stimulus = frozenset(hashed(tick.stimulus_terms))
+    stimulus = frozenset(hash_names(tick.stimulus_terms))
     worth = {
         each.id: worth_of(mind.seats[each.id], mind.ticks, stimulus, settings)
         for each in (*tick.chosen, *tick.candidates)
         if each.id in mind.seats
     }
     scene = scene_of(tick, worth, settings.pog_start)
-    found = grade(scene)
+    found = grade_of(scene)
     return found, best_swap(scene, found, tick.budget) if tick.candidates else None
 
 
-def _ordered(mind: Mind, past: tuple[Past, ...], window: int) -> tuple[Ordered, ...]:
+def _ordered(mind: AgentState, past: tuple[PastTick, ...], window: int) -> tuple[Ordered, ...]:
     """Return the ordered values of the window: one is added and one removed, unless the window's size has changed."""
     newest = past[-1].signals
     held, before = len(mind.ordered[0]), len(past) - 1
@@ -270,11 +270,11 @@ def _ordered(mind: Mind, past: tuple[Past, ...], window: int) -> tuple[Ordered, 
         return _sorted(past[-window:])
     gone = past[-window - 1].signals if before >= window else None
     return tuple(
-        replaced(ordered, None if gone is None else gone[place], newest[place])
+        replaced_in_order(ordered, None if gone is None else gone[place], newest[place])
         for place, ordered in enumerate(mind.ordered)
     )
 
 
-def _sorted(past: Iterable[Past]) -> tuple[Ordered, ...]:
+def _sorted(past: Iterable[PastTick]) -> tuple[Ordered, ...]:
     rows = [each.signals for each in past]
     return tuple(tuple(sorted(row[place] for row in rows)) for place in range(len(SIGNALS)))

@@ -33,7 +33,7 @@ Decisions = Map[str, Map[str, int]]
 """Mode -> decision -> how often it was made while the mode was active."""
 
 
-def named(modes: Mapping[str, float]) -> dict[str, float]:
+def active_modes(modes: Mapping[str, float]) -> dict[str, float]:
     """Return the modes with an activation above 0, the most active first; a prefix ``mode_`` of a name is removed."""
     active = {name.removeprefix("mode_"): activation for name, activation in modes.items() if activation > 0.0}
     return dict(nsmallest(_MOST, active.items(), key=lambda each: (-each[1], each[0])))
@@ -63,7 +63,7 @@ def opposition(one: str, other: str, decisions: Decisions, settings: SelfReviewS
     return round((doubt * assumed + seen * divergence) / (doubt + seen), 6)
 
 
-def decided(decisions: Decisions, active: Iterable[str], decision: str) -> Decisions:
+def with_decision(decisions: Decisions, active: Iterable[str], decision: str) -> Decisions:
     """Return the counts with one more decision, made while these modes were active."""
     for mode in active:
         under: Map[str, int] = decisions.get(mode, Map())

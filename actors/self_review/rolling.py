@@ -10,12 +10,12 @@ Ordered = tuple[float, ...]
 """Values from the lowest to the highest."""
 
 
-def replaced(ordered: Ordered, gone: float | None, come: float) -> Ordered:
-    """Return the window with ``come`` added and ``gone`` removed (None: nothing is removed)."""
+def replaced_in_order(ordered: Ordered, removed: float | None, added: float) -> Ordered:
+    """Return the window with ``added`` added and ``removed`` removed (None: nothing is removed)."""
     values = list(ordered)
-    if gone is not None:
-        del values[bisect_left(values, gone)]
-    insort(values, come)
+    if removed is not None:
+        del values[bisect_left(values, removed)]
+    insort(values, added)
     return tuple(values)
 
 

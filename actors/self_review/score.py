@@ -74,7 +74,7 @@ def scene_of(tick: Tick, priors: Mapping[str, float], start: float) -> Scene:
     )
 
 
-def grade(scene: Scene) -> Grade:
+def grade_of(scene: Scene) -> Grade:
     """Return the score of the chosen entities and its parts; there must be at least one entity."""
     count = scene.chosen
     relevance = (_context_cosine(scene) + _shared_terms(scene)) // 2

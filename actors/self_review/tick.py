@@ -5,7 +5,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from actors.self_review.modes import named
+from actors.self_review.modes import active_modes
 from schemas.vocabulary.loops import Part, TickObserved
 from schemas.vocabulary.responder import IdentityUse
 
@@ -70,10 +70,10 @@ def tick_of(event: TickObserved, fatigue: float) -> Tick:
         valence=event.valence,
         novelty=event.novelty,
         uncertainty=event.uncertainty,
-        modes=named(event.modes),
+        modes=active_modes(event.modes),
         memory=dict.fromkeys(event.working_memory, 1.0),
         identity_drift=1.0 - jaccard({*event.identity_stable}, {*event.identity_current}),
-        redundancy=copied(event.identity_lines, event.thought_lines),
+        redundancy=copied_share(event.identity_lines, event.thought_lines),
         chosen=chosen,
         candidates=_entities(event.candidates, chosen),
         budget=event.token_budget,
@@ -86,7 +86,7 @@ def tick_of(event: TickObserved, fatigue: float) -> Tick:
     )
 
 
-def hashed(names: Iterable[str]) -> tuple[int, ...]:
+def hash_names(names: Iterable[str]) -> tuple[int, ...]:
     """Return the 63-bit hashes of names, sorted and without duplicates; only their identity matters here."""
     digests = (blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest() for name in names)
     return tuple(sorted({int.from_bytes(digest, "big") >> 1 for digest in digests}))
@@ -98,7 +98,7 @@ def jaccard(one: Collection[Hashable], other: Collection[Hashable]) -> float:
     return len({*one}.intersection(other)) / len(either) if either else 1.0
 
 
-def copied(identity: Iterable[str], thought: Iterable[str]) -> float:
+def copied_share(identity: Iterable[str], thought: Iterable[str]) -> float:
     """Return the share of lines that identity and thought have in common; 0 if there are no lines."""
     one, other = {*_folded(identity)}, {*_folded(thought)}
     return jaccard(one, other) if one or other else 0.0

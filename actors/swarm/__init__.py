@@ -26,7 +26,7 @@ not healthy. Decisions beyond a stage's latency budget, which shells measure too
 ``asking`` which stages something waits for, ``decider`` what each event adds.
 """
 
-from actors.swarm.decider import CONSUMED, SwarmState, attend, decide, evolve, reconfigured
+from actors.swarm.decider import CONSUMED, SwarmState, decide, evolve, on_availability, reconfigured
 from actors.swarm.settings import SwarmSettings
 from schemas.actor import Actor, Scope
 
@@ -40,7 +40,7 @@ ACTOR: Actor[SwarmState] = Actor(
     decide=decide,
     evolve=evolve,
     reconfigure=reconfigured,
-    attends=attend,
+    on_availability=on_availability,
 )
 
 __all__ = ["ACTOR"]

@@ -5,7 +5,7 @@ Nobody has to run a language model, specialists, guardrails or ACT; who asks one
 
 from collections.abc import Mapping
 
-from schemas.catalogue import asked_of, entry_of
+from schemas.catalogue import entry_of, requests_to
 from schemas.event import Event
 from schemas.persistent import Map
 from schemas.vocabulary.act import ActFailed, ActFinished
@@ -37,11 +37,11 @@ _ANSWERS: Mapping[type[Event], str] = {
 }
 """The event by which such a stage answers -> the stage."""
 
-HEARD: tuple[type[Event], ...] = (*asked_of("llm"), *asked_of("delegate"), *_ANSWERS)
+HEARD: tuple[type[Event], ...] = (*requests_to("llm"), *requests_to("delegate"), *_ANSWERS)
 """The events that ask such a stage, or answer."""
 
 
-def asked_after(asked: Map[str, int], event: Event, now_ns: int) -> Map[str, int]:
+def with_asked_stages(asked: Map[str, int], event: Event, now_ns: int) -> Map[str, int]:
     """Return the stages that something waits for, with when it was asked, after an event at a time."""
     answered = _ANSWERS.get(type(event))
     if answered is not None and answered in asked:

@@ -11,7 +11,7 @@ import msgspec
 
 from actors.swarm.settings import SwarmSettings
 from schemas.actor import Scope
-from schemas.attendance import Absence, Attendance, Lack
+from schemas.attendance import Availability, Lack, UnservedPartition
 from schemas.event import Event
 from schemas.persistent import Map
 from schemas.stages import names_of, scopes
@@ -20,7 +20,7 @@ from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, WithinBu
 _GRAVEST: tuple[Lack, ...] = ("no_owner", "stalled", "recovering")
 
 
-class Lost(msgspec.Struct, frozen=True):
+class LostStage(msgspec.Struct, frozen=True):
     """What was recorded last of a stage that nobody serves."""
 
     partitions: tuple[str, ...]
@@ -34,8 +34,12 @@ class Lost(msgspec.Struct, frozen=True):
         return 1.0 - len(self.partitions) / max(1, self.of)
 
 
-def attended(
-    lost: Mapping[str, Lost], over: Map[str, bool], asked: Map[str, int], seen: Attendance, settings: SwarmSettings
+def availability_events(
+    lost: Mapping[str, LostStage],
+    over: Map[str, bool],
+    asked: Map[str, int],
+    availability: Availability,
+    settings: SwarmSettings,
 ) -> Iterator[Event]:
     """Yield what is to be recorded of a measurement.
 
@@ -46,22 +50,22 @@ def attended(
         seen: The measurement.
         settings: How long a stage may be away before it is lost.
     """
-    absent = {stage: tuple(each) for stage, each in groupby(seen.absent, key=lambda each: each.stage)}
+    absent = {stage: tuple(each) for stage, each in groupby(availability.absent, key=lambda each: each.stage)}
     for stage, absences in absent.items():
-        if (event := _lost(stage, absences, lost.get(stage), stage in asked, seen, settings)) is not None:
+        if (event := _lost(stage, absences, lost.get(stage), stage in asked, availability, settings)) is not None:
             yield event
     for stage in sorted(lost):
         if not _still(lost[stage], absent.get(stage, ())):
             yield StageFound(actor=stage)
-    yield from _budgets(over, seen, settings)
+    yield from _budgets(over, availability, settings)
 
 
 def _lost(
     stage: str,
-    absences: Sequence[Absence],
-    known: Lost | None,
+    absences: Sequence[UnservedPartition],
+    known: LostStage | None,
     asked: bool,
-    seen: Attendance,
+    seen: Availability,
     settings: SwarmSettings,
 ) -> StageLost | None:
     held = set(known.partitions) if known is not None else set()
@@ -80,7 +84,7 @@ def _lost(
     return found if known is None or _is_news(found, known, settings) else None
 
 
-def _is_certain(absence: Absence, asked: bool, settings: SwarmSettings) -> bool:
+def _is_certain(absence: UnservedPartition, asked: bool, settings: SwarmSettings) -> bool:
     if absence.for_ms < _patience_ms(absence, settings):
         return False
     # Who hosts a stage means it to serve. Where nobody does it may be left out on purpose, unless something waits.
@@ -88,24 +92,24 @@ def _is_certain(absence: Absence, asked: bool, settings: SwarmSettings) -> bool:
     return absence.lack != "no_owner" or asked or wanted
 
 
-def _patience_ms(absence: Absence, settings: SwarmSettings) -> int:
+def _patience_ms(absence: UnservedPartition, settings: SwarmSettings) -> int:
     if absence.lack == "recovering":
         return settings.recovery_grace_ms
     return settings.owner_grace_ms if absence.seen else settings.start_grace_ms
 
 
-def _is_news(found: StageLost, known: Lost, settings: SwarmSettings) -> bool:
+def _is_news(found: StageLost, known: LostStage, settings: SwarmSettings) -> bool:
     if (found.partitions, found.reason) != (known.partitions, known.reason):
         return True
     # Less than what is known: somebody else looks by now, and counts from when they began.
     return not 0 <= found.absent_ms - known.absent_ms < settings.repeat_ms
 
 
-def _still(known: Lost, absences: Sequence[Absence]) -> bool:
+def _still(known: LostStage, absences: Sequence[UnservedPartition]) -> bool:
     return any(each.partition in known.partitions for each in absences)
 
 
-def _budgets(over: Map[str, bool], seen: Attendance, settings: SwarmSettings) -> Iterator[Event]:
+def _budgets(over: Map[str, bool], seen: Availability, settings: SwarmSettings) -> Iterator[Event]:
     if seen.overran is None:
         return
     for stage, overrun in sorted(seen.overran.items()):

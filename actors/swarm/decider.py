@@ -18,8 +18,8 @@ from typing import TypeVar
 
 import msgspec
 
-from actors.swarm.asking import HEARD, asked_after
-from actors.swarm.attending import Lost, attended
+from actors.swarm.asking import HEARD, with_asked_stages
+from actors.swarm.attending import LostStage, availability_events
 from actors.swarm.counting import Window
 from actors.swarm.index import (
     AGREEING,
@@ -32,12 +32,12 @@ from actors.swarm.index import (
     Ruled,
     agreement_of,
     consistency_of,
+    has_moved,
     measure,
-    moved,
 )
 from actors.swarm.settings import SwarmSettings
 from schemas.actor import Emission, Message
-from schemas.attendance import Attendance
+from schemas.attendance import Availability
 from schemas.catalogue import entry_of, failure_of, owned_by
 from schemas.event import Event, Failed
 from schemas.persistent import ExpiringMap, Map
@@ -101,7 +101,7 @@ class SwarmState(msgspec.Struct, frozen=True):
     ended: ExpiringMap[bool] = ExpiringMap()
     rulings: tuple[Ruled, ...] = ()
     consistency: float = 1.0
-    lost: Map[str, Lost] = Map()
+    lost: Map[str, LostStage] = Map()
     measured_lost: tuple[str, ...] = ()
     over: Map[str, bool] = Map()
     asked: Map[str, int] = Map()
@@ -113,14 +113,14 @@ def decide(state: SwarmState, message: Message) -> tuple[Emission, ...]:
         return ()
     after = _observe(state, message)
     measured = measure(after.window.count_of, WATCHED, after.consistency, after.settings, after.lost)
-    if not moved(measured.sci, state.sci, state.settings) and measured.lost == state.measured_lost:
+    if not has_moved(measured.sci, state.sci, state.settings) and measured.lost == state.measured_lost:
         return ()
     return (Emission(measured, agent=_NOWHERE, session=_NOWHERE, exchange=_NOWHERE),)
 
 
-def attend(state: SwarmState, seen: Attendance) -> Iterator[Event]:
+def on_availability(state: SwarmState, availability: Availability) -> Iterator[Event]:
     """Return what is to be recorded of a measurement of all stages."""
-    return attended(state.lost, state.over, state.asked, seen, state.settings)
+    return availability_events(state.lost, state.over, state.asked, availability, state.settings)
 
 
 def evolve(state: SwarmState, message: Message) -> SwarmState:
@@ -129,7 +129,7 @@ def evolve(state: SwarmState, message: Message) -> SwarmState:
         case SwarmMeasured(sci=sci, lost=lost):
             return msgspec.structs.replace(state, sci=sci, measured_lost=lost)
         case StageLost() as event:
-            known = Lost(event.partitions, event.of, event.reason, event.absent_ms)
+            known = LostStage(event.partitions, event.of, event.reason, event.absent_ms)
             return msgspec.structs.replace(state, lost=state.lost.set(event.actor, known))
         case StageFound(actor=actor):
             return msgspec.structs.replace(state, lost=_without(state.lost, actor))
@@ -166,7 +166,7 @@ def _observe(state: SwarmState, message: Message) -> SwarmState:
     if counted is not None:
         window = state.window.add(counted)
         state = _with_window(state, window.add(FAILURES) if isinstance(event, Failed) else window)
-    asked = asked_after(state.asked, event, message.time_ns)
+    asked = with_asked_stages(state.asked, event, message.time_ns)
     if asked is not state.asked:
         state = msgspec.structs.replace(state, asked=asked)
     match event:

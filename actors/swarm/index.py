@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.swarm.attending import Lost
+from actors.swarm.attending import LostStage
 from actors.swarm.settings import SwarmSettings
 from schemas.persistent import Map
 from schemas.vocabulary.intuition import Similar
@@ -17,7 +17,7 @@ DELIVERED, UNDELIVERED = "delivered", "undelivered"
 FAILURES, DECIDED, FAILED = "failures", "decided.", "failed."
 """Names of counts. The last two are followed by an actor's name; ``FAILURES`` is the sum over all actors."""
 
-_NONE: Mapping[str, Lost] = Map()
+_NONE: Mapping[str, LostStage] = Map()
 
 Polarity = Literal["do", "withhold"]
 
@@ -71,7 +71,7 @@ def measure(
     watched: Iterable[str],
     consistency: float,
     settings: SwarmSettings,
-    lost: Mapping[str, Lost] = _NONE,
+    lost: Mapping[str, LostStage] = _NONE,
 ) -> SwarmMeasured:
     """Return the index with its parts; ``watched`` are the actors whose health counts once they decided anything.
 
@@ -104,7 +104,7 @@ def measure(
     )
 
 
-def moved(sci: float, last: float, settings: SwarmSettings) -> bool:
+def has_moved(sci: float, last: float, settings: SwarmSettings) -> bool:
     """Whether an index is so far from the last recorded one that it is recorded."""
     return round(abs(sci - last), 6) >= settings.moved_by
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from schemas.event import Milliseconds, Unit
-from schemas.settings.measuring import MEASURED_ALONE, MEASURED_TOO, Patience
+from schemas.settings.measuring import MEASURED_ALONE, MEASURED_TOO, MeasuredTimeout
 from schemas.stages import LEDGER, REQUIRED, scopes
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
@@ -57,11 +57,11 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
     decisions_kept: Count = 100
     required: Annotated[tuple[str, ...], MEASURED_TOO] = REQUIRED
     kept: Annotated[tuple[str, ...], MEASURED_ALONE] = ("alerts", LEDGER, "webhook")
-    owner_grace_ms: Patience = 8_000
-    start_grace_ms: Patience = 15_000
-    recovery_grace_ms: Patience = 30_000
-    repeat_ms: Patience = 15_000
-    budget_quiet_ms: Patience = 60_000
+    owner_grace_ms: MeasuredTimeout = 8_000
+    start_grace_ms: MeasuredTimeout = 15_000
+    recovery_grace_ms: MeasuredTimeout = 30_000
+    repeat_ms: MeasuredTimeout = 15_000
+    budget_quiet_ms: MeasuredTimeout = 60_000
 
     def __post_init__(self) -> None:
         """Refuse weights whose index would leave [0, 1] or never reach 1, and stages that nobody could serve."""

@@ -53,7 +53,7 @@ def connections(connect_s: float) -> httpx.AsyncClient:
     )
 
 
-async def call(
+async def post_to_receiver(
     http: httpx.AsyncClient, address: Address, body: bytes, request: str, within_s: float, style: Style
 ) -> int:
     """Send a body to a receiver; return the status it took it with. A good status may come with an error in the answer.

@@ -2,9 +2,9 @@
 
 A new alert is shared out at once: a ``webhook.queued`` for each receiver that wants it. Each of these is a request of
 its own, called for and recorded by itself, so that no receiver, whatever it does, keeps another waiting or has it told
-twice. A receiver has a line of its own (:class:`~schemas.effector.Line`): the broker gives out its oldest alert, and
-the next one when what that came to is in the log. So alerts are told in order, whichever worker tells them, and a
-worker that dies has told a receiver one alert at most that will be told again.
+twice. A receiver has a line of its own (:class:`~schemas.effector.OrderedQueue`): the broker gives out its oldest
+alert, and the next one when what that came to is in the log. So alerts are told in order, whichever worker tells them,
+and a worker that dies has told a receiver one alert at most that will be told again.
 """
 
 import random
@@ -14,15 +14,15 @@ import msgspec
 
 from actors.runtime.clock import Clock
 from actors.runtime.effectors.handover import Handover
-from actors.webhook.calling import OVERDUE, CallFailed, call
+from actors.webhook.calling import OVERDUE, CallFailed, post_to_receiver
 from actors.webhook.payloads import payload
-from actors.webhook.receivers import Address, is_wanted, lines
+from actors.webhook.receivers import Address, is_wanted, queue_numbers
 from actors.webhook.settings import WebhookSettings
 from events.http_client import httpx
 from events.loggers import get_logger
 from schemas.actor import Message
 from schemas.catalogue import ALERTS
-from schemas.effector import TryLater, Turn
+from schemas.effector import QueueTurn, TryLater
 from schemas.entry import Severity
 from schemas.event import Event, Failed, topic_of
 from schemas.vocabulary.alerts import Alert
@@ -38,7 +38,7 @@ _TYPES: Mapping[str, type[Alert]] = {topic_of(kind): kind for kind in ALERTS.val
 _logger = get_logger("neuraxis.webhook")
 
 
-class Calls(msgspec.Struct):
+class CallHistory(msgspec.Struct):
     """The calls made to a receiver for a queued alert, by its sequence, and what the last one came to."""
 
     seq: int
@@ -46,7 +46,7 @@ class Calls(msgspec.Struct):
     error: str = ""
 
 
-class Delivering:
+class AlertDelivery:
     """Performs deliveries.
 
     Args:
@@ -68,12 +68,12 @@ class Delivering:
         self._settings = settings
         self._addresses = addresses
         self._clock = clock
-        self._lines = lines(addresses)
+        self._lines = queue_numbers(addresses)
         self._answer_s, self._patience_s = settings.answer_ms / 1000, settings.patience_ms / 1000
-        self._calls: dict[str, Calls] = {}
+        self._calls: dict[str, CallHistory] = {}
         self._unknown = Handover(clock, settings.unknown_ms / 1000)
 
-    async def share(self, message: Message) -> Sequence[Event]:
+    async def queue_alert(self, message: Message) -> Sequence[Event]:
         """Share an alert out among those who want it.
 
         Raises:
@@ -97,7 +97,7 @@ class Delivering:
         )
         return (enrich_failure(failed, message),)
 
-    async def deliver(self, message: Message, turn: Turn) -> Sequence[Event]:
+    async def deliver(self, message: Message, turn: QueueTurn) -> Sequence[Event]:
         """Call a receiver for an alert whose turn it is.
 
         Raises:
@@ -108,10 +108,10 @@ class Delivering:
         alert, name = alert_of(queued), queued.receiver
         if name not in self._addresses:
             self._leave(name, message)
-            return (_failure(message, queued, alert, Calls(message.seq), "receiver_unknown"),)
+            return (_failure(message, queued, alert, CallHistory(message.seq), "receiver_unknown"),)
         calls = self._calls.get(name)
         if calls is None or calls.seq != message.seq:
-            calls = self._calls[name] = Calls(message.seq)
+            calls = self._calls[name] = CallHistory(message.seq)
         if (left_s := self._left_s(queued)) <= 0:
             reason = "receiver_unreachable" if turn.attempt > 1 else "receiver_overdue"
             return (self._given_up(message, queued, alert, calls, reason),)
@@ -151,7 +151,9 @@ class Delivering:
     async def _call(self, queued: WebhookQueued, alert: Alert, within_s: float) -> int:
         receiver = self._settings.receivers[queued.receiver]
         body = payload(alert, receiver, queued.stored_ns, self._settings.lasts_ms)
-        return await call(self._http, self._addresses[queued.receiver], body, queued.request, within_s, receiver.style)
+        return await post_to_receiver(
+            self._http, self._addresses[queued.receiver], body, queued.request, within_s, receiver.style
+        )
 
     def _pause_s(self, failed: CallFailed, attempt: int, queued: WebhookQueued) -> float:
         """Return the seconds until the next call: as the receiver asks, or growing, and over when the alert's time is.
@@ -168,7 +170,7 @@ class Delivering:
         return (queued.stored_ns - self._clock.now_ns()) / 1e9 + self._patience_s
 
     def _given_up(
-        self, message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, reason: str
+        self, message: Message, queued: WebhookQueued, alert: Alert, calls: CallHistory, reason: str
     ) -> WebhookFailed:
         _logger.error(
             "alert_given_up", receiver=queued.receiver, reason=reason, error=calls.error, request=queued.request
@@ -176,7 +178,7 @@ class Delivering:
         return _failure(message, queued, alert, calls, reason)
 
 
-def wanted(settings: WebhookSettings) -> tuple[type[Alert], ...]:
+def wanted_alerts(settings: WebhookSettings) -> tuple[type[Alert], ...]:
     """Return the alerts that at least one receiver gets."""
     receivers = settings.receivers.values()
     return tuple(kind for key, kind in ALERTS.items() if any(is_wanted(receiver, *key) for receiver in receivers))
@@ -206,7 +208,7 @@ def enrich_failure(failed: Failed, message: Message) -> Failed:
     return msgspec.structs.replace(named, alert=alert.alert, status=alert.status, count=alert.count)
 
 
-def _failure(message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, reason: str) -> WebhookFailed:
+def _failure(message: Message, queued: WebhookQueued, alert: Alert, calls: CallHistory, reason: str) -> WebhookFailed:
     return WebhookFailed(
         reason=reason,
         error=calls.error,

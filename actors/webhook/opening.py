@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 
 from actors.runtime.effectors.spec import EffectorContext
 from actors.webhook.calling import connections
-from actors.webhook.delivering import Delivering, enrich_failure, wanted
-from actors.webhook.receivers import LINES, addresses
+from actors.webhook.delivering import AlertDelivery, enrich_failure, wanted_alerts
+from actors.webhook.receivers import QUEUES, addresses
 from actors.webhook.settings import WebhookSettings
 from events.loggers import get_logger
 from schemas.actor import Message
-from schemas.effector import Effector, Line
+from schemas.effector import Effector, OrderedQueue
 from schemas.vocabulary.webhook import WebhookFailed, WebhookQueued
 
 _GRACE_S = 30.0
@@ -27,26 +27,26 @@ async def open_webhook(settings: WebhookSettings, context: EffectorContext) -> A
         BadReceiver: the settings name no receiver, or one that cannot be used.
     """
     found = addresses(settings.receivers, context.environment)
-    alerts = wanted(settings)
+    alerts = wanted_alerts(settings)
     async with connections(settings.connect_ms / 1000) as http:
-        delivering = Delivering(http, settings, found, clock=context.clock)
+        delivering = AlertDelivery(http, settings, found, clock=context.clock)
         _logger.info("webhook_serves", receivers=sorted(found), alerts=len(alerts))
         yield Effector(
             name="webhook",
             consumes=alerts,
-            handle=delivering.share,
+            handle=delivering.queue_alert,
             failed=WebhookFailed,
             enrich_failure=enrich_failure,
             timeout_s=settings.answer_ms / 1000 + _GRACE_S,
             # A receiver that is down is called for hours.
             most_attempts=None,
             in_order=True,
-            lines=tuple(_line(name, delivering) for name in LINES),
+            ordered_queues=tuple(_line(name, delivering) for name in QUEUES),
         )
 
 
-def _line(name: str, delivering: Delivering) -> Line:
+def _line(name: str, delivering: AlertDelivery) -> OrderedQueue:
     def takes(message: Message) -> bool:
         return isinstance(message.event, WebhookQueued) and str(message.event.line) == name
 
-    return Line(name, (WebhookQueued,), takes, delivering.deliver)
+    return OrderedQueue(name, (WebhookQueued,), takes, delivering.deliver)

@@ -14,8 +14,8 @@ from schemas.catalogue import ALERTS
 from schemas.entry import Severity
 from schemas.subjects import fnv1a_32
 
-LINES = permissions.LINES["webhook"]
-_LOUDNESS = (Severity.INFO, Severity.WARNING, Severity.CRITICAL)
+QUEUES = permissions.ORDERED_QUEUES["webhook"]
+_SEVERITY_RANK = (Severity.INFO, Severity.WARNING, Severity.CRITICAL)
 _SOURCES = sorted({source for _, source in ALERTS} - {"webhook"})
 
 
@@ -49,11 +49,11 @@ def addresses(receivers: Mapping[str, Receiver], environment: Mapping[str, str])
     if not receivers:
         raise BadReceiver("no receiver is configured: write a table [webhook.receivers.NAME], or run no webhook worker")
     for name, receiver in receivers.items():
-        _check_wish(name, receiver)
+        _check_filter(name, receiver)
     return {name: _address(name, receiver, environment) for name, receiver in receivers.items()}
 
 
-def lines(receivers: Iterable[str]) -> dict[str, int]:
+def queue_numbers(receivers: Iterable[str]) -> dict[str, int]:
     """Return the line of each receiver: its own, as long as there are no more receivers than lines.
 
     It depends on a receiver's name, and on others' only where two would have the same: so a line is mostly kept where
@@ -62,18 +62,18 @@ def lines(receivers: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for name in sorted(receivers):
         first = fnv1a_32(name)
-        tries = [(first + step) % len(LINES) + 1 for step in range(len(LINES))]
+        tries = [(first + step) % len(QUEUES) + 1 for step in range(len(QUEUES))]
         found[name] = next((line for line in tries if line not in found.values()), tries[0])
     return found
 
 
 def is_wanted(receiver: Receiver, severity: Severity, source: str) -> bool:
     """Whether a receiver gets alerts of a severity and source. None gets those of webhook: they might lead to more."""
-    loud = _LOUDNESS.index(severity) >= _LOUDNESS.index(receiver.least)
+    loud = _SEVERITY_RANK.index(severity) >= _SEVERITY_RANK.index(receiver.least)
     return source != "webhook" and loud and (not receiver.sources or source in receiver.sources)
 
 
-def _check_wish(name: str, receiver: Receiver) -> None:
+def _check_filter(name: str, receiver: Receiver) -> None:
     for source in receiver.sources:
         if source not in _SOURCES:
             near = get_close_matches(source, _SOURCES, n=1)

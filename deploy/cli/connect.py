@@ -13,11 +13,11 @@ import click
 
 from deploy.cli.options import Target
 from deploy.operating.deadline import Deadline
-from deploy.processes.access import access_of, stated
+from deploy.processes.access import access_of, effective_choice
 from deploy.processes.broker import OPERATOR
 from deploy.processes.running_set import NotRunning
 from events.jetstream import Access, JetStreamLog
-from events.jetstream.storing import storing_fault
+from events.jetstream.storing import storage_fault
 
 SILENCE_S = 10.0
 """Seconds of a broker's silence after which a command that reads gives up. How long it reads is the log's length."""
@@ -50,7 +50,7 @@ def run_until(deadline: Deadline, work: Callable[[Deadline], Coroutine[Any, Any,
         task = asyncio.current_task()
         assert task is not None
         running.append((asyncio.get_running_loop(), task))
-        async with deadline.kept():
+        async with deadline.enforced():
             return await work(deadline)
 
     def run() -> None:
@@ -85,14 +85,14 @@ def access_to(target: Target, user: str = OPERATOR) -> Access:
     Raises:
         BadConfiguration, BadContext, NotRunning: see ``deploy.processes.access`` and ``deploy.config.loading``.
     """
-    reach = stated(target.flags, target.config().broker, os.environ)
+    reach = effective_choice(target.flags, target.config().broker, os.environ)
     return access_of(reach, target.data, user=user, name="neuraxis cli")
 
 
 def stream_of(target: Target) -> str:
     """Return the name of the stream: what the running set says, unless a broker was named; else what is configured."""
     config = target.config()
-    if stated(target.flags, config.broker, os.environ).named:
+    if effective_choice(target.flags, config.broker, os.environ).named:
         return config.log.stream
     try:
         return target.data.read().stream
@@ -103,7 +103,7 @@ def stream_of(target: Target) -> str:
 def agent_per(target: Target) -> "AgentPer":
     """Return what an agent is one of: as the running set was started with, unless a flag or a broker was named."""
     config = target.config()
-    named = stated(target.flags, config.broker, os.environ).named
+    named = effective_choice(target.flags, config.broker, os.environ).named
     if not (named or target.config_file is not None or target.sets):
         with suppress(NotRunning):
             in_force = target.data.read().in_force
@@ -113,7 +113,7 @@ def agent_per(target: Target) -> "AgentPer":
 
 
 @asynccontextmanager
-async def connected(
+async def open_log(
     target: Target, user: str = OPERATOR, deadline: Deadline | None = None
 ) -> AsyncIterator[JetStreamLog]:
     """Open the log for a command, and close it after.
@@ -130,7 +130,7 @@ async def connected(
     """
     access = access_to(target, user)
     if deadline is not None:
-        deadline.asks(access.servers)
+        deadline.note_servers(access.servers)
     log = await JetStreamLog.connect(access, stream=stream_of(target), create=False)
     log.silence_s = SILENCE_S
     watching = asyncio.create_task(_find_reason(deadline, log)) if deadline is not None else None
@@ -148,5 +148,5 @@ async def _find_reason(deadline: Deadline, log: JetStreamLog) -> None:
     while True:
         await asyncio.sleep(_LOOK_S)
         if deadline.unconfirmed_s >= min(_ODD_S, (deadline.waited + deadline.left) / 4):
-            deadline.reason = await storing_fault(log.connection, log.stream) or deadline.reason
+            deadline.reason = await storage_fault(log.connection, log.stream) or deadline.reason
             await asyncio.sleep(_ODD_S)

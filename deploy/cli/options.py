@@ -35,12 +35,12 @@ class Target:
         sets: Sequence[str],
         begun: float | None = None,
     ) -> None:
-        from deploy.processes.access import Reach
+        from deploy.processes.access import BrokerChoice
         from deploy.processes.running_set import DataFolder
 
         self.begun = time.monotonic() if begun is None else begun
         self.data = DataFolder(data)
-        self.flags = Reach(url=nats, context=context, creds=creds, tls_ca=tls_ca)
+        self.flags = BrokerChoice(url=nats, context=context, creds=creds, tls_ca=tls_ca)
         self.config_file = config_file
         self.sets = tuple(sets)
         self._heeded: set[str] = set()
@@ -202,7 +202,7 @@ def models_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def weights_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--weights``; the command gets the folder, or nothing, and judges by it within :func:`judging_by`."""
+    """Add ``--weights``; the command gets the folder, or nothing, and judges by it within :func:`judging_with`."""
     return click.option(
         "--weights",
         type=click.Path(exists=True, file_okay=False),
@@ -216,11 +216,11 @@ def check_own_weights() -> None:
     if not os.environ.get("NEURAXIS_MODELS"):
         return
     from actors.contract.text.judge.model import InvalidModel
-    from actors.contract.text.judge.weights import check_own
+    from actors.contract.text.judge.weights import check_configured_weights
     from deploy.cli.failures import WrongUse
 
     try:
-        check_own()
+        check_configured_weights()
     except InvalidModel as wrong:
         raise WrongUse(str(wrong)) from wrong
 
@@ -239,7 +239,7 @@ def judging_by(folder: str | None) -> Iterator[None]:
     with ExitStack() as judging:
         if folder:
             try:
-                judging.enter_context(weights.judging_by(Path(folder)))
+                judging.enter_context(weights.judging_with(Path(folder)))
             except InvalidModel as wrong:
                 raise WrongUse(f"--weights: {wrong}") from wrong
         yield
@@ -247,11 +247,11 @@ def judging_by(folder: str | None) -> Iterator[None]:
 
 def _supply(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
     from actors.contract.text.judge.model import InvalidModel
-    from actors.contract.text.judge.weights import supply
+    from actors.contract.text.judge.weights import add_weights
 
     if folder:
         try:
-            supply(Path(folder))
+            add_weights(Path(folder))
         except InvalidModel as wrong:
             raise click.BadParameter(str(wrong)) from wrong
     return folder or ""

@@ -37,12 +37,12 @@ def table(rows: Iterable[Row], columns: Sequence[str] | None = None) -> None:
     plain: list[dict[str, Any]] = [msgspec.to_builtins(row) for row in rows]
     if not plain:
         return
-    from deploy.cli.rendering.layout.fitting import fitted
+    from deploy.cli.rendering.layout.fitting import fitted_table
     from deploy.cli.rendering.layout.terminal import console
 
     out = console()  # a file has no width: nothing is wrapped there
     names = list(columns or plain[0])
-    out.print(fitted(names, [{name: cell(row.get(name)) for name in names} for row in plain], out.width))
+    out.print(fitted_table(names, [{name: cell(row.get(name)) for name in names} for row in plain], out.width))
 
 
 def cell(value: object) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-async def folded(source: "Source", upto: int, partition: str, *actors: str) -> "Mapping[str, View]":
+async def fold_partition(source: "Source", upto: int, partition: str, *actors: str) -> "Mapping[str, View]":
     """Fold one partition of some actors from a log; return their views by name, those of which the log tells.
 
     Args:
@@ -25,18 +25,18 @@ async def folded(source: "Source", upto: int, partition: str, *actors: str) -> "
     from actors.registry import actor_named
     from deploy.cli.rendering.layout.terminal import progress
     from events.replay.replay import Replay
-    from events.replay.replaying import run
+    from events.replay.replaying import run_replay
     from events.routes import partition_filters, without_overlap
 
     wanted = [actor_named(name) for name in actors]
     replay = Replay(wanted, source.partitions)
     filters = without_overlap(name for actor in wanted for name in partition_filters(actor, partition))
     with progress("folding", upto) as advance:
-        await run(source, replay, filters=filters, progress=advance)
+        await run_replay(source, replay, filters=filters, progress=advance)
     return {name: view for (name, token), view in replay.views.items() if token == partition}
 
 
-def show(found: S, head: Callable[[S], Iterable[str]], *, as_json: bool) -> None:
+def print_state(found: S, head: Callable[[S], Iterable[str]], *, as_json: bool) -> None:
     """Print where an actor stands: as JSON, or for people, the head and then each of its fields that holds rows."""
     if as_json:
         click.echo(msgspec.json.encode(found).decode())

@@ -5,10 +5,10 @@ from typing import Any
 
 from msgspec import inspect
 
-from schemas.intake.choices import explained
+from schemas.intake.choices import explain_error
 
 
-def blame(section: inspect.Type, name: str, message: str) -> str:
+def error_of_section(section: inspect.Type, name: str, message: str) -> str:
     """Return which key of a section is wrong, and how; with what it takes instead, where that can be said.
 
     Args:
@@ -16,12 +16,13 @@ def blame(section: inspect.Type, name: str, message: str) -> str:
         name: The section's name.
         message: What msgspec said of the section's values.
     """
-    told, path = explained(section, message)
+    told, path = explain_error(section, message)
     return f"{name}.{path}: {told}" if path else f"{name}: {told}"
 
 
 def with_key(told: str, message: str, values: Mapping[str, Any], fault: Callable[[Mapping[str, Any]], str]) -> str:
-    """Return what :func:`blame` told with the key that is meant, where msgspec says ``[...]`` of a mapping's values.
+    """Return what :func:`error_of_section` told with the key that is meant, where msgspec says ``[...]`` of a mapping's
+    values.
 
     Args:
         told: What was told.

@@ -15,11 +15,11 @@ import msgspec
 from msgspec import inspect
 
 import actors
-from deploy.config.faults import blame, with_key
+from deploy.config.faults import error_of_section, with_key
 from deploy.config.settings import BrokerSettings, GatewaySettings, LogSettings, RuntimeSettings
-from deploy.config.text_files import with_texts
-from schemas.intake.choices import members
-from schemas.intake.strict import hint
+from deploy.config.text_files import with_text_files
+from schemas.intake.choices import union_members
+from schemas.intake.strict import did_you_mean
 
 DEFAULT_FILE = Path("neuraxis.toml")
 ENVIRONMENT = "NEURAXIS_"
@@ -158,7 +158,7 @@ def file_layer(path: Path | None, folder: Path = Path()) -> Layer | None:
     except (tomllib.TOMLDecodeError, RecursionError) as wrong:
         raise BadConfiguration(f"{found} is not TOML: {wrong}") from wrong
     try:
-        return Layer(str(found), with_texts(written, found.parent))
+        return Layer(str(found), with_text_files(written, found.parent))
     except (OSError, UnicodeDecodeError) as wrong:
         raise BadConfiguration(f"a file that {found} names cannot be read: {wrong}") from wrong
 
@@ -264,7 +264,7 @@ def _portions(
                 known = section_names() if ignore_others else sections
                 if ignore_others and name in known:
                     continue
-                raise BadConfiguration(f"{layer.origin}: there is no section {name!r}: {hint(name, known)}")
+                raise BadConfiguration(f"{layer.origin}: there is no section {name!r}: {did_you_mean(name, known)}")
             checked = _check(inspect.type_info(sections[name]), values, name, layer)
             if not isinstance(checked, dict):
                 raise BadConfiguration(f"{layer.origin}: {name} is a section: write [{name}] and its keys below")
@@ -298,18 +298,20 @@ def _check(kind: inspect.Type, value: Any, key: str, layer: Layer) -> Any:
     """Refuse unknown keys, read text as what the key takes, and join the keys of tables into a flat mapping."""
     if not isinstance(value, Mapping):
         return _read(value) if layer.textual and isinstance(value, str) and not _takes_text(kind) else value
-    for member in members(kind):
+    for member in union_members(kind):
         if isinstance(member, inspect.StructType):
             fields = {field.encode_name: field.type for field in member.fields}
             checked = {}
             for written, inner in value.items():
                 name = written.lower() if layer.textual else written
                 if name not in fields:
-                    raise BadConfiguration(f"{layer.origin}: {key} has no key {name!r}: {hint(name, fields)}")
+                    raise BadConfiguration(f"{layer.origin}: {key} has no key {name!r}: {did_you_mean(name, fields)}")
                 checked[name] = _check(fields[name], inner, f"{key}.{name}", layer)
             return checked
         if isinstance(member, inspect.DictType):
-            if any(isinstance(inner, inspect.StructType | inspect.DictType) for inner in members(member.value_type)):
+            if any(
+                isinstance(inner, inspect.StructType | inspect.DictType) for inner in union_members(member.value_type)
+            ):
                 return {name: _check(member.value_type, inner, f"{key}.{name}", layer) for name, inner in value.items()}
             flat = {name.removeprefix("."): inner for name, inner in _leaves("", value)}
             return {name: _check(member.value_type, inner, f"{key}.{name}", layer) for name, inner in flat.items()}
@@ -320,7 +322,7 @@ def _takes_text(kind: inspect.Type) -> bool:
     return any(
         isinstance(member, inspect.StrType | inspect.EnumType)
         or (isinstance(member, inspect.LiteralType) and any(isinstance(value, str) for value in member.values))
-        for member in members(kind)
+        for member in union_members(kind)
     )
 
 
@@ -352,7 +354,7 @@ def _convert(name: str, kind: type[msgspec.Struct], portions: Sequence[tuple[Lay
         # Settings may be at odds with each other, so only the whole is judged; the blame is the first layer's from
         # which on this fault is there.
         culprit = next(place for place in range(1, len(portions) + 1) if _fault(kind, portions[:place]) == str(wrong))
-        told = blame(inspect.type_info(kind), name, str(wrong))
+        told = error_of_section(inspect.type_info(kind), name, str(wrong))
         fault = with_key(told, str(wrong), _merged(kind, portions), lambda values: _said(kind, values))
         origin = portions[culprit - 1][0].origin
         # A flag that sets one key has its name in it already.

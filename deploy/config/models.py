@@ -19,7 +19,7 @@ from actors.llm.wire.reading import ListedModel
 from actors.responder.settings import LEAST_CONTEXT, MOST_CONTEXT
 from deploy.config.loading import BadConfiguration, Config
 from deploy.processes.running_set import ModelInUse
-from schemas.asking import asking
+from schemas.asking import model_setting_paths
 from schemas.calls import Purpose
 
 OLLAMA = "http://127.0.0.1:11434/v1"
@@ -43,7 +43,7 @@ _GATE = "appraisal.trust.gate"
 """The setting that has inputs wait for a model where it says anything else than ``local``."""
 
 
-class Attachment(msgspec.Struct, frozen=True, kw_only=True):
+class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
     """The model of a set: the settings for its workers, ``why`` it was chosen, and a ``warning`` (or empty).
 
     ``context`` is the models' context in tokens, by the settings or the endpoint; 0: not known. ``assumed``: it is
@@ -58,9 +58,9 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     assumed: bool = False
 
 
-async def attach(
+async def choose_model(
     config: Config, environment: Mapping[str, str], *, ollama: str = OLLAMA, glance_s: float = GLANCE_S
-) -> Attachment:
+) -> ModelChoice:
     """Choose the model by the configuration; a configured endpoint is used even if it does not answer.
 
     ``glance_s`` are the seconds in which an Ollama that nobody named has to answer.
@@ -77,11 +77,11 @@ async def attach(
         file = model_file(settings)
         use = ModelInUse(backend="local", models=(file.stem,))
         context = settings.context_tokens or settings.local_context
-        return Attachment(use=use, models=settings.models, why=f"{file.name} in the worker itself", context=context)
+        return ModelChoice(use=use, models=settings.models, why=f"{file.name} in the worker itself", context=context)
     pinned = {purpose for purpose in PURPOSES if f"llm.models.{purpose}" in config.origins}
     if settings.backend == "auto" and not settings.base_url:
         listed = await listed_models(Endpoint(ollama), glance_s)
-        models = usable(settings.models, names_in(listed), pinned) if isinstance(listed, tuple) else None
+        models = usable_models(settings.models, names_in(listed), pinned) if isinstance(listed, tuple) else None
         if models is None or isinstance(listed, str):
             seen = "no Ollama answers here" if isinstance(listed, str) else "the Ollama here has no model for it"
             return _composer(f"no endpoint is set, and {seen}")
@@ -93,7 +93,7 @@ async def attach(
     if isinstance(listed, str):
         found = _attached(endpoint.base_url, settings.models, "it was named", f"it does not list its models: {listed}")
         return _with_context(found, settings, (), is_ollama=is_ollama)
-    models = usable(settings.models, names_in(listed), pinned) or settings.models
+    models = usable_models(settings.models, names_in(listed), pinned) or settings.models
     lacking = missing_models(models, names_in(listed))
     warning = f"it does not list {', '.join(lacking)}" if lacking else ""
     found = _attached(endpoint.base_url, models, "it was named", warning)
@@ -101,8 +101,8 @@ async def attach(
 
 
 def _with_context(
-    found: Attachment, settings: LlmSettings, listed: Sequence[ListedModel], *, is_ollama: bool
-) -> Attachment:
+    found: ModelChoice, settings: LlmSettings, listed: Sequence[ListedModel], *, is_ollama: bool
+) -> ModelChoice:
     """Return the choice with its models' context: as set, as listed, or Ollama's default."""
     asked = [each.context for each in listed if each.context and is_listed_as(each.name, names_of(found.models))]
     known = settings.context_tokens or min(asked, default=0)
@@ -126,7 +126,7 @@ async def listed_models(endpoint: Endpoint, within_s: float) -> tuple[ListedMode
         return f"{failed.reason.replace('_', ' ')} ({failed.error})"
 
 
-def usable(wanted: Models, listed: Sequence[str], pinned: Collection[str]) -> Models | None:
+def usable_models(wanted: Models, listed: Sequence[str], pinned: Collection[str]) -> Models | None:
     """Return the models to ask at an endpoint that lists ``listed``; None when it lists none that talks.
 
     A model that is wanted and listed is asked; one that somebody set (``pinned``, purposes) is asked in any case. In
@@ -154,7 +154,7 @@ def names_of(models: Models) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in (getattr(models, purpose) for purpose in PURPOSES) if name))
 
 
-def worker_flags(attachment: Attachment) -> tuple[str, ...]:
+def worker_flags(attachment: ModelChoice) -> tuple[str, ...]:
     """Return the configuration flags that tell the worker of the effectors which model to use."""
     use = attachment.use
     assignments = [f"llm.backend={use.backend}"]
@@ -166,7 +166,7 @@ def worker_flags(attachment: Attachment) -> tuple[str, ...]:
     return _sets(assignments)
 
 
-def actor_flags(attachment: Attachment, config: Config) -> tuple[str, ...]:
+def actor_flags(attachment: ModelChoice, config: Config) -> tuple[str, ...]:
     """Return the configuration flags that make the actors ask the model; settings made by a person are not changed."""
     if attachment.use.backend == "composer":
         return ()
@@ -185,10 +185,10 @@ def actor_flags(attachment: Attachment, config: Config) -> tuple[str, ...]:
 
 def _asking(config: Config) -> Iterator[str]:
     for section, settings in config.sections.items():
-        yield from (f"{section}.{path}" for path in asking(type(settings)))
+        yield from (f"{section}.{path}" for path in model_setting_paths(type(settings)))
 
 
-def check_answerable(attachment: Attachment, config: Config) -> None:
+def check_answerable(attachment: ModelChoice, config: Config) -> None:
     """Refuse settings that make an actor ask a language model if none is attached: nobody would answer.
 
     Raises:
@@ -196,14 +196,14 @@ def check_answerable(attachment: Attachment, config: Config) -> None:
     """
     if attachment.use.backend != "composer":
         return
-    for name, value in asking_in(config):
+    for name, value in model_settings_in(config):
         raise BadConfiguration(
             f"{name}={value} ({config.origins[name]}) asks a language model, and none is attached: {attachment.why}. "
             f"Name one with llm.base_url or --llm, or remove the setting: it then follows what is attached"
         )
 
 
-def asking_in(config: Config) -> tuple[tuple[str, str], ...]:
+def model_settings_in(config: Config) -> tuple[tuple[str, str], ...]:
     """Return the configured settings that make an actor ask a language model: name and value."""
     found = []
     for name in (*_asking(config), _GATE):
@@ -220,13 +220,13 @@ def _sets(assignments: Iterable[str]) -> tuple[str, ...]:
     return tuple(part for assignment in assignments for part in ("--set", assignment))
 
 
-def _composer(why: str) -> Attachment:
-    return Attachment(use=ModelInUse(backend="composer"), why=why)
+def _composer(why: str) -> ModelChoice:
+    return ModelChoice(use=ModelInUse(backend="composer"), why=why)
 
 
-def _attached(base_url: str, models: Models, why: str, warning: str = "") -> Attachment:
+def _attached(base_url: str, models: Models, why: str, warning: str = "") -> ModelChoice:
     use = ModelInUse(backend="openai", base_url=base_url, models=names_of(models))
-    return Attachment(use=use, models=models, why=why, warning=warning)
+    return ModelChoice(use=use, models=models, why=why, warning=warning)
 
 
 def names_in(listed: Iterable[ListedModel]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ TEXTS: tuple[Sequence[str], ...] = (
 """Where such texts may stand in the configuration; ``*`` is any key."""
 
 
-def with_texts(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def with_text_files(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return a configuration's values with the texts of the files it names, found relative to ``folder``.
 
     Raises:

@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection
 
 from actors.gateway import Answered, Client, InvalidInput
-from actors.gateway.agents import SHARED_AGENT, AgentPer, agent_for, unheard_user
+from actors.gateway.agents import SHARED_AGENT, AgentPer, agent_for, why_user_is_ignored
 from deploy.feeding.lines import BadLine, LineFormat, Talk, format_of, parse
 from deploy.feeding.outcomes import Failure, Outcome
 from deploy.feeding.reading import MAX_LINE_BYTES, Line
@@ -141,7 +141,7 @@ class Feeder:
     def _agent_of(self, talk: Talk, session: str) -> str:
         given, user = talk.agent or self._agent, talk.user or self._user
         agent = agent_for(given, per=self._agent_per, user=user, session=session)
-        self.unheard = self.unheard or unheard_user(given, per=self._agent_per, user=user)
+        self.unheard = self.unheard or why_user_is_ignored(given, per=self._agent_per, user=user)
         if not given and agent == SHARED_AGENT:
             self.shares_memory |= self._sharing not in ("", session)
             self._sharing = session

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from actors.gateway.written import Name, WrittenParts, layers_of, situation_of
-from schemas.intake.strict import BadInput, convert, plain, read
+from actors.gateway.written import InputParts, Name, layers_of, situation_of
+from schemas.intake.strict import BadInput, convert, read, read_plain
 from schemas.vocabulary.gateway import Layer, Role
 
 Id = str | int | float | None
@@ -67,7 +67,7 @@ class _OnlyId(msgspec.Struct):
     id: Id = None
 
 
-class _Written(WrittenParts, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Written(InputParts, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: str | msgspec.UnsetType = msgspec.UNSET
     turns: tuple[_Turn, ...] | msgspec.UnsetType = msgspec.UNSET
     id: Id = None
@@ -158,7 +158,7 @@ def _parse_json(number: int, raw: bytes, unread: Collection[str]) -> Talk | BadL
 def _read(raw: bytes, unread: Collection[str]) -> _Written:
     if not unread:
         return read(raw, _Written, "the line")
-    line = _without(plain(raw, "the line"), unread)
+    line = _without(read_plain(raw, "the line"), unread)
     if isinstance(line, dict) and isinstance(line.get("turns"), list):
         line["turns"] = [_without(turn, unread) for turn in line["turns"]]
     return convert(line, _Written, "the line")

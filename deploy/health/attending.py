@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from actors.gateway.http.records.seen import StageHealth
-from actors.runtime.membership.attendance import added, by_stage, lacks
+from actors.runtime.membership.attendance import by_stage, unserved_partitions, with_overrun
 from actors.runtime.membership.heartbeat import Heartbeat
 from schemas.attendance import Overrun
 from schemas.stages import names_of, scopes
 from schemas.subjects import Partitions
 
 
-def stage_healths(alive: Sequence[Heartbeat], partitions: Partitions, needed: Sequence[str]) -> Iterator[StageHealth]:
+def stage_health(alive: Sequence[Heartbeat], partitions: Partitions, needed: Sequence[str]) -> Iterator[StageHealth]:
     """Yield how each stage is served: those that are needed, and of the others those that somebody hosts.
 
     Args:
@@ -21,8 +21,8 @@ def stage_healths(alive: Sequence[Heartbeat], partitions: Partitions, needed: Se
     slow: dict[str, Overrun] = {}
     for presence in alive:
         for stage, overrun in presence.overruns.items():
-            slow[stage] = added(slow.get(stage), overrun, overrun.count)
-    found = by_stage(lacks(alive, partitions), tuple(scopes()))
+            slow[stage] = with_overrun(slow.get(stage), overrun, overrun.count)
+    found = by_stage(unserved_partitions(alive, partitions), tuple(scopes()))
     for stage, scope in scopes().items():
         lack, away = found.get(stage, (None, ()))
         if lack == "no_owner" and stage not in needed:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from actors.gateway.http.keys import is_loopback
-from actors.runtime.membership.attendance import readable
+from actors.runtime.membership.attendance import readable_heartbeats
 from actors.webhook.settings import Receiver
 from deploy.cli.rendering.layout.counting import counted
 from deploy.health.finding import Finding, Verdict
@@ -25,10 +25,10 @@ from deploy.health.stages import judge_budgets, judge_snapshots, judge_stages
 from deploy.health.webhooks import examine_receivers
 from deploy.processes.broker.storing import storing_failure
 from deploy.processes.running_set import ModelInUse, RunFile
-from deploy.processes.up import promise
+from deploy.processes.up import durability_promise
 from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueMembership
-from events.jetstream.storing import NO_STREAM, storing_fault
+from events.jetstream.storing import NO_STREAM, storage_fault
 from events.jetstream.stream import ensure_stream
 from events.ledger import LedgerReader
 from schemas.stages import LEDGER
@@ -63,7 +63,7 @@ _NOT_READY = (
 _RESTARTED = "read what `neuraxis up` printed before each `program_restarts`; short of memory is the usual reason"
 
 
-class Patient(msgspec.Struct, frozen=True, kw_only=True):
+class SetToExamine(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be looked at.
 
     ``system`` reaches the embedded broker's own account, None with a broker of one's own. ``expected`` are the
@@ -88,12 +88,12 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
     asking: tuple[str, ...] = ()
 
 
-async def examine(patient: Patient) -> list[Finding]:
+async def examine(patient: SetToExamine) -> list[Finding]:
     """Look at everything; a check that cannot be made says so instead of failing the others."""
     findings = [
         judge_processes(patient.run),
         await examine_gateway(patient.run),
-        judge_sharing(patient.run),
+        judge_shared_agent(patient.run),
         judge_disk(patient.data, _disk(patient.data)),
         *await examine_receivers(patient.receivers, os.environ),
     ]
@@ -108,7 +108,7 @@ async def examine(patient: Patient) -> list[Finding]:
         if broker[-1].verdict is Verdict.FAIL:
             return [*broker, *findings]
         failure = await storing_failure(patient.system) if patient.system is not None else ""
-        storing = judge_storing(failure or await storing_fault(connection, patient.stream))
+        storing = judge_storage(failure or await storage_fault(connection, patient.stream))
         return [*broker, storing, *await _log(connection, patient), *findings]
     finally:
         await connection.close()
@@ -123,7 +123,7 @@ async def _jetstream(connection: Connection) -> Finding:
     return Finding("jetstream", Verdict.OK, f"on, {info['streams']} streams, {info['storage']:,} bytes stored")
 
 
-def judge_storing(failure: str) -> Finding:
+def judge_storage(failure: str) -> Finding:
     """Judge whether the broker still writes; ``failure`` is why not, empty if it does."""
     if failure.startswith(NO_STREAM):
         return Finding("storing", Verdict.SKIP, failure)
@@ -133,7 +133,7 @@ def judge_storing(failure: str) -> Finding:
     return Finding("storing", Verdict.FAIL, f"nothing is stored: {failure}", remedy)
 
 
-async def _log(connection: Connection, patient: Patient) -> list[Finding]:
+async def _log(connection: Connection, patient: SetToExamine) -> list[Finding]:
     try:
         partitions = (await ensure_stream(connection, patient.stream, None, create=False)).partitions
         before = time.time()
@@ -181,13 +181,13 @@ async def _readers(connection: Connection, stream: str) -> Finding:
     return judge_readers([int(consumer["num_pending"]) for consumer in page.get("consumers") or ()])
 
 
-async def _workers(connection: Connection, patient: Patient, partitions: Partitions) -> list[Finding]:
+async def _workers(connection: Connection, patient: SetToExamine, partitions: Partitions) -> list[Finding]:
     try:
         members = await KeyValueMembership(connection).members()
     except LogError as wrong:
         seen = f"this user may not ask who is alive: {wrong}"
         return [Finding("workers", Verdict.WARN, seen, _OTHER_USER)]
-    alive = readable(members)
+    alive = readable_heartbeats(members)
     return [
         judge_workers(
             patient.actors, [(*presence.actors, *presence.stands_in) for presence in alive if presence.actors]
@@ -218,7 +218,7 @@ def _ledger_position(path: Path) -> int | str | None:
         return str(wrong)
 
 
-def judge_sharing(run: RunFile | None) -> Finding:
+def judge_shared_agent(run: RunFile | None) -> Finding:
     """Judge whether people who may not know of each other share an agent, which remembers across its sessions."""
     if run is None or run.in_force is None:
         return Finding("agents", Verdict.SKIP, "nobody says here which agents inputs are for")
@@ -264,10 +264,10 @@ def judge_sync(storage: Mapping[str, Any] | None, replicas: int) -> Finding:
             "durability", Verdict.WARN, seen, "make sure that every server has `jetstream { sync_interval: always }`"
         )
     if storage.get("sync_always"):
-        return Finding("durability", Verdict.OK, promise("always", replicas))
+        return Finding("durability", Verdict.OK, durability_promise("always", replicas))
     seconds = int(storage.get("sync_interval", 0)) / 1e9
     interval = f"{seconds:g} s" if seconds < _NEVER_S else "never"
-    return Finding("durability", Verdict.WARN, promise(interval, replicas), "start with `--sync always`")
+    return Finding("durability", Verdict.WARN, durability_promise(interval, replicas), "start with `--sync always`")
 
 
 def judge_clock(there: float | None, here: float) -> Finding:

@@ -10,7 +10,7 @@ from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from events.jetstream import Access, Connection, KeyValueSnapshots
 from events.jetstream.keyvalue import SNAPSHOTS_BUCKET
-from events.loss_recording import record_loss, tell
+from events.loss_recording import log_loss, record_loss
 from events.routes import partition_names
 from events.snapshot import partition_key
 from schemas.intake.moments import rfc3339
@@ -45,6 +45,6 @@ async def record_what_snapshots_know(access: Access, config: Config, ledger: Pat
             return
         loss = LossRecorded(first_seq=last + 1, through_seq=reached, known_by="snapshots", given_again=True)
         await record_loss(log.as_stored(), loss, "neuraxis/up/ledger", rfc3339(time.time_ns()), version("neuraxis"))
-        tell(loss, None)
+        log_loss(loss, None)
     finally:
         await connection.close()

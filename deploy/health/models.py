@@ -13,7 +13,7 @@ from events.jetstream import Connection
 from schemas.permissions import durable_names
 
 
-class Serving(msgspec.Struct, frozen=True):
+class ConsumerLoad(msgspec.Struct, frozen=True):
     """An effector's consumer: how many wait for requests at it, and how many requests are under way and to come."""
 
     waiting: int
@@ -69,7 +69,7 @@ def judge_model(use: ModelInUse | None, listed: Sequence[str] | str, asking: Seq
 
 async def examine_effectors(connection: Connection, stream: str, names: Sequence[str]) -> Finding:
     """Look at the consumers of effectors that should run, those of their lines included."""
-    found: dict[str, Serving | None] = {}
+    found: dict[str, ConsumerLoad | None] = {}
     for name in names:
         try:
             infos = [await connection.api(f"CONSUMER.INFO.{stream}.{each}") for each in durable_names(name)]
@@ -78,11 +78,11 @@ async def examine_effectors(connection: Connection, stream: str, names: Sequence
         else:
             # A line passes over what is another's: the one that is furthest behind tells how many wait.
             pending = max(int(info["num_pending"]) for info in infos)
-            found[name] = Serving(int(infos[0]["num_waiting"]), int(infos[0]["num_ack_pending"]), pending)
+            found[name] = ConsumerLoad(int(infos[0]["num_waiting"]), int(infos[0]["num_ack_pending"]), pending)
     return judge_effectors(found)
 
 
-def judge_effectors(found: Mapping[str, Serving | None]) -> Finding:
+def judge_effectors(found: Mapping[str, ConsumerLoad | None]) -> Finding:
     """Judge whether somebody serves each effector; None where its consumer cannot be seen."""
     if not found:
         return Finding("effectors", Verdict.SKIP, "none are needed without a language model")

@@ -28,7 +28,7 @@ class LedgerHealth(msgspec.Struct, frozen=True, kw_only=True):
     trouble: str = ""
 
 
-def writing_fault(ledger: Path) -> str:
+def ledger_write_fault(ledger: Path) -> str:
     """Return why nothing can be written beside a ledger file, by writing there; empty when it can.
 
     It does not name the file: who may probe a gateway is told it.
@@ -63,7 +63,7 @@ async def ledger_fault(connection: Connection) -> str:
         return f"the ledger's process does not answer: {wrong}"
 
 
-class LedgerLook:
+class LedgerProbe:
     """A look at the ledger's process that misses one only where there is to be one, or was one.
 
     Args:
@@ -82,7 +82,7 @@ class LedgerLook:
         return (fault or OK) if self._expected else NOT_NEEDED
 
 
-def said_of(fault: Callable[[], Awaitable[str]]) -> Callable[[], Awaitable[str]]:
+def ok_if_empty(fault: Callable[[], Awaitable[str]]) -> Callable[[], Awaitable[str]]:
     """Return a look whose empty finding is ``ok``."""
 
     async def look() -> str:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from actors.runtime.membership.attendance import Place, Watch, by_stage
+from actors.runtime.membership.attendance import AvailabilityWatch, Place, by_stage
 from actors.swarm.settings import SwarmSettings
 from deploy.config.loading import Config
 from events.errors import LogError
@@ -36,7 +36,7 @@ Unserved = Mapping[str, tuple[Lack, tuple[str, ...]]]
 _logger = get_logger("neuraxis.stages")
 
 
-class Stages:
+class StageWatch:
     """Watches, in one process, whether somebody serves each of some stages; all times are seconds of the loop's clock.
 
     Args:
@@ -49,7 +49,7 @@ class Stages:
         self._membership = membership
         self.needed = tuple(needed)
         self._partitions = partitions
-        self._watch = Watch(partitions)
+        self._watch = AvailabilityWatch(partitions)
 
     async def look(self) -> None:
         """Look once.
@@ -104,7 +104,7 @@ class Stages:
         lost = [said for guard in GUARDS if (said := self.lacking(guard, agent, session))]
         return ", ".join((*lost, witness)) if lost else ""
 
-    async def follow(self, heard: Callable[[Unserved, Unserved], None] = lambda now, before: None) -> None:
+    async def follow(self, on_change: Callable[[Unserved, Unserved], None] = lambda now, before: None) -> None:
         """Look again and again until cancelled; tell of each change: what is not served, and what was not before."""
         last: Unserved = {}
         while True:
@@ -115,14 +115,14 @@ class Stages:
             else:
                 if (now := self.unserved(patient=True)) != last:
                     last, before = now, last
-                    heard(now, before)
+                    on_change(now, before)
             await asyncio.sleep(LOOK_S)
 
 
 @asynccontextmanager
-async def followed(connection: Connection, partitions: Partitions) -> AsyncIterator[Stages]:
+async def watching_stages(connection: Connection, partitions: Partitions) -> AsyncIterator[StageWatch]:
     """Watch who serves what for the length of a block."""
-    stages = Stages(KeyValueMembership(connection), partitions)
+    stages = StageWatch(KeyValueMembership(connection), partitions)
     following = asyncio.create_task(stages.follow(), name="stages")
     try:
         yield stages
@@ -131,7 +131,7 @@ async def followed(connection: Connection, partitions: Partitions) -> AsyncItera
         await asyncio.wait((following,))
 
 
-def say(now: Unserved, before: Unserved) -> None:
+def log_changes(now: Unserved, before: Unserved) -> None:
     """Tell the process's log which stages are lost, and which are found again."""
     for stage, (lack, names) in now.items():
         if before.get(stage) != (lack, names):
@@ -141,7 +141,7 @@ def say(now: Unserved, before: Unserved) -> None:
             _logger.info("stage_found", stage=stage)
 
 
-async def watch(access: Access, partitions: Partitions, needed: Sequence[str]) -> None:
+async def log_unserved_stages(access: Access, partitions: Partitions, needed: Sequence[str]) -> None:
     """Tell this process's log of stages that nobody serves, until cancelled; a broker that is away is waited for."""
     while True:
         try:
@@ -151,12 +151,12 @@ async def watch(access: Access, partitions: Partitions, needed: Sequence[str]) -
             await asyncio.sleep(LOOK_S)
             continue
         try:
-            await Stages(KeyValueMembership(connection), partitions, needed).follow(say)
+            await StageWatch(KeyValueMembership(connection), partitions, needed).follow(log_changes)
         finally:
             await connection.close()
 
 
-def told(unserved: Unserved, partitions: Partitions) -> str:
+def unserved_text(unserved: Unserved, partitions: Partitions) -> str:
     """Return the stages in words: ``arbiter (no owner), breaker 03 07 (recovering)``; empty where there are none."""
     return ", ".join(_told(stage, lack, names, partitions) for stage, (lack, names) in unserved.items())
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from actors.runtime.membership.attendance import added, by_stage, lacks
+from actors.runtime.membership.attendance import by_stage, unserved_partitions, with_overrun
 from actors.runtime.membership.heartbeat import Heartbeat
 from deploy.cli.rendering.layout.counting import counted
 from deploy.health.finding import Finding, Verdict
-from deploy.health.serving import NEEDED, told
+from deploy.health.serving import NEEDED, unserved_text
 from schemas.attendance import Overrun
 from schemas.stages import scopes
 from schemas.subjects import Partitions
@@ -20,19 +20,19 @@ def judge_stages(alive: Sequence[Heartbeat], partitions: Partitions, stages: Seq
         partitions: The stream's.
         stages: Those that this set needs.
     """
-    found = lacks(alive, partitions)
+    found = unserved_partitions(alive, partitions)
     needed = by_stage(found, stages)
     if needed:
         hosts = " ".join(needed)
         remedy = (
             f"run `neuraxis up`, or `neuraxis worker {hosts}`; one that runs and does not serve says why in its log"
         )
-        return Finding("stages", Verdict.FAIL, f"not served: {told(needed, partitions)}", remedy)
+        return Finding("stages", Verdict.FAIL, f"not served: {unserved_text(needed, partitions)}", remedy)
     # Nobody has to run the others; who does means them to work.
     others = {stage: each for stage, each in by_stage(found, tuple(scopes())).items() if each[0] != "no_owner"}
     if others:
         remedy = "look again, they may be about to; then see the log of their worker"
-        return Finding("stages", Verdict.WARN, f"hosted, not served: {told(others, partitions)}", remedy)
+        return Finding("stages", Verdict.WARN, f"hosted, not served: {unserved_text(others, partitions)}", remedy)
     return Finding("stages", Verdict.OK, f"all {len(stages)} that are needed are served")
 
 
@@ -41,7 +41,7 @@ def judge_budgets(alive: Sequence[Heartbeat]) -> Finding:
     overruns: dict[str, Overrun] = {}
     for presence in alive:
         for stage, overrun in presence.overruns.items():
-            overruns[stage] = added(overruns.get(stage), overrun, overrun.count)
+            overruns[stage] = with_overrun(overruns.get(stage), overrun, overrun.count)
     if not overruns:
         return Finding("budgets", Verdict.OK, "no decision of a living worker took longer than its budget")
     seen = ", ".join(_overran(stage, overrun) for stage, overrun in sorted(overruns.items()))

@@ -11,7 +11,7 @@ from actors.gateway.outside import InvalidInput
 from deploy.operating.withdrawing import in_force, orders_for
 from events.codec import Recorded, decode
 from events.log import Seal
-from events.replay.looking import NothingThere
+from events.replay.looking import NothingFound
 from events.replay.sources import Source
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
@@ -44,7 +44,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
         return f"verdict-{self.exchange}"
 
 
-async def listed(source: Source, agent: str) -> list[Listed]:
+async def allowances_in_force(source: Source, agent: str) -> list[Listed]:
     """Return an agent's allowances in force, in the order of recording."""
     return await in_force(source, agent, "allowance", AllowanceRecorded, AllowanceWithdrawn, Listed)
 
@@ -60,7 +60,7 @@ async def judged_input(source: Source, exchange: str) -> Judged:
         record = decode(stored)
         if isinstance(record, Recorded) and isinstance(record.message.event, InputReceived):
             if stored.seal not in (Seal.AS_STORED, Seal.OPENED):
-                raise NothingThere(
+                raise NothingFound(
                     f"the words of exchange {exchange} are sealed, and their key is gone or out of reach"
                 )
             if not record.message.event.text.strip():
@@ -69,7 +69,7 @@ async def judged_input(source: Source, exchange: str) -> Judged:
                     "layers by `neuraxis precedents import` or `neuraxis allowances add`"
                 )
             return Judged(exchange=exchange, agent=record.message.agent, received=record.message.event)
-    raise NothingThere(f"exchange {exchange} in the {source.name} has no input that this release can read")
+    raise NothingFound(f"exchange {exchange} in the {source.name} has no input that this release can read")
 
 
 def events_of(
@@ -109,7 +109,9 @@ async def verdict_orders(
     orders = [Order(event=precedent, agent=judged.agent)]
     for allowance in allowances:
         orders += await allowance_orders(source, judged.agent, allowance)
-    if not allowances and any(each.allowance == judged.precedent for each in await listed(source, judged.agent)):
+    if not allowances and any(
+        each.allowance == judged.precedent for each in await allowances_in_force(source, judged.agent)
+    ):
         withdrawn = AllowanceWithdrawn(allowance=judged.precedent, by=by, why=why)
         orders.append(Order(event=withdrawn, agent=judged.agent))
     return judged, orders
@@ -121,7 +123,7 @@ async def allowance_orders(source: Source, agent: str, allowance: AllowanceRecor
     Raises:
         InvalidInput: the agent has as many as are held.
     """
-    others = [each for each in await listed(source, agent) if each.allowance != allowance.allowance]
+    others = [each for each in await allowances_in_force(source, agent) if each.allowance != allowance.allowance]
     if len(others) >= MOST:
         raise InvalidInput(f"agent {agent} has {MOST} allowances, and no more are held: withdraw some first")
     return [Order(event=allowance, agent=agent)]
@@ -137,6 +139,6 @@ async def withdrawal_orders(source: Source, agent: str, names: Iterable[str], by
         agent,
         "allowance",
         names,
-        [each.allowance for each in await listed(source, agent)],
+        [each.allowance for each in await allowances_in_force(source, agent)],
         lambda name: AllowanceWithdrawn(allowance=name, by=by, why=why),
     )

@@ -10,7 +10,7 @@ from events.bundles import read_events
 from events.errors import LogError, Misconfigured, Unavailable
 from events.ledger import back_up
 from events.private_files import make_private_folder, remove_if_empty
-from events.replay.looking import NothingThere
+from events.replay.looking import NothingFound
 from events.replay.sources import LedgerSource
 
 LEDGER = "ledger.db"
@@ -63,7 +63,7 @@ def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
     if not found.rows:
         copy.unlink()
         remove_if_empty(made)
-        raise NothingThere(f"{ledger} holds no rows yet, so that nothing was copied: back up once something was stored")
+        raise NothingFound(f"{ledger} holds no rows yet, so that nothing was copied: back up once something was stored")
     if bundle:
         try:
             asyncio.run(_bundle(copy, archive))

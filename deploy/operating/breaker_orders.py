@@ -8,10 +8,10 @@ import msgspec
 from actors.gateway import Client, Order, Receipt, is_answer_to
 from actors.gateway.orders import records_of
 from deploy.operating.deadline import Deadline
-from deploy.operating.recorded import latest_about
+from deploy.operating.recorded import latest_events_of_agent
 from events.codec import Recorded
 from events.jetstream import JetStreamLog
-from events.replay.looking import NothingThere
+from events.replay.looking import NothingFound
 from events.replay.sources import Source, StreamSource
 from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, Standing
 from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrdered
@@ -19,7 +19,7 @@ from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrde
 Answer = BreakerRecoveryStarted | BreakerReset
 
 
-class Done(msgspec.Struct, frozen=True, kw_only=True):
+class OrderDone(msgspec.Struct, frozen=True, kw_only=True):
     """An order that was carried out: from where to where, and the sequences of order and answer."""
 
     agent: str
@@ -40,7 +40,7 @@ class NotCarriedOut(Exception):
     code = "not_carried_out"
 
 
-async def give(
+async def give_breaker_order(
     log: JetStreamLog,
     agent: str,
     session: str,
@@ -49,7 +49,7 @@ async def give(
     *,
     deadline: Deadline,
     seen: int | None = None,
-) -> Done:
+) -> OrderDone:
     """Append an order and wait for the breaker's answer to it, in the time that is left.
 
     Args:
@@ -67,9 +67,9 @@ async def give(
     """
     async with Client.open(log) as client:
         find = f"`neuraxis breaker show {session} --agent {agent}` tells, once the broker answers"
-        deadline.sending(f"the order about session {session!r}", find)
+        deadline.note_sending(f"the order about session {session!r}", find)
         order = await client.order([Order(event=event, agent=agent, session=session)], deadline.inner_s)
-        deadline.stored(
+        deadline.note_stored(
             order.seq, "no breaker has carried it out: it will when its worker runs; `neuraxis doctor` tells"
         )
         tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
@@ -83,7 +83,7 @@ async def give(
     if not isinstance(found.message.event, answer):
         raise NotCarriedOut(f"the breaker could not carry out the order: see sequence {found.stored.seq} of the log")
     standing: Standing = found.message.event.standing
-    return Done(
+    return OrderDone(
         agent=agent,
         session=session,
         by=event.by,
@@ -97,24 +97,26 @@ async def give(
     )
 
 
-async def reset(log: JetStreamLog, agent: str, session: str, event: BreakerResetOrdered, *, deadline: Deadline) -> Done:
+async def reset(
+    log: JetStreamLog, agent: str, session: str, event: BreakerResetOrdered, *, deadline: Deadline
+) -> OrderDone:
     """Reset a session's breaker, whatever state it is in.
 
     Raises:
         NothingThere: the breaker has judged no input of that session: of a name that is misspelt, nobody is to be told
             that it is reset.
-        NotCarriedOut, LogError, InvalidInput: see :func:`give`.
+        NotCarriedOut, LogError, InvalidInput: see :func:`give_breaker_order`.
     """
     records_of([Order(event=event, agent=agent, session=session)], log.partitions, time.time_ns())
     source = StreamSource(log)
     if not await latest_of(source, agent, session, (await source.info()).last_seq, 1):
         raise unknown(source, agent, session)
-    return await give(log, agent, session, event, BreakerReset, deadline=deadline)
+    return await give_breaker_order(log, agent, session, event, BreakerReset, deadline=deadline)
 
 
-def unknown(source: Source, agent: str, session: str) -> NothingThere:
+def unknown(source: Source, agent: str, session: str) -> NothingFound:
     """Return the error that says that no input of a session was judged."""
-    return NothingThere(
+    return NothingFound(
         f"the breaker has judged no input of session {session!r} of agent {agent!r} in the {source.name}: "
         "check the name, or name another agent"
     )
@@ -123,7 +125,7 @@ def unknown(source: Source, agent: str, session: str) -> NothingThere:
 async def latest_of(source: Source, agent: str, session: str, upto: int, most: int) -> list[Recorded]:
     """Return the breaker's latest events of a session, ``most`` at most, oldest first."""
     tokens = source.partitions.agent_token(agent), source.partitions.session_token(session)
-    return await latest_about(
+    return await latest_events_of_agent(
         source,
         agent,
         [f"log.{tokens[0]}.{tokens[1]}.breaker.>"],

@@ -53,20 +53,20 @@ class Deadline:
         """Seconds since something was sent that is not known to be stored; 0 when nothing was."""
         return 0.0 if self._sent_at is None or self._seq else _now() - self._sent_at
 
-    def asks(self, servers: str) -> None:
+    def note_servers(self, servers: str) -> None:
         """Note which broker is asked."""
         self._servers = servers
 
-    def sending(self, what: str, find: str) -> None:
+    def note_sending(self, what: str, find: str) -> None:
         """Note that something is being sent: what it is called, and the words that say how to find out its fate."""
         self._what, self._find, self._sent_at, self._seq = what, find, _now(), 0
 
-    def stored(self, seq: int, then: str) -> None:
+    def note_stored(self, seq: int, then: str) -> None:
         """Note that it is in the log at a sequence; ``then`` says what is still waited for, and what to do."""
         self._seq, self._then = seq, then
 
     @asynccontextmanager
-    async def kept(self) -> AsyncIterator["Deadline"]:
+    async def enforced(self) -> AsyncIterator["Deadline"]:
         """End the block when the time is up.
 
         Raises:

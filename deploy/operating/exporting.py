@@ -13,7 +13,7 @@ from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import Stored
 from events.losses import Losses
-from events.replay.looking import NothingThere, span_of
+from events.replay.looking import NothingFound, span_of
 from events.replay.replaying import END, Point
 from events.replay.sources import Source, exchange_of
 from schemas.envelope import decode_headers
@@ -84,7 +84,7 @@ async def export_lines(
         raise LedgerDamaged(f"not exported: {damage}")
     if not count:
         end, of = (await span_of(source)).end, f" of {selection.named}" if selection.named else ""
-        raise NothingThere(
+        raise NothingFound(
             f"the {source.name}, which ends at {end}, holds no such event{of}: nothing was exported; check --from, "
             "--to and --topic, and give names and ids as a whole"
         )
@@ -114,10 +114,10 @@ async def choose(source: Source, *, exchanges: Sequence[str] = (), session: str 
             if exchange and (exchange in exchanges if exchanges else of_session.takes(stored)):
                 found.setdefault(exchange, stored.seq)
     if missing := [one for one in exchanges if one not in found]:
-        raise NothingThere(f"the {source.name} has no exchange {missing[0]!r} that has ended: name it by its whole id")
+        raise NothingFound(f"the {source.name} has no exchange {missing[0]!r} that has ended: name it by its whole id")
     chosen = tuple(found)[-last:] if last else tuple(found)
     if not chosen:
-        raise NothingThere(f"the {source.name} has no such exchange that has ended: nothing is recorded")
+        raise NothingFound(f"the {source.name} has no such exchange that has ended: nothing is recorded")
     last_seq, wanted = max(found[one] for one in chosen), frozenset(chosen)
     # An exchange leads to events behind its end, such as what is kept in memory of it.
     async for batch in source.as_stored([EVERYTHING], last_seq, end):

@@ -9,14 +9,14 @@ import msgspec
 from actors.gateway import Client, NoEnd, Order
 from actors.registry import ACTORS, actor_named
 from deploy.operating.deadline import Deadline
-from deploy.operating.recorded import recorded_about
-from deploy.operating.reminded import reminded_sessions
+from deploy.operating.recorded import events_of_agent
+from deploy.operating.reminded import sessions_with_copies
 from events.codec import Recorded
 from events.errors import LogError
 from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.log import Record, Seal, Stored
 from events.replay.replay import Replay
-from events.replay.replaying import run
+from events.replay.replaying import run_replay
 from events.replay.sources import StreamSource
 from events.routes import partition_filters, partitions_of
 from events.sealing.bodies import HEADER, holds_words, part_to_seal
@@ -97,7 +97,7 @@ async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
     """Look at all that the log holds of a session; raises LogError."""
     key = None
     if log.sealing is not None:
-        key = await Keyring(log.sealing.keyring.store).to_seal(key_name(agent, session), begins=False)
+        key = await Keyring(log.sealing.keyring.store).to_seal(key_name(agent, session), create=False)
     counts = {"events": 0, "sealed": 0, "gone": 0, "readable": 0}
     inputs: set[str] = set()
     ends: set[str] = set()
@@ -120,7 +120,7 @@ async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
         exchanges=len(inputs),
         open=len(inputs - ends),
         sample_seq=sample,
-        reminded=await reminded_sessions(log, agent, session),
+        reminded=await sessions_with_copies(log, agent, session),
         **counts,
     )
 
@@ -131,7 +131,7 @@ async def memories(log: JetStreamLog, agent: str, order: ForgetOrdered, session:
     partition = log.partitions.agent_token(agent)
     replay = Replay([actor], log.partitions)
     filters = partition_filters(actor, partition)
-    await run(StreamSource(log), replay, filters=filters, progress=lambda _: None)
+    await run_replay(StreamSource(log), replay, filters=filters, progress=lambda _: None)
     view = replay.views.get((actor.name, partition))
     state = view.state if view is not None else actor.initial()
     message = Message(order, (await log.info()).last_seq + 1, "", time.time_ns(), agent, session)
@@ -191,11 +191,13 @@ async def _at_rest(log: JetStreamLog, agent: str, session: str, deadline: Deadli
 
 async def _ordered(log: JetStreamLog, order: ForgetOrdered, agent: str, session: str, deadline: Deadline) -> Forgotten:
     # What is half done may be done again: repeating the order is the way out of every doubt.
-    deadline.sending("the order to forget", "order it again, once the broker answers")
+    deadline.note_sending("the order to forget", "order it again, once the broker answers")
     async with Client.open(log) as client:
         orders = [Order(event=order, agent=agent, session=session)]
         seq = (await client.order(orders, deadline.inner_s)).seq
-        deadline.stored(seq, "it is not carried out to its end: order it again, once `neuraxis doctor` finds all well")
+        deadline.note_stored(
+            seq, "it is not carried out to its end: order it again, once `neuraxis doctor` finds all well"
+        )
         answer = await _answered(client, seq, deadline)
     async for batch in log.history([topic_filter(topic_of(ForgetOrdered))], seq - 1, seq):
         stored = batch[0]
@@ -265,7 +267,7 @@ async def _prove(log: JetStreamLog, seq: int) -> None:
 
 async def _messages(log: JetStreamLog, agent: str, session: str) -> AsyncIterator[Stored]:
     filters = [f"log.{log.partitions.agent_token(agent)}.{log.partitions.session_token(session)}.>"]
-    async for recorded in recorded_about(log, agent, filters):
+    async for recorded in events_of_agent(log, agent, filters):
         if recorded.message.session == session:
             yield recorded.stored
 

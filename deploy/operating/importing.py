@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from deploy.config.loading import Config
-from deploy.processes.access import Reach, access_of
+from deploy.processes.access import BrokerChoice, access_of
 from deploy.processes.broker import ADMIN, EmbeddedBroker
 from deploy.processes.broker.users import context_file
 from deploy.processes.running_set import DataFolder
@@ -19,7 +19,7 @@ from deploy.processes.supervisor import Supervisor
 from events.bundles import Manifest, unpack
 from events.errors import Misconfigured
 from events.jetstream import Access, Connection
-from events.jetstream.importing import Recording, append, begin, check, finish, standing_of
+from events.jetstream.importing import Recording, append, begin, check, finish, import_progress
 from events.ledger import LedgerReader
 from events.replay.gaps import stretches_text
 from events.sealing.bodies import HEADER as SEALED
@@ -68,7 +68,7 @@ async def into_folder(data: DataFolder, bundle: Path, config: Config, progress: 
         with data.locked() as lock:
             broker = EmbeddedBroker(data.broker, config.broker, stream=config.log.stream, keep_fds=(lock,))
             async with _running(broker):
-                context = Reach(context=str(context_file(broker.layout.contexts, ADMIN)))
+                context = BrokerChoice(context=str(context_file(broker.layout.contexts, ADMIN)))
                 access = access_of(context, data, name="neuraxis log import")
                 return await _import(access, unpacked, config, progress, data.ledger)
 
@@ -120,7 +120,7 @@ async def _import(
     recording, stream, replicas = unpacked.recording, config.log.stream, config.log.replicas
     connection = await Connection.open(access)
     try:
-        standing = await standing_of(connection, stream, recording)
+        standing = await import_progress(connection, stream, recording)
         if not standing.begun:
             _refuse(ledger)
             await begin(connection, stream, recording, replicas)

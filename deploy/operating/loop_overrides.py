@@ -11,7 +11,7 @@ from schemas.vocabulary.guardrails import GuardrailsOverridden, GuardrailsRefuse
 from schemas.vocabulary.loops import LoopOverridden
 
 
-class Overridden(msgspec.Struct, frozen=True, kw_only=True):
+class OverrideDone(msgspec.Struct, frozen=True, kw_only=True):
     """An override that is in force for ``lasts_s`` seconds, and the sequences of order and answer."""
 
     agent: str
@@ -32,7 +32,7 @@ class NotOverridden(Exception):
     code = "not_overridden"
 
 
-async def give(log: Log, agent: str, order: LoopOverridden, *, deadline: Deadline) -> Overridden:
+async def give_override(log: Log, agent: str, order: LoopOverridden, *, deadline: Deadline) -> OverrideDone:
     """Append an override and wait for what guardrails say to it, in the time that is left.
 
     ``deadline`` is told how far the override has come; who keeps it tells what is known at its end.
@@ -43,9 +43,9 @@ async def give(log: Log, agent: str, order: LoopOverridden, *, deadline: Deadlin
     """
     async with Client.open(log) as client:
         find = f"`neuraxis guardrails show {order.loop_id} --agent {agent}` tells, once the broker answers"
-        deadline.sending(f"the override of loop {order.loop_id!r}", find)
+        deadline.note_sending(f"the override of loop {order.loop_id!r}", find)
         told = await client.report(order, agent=agent, within=deadline.inner_s)
-        deadline.stored(
+        deadline.note_stored(
             told.seq, "guardrails have not answered: they will when their worker runs; `neuraxis doctor` tells"
         )
         subject = f"log.{log.partitions.agent_token(agent)}.*.guardrails"
@@ -63,7 +63,7 @@ async def give(log: Log, agent: str, order: LoopOverridden, *, deadline: Deadlin
         )
     if not isinstance(event, GuardrailsOverridden):
         raise NotOverridden(f"guardrails could not take the override: see sequence {answer.stored.seq} of the log")
-    return Overridden(
+    return OverrideDone(
         agent=agent,
         loop_id=event.loop_id,
         family=event.family,

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 import yaml
 
-from actors.reflex.imports import Imports, after
+from actors.reflex.imports import Imports, with_event
 from actors.reflex.library import InvalidLibrary, Path, make_library
 from deploy.operating.item_files import YAML, BadFile, Item, items_of
-from deploy.operating.recorded import recorded_about
+from deploy.operating.recorded import events_of_agent
 from events.replay.sources import Source
 from schemas.event import topic_of
-from schemas.intake.strict import fault, hint, shown
+from schemas.intake.strict import did_you_mean, quoted_name, validation_error
 from schemas.names import wrong_with_name
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn, Signature
@@ -45,7 +45,10 @@ def _set_of(item: Item, place: int) -> PatternSet:
     try:
         pattern = msgspec.convert(item.value, PatternSet)
     except msgspec.ValidationError as wrong:
-        what, (_, _, where) = str(fault(PatternSet, wrong, "a pattern set")), str(wrong).partition(" - at `$")
+        what, (_, _, where) = (
+            str(validation_error(PatternSet, wrong, "a pattern set")),
+            str(wrong).partition(" - at `$"),
+        )
         path = tuple(int(index) if index else key for key, index in _STEP.findall(where))
         if path == ("confidence",) and _EXPONENT.fullmatch(str(item.value["confidence"])):
             written = item.value["confidence"]
@@ -64,7 +67,7 @@ def _refuse_unknown_keys(written: dict[str, Any], kind: type[msgspec.Struct], pa
     # Events take unknown keys, so that older readers survive newer writers. In a file one is a slip of the pen.
     for key in written:
         if key not in kind.__struct_fields__:
-            what = f"there is no field {shown(str(key))}: {hint(str(key), kind.__struct_fields__)}"
+            what = f"there is no field {quoted_name(str(key))}: {did_you_mean(str(key), kind.__struct_fields__)}"
             raise InvalidLibrary(what, (*path, key))
 
 
@@ -103,7 +106,7 @@ async def imports_in(source: Source) -> Imports:
     kinds = (PatternsImported, PatternsWithdrawn)
     filters = [stored_subject(topic_of(kind), NO_PARTITION, NO_PARTITION) for kind in kinds]
     found = Imports()
-    async for record in recorded_about(source, "", filters):
+    async for record in events_of_agent(source, "", filters):
         if isinstance(record.message.event, PatternsImported | PatternsWithdrawn):
-            found = after(found, record.message.event)
+            found = with_event(found, record.message.event)
     return found

@@ -93,7 +93,7 @@ def _event_of(name: str, item: Item, by: str) -> PrecedentRecorded:
     )
 
 
-async def listed(source: Source, agent: str) -> list[Listed]:
+async def precedents_in_force(source: Source, agent: str) -> list[Listed]:
     """Return an agent's precedents in force, in the order of recording."""
     return await in_force(source, agent, "precedent", PrecedentRecorded, PrecedentWithdrawn, Listed)
 
@@ -118,6 +118,6 @@ async def withdrawal_orders(source: Source, agent: str, names: Iterable[str], by
         agent,
         "precedent",
         names,
-        [each.precedent for each in await listed(source, agent)],
+        [each.precedent for each in await precedents_in_force(source, agent)],
         lambda name: PrecedentWithdrawn(precedent=name, by=by, why=why),
     )

@@ -8,7 +8,7 @@ from events.log import Log
 from events.replay.sources import Source
 
 
-async def recorded_about(
+async def events_of_agent(
     log: Log | Source, agent: str, filters: Sequence[str], upto: int | None = None
 ) -> AsyncIterator[Recorded]:
     """Read what is recorded about an agent under filters over stored subjects, in order.
@@ -31,12 +31,12 @@ async def recorded_about(
                 yield each
 
 
-async def latest_about(
+async def latest_events_of_agent(
     log: Log | Source, agent: str, filters: Sequence[str], upto: int, most: int, is_wanted: Callable[[Recorded], bool]
 ) -> list[Recorded]:
-    """Return the latest of what :func:`recorded_about` reads and is wanted, ``most`` at most, oldest first."""
+    """Return the latest of what :func:`events_of_agent` reads and is wanted, ``most`` at most, oldest first."""
     found: deque[Recorded] = deque(maxlen=most)
-    async for recorded in recorded_about(log, agent, filters, upto):
+    async for recorded in events_of_agent(log, agent, filters, upto):
         if is_wanted(recorded):
             found.append(recorded)
     return list(found)

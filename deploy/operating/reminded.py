@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from deploy.operating.recorded import recorded_about
+from deploy.operating.recorded import events_of_agent
 from events.jetstream import JetStreamLog
 from schemas.event import Event, topic_of
 from schemas.subjects import stored_subject
@@ -22,7 +22,7 @@ _TELLING = (MemoryRemembered, MemoryActionsAnswered, MemoryRecalled, FactsRetire
 _TOPICS = tuple(topic_of(each) for each in _TELLING)
 
 
-async def reminded_sessions(log: JetStreamLog, agent: str, session: str) -> tuple[str, ...]:
+async def sessions_with_copies(log: JetStreamLog, agent: str, session: str) -> tuple[str, ...]:
     """Return the agent's other sessions that were reminded of what this one told, sorted.
 
     Their events hold these words under their own keys, and answers or a model's prompts may repeat them. Found by the
@@ -32,7 +32,7 @@ async def reminded_sessions(log: JetStreamLog, agent: str, session: str) -> tupl
     reminded: set[str] = set()
     # By agent alone: what is told in one session comes to mind in any.
     filters = [stored_subject(topic, log.partitions.agent_token(agent), "*") for topic in _TOPICS]
-    async for recorded in recorded_about(log, agent, filters):
+    async for recorded in events_of_agent(log, agent, filters):
         message = recorded.message
         if message.session == session:
             told.update(_told(message.event))

@@ -6,8 +6,8 @@ from typing import TypeVar
 import msgspec
 
 from actors.gateway.orders import Order
-from deploy.operating.recorded import recorded_about
-from events.replay.looking import NothingThere
+from deploy.operating.recorded import events_of_agent
+from events.replay.looking import NothingFound
 from events.replay.sources import Source
 from schemas.event import Event, topic_of
 from schemas.subjects import NO_PARTITION, stored_subject
@@ -31,7 +31,7 @@ async def in_force(
     token = source.partitions.agent_token(agent)
     filters = [stored_subject(topic_of(kind), token, NO_PARTITION) for kind in (recorded, withdrawn)]
     found: dict[str, L] = {}
-    async for record in recorded_about(source, agent, filters):
+    async for record in events_of_agent(source, agent, filters):
         event = record.message.event
         name: str = getattr(event, noun)
         found.pop(name, None)
@@ -57,5 +57,5 @@ def orders_for(
     """
     known, chosen = set(in_force), tuple(dict.fromkeys(names))
     if missing := [name for name in chosen if name not in known]:
-        raise NothingThere(f"agent {agent} has no {noun} {missing[0]!r}: `neuraxis {noun}s list` shows those it has")
+        raise NothingFound(f"agent {agent} has no {noun} {missing[0]!r}: `neuraxis {noun}s list` shows those it has")
     return [Order(event=withdrawal(name), agent=agent) for name in chosen]

@@ -22,7 +22,7 @@ class BadContext(ValueError):
     code = "bad_context"
 
 
-class Reach(msgspec.Struct, frozen=True, kw_only=True):
+class BrokerChoice(msgspec.Struct, frozen=True, kw_only=True):
     """What a person said about how to reach a broker; empty is nothing."""
 
     url: str = ""
@@ -36,21 +36,24 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.url or self.context)
 
 
-def stated(flags: Reach, settings: BrokerSettings, environment: Mapping[str, str]) -> Reach:
+def effective_choice(flags: BrokerChoice, settings: BrokerSettings, environment: Mapping[str, str]) -> BrokerChoice:
     """Return what holds: flags, else ``NATS_URL``, else the configuration's broker section."""
     if flags.named:
         return flags
-    for source in (Reach(url=environment.get("NATS_URL", "")), Reach(url=settings.url, context=settings.context)):
+    for source in (
+        BrokerChoice(url=environment.get("NATS_URL", "")),
+        BrokerChoice(url=settings.url, context=settings.context),
+    ):
         if source.named:
             return msgspec.structs.replace(source, creds=flags.creds, tls_ca=flags.tls_ca)
     return flags
 
 
-def access_of(reach: Reach, data: DataFolder, *, user: str = OPERATOR, name: str = "neuraxis") -> Access:
+def access_of(reach: BrokerChoice, data: DataFolder, *, user: str = OPERATOR, name: str = "neuraxis") -> Access:
     """Return how to connect: to the broker that ``reach`` names, else to that of the set running in ``data``.
 
     Args:
-        reach: What was said; see :func:`stated`.
+        reach: What was said; see :func:`effective_choice`.
         data: The data folder.
         user: As whom to connect to the embedded broker.
         name: What the connection is called at the broker.

@@ -40,13 +40,13 @@ EFFECTORS: dict[str, EffectorSpec] = load()
 """Name -> how to host it, sorted by name."""
 
 
-def configured(config: Config) -> tuple[str, ...]:
+def configured_effectors(config: Config) -> tuple[str, ...]:
     """Return the effectors that a configuration alone gives something to do, without a look at what answers."""
     llm = config.section("llm", LlmSettings)
-    return needed(config, attached=llm.backend == "local" or bool(llm.base_url))
+    return needed_effectors(config, attached=llm.backend == "local" or bool(llm.base_url))
 
 
-def needed(config: Config, *, attached: bool) -> tuple[str, ...]:
+def needed_effectors(config: Config, *, attached: bool) -> tuple[str, ...]:
     """Return the effectors that have something to do; ``attached``: there is a language model, which the others serve.
 
     The webhook is needed where somebody is to receive alerts.

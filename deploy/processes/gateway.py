@@ -20,7 +20,7 @@ from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import Keyring, is_loopback
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
-from actors.gateway.http.metrics import Measuring
+from actors.gateway.http.metrics import MetricsSource
 from actors.gateway.http.openai.conversing import Conversations
 from actors.gateway.http.serving import serve
 from actors.gateway.metrics import Metrics
@@ -31,18 +31,18 @@ from actors.runtime.membership.heartbeat import heartbeat_of
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
-from deploy.health.readiness import LedgerLook, said_of
-from deploy.health.serving import Stages, needed_by, told
+from deploy.health.readiness import LedgerProbe, ok_if_empty
+from deploy.health.serving import StageWatch, needed_by, unserved_text
 from deploy.processes.gateway_examining import BrokerExaminations
 from deploy.processes.gateway_operating import BrokerOperations
 from deploy.processes.gateway_records import BrokerRecords
-from deploy.processes.inbox import hearing
+from deploy.processes.inbox import listening_inbox
 from deploy.processes.lifeline import Lifeline
 from deploy.processes.listening import url_of
-from deploy.processes.stopping import told_to_stop
+from deploy.processes.stopping import stop_signal
 from deploy.processes.upstream import forwarding_to
 from events.jetstream import Access, Connection, KeyValueMembership
-from events.jetstream.storing import storing_fault
+from events.jetstream.storing import storage_fault
 from events.log import Log
 from events.loggers import get_logger
 
@@ -80,7 +80,7 @@ def run(job: Job, lifeline: Lifeline) -> None:
 
 
 async def _run(job: Job, lifeline: Lifeline) -> None:
-    async with told_to_stop(lifeline) as stop:
+    async with stop_signal(lifeline) as stop:
         settings, up = job.config.gateway, asyncio.Event()
         gateway = application(
             job.keys,
@@ -132,24 +132,26 @@ async def _serve(
     judgements = Judgements(settings.loops)
     membership = KeyValueMembership(connection)
     needed = needed_by(job.config)
-    stages = Stages(membership, log.partitions, needed)
+    stages = StageWatch(membership, log.partitions, needed)
 
     async def hosted() -> frozenset[str]:
-        return hosted_by(tuple((await membership.members()).values()))
+        return hosted_actors(tuple((await membership.members()).values()))
 
     async def unserved() -> str:
         await stages.look()
-        lacking = told(stages.unserved(), log.partitions)
+        lacking = unserved_text(stages.unserved(), log.partitions)
         return f"not served: {lacking}" if lacking else ""
 
-    opening = Client.open(log, unended=stages.unended, hearing=partial(hearing, connection), limits=settings.limits)
+    opening = Client.open(
+        log, unended=stages.unended, hearing=partial(listening_inbox, connection), limits=settings.limits
+    )
     async with opening as client, asyncio.TaskGroup() as around, AsyncExitStack() as stack:
         following = around.create_task(judgements.follow(log), name="judgements")
         looking = around.create_task(stages.follow(), name="stages")
         looks: dict[str, Callable[[], Awaitable[str]]] = {
-            "storing": said_of(lambda: storing_fault(connection, log.stream)),
-            "ledger": LedgerLook(connection, expected=lifeline.supervised),
-            "stages": said_of(unserved),
+            "storing": ok_if_empty(lambda: storage_fault(connection, log.stream)),
+            "ledger": LedgerProbe(connection, expected=lifeline.supervised),
+            "stages": ok_if_empty(unserved),
         }
         loops = LoopService(
             client,
@@ -185,7 +187,7 @@ async def _serve(
                 operations=operations,
                 records=records,
                 examinations=examinations,
-                measuring=measuring_of(metrics, log, records, stages),
+                measuring=metrics_source(metrics, log, records, stages),
                 audit=Auditing(client, wait_s=settings.wait_s),
                 forwarding=forwarding,
             )
@@ -205,7 +207,7 @@ async def _serve(
             task.cancel()
 
 
-def measuring_of(metrics: Metrics, log: Log, records: BrokerRecords, stages: Stages) -> Measuring:
+def metrics_source(metrics: Metrics, log: Log, records: BrokerRecords, stages: StageWatch) -> MetricsSource:
     """Return what the gateway tells Prometheus, measured at each question."""
 
     async def log_seq() -> int:
@@ -215,7 +217,7 @@ def measuring_of(metrics: Metrics, log: Log, records: BrokerRecords, stages: Sta
         lost = stages.unserved()
         return {stage: stage not in lost for stage in stages.needed}
 
-    return Measuring(metrics, log_seq=log_seq, ledger_seq=records.written, served=served)
+    return MetricsSource(metrics, log_seq=log_seq, ledger_seq=records.written, served=served)
 
 
 async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline) -> None:
@@ -242,7 +244,7 @@ def _withdraws(config: Config) -> bool:
     return config.section("responder", ResponderSettings).guardrails
 
 
-def hosted_by(presences: Sequence[bytes]) -> frozenset[str]:
+def hosted_actors(presences: Sequence[bytes]) -> frozenset[str]:
     """Return the names of the actors that living workers say they host and have brought up to the log's end."""
     said = (heartbeat_of(presence) for presence in presences)
     return frozenset(actor for each in said if each for actor in each.actors if actor not in each.recovering)

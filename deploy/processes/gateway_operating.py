@@ -21,13 +21,19 @@ from actors.gateway.http.operating import (
 from actors.gateway.orders import Order
 from actors.gateway.outside import InvalidField, InvalidInput
 from deploy.operating import breaker_orders
-from deploy.operating.allowances import allowance_orders, judged_input, listed, verdict_orders, withdrawal_orders
+from deploy.operating.allowances import (
+    allowance_orders,
+    allowances_in_force,
+    judged_input,
+    verdict_orders,
+    withdrawal_orders,
+)
 from deploy.operating.deadline import Deadline
 from deploy.operating.ordering import give
-from deploy.operating.precedents import listed as listed_precedents
+from deploy.operating.precedents import precedents_in_force as listed_precedents
 from events.errors import UnknownOutcome
 from events.jetstream import Access, JetStreamLog
-from events.replay.looking import NothingThere
+from events.replay.looking import NothingFound
 from events.replay.sources import StreamSource
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.operator import BreakerResetOrdered
@@ -68,7 +74,7 @@ class BrokerOperations:
             source = StreamSource(log)
             try:
                 judged, orders = await verdict_orders(source, exchange, "harm", HARM_LEVEL, by, why)
-            except (NothingThere, InvalidInput):
+            except (NothingFound, InvalidInput):
                 return None
             known = {each.precedent: each.outcome for each in await listed_precedents(source, judged.agent)}
             if known.get(judged.precedent) != "harmful":
@@ -97,7 +103,7 @@ class BrokerOperations:
                     why=each.why,
                     seq=each.seq,
                 )
-                for each in await listed(StreamSource(log), agent)
+                for each in await allowances_in_force(StreamSource(log), agent)
             ]
 
     async def reset_breaker(self, agent: str, session: str, by: str, why: str) -> BreakerWasReset:
@@ -105,7 +111,7 @@ class BrokerOperations:
         order, deadline = BreakerResetOrdered(by=by, why=why), Deadline(_SHARE * self._wait_s)
         async with self._log("session") as log:
             try:
-                async with deadline.kept():
+                async with deadline.enforced():
                     done = await breaker_orders.reset(log, agent, session, order, deadline=deadline)
             except breaker_orders.NotCarriedOut as wrong:
                 raise Undecided(str(wrong)) from wrong
@@ -137,7 +143,7 @@ class BrokerOperations:
                 f"the broker has not confirmed this within {self._wait_s:g} s, and it may still be stored: "
                 "see whether it is there, and send it again"
             ) from None
-        except NothingThere as wrong:
+        except NothingFound as wrong:
             raise NotFound(without_places(str(wrong))) from wrong
         except InvalidInput as wrong:
             raise InvalidField(field, str(wrong)) from wrong

@@ -13,18 +13,18 @@ import msgspec
 
 from actors.gateway.http.feedback.service import Rated
 from actors.gateway.http.operating import NotFound
-from actors.gateway.http.records.endpoints import Happened
-from actors.gateway.http.records.seen import Now, Seen
+from actors.gateway.http.records.endpoints import StreamedEvent
+from actors.gateway.http.records.seen import LiveHealth, SetOverview
 from actors.gateway.outside import InvalidField
-from actors.runtime.membership.attendance import readable
-from deploy.health.attending import stage_healths
+from actors.runtime.membership.attendance import readable_heartbeats
+from deploy.health.attending import stage_health
 from deploy.health.serving import NEEDED
 from deploy.processes.queries import EXCHANGE_QUERY, EXCHANGES_QUERY, OVERVIEW_QUERY
 from events.codec import Recorded, decode
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection, JetStreamLog
-from events.jetstream.connection import Answer
-from events.ledger import ExchangeResult, Overview, Page, Point, Wanted
+from events.jetstream.connection import Reply
+from events.ledger import ExchangeFilter, ExchangeResult, Overview, Page, Point
 from events.log import Membership, Stored, Tail
 from events.replay.explain import explain
 from events.replay.sources import StreamSource, exchange_of
@@ -81,7 +81,7 @@ class BrokerRecords:
         self._needed = needed
         self._followers = 0
 
-    async def exchanges(self, wanted: Wanted) -> Page:
+    async def exchanges(self, wanted: ExchangeFilter) -> Page:
         """Return a page of exchanges, the latest first."""
         places = {"at": wanted.at, "before": wanted.before - 1}
         return await self._asked(EXCHANGES_QUERY, msgspec.json.encode(wanted), Page, places)
@@ -89,7 +89,7 @@ class BrokerRecords:
     async def written(self) -> int:
         """Return the sequence up to which the ledger is written; -1 if that is not known."""
         try:
-            return (await self.exchanges(Wanted(limit=1))).head
+            return (await self.exchanges(ExchangeFilter(limit=1))).head
         except LogError:
             return -1
 
@@ -103,7 +103,7 @@ class BrokerRecords:
         A caller may speak of an answer as soon as it has it, and the ledger comes behind. No more of the log is read
         than the ledger lacks: whoever makes up ids makes little work.
         """
-        head = (await self.exchanges(Wanted(limit=1))).head
+        head = (await self.exchanges(ExchangeFilter(limit=1))).head
         try:
             result = await self.exchange(exchange)
             rated = Rated(exchange=exchange, agent=result.agent, session=result.session)
@@ -134,17 +134,19 @@ class BrokerRecords:
             raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
         return to_json(explanation, source.gaps.missing(await source.losses()))
 
-    async def overview(self, at: int) -> Seen:
+    async def overview(self, at: int) -> SetOverview:
         """Return how the set was at a sequence of the log; 0: how it is now."""
         recorded = await self._asked(OVERVIEW_QUERY, msgspec.json.encode(Point(at=at)), Overview, {"at": at})
         if at:
-            return Seen(recorded=recorded, now=None)
+            return SetOverview(recorded=recorded, now=None)
         head = (await self._log.info()).last_seq
-        alive = readable(await self._membership.members())
-        stages = tuple(stage_healths(alive, self._log.partitions, self._needed))
-        return Seen(recorded=recorded, now=Now(head=head, stages=stages))
+        alive = readable_heartbeats(await self._membership.members())
+        stages = tuple(stage_health(alive, self._log.partitions, self._needed))
+        return SetOverview(recorded=recorded, now=LiveHealth(head=head, stages=stages))
 
-    async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncGenerator[Happened | None, None]:
+    async def follow(
+        self, filter: str, after: int | None, *, words: bool
+    ) -> AsyncGenerator[StreamedEvent | None, None]:
         """Yield the events after a sequence, without end; None whenever no event came for a while."""
         if self._followers >= FOLLOWERS:
             raise Unavailable(f"{FOLLOWERS} readers follow the events, as many as may be: close one of them")
@@ -153,7 +155,7 @@ class BrokerRecords:
             _check_place("after", after, last)
         return self._following(filter, last if after is None else after, words)
 
-    async def _following(self, filter: str, after: int, words: bool) -> AsyncGenerator[Happened | None, None]:
+    async def _following(self, filter: str, after: int, words: bool) -> AsyncGenerator[StreamedEvent | None, None]:
         from deploy.cli.rendering.entries import entry_of
 
         self._followers += 1
@@ -171,7 +173,7 @@ class BrokerRecords:
                 batch, coming = coming.result(), None
                 for stored in batch:
                     entry = entry_of(stored, words=words)
-                    yield Happened(stored.seq, entry.topic, msgspec.json.encode(entry).decode(), entry.agent)
+                    yield StreamedEvent(stored.seq, entry.topic, msgspec.json.encode(entry).decode(), entry.agent)
         finally:
             self._followers -= 1
             stopping.cancel()
@@ -211,7 +213,7 @@ class BrokerRecords:
         except msgspec.DecodeError as wrong:
             raise Unavailable(f"the ledger's process answers what this release does not read: {wrong}") from wrong
 
-    async def _answer(self, subject: str, question: bytes) -> Answer:
+    async def _answer(self, subject: str, question: bytes) -> Reply:
         try:
             return await self._connection.request(subject, question, deadline=PATIENCE_S)
         except Unavailable as wrong:

@@ -17,11 +17,11 @@ def is_inbox(subject: str) -> bool:
 
 
 @asynccontextmanager
-async def hearing(connection: Connection, take: Callable[[bytes], None]) -> AsyncIterator[str]:
-    """Give ``take`` the bodies that come to a fresh inbox, for the length of the block; yields the inbox."""
+async def listening_inbox(connection: Connection, on_message: Callable[[bytes], None]) -> AsyncIterator[str]:
+    """Give ``on_message`` the bodies that come to a fresh inbox, for the length of the block; yields the inbox."""
 
     async def taken(message: Msg) -> None:
-        take(message.data)
+        on_message(message.data)
 
     inbox = connection.new_inbox()
     subscription = await connection.nc.subscribe(inbox, cb=taken)

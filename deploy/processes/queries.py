@@ -26,11 +26,11 @@ from actors.ledger import LedgerProjector
 from actors.monitor.settings import HEALTHY, Range
 from actors.runtime.worker import Worker
 from deploy.cli.rendering.sentences import sentence_on
-from deploy.health.readiness import LEDGER_QUERY, LedgerHealth, writing_fault
+from deploy.health.readiness import LEDGER_QUERY, LedgerHealth, ledger_write_fault
 from deploy.processes.inbox import is_inbox
 from events.errors import LogError
 from events.jetstream import Connection
-from events.ledger import Point, Wanted, exchange_result, list_exchanges, look_over
+from events.ledger import ExchangeFilter, Point, exchange_result, list_exchanges, overview_at
 from events.loggers import get_logger
 from events.sealing.sealing import Sealing
 from schemas.event import ROOT, topic_of
@@ -50,7 +50,7 @@ class ExchangeQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exchange: str
 
 
-class NoQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EmptyQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A question without fields: the whole answer is returned."""
 
 
@@ -85,7 +85,7 @@ def phrased(stage: str, action: str, reason: str, mode: str) -> str:
 
 
 @asynccontextmanager
-async def serving(
+async def serving_queries(
     connection: Connection,
     ledger: Path | None,
     worker: Worker | None,
@@ -107,13 +107,17 @@ async def serving(
         if ledger is not None:
             service = await _service(connection, "ledger", "How an exchange ended, from the ledger.")
             stack.push_async_callback(service.stop)
-            await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=_Exchange(ledger, sealing))
-            listing = _Look(
-                Wanted, '{"limit": 50} and what they are to be', partial(list_exchanges, ledger, phrased=phrased)
+            await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=_ExchangeQuery(ledger, sealing))
+            listing = _LedgerQuery(
+                ExchangeFilter,
+                '{"limit": 50} and what they are to be',
+                partial(list_exchanges, ledger, phrased=phrased),
             )
             await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=listing)
             ranges: Mapping[str, tuple[float, float]] = {mode: (each.low, each.high) for mode, each in healthy.items()}
-            overview = _Look(Point, '{"at": <sequence>}, 0 for now', lambda point: look_over(ledger, point.at, ranges))
+            overview = _LedgerQuery(
+                Point, '{"at": <sequence>}, 0 for now', lambda point: overview_at(ledger, point.at, ranges)
+            )
             await service.add_endpoint(name="overview", subject=OVERVIEW_QUERY, handler=overview)
             if projector is not None:
                 handler = _LedgerHealth(ledger, projector)
@@ -134,7 +138,7 @@ async def _service(connection: Connection, owner: str, description: str) -> Serv
     )
 
 
-class _Exchange:
+class _ExchangeQuery:
     def __init__(self, ledger: Path, sealing: Sealing | None) -> None:
         self._ledger = ledger
         self._sealing = sealing
@@ -156,7 +160,7 @@ class _Exchange:
                 await request.respond(msgspec.json.encode(found))
 
 
-class _Look(Generic[Q]):
+class _LedgerQuery(Generic[Q]):
     """Answers a question of one kind from the ledger; ``how`` says how it is asked."""
 
     def __init__(self, kind: type[Q], how: str, look: Callable[[Q], msgspec.Struct]) -> None:
@@ -189,7 +193,7 @@ class _LedgerHealth:
 
     async def __call__(self, request: Request) -> None:
         if _answerable(request) and await _asks_nothing(request):
-            fault, before = await asyncio.to_thread(writing_fault, self._ledger), self._fault
+            fault, before = await asyncio.to_thread(ledger_write_fault, self._ledger), self._fault
             if fault and fault != before:
                 _logger.warning("ledger_unwritable", path=str(self._ledger), detail=fault)
             self._fault = fault
@@ -206,10 +210,10 @@ class _Partitions:
 
     async def __call__(self, request: Request) -> None:
         if _answerable(request) and await _asks_nothing(request):
-            await request.respond(msgspec.json.encode(tuple(statuses(self._worker, self._actor))))
+            await request.respond(msgspec.json.encode(tuple(partition_statuses(self._worker, self._actor))))
 
 
-def statuses(worker: Worker, actor: str) -> Iterable[PartitionStatus]:
+def partition_statuses(worker: Worker, actor: str) -> Iterable[PartitionStatus]:
     """Return what a worker does with an actor's partitions, by name."""
     for (name, partition), shard in sorted(worker.shards.items()):
         if name == actor:
@@ -222,7 +226,7 @@ async def _asks_nothing(request: Request) -> bool:
     """Whether a question that takes no words has none; one that has is answered with that."""
     try:
         if request.data.strip():
-            read(request.data, NoQuestion, "the question")
+            read(request.data, EmptyQuestion, "the question")
     except BadInput as wrong:
         await request.respond_error("400", f"ask with nothing, or {{}}: {wrong}")
         return False

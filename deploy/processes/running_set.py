@@ -52,7 +52,7 @@ class ModelInUse(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[str, ...] = ()
 
 
-class InForce(msgspec.Struct, frozen=True, kw_only=True):
+class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a set was started with, for who examines it where its configuration is not, or another one is.
 
     ``receivers`` name variables and files, as the configuration does, never an address. ``stages`` have to be served.
@@ -88,7 +88,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     processes: tuple[Status, ...] = ()
     model: ModelInUse | None = None
     http: str = ""
-    in_force: InForce | None = None
+    in_force: RunSettings | None = None
 
 
 class DataFolder(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ _logger = get_logger("neuraxis.worker")
 
 
 @asynccontextmanager
-async def told_to_stop(lifeline: Lifeline) -> AsyncIterator[asyncio.Event]:
+async def stop_signal(lifeline: Lifeline) -> AsyncIterator[asyncio.Event]:
     """Give an event that SIGTERM, SIGINT or the end of the supervisor sets, for the length of the block.
 
     From then on the process has :data:`STOP_DEADLINE` seconds.

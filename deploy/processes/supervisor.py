@@ -93,7 +93,7 @@ class Status(msgspec.Struct, frozen=True):
     restarts: int = 0
 
 
-class Keeper:
+class ProgramKeeper:
     """Keeps one program running until told to stop.
 
     Attributes:
@@ -206,8 +206,10 @@ class Supervisor:
         backoff: Backoff | None = None,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        self._stages = [[Keeper(program, backoff or Backoff(), changed) for program in stage] for stage in stages]
-        self._running: list[dict[asyncio.Task[None], Keeper]] = []
+        self._stages = [
+            [ProgramKeeper(program, backoff or Backoff(), changed) for program in stage] for stage in stages
+        ]
+        self._running: list[dict[asyncio.Task[None], ProgramKeeper]] = []
 
     def statuses(self) -> list[Status]:
         """Return what every program is doing, in the order of starting."""
@@ -237,7 +239,7 @@ class Supervisor:
             await self._stop_all()
             stopping.cancel()
 
-    async def _start(self, stage: Sequence[Keeper], stopping: asyncio.Task[bool]) -> None:
+    async def _start(self, stage: Sequence[ProgramKeeper], stopping: asyncio.Task[bool]) -> None:
         self._running.append({asyncio.create_task(keeper.run(), name=keeper.program.name): keeper for keeper in stage})
         for keeper in stage:
             getting_ready = asyncio.create_task(keeper.ready.wait(), name=f"{keeper.program.name} is awaited")

@@ -22,20 +22,20 @@ from actors.webhook.settings import WebhookSettings
 from deploy.cli.rendering.greeting import Up, called_by, greeting
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import BadConfiguration, Config
-from deploy.config.models import Attachment, actor_flags, attach, check_answerable, worker_flags
+from deploy.config.models import ModelChoice, actor_flags, check_answerable, choose_model, worker_flags
 from deploy.config.upstream import upstream_of
 from deploy.health.lost_keys import tell_of_lost_keys
 from deploy.health.lost_tails import record_what_snapshots_know
-from deploy.health.serving import needed_by, watch
+from deploy.health.serving import log_unserved_stages, needed_by
 from deploy.operating.keys import keys_file
-from deploy.processes.access import Reach, access_of, context_of
+from deploy.processes.access import BrokerChoice, access_of, context_of
 from deploy.processes.broker import ADMIN, DECIDERS, EFFECTORS, GATEWAY, LEDGER, OPERATOR, EmbeddedBroker
 from deploy.processes.broker.users import context_file, write_context
-from deploy.processes.effectors import needed
+from deploy.processes.effectors import needed_effectors
 from deploy.processes.lifeline import notify_systemd
 from deploy.processes.listening import address_of, listen, url_of
 from deploy.processes.program import WorkerProgram
-from deploy.processes.running_set import DataFolder, InForce, RunFile
+from deploy.processes.running_set import DataFolder, RunFile, RunSettings
 from deploy.processes.supervisor import Program, ProgramFailed, Supervisor
 from events.errors import Misconfigured
 from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
@@ -61,7 +61,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     data: DataFolder
     config: Config
-    reach: Reach
+    reach: BrokerChoice
     ready_file: Path | None = None
     config_flags: tuple[str, ...] = ()
     find_flags: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ async def _run(plan: Plan, lock: int) -> None:
         plan.ready_file.unlink(missing_ok=True)
     _check_receivers(plan.config)
     place = await _external(plan) if plan.reach.named else _embedded(plan, lock)
-    door = _door(plan)
+    door = _open_gateway_socket(plan)
     http = url_of(door) if door is not None else ""
     model = await _model(plan)
     announced = False
@@ -162,7 +162,7 @@ async def _run(plan: Plan, lock: int) -> None:
     _logger.info("set_stopped", data=str(plan.data.path))
 
 
-def _greet(plan: Plan, nats: str, http: str, model: Attachment) -> None:
+def _greet(plan: Plan, nats: str, http: str, model: ModelChoice) -> None:
     """Print what a person needs after the start to stdout; with logs in JSON, print nothing but those."""
     if plan.config.runtime.log_format == "json":
         return
@@ -180,11 +180,11 @@ def _greet(plan: Plan, nats: str, http: str, model: Attachment) -> None:
         print(greeting(up), flush=True)
 
 
-async def _watch_stages(plan: Plan, place: "Place", model: Attachment) -> None:
+async def _watch_stages(plan: Plan, place: "BrokerPlace", model: ModelChoice) -> None:
     """Log every stage of the set that nobody serves: a living process is no proof that it does its work."""
-    hosted = (*ACTORS, LEDGER, *needed(plan.config, attached=model.use.backend != "composer"))
-    access = access_of(Reach(context=place.context(OPERATOR)), plan.data, name="neuraxis up")
-    await watch(access, Partitions(plan.config.log.agents, plan.config.log.sessions), hosted)
+    hosted = (*ACTORS, LEDGER, *needed_effectors(plan.config, attached=model.use.backend != "composer"))
+    access = access_of(BrokerChoice(context=place.context(OPERATOR)), plan.data, name="neuraxis up")
+    await log_unserved_stages(access, Partitions(plan.config.log.agents, plan.config.log.sessions), hosted)
 
 
 def _check_ready_file(file: Path) -> None:
@@ -193,13 +193,13 @@ def _check_ready_file(file: Path) -> None:
         raise BadConfiguration(f"--ready-file {file}: its folder is missing or cannot be written: name another file")
 
 
-def in_force_of(config: Config, model: Attachment) -> InForce:
+def in_force_of(config: Config, model: ModelChoice) -> RunSettings:
     """Return what a set is started with, as far as who examines it must know."""
-    return InForce(
+    return RunSettings(
         agents=config.log.agents,
         sessions=config.log.sessions,
         receivers=dict(config.section("webhook", WebhookSettings).receivers),
-        effectors=needed(config, attached=model.use.backend != "composer"),
+        effectors=needed_effectors(config, attached=model.use.backend != "composer"),
         key_file=config.section("llm", LlmSettings).api_key_file,
         agent_per=config.gateway.agent_per,
         stages=needed_by(config),
@@ -213,7 +213,7 @@ def _check_receivers(config: Config) -> None:
         addresses(receivers, os.environ)
 
 
-def _door(plan: Plan) -> socket.socket | None:
+def _open_gateway_socket(plan: Plan) -> socket.socket | None:
     """Open the gateway's socket, here: it outlives every restart of the gateway, and keeps its address."""
     settings = plan.config.gateway
     address = address_of(settings.http)
@@ -227,9 +227,9 @@ def _door(plan: Plan) -> socket.socket | None:
     return listener
 
 
-async def _model(plan: Plan) -> Attachment:
+async def _model(plan: Plan) -> ModelChoice:
     """Find the language model, and say which it is."""
-    model = await attach(plan.config, os.environ)
+    model = await choose_model(plan.config, os.environ)
     check_answerable(model, plan.config)
     use = model.use
     if use.backend == "composer":
@@ -248,7 +248,7 @@ async def _model(plan: Plan) -> Attachment:
     return model
 
 
-class Place(msgspec.Struct, frozen=True):
+class BrokerPlace(msgspec.Struct, frozen=True):
     """The broker of a set: the programs to start for it, its URL, and the contexts to connect with."""
 
     stages: tuple[tuple[Program, ...], ...]
@@ -257,7 +257,7 @@ class Place(msgspec.Struct, frozen=True):
     contexts: str = ""
 
 
-def _embedded(plan: Plan, lock: int) -> Place:
+def _embedded(plan: Plan, lock: int) -> BrokerPlace:
     settings = plan.config.broker
     broker = EmbeddedBroker(
         plan.data.broker,
@@ -267,21 +267,21 @@ def _embedded(plan: Plan, lock: int) -> Place:
         prepare=lambda broker: prepare_embedded(broker, plan.config, plan.data.ledger),
     )
     if settings.sync != "always":
-        _logger.warning("sync_relaxed", sync=settings.sync, promise=promise(settings.sync, 1))
+        _logger.warning("sync_relaxed", sync=settings.sync, promise=durability_promise(settings.sync, 1))
     contexts = broker.layout.contexts
-    return Place(((broker,),), lambda: broker.url, lambda user: str(context_file(contexts, user)), str(contexts))
+    return BrokerPlace(((broker,),), lambda: broker.url, lambda user: str(context_file(contexts, user)), str(contexts))
 
 
-async def _external(plan: Plan) -> Place:
+async def _external(plan: Plan) -> BrokerPlace:
     access = access_of(plan.reach, plan.data, name="neuraxis up")
     await prepare(access, plan.config)
     await record_what_snapshots_know(access, plan.config, plan.data.ledger)
     # By file, not by argument: everybody on a machine can read a process's arguments.
     write_context(plan.data.external, context_of(access))
-    return Place((), lambda: access.servers, lambda _: str(plan.data.external.resolve()))
+    return BrokerPlace((), lambda: access.servers, lambda _: str(plan.data.external.resolve()))
 
 
-def worker_programs(plan: Plan, place: Place, model: Attachment) -> tuple[WorkerProgram, ...]:
+def worker_programs(plan: Plan, place: BrokerPlace, model: ModelChoice) -> tuple[WorkerProgram, ...]:
     """Return the worker processes: copies of the one with every actor, the ledger's, and the effectors'.
 
     Without a model nothing asks for one, and without a receiver there is nowhere to send alerts to.
@@ -291,14 +291,14 @@ def worker_programs(plan: Plan, place: Place, model: Attachment) -> tuple[Worker
     asking = actor_flags(model, plan.config)
     deciders = [_worker(plan, name, place.context(DECIDERS), tuple(ACTORS), asking) for name in names]
     ledger = _worker(plan, LEDGER, place.context(LEDGER), (LEDGER,))
-    hosted = needed(plan.config, attached=model.use.backend != "composer")
+    hosted = needed_effectors(plan.config, attached=model.use.backend != "composer")
     if not hosted:
         return (*deciders, ledger)
     effectors = _worker(plan, EFFECTORS, place.context(EFFECTORS), hosted, worker_flags(model))
     return (*deciders, ledger, effectors)
 
 
-def _gateway(plan: Plan, place: Place, door: socket.socket) -> WorkerProgram:
+def _gateway(plan: Plan, place: BrokerPlace, door: socket.socket) -> WorkerProgram:
     command = (sys.executable, "-P", "-m", "neuraxis_server", "gateway", "--listener", str(door.fileno()))
     contexts = ("--context", place.context(GATEWAY), "--operator-context", place.context(OPERATOR))
     flags = ("--data", str(plan.data.path), *contexts, *plan.config_flags)
@@ -317,7 +317,7 @@ async def prepare_embedded(broker: EmbeddedBroker, config: Config, ledger: Path 
 
     With ``ledger``, its place, a log that lost its tail is looked for where there is no ledger to know of it.
     """
-    reach = Reach(context=str(context_file(broker.layout.contexts, ADMIN)))
+    reach = BrokerChoice(context=str(context_file(broker.layout.contexts, ADMIN)))
     stream = config.log.stream
     there = any(path.name == stream for path in broker.layout.streams())
     try:
@@ -333,7 +333,7 @@ async def prepare_embedded(broker: EmbeddedBroker, config: Config, ledger: Path 
             " put a copy of the store in its place, or start in another folder with --data"
         ) from wrong
     if ledger is not None:
-        writing = Reach(context=str(context_file(broker.layout.contexts, LEDGER)))
+        writing = BrokerChoice(context=str(context_file(broker.layout.contexts, LEDGER)))
         access = access_of(writing, DataFolder(Path()), name="neuraxis up")
         await record_what_snapshots_know(access, config, ledger)
 
@@ -360,7 +360,7 @@ async def prepare(access: Access, config: Config, *, create: bool = True) -> Non
         await connection.close()
 
 
-def promise(sync: str, replicas: int) -> str:
+def durability_promise(sync: str, replicas: int) -> str:
     """Return what holds for an acknowledged append, given how often servers flush and how many keep a copy."""
     if sync == "always":
         return "an acknowledged append survives a power cut"

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from actors.gateway import Client
 from actors.gateway.http.openai.conversing import Conversations
-from actors.gateway.http.openai.forwarding import Forwarding
+from actors.gateway.http.openai.forwarding import UpstreamForwarder
 from actors.gateway.http.openai.passing.guarding import Watch
 from actors.gateway.http.openai.upstream import Upstream
 from actors.llm.endpoint import Endpoint
@@ -26,7 +26,7 @@ async def forwarding_to(
     *,
     lends: Callable[[], bool],
     reading: ReflexSettings,
-) -> AsyncIterator[Forwarding | None]:
+) -> AsyncIterator[UpstreamForwarder | None]:
     """Forward requests to an endpoint within the block; None if there is no endpoint.
 
     ``lends``: whether callers' own keys are passed on where the endpoint's is not known; see ``Upstream.open``.
@@ -45,7 +45,7 @@ async def forwarding_to(
             near=endpoint.is_near,
             lends=lends,
         ) as upstream,
-        Forwarding.open(
+        UpstreamForwarder.open(
             conversations,
             client,
             upstream,

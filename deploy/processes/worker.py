@@ -26,11 +26,11 @@ from actors.runtime.membership.reporting import report
 from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
-from deploy.processes.effectors import EFFECTORS, configured
+from deploy.processes.effectors import EFFECTORS, configured_effectors
 from deploy.processes.inbox import is_inbox
 from deploy.processes.lifeline import Lifeline
-from deploy.processes.queries import serving
-from deploy.processes.stopping import told_to_stop
+from deploy.processes.queries import serving_queries
+from deploy.processes.stopping import stop_signal
 from events.errors import LogCut, LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
 from events.loggers import get_logger
@@ -89,13 +89,13 @@ def check_work(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for name in names for each in GROUPS.get(name, (name,))))
 
 
-def with_something_to_do(names: Sequence[str], config: Config) -> tuple[str, ...]:
+def work_with_settings(names: Sequence[str], config: Config) -> tuple[str, ...]:
     """Return the work that ``names`` name; of the group of effectors only the configured ones.
 
     Raises:
         UnknownWork: a name is unknown, or the group was named and no effector is configured.
     """
-    idle = set(EFFECTORS) - set(configured(config)) - set(names) if GROUP_OF_EFFECTORS in names else set()
+    idle = set(EFFECTORS) - set(configured_effectors(config)) - set(names) if GROUP_OF_EFFECTORS in names else set()
     hosts = tuple(name for name in check_work(names) if name not in idle)
     if not hosts:
         raise UnknownWork(
@@ -134,7 +134,7 @@ async def _run_on_one_log(job: Job, lifeline: Lifeline) -> None:
     connection = await Connection.open(job.access, _CONNECT_DEADLINE, announce=True)
     try:
         # Only now: until there is something to hand over, a signal may end the process as it always does.
-        async with told_to_stop(lifeline) as stop:
+        async with stop_signal(lifeline) as stop:
             await _work(job, connection, lifeline, stop)
     finally:
         await connection.close()
@@ -161,7 +161,7 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
     healthy = job.config.section("monitor", MonitorSettings).ranges
     async with (
         _effectors(job, log, member) as effectors,
-        serving(connection, ledger, worker, log.sealing, projector, healthy),
+        serving_queries(connection, ledger, worker, log.sealing, projector, healthy),
         asyncio.TaskGroup() as context,
     ):
         running += [effector.run(stop) for effector in effectors]
@@ -207,7 +207,7 @@ async def _actors(job: Job, connection: Connection, log: JetStreamLog, member: s
         name=member,
         settings=job.config.sections,
         standby=settings.standby,
-        reply=replier(connection),
+        reply=reply_sender(connection),
         build=version("neuraxis"),
         snapshot_every=settings.snapshot_every,
         batch_from=BATCH_FROM if job.config.broker.sync == "always" else BATCH_FROM_UNFLUSHED,
@@ -219,7 +219,7 @@ async def _actors(job: Job, connection: Connection, log: JetStreamLog, member: s
 async def _effectors(job: Job, log: JetStreamLog, member: str) -> AsyncIterator[list[EffectorWorker]]:
     """Open the effectors of a job; they are closed when their work has ended."""
     clock = SystemClock()
-    context = EffectorContext(log.connection, teller(log.connection), os.environ, clock)
+    context = EffectorContext(log.connection, piece_sender(log.connection), os.environ, clock)
     async with AsyncExitStack() as opened:
         workers = []
         for name in job.hosts:
@@ -256,7 +256,7 @@ async def _announce(ready: Sequence[asyncio.Event], hosts: tuple[str, ...], life
     lifeline.say_ready()
 
 
-def replier(connection: Connection) -> Callable[[str, Group], Awaitable[None]]:
+def reply_sender(connection: Connection) -> Callable[[str, Group], Awaitable[None]]:
     """Return what sends a copy of an answer to the inbox that its input named.
 
     Best effort: a caller that misses its copy asks the log.
@@ -276,7 +276,7 @@ def replier(connection: Connection) -> Callable[[str, Group], Awaitable[None]]:
     return reply
 
 
-def teller(connection: Connection) -> Callable[[str, bytes], Awaitable[None]]:
+def piece_sender(connection: Connection) -> Callable[[str, bytes], Awaitable[None]]:
     """Return what sends a piece of a coming answer to an inbox, and nowhere else; best effort."""
 
     async def tell(inbox: str, body: bytes) -> None:

@@ -15,12 +15,12 @@ from deploy.config.loading import file_layer
 from deploy.replaying.effects import check_effects
 from deploy.replaying.what_if import changes_of, settings_of
 from deploy.replaying.what_if import run as run_what_if
-from deploy.replaying.what_if_verdicts import complaint, nothing_compared
+from deploy.replaying.what_if_verdicts import complaint, why_nothing_compared
 from events.bundles import read_manifest
 from events.codec import Recorded
 from events.replay.replay import Difference, Replay
 from events.replay.replay import Report as ReplayReport
-from events.replay.replaying import run as run_replay
+from events.replay.replaying import run_replay as run_replay
 from events.replay.sources import LedgerSource, time_of_end
 from events.replay.verifying.effects import EffectReport
 from events.replay.verifying.pending import Pending
@@ -45,7 +45,7 @@ class Verdict(msgspec.Struct, frozen=True):
     summary: str
 
 
-def verified(bundle: Path) -> Verdict:
+def verify_bundle(bundle: Path) -> Verdict:
     """Make every decision of a bundle again and compare them; those outside the chosen exchanges may differ.
 
     A decision that cannot be made again (words redacted or forgotten, a behaviour or model that is not here) is counted
@@ -90,7 +90,7 @@ async def _replayed(
     return report, await check_effects(source, of=chosen), await time_of_end(source, report.last_seq), endless
 
 
-def decided_anew(bundle: Path, settings: Path) -> Verdict:
+def decide_under_settings(bundle: Path, settings: Path) -> Verdict:
     """Decide a bundle's recorded inputs under the settings of a configuration file, as ``neuraxis what-if`` does.
 
     Raises:
@@ -177,7 +177,7 @@ def _ended_otherwise(report: WhatIfReport, chosen: frozenset[str], settings: Pat
     for one in sorted(chosen):
         if reason := _UNTESTED.get(report.fates.get(one)):
             return f"exchange {one} {reason} ({_tallies(report)}): it is not tested"
-    if reason := nothing_compared(report) if chosen else complaint(report, 0):
+    if reason := why_nothing_compared(report) if chosen else complaint(report, 0):
         return f"{reason}: this bundle does not test {settings.name}"
     return ""
 

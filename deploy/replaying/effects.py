@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from events.log import Stored
 from events.replay.replaying import END, Point
 from events.replay.sources import Source
-from events.replay.verifying.effects import CausesReader, EffectReport, Effects
-from schemas.catalogue import CATALOGUE, asked_of
+from events.replay.verifying.effects import EffectCheck, EffectReport, RequestIdReader
+from schemas.catalogue import CATALOGUE, requests_to
 from schemas.event import Event, topic_of
 from schemas.subjects import topic_filter
 
 SERVED: Mapping[str, frozenset[type[Event]]] = {
-    effector: frozenset(asked_of(effector)) for effector in ("llm", "delegate", "webhook")
+    effector: frozenset(requests_to(effector)) for effector in ("llm", "delegate", "webhook")
 }
 """Effector -> the events that ask it for an effect."""
 
@@ -23,14 +23,14 @@ async def check_effects(source: Source, upto: Point = END, of: frozenset[str] = 
     """
     last = min((await source.info()).last_seq, upto.seq)
     own = [topic for topic, entry in CATALOGUE.items() if entry.owner in SERVED]
-    reader = CausesReader(SERVED.keys())
+    reader = RequestIdReader(SERVED.keys())
     async for stored in _read(source, own, last, upto.time_ns):
         reader.feed(stored)
     causes = reader.finish()
     if not len(causes):
         return EffectReport({}, ())
     topics = {effector: frozenset(map(topic_of, events)) for effector, events in SERVED.items()}
-    effects = Effects(topics, causes, of)
+    effects = EffectCheck(topics, causes, of)
     async for stored in _read(source, frozenset(own).union(*topics.values()), last, upto.time_ns):
         effects.feed(stored)
     return effects.finish()

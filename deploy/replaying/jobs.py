@@ -22,13 +22,13 @@ from typing import Any
 
 import msgspec
 
-from actors.contract.text.judge.weights import supply
+from actors.contract.text.judge.weights import add_weights
 from actors.registry import ACTORS
 from events.ledger import Extent
 from events.replay.replay import Replay, Report, Unit
-from events.replay.replaying import Point, last_of_whole, run
+from events.replay.replaying import Point, last_of_whole, run_replay
 from events.replay.sources import LedgerSource, Source
-from events.replay.verifying.outcome import merged
+from events.replay.verifying.outcome import merged_reports
 from events.routes import partition_filters, routes, without_overlap
 from schemas.actor import Actor, Scope
 from schemas.subjects import Partitions
@@ -45,7 +45,7 @@ _LEAST_EVENTS = {False: 100_000, True: 10_000}
 
 _LOOK_S = 0.1
 
-Opener = Callable[[], AbstractAsyncContextManager[Source]]
+SourceOpener = Callable[[], AbstractAsyncContextManager[Source]]
 """Opens the source; must be picklable."""
 
 
@@ -58,7 +58,7 @@ class JobEnded(Exception):
 class Work(msgspec.Struct, frozen=True):
     """What is replayed: these actors, of them only certain partitions (see ``Replay``), up to a point.
 
-    ``models`` is a folder of older weights (``actors.contract.text.judge.weights.supply``), or empty.
+    ``models`` is a folder of older weights (``actors.contract.text.judge.weights.add_weights``), or empty.
     """
 
     actors: tuple[str, ...]
@@ -87,7 +87,7 @@ def _cores() -> int:
 
 
 async def replay_in_jobs(
-    source: LedgerSource, opener: Opener, work: Work, jobs: int, progress: Callable[[int], None]
+    source: LedgerSource, opener: SourceOpener, work: Work, jobs: int, progress: Callable[[int], None]
 ) -> Report:
     """Replay a ledger in up to ``jobs`` processes.
 
@@ -99,7 +99,7 @@ async def replay_in_jobs(
         progress: Called now and then with how far the shares are on average, as a sequence.
 
     Raises:
-        Misconfigured, LogError: as ``events.replay.replaying.run`` does.
+        Misconfigured, LogError: as ``events.replay.replaying.run_replay`` does.
         JobEnded: the operating system ended a process.
     """
     actors = [ACTORS[name] for name in work.actors]
@@ -126,7 +126,7 @@ async def replay_in_jobs(
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-        return merged([future.result() for future in futures], _KEPT)
+        return merged_reports([future.result() for future in futures], _KEPT)
 
 
 def costs_of(
@@ -185,14 +185,14 @@ def _begin(reached: "SynchronizedArray[int]", stop: Event) -> None:
     _asker = reached, stop
 
 
-def _replay_share(opener: Opener, job: _Job) -> Report:
+def _replay_share(opener: SourceOpener, job: _Job) -> Report:
     return asyncio.run(_replay(opener, job))
 
 
-async def _replay(opener: Opener, job: _Job) -> Report:
+async def _replay(opener: SourceOpener, job: _Job) -> Report:
     actors = [ACTORS[name] for name in job.work.actors]
     if job.work.models:
-        supply(Path(job.work.models))
+        add_weights(Path(job.work.models))
     async with opener() as source:
         if isinstance(source, LedgerSource):
             source.skip_checks()  # whoever shares the work out has read every row
@@ -210,7 +210,7 @@ async def _replay(opener: Opener, job: _Job) -> Report:
             each for name, partition in job.units for each in partition_filters(ACTORS[name], partition)
         )
         upto = Point(seq=job.extent.last_seq)
-        report = await run(source, replay, upto, filters=filters, progress=lambda seq: _tell(job.number, seq))
+        report = await run_replay(source, replay, upto, filters=filters, progress=lambda seq: _tell(job.number, seq))
         _tell(job.number, job.extent.last_seq)
         return report
 

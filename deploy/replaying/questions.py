@@ -16,16 +16,16 @@ from deploy.config.configured_log import configured_log
 from deploy.config.loading import BadConfiguration, Layer, flag_layer
 from deploy.config.settings import LogSettings
 from deploy.replaying.what_if import changes_of, run, settings_of
-from deploy.replaying.what_if_verdicts import measured_texts, nothing_compared, reason_text
+from deploy.replaying.what_if_verdicts import measured_texts, reason_text, why_nothing_compared
 from events.errors import LogError
 from events.jetstream import Access, Connection
-from events.replay.looking import NothingThere, look_at
+from events.replay.looking import NothingFound, check_holds
 from events.replay.replaying import END, Point
 from events.replay.sources import Source, StreamSource
 from events.replay.states.conditions import BadCondition, path_of
-from events.replay.states.reading import NoSuchPartition, found_at, nowhere, partition_named, state_at
+from events.replay.states.reading import NoSuchPartition, no_such_path, partition_named, state_at, value_at
 from events.replay.whatif import Report, fields_of
-from schemas.intake.choices import members
+from schemas.intake.choices import union_members
 
 CONNECT_S = 10.0
 """Seconds in which a process that answers a question is connected to the broker."""
@@ -145,7 +145,7 @@ async def answered(asked: Asked) -> Answered | Unanswered:
         return Unanswered(why="wrong", field="path", message=str(wrong))
     except NoSuchPartition as wrong:
         return Unanswered(why="wrong", field="key", message=str(wrong))
-    except (NothingThere, UnknownActor) as wrong:
+    except (NothingFound, UnknownActor) as wrong:
         return Unanswered(why="absent", message=str(wrong))
     except LogError as wrong:
         return Unanswered(why="away", message=str(wrong))
@@ -168,7 +168,7 @@ async def decided_again(source: Source, question: DecideAgain) -> DecidedAgain:
     (report,) = await run(source, [changes], upto=Point(seq=question.upto), examples=0, of=of)
     traced = report.traced.get(question.exchange)
     if traced is None:
-        raise NothingThere(f"the log up to sequence {question.upto} holds no exchange {question.exchange[:64]!r}")
+        raise NothingFound(f"the log up to sequence {question.upto} holds no exchange {question.exchange[:64]!r}")
     hidden = without_texts(report).traced[question.exchange]
     return DecidedAgain(
         exchange=question.exchange,
@@ -199,7 +199,7 @@ def _ending(end: Any) -> Ending:
 
 
 def _notes(report: Report) -> Iterator[str]:
-    if nothing := nothing_compared(report):
+    if nothing := why_nothing_compared(report):
         yield nothing
     yield from measured_texts(report)
     for reason, count in report.taken.items():
@@ -234,14 +234,14 @@ async def state_shown(source: Source, question: ShowState) -> Any:
     steps = path_of(question.path) if question.path else ()
     partition = partition_named(actor, question.key, source.partitions)
     upto = Point(seq=question.at) if question.at else END
-    await look_at(source, upto)
+    await check_holds(source, upto)
     found = await state_at(source, ACTORS[actor.name], partition, question.key, upto, lambda _: None)
     if not steps:
         return found
-    values = found_at(found.state, found.under_key, steps)
+    values = value_at(found.state, found.under_key, steps)
     if not values:
-        told = nowhere(found.state, found.under_key, question.path)
-        raise NothingThere(f"{found.actor}/{found.partition}: {told}")
+        told = no_such_path(found.state, found.under_key, question.path)
+        raise NothingFound(f"{found.actor}/{found.partition}: {told}")
     return next(iter(values.values())) if len(values) == 1 else values
 
 
@@ -253,7 +253,7 @@ def known_settings() -> Iterator[Setting]:
 
 
 def _settings(key: str, kind: inspect.Type, default: Any) -> Iterator[Setting]:
-    for member in members(kind):
+    for member in union_members(kind):
         if isinstance(member, inspect.StructType) and isinstance(default, dict):
             for field in member.fields:
                 yield from _settings(f"{key}.{field.encode_name}", field.type, default.get(field.encode_name))
@@ -263,13 +263,13 @@ def _settings(key: str, kind: inspect.Type, default: Any) -> Iterator[Setting]:
                 given = default.get(name) if isinstance(default, dict) else None
                 yield from _settings(f"{key}.{name}", member.value_type, given)
             return
-    takes = [told for member in members(kind) if (told := _takes(member))]
+    takes = [told for member in union_members(kind) if (told := _takes(member))]
     if takes:
         yield Setting(key=key, takes=" or ".join(takes), default=default)
 
 
 def _names(kind: inspect.Type) -> Iterator[str]:
-    for member in members(kind):
+    for member in union_members(kind):
         if isinstance(member, inspect.LiteralType):
             yield from map(str, member.values)
 

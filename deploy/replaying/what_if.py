@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from actors.contract.text.judge.weights import supplied
+from actors.contract.text.judge.weights import added_weights
 from actors.gateway.orders import Order, records_of
 from actors.registry import ACTORS
 from deploy.config.loading import BadConfiguration, Layer, all_sections, flag_layer, overrides
@@ -16,7 +16,7 @@ from events.errors import Misconfigured
 from events.log import Stored
 from events.replay.replaying import END, Point
 from events.replay.sources import Source
-from events.replay.whatif import MOST_EXAMPLES, Changes, PastReader, Report, Timeline
+from events.replay.whatif import MOST_EXAMPLES, Changes, RecordIndexer, Report, Timeline
 from schemas.event import topic_of
 from schemas.subjects import EVERYTHING, Partitions
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn
@@ -140,7 +140,7 @@ async def run(
             f"the {source.name} begins at sequence {info.first_seq}, not 1: nothing can be decided anew from its middle"
         )
     actors = tuple(ACTORS.values())
-    reader = PastReader(actors, source.partitions, supplied)
+    reader = RecordIndexer(actors, source.partitions, added_weights)
     async for batch in _read(source, min(upto.seq, info.last_seq), upto):
         for stored in batch:
             reader.feed(stored)

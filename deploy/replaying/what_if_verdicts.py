@@ -21,7 +21,7 @@ def complaint(report: Report, percent: float) -> str:
     """
     if report.share * 100 > percent:
         return f"{headline(report)}: more than {percent:g}%"
-    if reason := nothing_compared(report):
+    if reason := why_nothing_compared(report):
         return f"nothing can be said of these settings: {reason}"
     if report.most * 100 > percent:
         told = f"{headline(report)}, so that it may be {report.most:.1%} in all, more than {percent:g}%"
@@ -29,7 +29,7 @@ def complaint(report: Report, percent: float) -> str:
     return ""
 
 
-def nothing_compared(report: Report) -> str:
+def why_nothing_compared(report: Report) -> str:
     """Return why nothing can be said of other settings, or nothing where something can."""
     if report.all_measured:
         return "no decision reads what is changed: running processes measure with it, and what they measured stands"

@@ -7,11 +7,11 @@ import msgspec
 
 from actors.registry import ACTORS
 from actors.regulator.decider import loop_of
-from actors.regulator.loop import seen
+from actors.regulator.loop import counts_in_window
 from actors.regulator.pressures import metric_of
 from actors.router.settings import Profile, RouterSettings
-from deploy.simulating.people import Population, Said, reaction, said, session_of
-from deploy.simulating.plants import PLANTS, Wrong
+from deploy.simulating.people import Population, Utterance, reaction, session_of, utterance_of
+from deploy.simulating.plants import PLANTS, WrongAdjustment
 from deploy.simulating.world import Place, World
 from schemas.actor import Message
 from schemas.catalogue import owned_by
@@ -50,7 +50,7 @@ _NS_PER_S = 1_000_000_000
 _FOUND = Recollection(id="gist:1", layer="gist", text="what was said of it before", energy=0.8, tokens=6)
 
 
-class Life(msgspec.Struct, frozen=True, kw_only=True):
+class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of a simulation.
 
     ``messages`` are those that tell of its routing, in order; ``digest`` covers the bytes of all messages, ``states``
@@ -68,7 +68,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     states: dict[str, str]
 
 
-class _Talk:
+class _SimulatedTalk:
     """One simulated world with its people: remembers how the latest exchange ended."""
 
     def __init__(self, population: Population, seed: int) -> None:
@@ -90,7 +90,7 @@ class _Talk:
         if isinstance(message.event, TELLING):
             self.kept.append(message)
 
-    def ask(self, utterance: Said, session: str) -> tuple[Mode | None, Mode | None]:
+    def ask(self, utterance: Utterance, session: str) -> tuple[Mode | None, Mode | None]:
         """Say something; return the mode that was answered in, and the first choice."""
         self.exchanges += 1
         exchange = event_id(session, "people", self.exchanges)
@@ -106,14 +106,14 @@ class _Talk:
 
     def session(self, name: str) -> None:
         """Have a session: needs one after another, each after what the answer before makes someone say."""
-        before: Said | None = None
+        before: Utterance | None = None
         answered: tuple[Mode | None, Mode | None] = (None, None)
         for need in session_of(self.population, self.random):
             if before is not None:
                 reacted = reaction(before, *answered, self.population, self.random)
                 if reacted is not None:
                     self.ask(reacted, name)
-            before = said(need, self.random)
+            before = utterance_of(need, self.random)
             answered = self.ask(before, name)
 
     def day(self, number: int, exchanges: int) -> None:
@@ -134,11 +134,11 @@ class _Talk:
         )
         self.world.plant("router", configured, Place(""))
 
-    def adjust_wrongly(self, wrong: Wrong) -> None:
+    def adjust_wrongly(self, wrong: WrongAdjustment) -> None:
         """Record the wrong adjustment, as if the regulator had made it."""
         regulating = self.world.states["regulator"]
         routing, settings = loop_of(regulating, AGENT), regulating.settings
-        metric = metric_of(wrong.pressure, seen(routing, self.world.now_ns, settings), settings)
+        metric = metric_of(wrong.pressure, counts_in_window(routing, self.world.now_ns, settings), settings)
         before = routing.weights[wrong.parameter]
         adjusted = Adjusted(
             parameter=wrong.parameter,
@@ -164,25 +164,25 @@ def _answer(request: Message) -> MemoryActionsAnswered:
     return MemoryActionsAnswered(request=request.id, iteration=requested.iteration, results=results)
 
 
-def live(
+def simulate_days(
     *,
     days: int,
     seed: int,
     exchanges_per_day: int,
     plant: str,
     gone_on: int | None = None,
-    told: Callable[[int], None] | None = None,
-) -> Life:
+    progress: Callable[[int], None] | None = None,
+) -> Simulation:
     """Simulate days of about ``exchanges_per_day`` exchanges each, with a planted fault or none.
 
-    The wrong weights are set right again on the day ``gone_on``. ``told`` is called at the end of each day with the
+    The wrong weights are set right again on the day ``gone_on``. ``progress`` is called at the end of each day with the
     number of days simulated so far.
 
     Raises:
         KeyError: there is no such planted fault.
     """
     wrong = PLANTS[plant]
-    talk = _Talk(Population(), seed)
+    talk = _SimulatedTalk(Population(), seed)
     talk.set_weights({})
     for number in range(days):
         if wrong.weights and number == wrong.day:
@@ -192,9 +192,9 @@ def live(
         if wrong.wrong is not None and number == wrong.wrong.day:
             talk.adjust_wrongly(wrong.wrong)
         talk.day(number, exchanges_per_day)
-        if told is not None:
-            told(number + 1)
-    return Life(
+        if progress is not None:
+            progress(number + 1)
+    return Simulation(
         days=days,
         seed=seed,
         exchanges_per_day=exchanges_per_day,

@@ -15,7 +15,7 @@ from schemas.vocabulary.memory import COLD, Familiarity
 from schemas.vocabulary.router import Mode
 
 
-class Ground(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MemoryRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many turns, gists and facts memory may hold around an utterance, from and to."""
 
     turns: tuple[int, int]
@@ -27,11 +27,11 @@ class Need(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A kind of utterance, its templates, the ground it is said on, and the mode that contents."""
 
     mode: Mode
-    ground: Ground
+    ground: MemoryRange
     texts: tuple[str, ...]
 
 
-class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PeoplesWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything people say, as templates with the slots ``thing``, ``place`` and ``time``."""
 
     things: tuple[str, ...]
@@ -41,7 +41,7 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reactions: dict[str, tuple[str, ...]]
 
 
-WORDS = msgspec.json.decode(files(__package__).joinpath("people.json").read_bytes(), type=Words)
+WORDS = msgspec.json.decode(files(__package__).joinpath("people.json").read_bytes(), type=PeoplesWords)
 
 
 class Population(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ class Population(msgspec.Struct, frozen=True, kw_only=True):
         return (self.shortest + self.longest) / 2 + self.greeting
 
 
-class Said(msgspec.Struct, frozen=True):
+class Utterance(msgspec.Struct, frozen=True):
     """An utterance, what memory knows around it, and the mode that would satisfy the person."""
 
     text: str
@@ -80,10 +80,10 @@ class Said(msgspec.Struct, frozen=True):
     familiarity: Familiarity
 
 
-def said(need: str, random: Random) -> Said:
+def utterance_of(need: str, random: Random) -> Utterance:
     """Return an utterance of a kind."""
     kind = WORDS.needs[need]
-    return Said(_filled(random.choice(kind.texts), random), need, kind.mode, _familiarity(kind.ground, random))
+    return Utterance(_filled(random.choice(kind.texts), random), need, kind.mode, _familiarity(kind.ground, random))
 
 
 def session_of(population: Population, random: Random) -> list[str]:
@@ -93,7 +93,9 @@ def session_of(population: Population, random: Random) -> list[str]:
     return ["greeting", *needs] if random.random() < population.greeting else needs
 
 
-def reaction(before: Said, answered: Mode | None, first: Mode | None, who: Population, random: Random) -> Said | None:
+def reaction(
+    before: Utterance, answered: Mode | None, first: Mode | None, who: Population, random: Random
+) -> Utterance | None:
     """Return a person's reaction to the mode of an answer; None: there is none, and the talk goes on."""
     if answered is None:
         return None
@@ -110,10 +112,10 @@ def reaction(before: Said, answered: Mode | None, first: Mode | None, who: Popul
     return _reacting("referring", random) if before.mode == "ACT" else None
 
 
-def _reacting(kind: str, random: Random) -> Said:
+def _reacting(kind: str, random: Random) -> Utterance:
     need: Mode = "ACKNOWLEDGE" if kind == "content" else "RESPOND"
     known = _familiarity(WORDS.needs["report"].ground, random)
-    return Said(_filled(random.choice(WORDS.reactions[kind]), random), kind, need, known)
+    return Utterance(_filled(random.choice(WORDS.reactions[kind]), random), kind, need, known)
 
 
 def _filled(template: str, random: Random) -> str:
@@ -121,7 +123,7 @@ def _filled(template: str, random: Random) -> str:
     return template.format(thing=thing, place=place, time=time)
 
 
-def _familiarity(ground: Ground, random: Random) -> Familiarity:
+def _familiarity(ground: MemoryRange, random: Random) -> Familiarity:
     """Return memory's numbers, the warmth by its formula."""
     turns, gists, facts = (random.randint(*limits) for limits in (ground.turns, ground.gists, ground.facts))
     warmth = 0.4 * min(gists / 5, 1.0) + 0.3 * min(facts / 5, 1.0) + 0.3 * min(turns / 4, 1.0)

@@ -8,7 +8,7 @@ import msgspec
 from schemas.vocabulary.regulator import PressureName
 
 
-class Wrong(msgspec.Struct, frozen=True, kw_only=True):
+class WrongAdjustment(msgspec.Struct, frozen=True, kw_only=True):
     """An adjustment with the wrong sign: it raises the metric that it should lower."""
 
     day: int
@@ -17,13 +17,13 @@ class Wrong(msgspec.Struct, frozen=True, kw_only=True):
     pressure: PressureName
 
 
-class Plant(msgspec.Struct, frozen=True, kw_only=True):
+class PlantedFault(msgspec.Struct, frozen=True, kw_only=True):
     """Router weights that misroute from ``day`` on, and adjustments that make things worse."""
 
     meaning: str
     day: int = 0
     weights: dict[str, float] = msgspec.field(default_factory=dict)
-    wrong: Wrong | None = None
+    wrong: WrongAdjustment | None = None
 
     @property
     def planted_on(self) -> int | None:
@@ -33,15 +33,15 @@ class Plant(msgspec.Struct, frozen=True, kw_only=True):
         return self.day if self.weights else None
 
 
-PLANTS: Mapping[str, Plant] = MappingProxyType(
+PLANTS: Mapping[str, PlantedFault] = MappingProxyType(
     {
-        "none": Plant(meaning="nothing is wrong"),
-        "misrouting": Plant(
+        "none": PlantedFault(meaning="nothing is wrong"),
+        "misrouting": PlantedFault(
             meaning="someone sets RESPOND.base to .66: what calls for a question back is answered at length",
             day=8,
             weights={"RESPOND.base": 0.66},
         ),
-        "over-questioning": Plant(
+        "over-questioning": PlantedFault(
             meaning="someone sets CLARIFY.base to .50, RESPOND.base to .30: what could be answered is asked back",
             day=8,
             weights={
@@ -51,14 +51,14 @@ PLANTS: Mapping[str, Plant] = MappingProxyType(
                 "respond.warmth_boost": 0.05,
             },
         ),
-        "under-acknowledging": Plant(
+        "under-acknowledging": PlantedFault(
             meaning="someone sets the weights of greetings and thanks low: they are answered as requests are",
             day=8,
             weights={"acknowledge.greeting": 0.34, "acknowledge.positive_feedback": 0.20},
         ),
-        "bad-adjustment": Plant(
+        "bad-adjustment": PlantedFault(
             meaning="an adjustment with the wrong sign: questions about shared history are looked up less often",
-            wrong=Wrong(day=8, parameter="act.question_moderate_context", delta=-0.02, pressure="missed_act"),
+            wrong=WrongAdjustment(day=8, parameter="act.question_moderate_context", delta=-0.02, pressure="missed_act"),
         ),
     }
 )

@@ -4,8 +4,8 @@ from io import BytesIO
 from typing import Any
 
 from actors.router.settings import RouterSettings, effective_weights
-from deploy.cli.rendering.layout.strokes import stroke
-from deploy.cli.rendering.sweeps import FORMS, require
+from deploy.cli.rendering.layout.strokes import line_style
+from deploy.cli.rendering.sweeps import FORMS, require_matplotlib
 from deploy.simulating.living import PROFILE
 from deploy.simulating.report import MODES, Report
 
@@ -25,7 +25,7 @@ def plot_of(report: Report, form: str) -> bytes:
     Raises:
         PlotUnavailable: matplotlib is not installed.
     """
-    require()
+    require_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -54,7 +54,9 @@ def _draw_shares(axes: Any, report: Report) -> None:
     for place, mode in enumerate(MODES):
         values = [day.shares[mode] for day in report.table]
         axes.plot(days, values, color=_COLOURS[mode], alpha=0.25, linewidth=0.7)
-        axes.plot(days, smoothed(values), color=_COLOURS[mode], label=mode, **stroke(place, len(MODES), marked=False))
+        axes.plot(
+            days, smoothed(values), color=_COLOURS[mode], label=mode, **line_style(place, len(MODES), marked=False)
+        )
     axes.axhspan(0.50, 0.75, color=_COLOURS["RESPOND"], alpha=0.06, linewidth=0, label="RESPOND healthy")
     axes.plot([], [], color="#777777", alpha=0.5, linewidth=0.7, label="a single day")
     axes.set_ylabel(f"share of decisions\n(mean of {_SMOOTHED_DAYS} days)")
@@ -70,7 +72,7 @@ def _draw_misroutes(axes: Any, report: Report) -> None:
         ("ambiguous", "#999999", [day.ambiguous for day in report.table]),
     )
     for place, (label, colour, values) in enumerate(lines):
-        axes.plot(days, smoothed(values), color=colour, label=label, **stroke(place, len(lines), marked=False))
+        axes.plot(days, smoothed(values), color=colour, label=label, **line_style(place, len(lines), marked=False))
     axes.set_ylabel("share of decisions")
     axes.set_ylim(bottom=0)
 
@@ -85,7 +87,7 @@ def _draw_weights(axes: Any, report: Report) -> None:
             values,
             where="mid",
             label=name,
-            **stroke(place, len(moved), marked=False),
+            **line_style(place, len(moved), marked=False),
         )
     reverted = [
         (change.day, change.after)

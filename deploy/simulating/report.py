@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from actors.router.settings import RouterSettings, effective_weights
-from deploy.simulating.living import DAY_NS, PROFILE, START_NS, Life
+from deploy.simulating.living import DAY_NS, PROFILE, START_NS, Simulation
 from deploy.simulating.plants import PLANTS
 from schemas.actor import Message
 from schemas.vocabulary.monitor import ModeInRange, ModeOutOfRange, ModeRedFlag
@@ -70,7 +70,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...]
 
 
-def report_of(life: Life) -> Report:
+def report_of(life: Simulation) -> Report:
     """Return the report on a life."""
     plant = PLANTS[life.plant]
     planted_on = plant.planted_on

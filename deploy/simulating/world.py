@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from events.decision import Cause, NewEvent, address
+from events.decision import Cause, NewEvent, address_events
 from schemas.actor import Actor, Emission, Message
 from schemas.event import Event
 from schemas.identity import event_id
@@ -75,7 +75,7 @@ class World:
             timer = self._actors[name].timer
             owed = timer(self.states[name]) if timer is not None else None
             assert owed is not None
-            fired = address(name, self._cause(owed.cause, Place("")), [owed.emission], ONE)
+            fired = address_events(name, self._cause(owed.cause, Place("")), [owed.emission], ONE)
             self._fold(name, fired)
             self._store(fired)
             self._drain()
@@ -91,7 +91,7 @@ class World:
 
     def _addressed(self, owner: str, events: list[Event | Emission], place: Place) -> tuple[NewEvent, ...]:
         cause = event_id(place.exchange, owner, self.seq)
-        return address(owner, self._cause(cause, place), events, ONE)
+        return address_events(owner, self._cause(cause, place), events, ONE)
 
     def _cause(self, cause: str, place: Place) -> Cause:
         tokens = ONE.agent_token(place.agent), ONE.session_token(place.session)
@@ -124,6 +124,6 @@ class World:
             return
         place = Place(message.agent, message.session, message.exchange)
         cause = msgspec.structs.replace(self._cause(message.id, place), seq=message.seq, time_ns=message.time_ns)
-        decided = address(name, cause, emitted, ONE)
+        decided = address_events(name, cause, emitted, ONE)
         self._fold(name, decided)
         self._store(decided)

@@ -95,7 +95,7 @@ def folds_of(rows: Sequence[Row], count: int) -> list[int]:
     return [fold_of[family] for family in families]
 
 
-def quoting(rows: Sequence[Row], folds: Sequence[int]) -> dict[int, set[int]]:
+def rows_quoted_elsewhere(rows: Sequence[Row], folds: Sequence[int]) -> dict[int, set[int]]:
     """Return for each fold the rows of other folds that share half of their wording with a row of it."""
     shingles = [_shingles(row.text) for row in rows]
     holders: dict[int, list[int]] = defaultdict(list)

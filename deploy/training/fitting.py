@@ -18,7 +18,7 @@ from actors.contract.text.judge.evidence import WEIGHT_UNIT, Table, read_text
 from actors.contract.text.judge.model import Model
 from actors.contract.text.judge.passages import worst_passage
 from deploy.training.augment import augmented
-from deploy.training.corpus import Row, family_of, folds_of, quoting, training_places
+from deploy.training.corpus import Row, family_of, folds_of, rows_quoted_elsewhere, training_places
 from deploy.training.grams import Flags, Grams, Numbers, Places, Sample, grams_of, matrix_of, supported
 from deploy.training.linear import fit_logistic
 
@@ -86,7 +86,7 @@ def prepare(corpus: Sequence[Row], folds: int = FOLDS) -> Prepared:
         corpus=corpus,
         rows=rows,
         folds=places,
-        quotes=quoting(corpus, places),
+        quotes=rows_quoted_elsewhere(corpus, places),
         grams=grams_of(texts, np.array(numbers), support),
         families=tuple(families),
         support=support,

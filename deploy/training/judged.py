@@ -15,7 +15,7 @@ SOURCE = "verdicts"
 CATEGORY = "verdict"
 
 
-async def judged_rows(source: Source) -> list[Row]:
+async def rows_of_verdicts(source: Source) -> list[Row]:
     """Return a row for each precedent in force, of whichever agent, in the order of recording.
 
     Harmful ones are attacks, harmless ones hard negatives: somebody had to look. Those whose words are sealed,

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from schemas.intake.choices import blame
+from schemas.intake.choices import error_line
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -28,6 +28,6 @@ def labelled_rows(path: Path, kind: type[S]) -> Iterator[S]:
         try:
             yield decoder.decode(line)
         except msgspec.ValidationError as wrong:
-            raise ValueError(f"{path.name}:{number}: {blame(kind, str(wrong))}") from wrong
+            raise ValueError(f"{path.name}:{number}: {error_line(kind, str(wrong))}") from wrong
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
             raise ValueError(f"{path.name}:{number}: not JSON: {wrong}") from wrong

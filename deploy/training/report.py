@@ -54,7 +54,7 @@ def fired_by_fold(prepared: Prepared, scores: Numbers, recipe: Recipe) -> Flags:
     return fired
 
 
-def tally(rows: Sequence[Row], judged: dict[str, Flags]) -> Tally:
+def tally_caught(rows: Sequence[Row], judged: dict[str, Flags]) -> Tally:
     """Return the shares that reflex (as it ships), the judges and all together stop."""
     fired = {"reflex": np.array([_blocks(row.text) for row in rows]), **judged}
     fired["together"] = np.logical_or.reduce(list(fired.values()))
@@ -73,7 +73,7 @@ def tally(rows: Sequence[Row], judged: dict[str, Flags]) -> Tally:
     return Tally(tuple(shares[0] for shares in found), tuple(share for shares in weak for share in shares))
 
 
-def report_of(found: Tally, path: Path) -> None:
+def write_report(found: Tally, path: Path) -> None:
     """Write a report into a Markdown file, in place of the one it has between the marks."""
     before, after = around_report(path)
     table = "\n".join((BEGIN, *_markdown(found), END))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import minimize, minimize_scalar
 
-from actors.contract.text.turn.features import Keys, Turn, features_of, turn_of, word_keys
+from actors.contract.text.turn.features import Keys, TurnFeatures, features_of, turn_of, word_keys
 from actors.contract.text.turn.model import KINDS, WEIGHT_UNIT, TurnKind, TurnModel, evidence_of
 from deploy.training.turn_rows import WRITTEN, TurnRow
 
@@ -55,7 +55,7 @@ class Prepared(msgspec.Struct, frozen=True, eq=False):
     """Rows with their features, and all that is needed to fit a part of them."""
 
     rows: tuple[TurnRow, ...]
-    turns: tuple[Turn, ...]
+    turns: tuple[TurnFeatures, ...]
     allowed: npt.NDArray[np.bool_]
     sources: Places
     written: npt.NDArray[np.bool_]

@@ -111,7 +111,7 @@ def load_turns(paths: Iterable[Path]) -> list[TurnRow]:
     return [row for row in found if row is not None]
 
 
-def thinned(rows: Sequence[TurnRow], most: int = MOST_OF_SOURCE) -> list[TurnRow]:
+def thin_out(rows: Sequence[TurnRow], most: int = MOST_OF_SOURCE) -> list[TurnRow]:
     """Return at most ``most`` rows of each source, evenly spaced and in order; and all rows labelled one by one."""
     by_source: dict[tuple[str, bool], list[int]] = {}
     for place, row in enumerate(rows):

@@ -9,7 +9,7 @@ import numpy as np
 
 from actors.contract.text.turn.model import KIND, dump_turn_model
 from deploy.training.turn_fitting import calibrated, fit_turns, folds_of, prepare
-from deploy.training.turn_rows import WRITTEN, load_turns, thinned, written_turns
+from deploy.training.turn_rows import WRITTEN, load_turns, thin_out, written_turns
 
 LEAST_SOURCES = 5
 """Sources that a training needs: what each is worth is judged on those that it left out."""
@@ -28,7 +28,7 @@ def train_turns(paths: Iterable[Path], folder: Path) -> Iterator[str]:
             f"the files name {len(sources)} different `source`s: name at least {LEAST_SOURCES}, since how far "
             "the weights may be trusted is judged on sources that were left out"
         )
-    rows = [*thinned(labelled), *written_turns()]
+    rows = [*thin_out(labelled), *written_turns()]
     own = sum(row.source.startswith(WRITTEN) for row in rows)
     yield f"{len(rows)} texts of {len(sources)} sources, {own} of them phrases of our own"
     prepared = prepare(rows)

@@ -8,7 +8,7 @@ from actors.contract.text.judge.model import dump_model
 from deploy.training.corpus import APART, Row, family_of, load_rows
 from deploy.training.fitting import held_out_scores, prepare, trained
 from deploy.training.recipes import SCORER, TRUST
-from deploy.training.report import around_report, fired_by_fold, report_of, tally
+from deploy.training.report import around_report, fired_by_fold, tally_caught, write_report
 
 RECIPES = {"scorer": SCORER, "trust": TRUST}
 """Judge -> how it is trained."""
@@ -47,10 +47,10 @@ def train_into(
             f"{name}-{hashlib.sha256(data).hexdigest()[:8]}: {len(model.table.keys)} n-grams, {len(data)} bytes, "
             f"threshold {model.threshold:.3f}"
         )
-    found = tally(rows, fired)
+    found = tally_caught(rows, fired)
     yield from found.lines()
     if report is not None:
-        report_of(found, report)
+        write_report(found, report)
         yield f"report: {report}"
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from events.intervals import Intervals
+from events.intervals import WarningBackoff
 from events.loggers import get_logger
 
 LOGIN = "give a login that it knows, by --creds or --context"
@@ -17,7 +17,7 @@ def is_refused(detail: str) -> bool:
     return "authorization violation" in detail.lower()
 
 
-class Absence:
+class BrokerOutage:
     """One connection's view of whether its broker is there.
 
     A client tries ten times a second. A line an attempt would bury everything else, and silence would look like work.
@@ -29,7 +29,7 @@ class Absence:
 
     def __init__(self, servers: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._servers = servers
-        self._intervals = Intervals(clock)
+        self._intervals = WarningBackoff(clock)
 
     def failed(self, detail: str) -> None:
         """Note that an attempt to reach the broker failed, and log it when that is due."""
@@ -38,7 +38,7 @@ class Absence:
         _logger.warning(
             "broker_unreachable",
             servers=self._servers,
-            for_s=round(self._intervals.for_s, 1),
+            for_s=round(self._intervals.lasted_s, 1),
             detail=detail,
             remedy=f"{LOGIN if is_refused(detail) else 'start it, or name another with --nats'}; this process tries on",
         )

@@ -19,7 +19,7 @@ from nats.errors import Error as NatsError
 from nats.errors import StaleConnectionError, UnexpectedEOF
 
 from events.errors import Misconfigured, Refused, Unavailable, UnknownOutcome
-from events.jetstream.absence import LOGIN, Absence, is_refused
+from events.jetstream.absence import LOGIN, BrokerOutage, is_refused
 from events.jetstream.client import HeaderClient
 from events.loggers import get_logger
 
@@ -54,7 +54,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         return f"Access(servers={self.servers!r}, user={self.user!r}, name={self.name!r})"
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Reply(msgspec.Struct, frozen=True):
     """An answer of the broker: its headers (empty when none) and its body."""
 
     headers: Mapping[str, str]
@@ -74,11 +74,11 @@ class Connection:
         self.access = access
         self.token = secrets.token_hex(6)
         self._inbox = f"{access.inbox_prefix}.{self.token}"
-        self._calls: dict[str, asyncio.Future[Answer]] = {}
+        self._calls: dict[str, asyncio.Future[Reply]] = {}
         self._number = 0
         self._named = 0
         self._on_reconnect: list[Callable[[], None]] = []
-        self._absence = Absence(access.servers)
+        self._absence = BrokerOutage(access.servers)
 
     @classmethod
     async def open(cls, access: Access, deadline: float = 5.0, *, announce: bool = False) -> "Connection":
@@ -197,7 +197,7 @@ class Connection:
 
     async def request(
         self, subject: str, data: bytes = b"", headers: dict[str, str] | None = None, deadline: float = REPLY_DEADLINE
-    ) -> Answer:
+    ) -> Reply:
         """Send a message and wait for its one answer.
 
         Raises:
@@ -211,11 +211,11 @@ class Connection:
         finally:
             self._calls.pop(number, None)
 
-    def expect(self) -> tuple[str, asyncio.Future[Answer]]:
+    def expect(self) -> tuple[str, asyncio.Future[Reply]]:
         """Make room for an answer; returns its number and future, for :meth:`answer`."""
         self._number += 1
         number = str(self._number)
-        call: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        call: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._calls[number] = call
         return number, call
 
@@ -223,7 +223,7 @@ class Connection:
         """Return the subject on which the answer of ``number`` is expected."""
         return f"{self._inbox}.{number}"
 
-    async def answer(self, number: str, call: asyncio.Future[Answer], subject: str, deadline: float) -> Answer:
+    async def answer(self, number: str, call: asyncio.Future[Reply], subject: str, deadline: float) -> Reply:
         """Wait for an expected answer within ``deadline`` seconds; raises like :meth:`request`."""
         try:
             async with asyncio.timeout(deadline):
@@ -250,12 +250,12 @@ class Connection:
             raise ApiError(subject, document["error"])
         return document
 
-    async def gather(self, subject: str, data: bytes, deadline: float = REPLY_DEADLINE) -> AsyncIterator[Answer]:
+    async def gather(self, subject: str, data: bytes, deadline: float = REPLY_DEADLINE) -> AsyncIterator[Reply]:
         """Send a message and yield its answers, up to the empty one that ends them; raises like :meth:`request`."""
-        answers: asyncio.Queue[Answer] = asyncio.Queue()
+        answers: asyncio.Queue[Reply] = asyncio.Queue()
 
         async def take(msg: Msg) -> None:
-            answers.put_nowait(Answer(msg.headers or {}, msg.data))
+            answers.put_nowait(Reply(msg.headers or {}, msg.data))
 
         inbox = self.new_inbox()
         subscription = await self.nc.subscribe(inbox, cb=take)
@@ -285,7 +285,7 @@ class Connection:
     async def _answered(self, msg: Msg) -> None:
         call = self._calls.pop(msg.subject.rpartition(".")[2], None)
         if call is not None and not call.done():
-            call.set_result(Answer(msg.headers or {}, msg.data))
+            call.set_result(Reply(msg.headers or {}, msg.data))
 
     def _end_calls(self, why: str) -> None:
         calls, self._calls = self._calls, {}

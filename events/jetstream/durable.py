@@ -24,7 +24,7 @@ from events.errors import LogError
 from events.jetstream.connection import ApiError, Connection
 from events.jetstream.delivery import Delivery
 from events.jetstream.imported import as_recorded
-from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request, unserved
+from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request, undelivered_count
 from events.loggers import get_logger
 
 ACK_WAIT = 10.0
@@ -298,7 +298,7 @@ class DurablePull:
     async def _status(self, headers: dict[str, str]) -> None:
         if headers.get("Status") == "100":
             return
-        left = unserved(headers, self._asked)
+        left = undelivered_count(headers, self._asked)
         if left is None:
             self._lost.set()
             return

@@ -18,7 +18,7 @@ _BEHIND = "nx-recorded-"
 _BROKERS = "nats-"
 
 
-def carrier(stored: Stored, **more: str) -> Record:
+def import_record(stored: Stored, **more: str) -> Record:
     """Return the record to publish so that an importing stream holds a recorded message.
 
     Raises:

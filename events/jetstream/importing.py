@@ -13,7 +13,7 @@ import msgspec
 
 from events.errors import Conflict, Misconfigured, Refused, Unavailable, UnknownOutcome
 from events.jetstream.connection import ApiError, Connection
-from events.jetstream.imported import carrier
+from events.jetstream.imported import import_record
 from events.jetstream.keyvalue import SNAPSHOTS_BUCKET
 from events.jetstream.log import JetStreamLog
 from events.jetstream.stream import (
@@ -47,7 +47,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     batches: Batches
 
 
-class Standing(msgspec.Struct, frozen=True):
+class ImportProgress(msgspec.Struct, frozen=True):
     """How far an import has come: ``after`` is the last sequence stored; ``begun`` is False for a stream untouched."""
 
     after: int = 0
@@ -55,7 +55,7 @@ class Standing(msgspec.Struct, frozen=True):
     whole: bool = False
 
 
-async def standing_of(connection: Connection, stream: str, recording: Recording) -> Standing:
+async def import_progress(connection: Connection, stream: str, recording: Recording) -> ImportProgress:
     """Return how far an import of this recording into this stream has come.
 
     Raises:
@@ -65,7 +65,7 @@ async def standing_of(connection: Connection, stream: str, recording: Recording)
     found = await _info(connection, stream)
     if found is None:
         await _refuse_snapshots(connection)
-        return Standing()
+        return ImportProgress()
     metadata, state = found["config"].get("metadata", {}), found["state"]
     if metadata.get(IMPORTING) == recording.head:
         if state["messages"] != state["last_seq"]:
@@ -73,9 +73,9 @@ async def standing_of(connection: Connection, stream: str, recording: Recording)
                 f"stream {stream} has come to sequence {state['last_seq']} and holds {state['messages']} messages: it "
                 f"lost some of what was imported; {_ADVICE}"
             )
-        return Standing(state["last_seq"], begun=True)
+        return ImportProgress(state["last_seq"], begun=True)
     if metadata.get(IMPORTED_HEAD) == recording.head:
-        return Standing(recording.events, begun=True, whole=True)
+        return ImportProgress(recording.events, begun=True, whole=True)
     if IMPORTING in metadata:
         raise Misconfigured(
             f"stream {stream} holds the beginning of another import (head {metadata[IMPORTING][:12]}): finish that "
@@ -92,7 +92,7 @@ async def standing_of(connection: Connection, stream: str, recording: Recording)
             "delete the stream if they left consumers behind"
         )
     await _refuse_snapshots(connection)
-    return Standing()
+    return ImportProgress()
 
 
 async def begin(connection: Connection, stream: str, recording: Recording, replicas: int = 1) -> None:
@@ -226,6 +226,6 @@ def _appends(batches: Iterable[Sequence[Stored]], after: int) -> Iterator[list[R
 
 def _record(stored: Stored, first: bool) -> Record:
     try:
-        return carrier(stored, **({_EXPECTED_LAST: str(stored.seq - 1)} if first else {}))
+        return import_record(stored, **({_EXPECTED_LAST: str(stored.seq - 1)} if first else {}))
     except ValueError as wrong:
         raise Misconfigured(f"sequence {stored.seq} cannot be imported: {wrong}") from wrong

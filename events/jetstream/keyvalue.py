@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 
 from events.errors import LogError, Unavailable, UnknownOutcome
-from events.jetstream.connection import Answer, ApiError, Connection
+from events.jetstream.connection import ApiError, Connection, Reply
 from events.jetstream.stream import NOT_FOUND
 from events.loggers import get_logger
 
@@ -190,7 +190,7 @@ class KeyValueSnapshots:
         """Erase the snapshot under ``key``: its partition will be folded from the log's start."""
         await self._erase(await self._get(key))
 
-    async def _erase(self, head: Answer | None) -> None:
+    async def _erase(self, head: Reply | None) -> None:
         """Have the server overwrite a snapshot that was read: its head and its chunks."""
         if head is None:
             return
@@ -202,7 +202,7 @@ class KeyValueSnapshots:
                 # Gone already; or a bucket of an earlier release, which overwrites nothing of what it removes.
                 _logger.debug("snapshot_not_erased", seq=seq, error=str(error))
 
-    async def _get(self, name: str) -> Answer | None:
+    async def _get(self, name: str) -> Reply | None:
         subject = f"$JS.API.DIRECT.GET.KV_{SNAPSHOTS_BUCKET}.$KV.{SNAPSHOTS_BUCKET}.{name}"
         answer = await self._connection.request(subject)
         return None if answer.headers.get("Status") == "404" else answer

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
-from events.jetstream.connection import Access, Answer, ApiError, Connection
+from events.jetstream.connection import Access, ApiError, Connection, Reply
 from events.jetstream.imported import as_recorded
-from events.jetstream.reading import PULL, Reading
+from events.jetstream.reading import PULL, StreamReader
 from events.jetstream.sessionkeys import KeyValueKeys, watch
-from events.jetstream.single import NO_MESSAGE, single
+from events.jetstream.single import NO_MESSAGE, get_message
 from events.jetstream.stream import DEFAULT_STREAM, ensure_stream
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored, Tail
 from events.losses import LOSS_FILTER, Losses
@@ -191,7 +191,7 @@ class JetStreamLog:
 
     async def at(self, seq: int) -> Stored | None:
         """Return the message at a sequence as it is stored, sealed texts sealed; see ``events.log.Log.at``."""
-        found = await single(self.connection, self.stream, seq)
+        found = await get_message(self.connection, self.stream, seq)
         if found is None:
             return None
         return as_recorded(seq, found.time_ns, found.subject, found.headers, found.data, self.imported_through)
@@ -208,12 +208,14 @@ class JetStreamLog:
             self._losses = await Losses.of(self, last)
         return self._losses
 
-    async def _reading(self, filters: Sequence[str], after: int, upto: int | None = None, pull: int = PULL) -> Reading:
+    async def _reading(
+        self, filters: Sequence[str], after: int, upto: int | None = None, pull: int = PULL
+    ) -> StreamReader:
         gap_ends = (await self.losses()).gap_ends if len(filters) > 1 else ()
         if upto is not None:  # what is not read holds nothing up
             gap_ends = tuple(end for end in gap_ends if end <= upto)
         name = self.connection.new_name()
-        return Reading(self.connection, self.stream, filters, after, name, self.imported_through, gap_ends, pull)
+        return StreamReader(self.connection, self.stream, filters, after, name, self.imported_through, gap_ends, pull)
 
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a closed range; see ``events.log.Log.history``."""
@@ -237,7 +239,7 @@ class JetStreamLog:
             await reading.close()
 
     async def tail(self, filters: Sequence[str], after: int, *, pull: int = PULL) -> Tail:
-        """Start an endless reading; see ``events.log.Log.tail``, and ``Reading`` for ``pull``."""
+        """Start an endless reading; see ``events.log.Log.tail``, and ``StreamReader`` for ``pull``."""
         reading = await self._reading(filters, after, pull=pull)
         try:
             await reading.start(endless=True)
@@ -256,7 +258,7 @@ def _check_size(record: Record, max_payload: int) -> None:
         raise Refused(f"a record of {size} bytes on {record.subject}: at most {limit} with headers; send less text")
 
 
-def _sequence(answer: Answer, *, again: bool = False) -> int:
+def _sequence(answer: Reply, *, again: bool = False) -> int:
     """Return the sequence in an acknowledgement; ``again`` says that a record known already is as good as stored."""
     try:
         ack = _ack_decoder.decode(answer.data)

@@ -26,7 +26,7 @@ def pull_request(batch: int) -> bytes:
     return json.dumps(request).encode()
 
 
-def unserved(headers: Mapping[str, str], asked: int) -> int | None:
+def undelivered_count(headers: Mapping[str, str], asked: int) -> int | None:
     """Return how many messages of a finished request were not delivered; None for a status with another meaning.
 
     ``asked`` is the number if the server does not say.

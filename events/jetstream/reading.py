@@ -27,8 +27,8 @@ from nats.errors import Error as NatsError
 from events.errors import LogCut, LogError, Unavailable
 from events.jetstream.connection import Connection
 from events.jetstream.imported import as_recorded
-from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request, unserved
-from events.jetstream.single import single
+from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request, undelivered_count
+from events.jetstream.single import get_message
 from events.log import Stored
 from events.loggers import get_logger
 
@@ -46,7 +46,7 @@ _RETRY_WAIT = 0.1
 _logger = get_logger("neuraxis.reading")
 
 
-class Reading:
+class StreamReader:
     """An ordered reading after a sequence; implements ``events.log.Tail``."""
 
     def __init__(
@@ -98,7 +98,7 @@ class Reading:
 
         An ``endless`` reading notes which message it begins after, and knows that one again.
         """
-        if endless and (begun := await single(self._connection, self._stream, self._after)) is not None:
+        if endless and (begun := await get_message(self._connection, self._stream, self._after)) is not None:
             self._mark = begun.seq, begun.time_ns
         pending = await self._create()
         self._off = self._connection.on_reconnect(self._lost.set)
@@ -203,7 +203,7 @@ class Reading:
         if self._mark is None:
             return
         seq, time_ns = self._mark
-        there = await single(self._connection, self._stream, seq)
+        there = await get_message(self._connection, self._stream, seq)
         if there is None or there.time_ns != time_ns:
             now = "another message" if there is not None else "no message"
             raise LogCut(
@@ -283,7 +283,7 @@ class Reading:
                     self._scanned = max(self._scanned, scanned)
                     self._filled.set()
             return
-        left = unserved(headers, self._pull_size)
+        left = undelivered_count(headers, self._pull_size)
         if left is None:
             self._lost.set()
             return

@@ -85,7 +85,7 @@ async def watch(connection: Connection, stream: str, keyring: Keyring) -> None:
     prefix = f"$KV.{keys_bucket(stream)}."
 
     async def heard(msg: Msg) -> None:
-        keyring.heard(msg.subject.removeprefix(prefix), msg.data)
+        keyring.note_written(msg.subject.removeprefix(prefix), msg.data)
 
     await connection.nc.subscribe(f"{prefix}>", cb=heard)
-    connection.on_reconnect(keyring.missed_some)
+    connection.on_reconnect(keyring.forget_all)

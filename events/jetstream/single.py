@@ -13,7 +13,7 @@ from events.jetstream.connection import ApiError, Connection
 NO_MESSAGE = 10037
 
 
-class Single(msgspec.Struct, frozen=True):
+class StreamMessage(msgspec.Struct, frozen=True):
     """A message as the server holds it; ``time_ns`` is the server's own timestamp, Unix nanoseconds."""
 
     seq: int
@@ -23,7 +23,7 @@ class Single(msgspec.Struct, frozen=True):
     data: bytes
 
 
-async def single(connection: Connection, stream: str, seq: int) -> Single | None:
+async def get_message(connection: Connection, stream: str, seq: int) -> StreamMessage | None:
     """Return the message at a sequence, None when there is none or the server cannot read it; raises LogError."""
     if seq < 1:
         return None
@@ -36,8 +36,8 @@ async def single(connection: Connection, stream: str, seq: int) -> Single | None
     return _decoded(found["message"])
 
 
-def _decoded(message: dict[str, Any]) -> Single:
-    return Single(
+def _decoded(message: dict[str, Any]) -> StreamMessage:
+    return StreamMessage(
         int(message["seq"]),
         unix_ns(message["time"]),
         message["subject"],

@@ -25,7 +25,7 @@ _NO_ROOM = (10023, 10047)
 _SECOND = 1_000_000_000
 
 
-async def storing_fault(connection: Connection, stream: str, patience_s: float = PATIENCE_S) -> str:
+async def storage_fault(connection: Connection, stream: str, patience_s: float = PATIENCE_S) -> str:
     """Return why the broker stores nothing in a stream now, for people; empty when it does.
 
     It names no place: who may probe a gateway is told it.

@@ -7,13 +7,13 @@ finds accidents and bit rot, not a clever forger. So the ledger appends its head
 """
 
 from events.ledger.backup import back_up
-from events.ledger.checking.aside import is_of_another, place_aside, put_aside
+from events.ledger.checking.aside import belongs_to_other_program, path_aside, put_aside
 from events.ledger.checking.chain import Head
 from events.ledger.checking.compare import compare
 from events.ledger.checking.report import Check, Comparison, Finding, Verification
 from events.ledger.checking.verify import verify
-from events.ledger.listing import Listed, Page, Wanted, list_exchanges
-from events.ledger.overview import Overview, Point, look_over
+from events.ledger.listing import ExchangeFilter, ExchangeRow, Page, list_exchanges
+from events.ledger.overview import Overview, Point, overview_at
 from events.ledger.reader import Extent, Folded, LedgerInfo, LedgerReader
 from events.ledger.rebuild import rebuild
 from events.ledger.results import ExchangeResult, exchange_result
@@ -23,7 +23,9 @@ from events.ledger.writer import LedgerWriter, Written
 __all__ = [
     "Check",
     "Comparison",
+    "ExchangeFilter",
     "ExchangeResult",
+    "ExchangeRow",
     "Extent",
     "Finding",
     "Folded",
@@ -32,20 +34,18 @@ __all__ = [
     "LedgerReader",
     "LedgerRow",
     "LedgerWriter",
-    "Listed",
     "Overview",
     "Page",
     "Point",
     "Verification",
-    "Wanted",
     "Written",
     "back_up",
+    "belongs_to_other_program",
     "compare",
     "exchange_result",
-    "is_of_another",
     "list_exchanges",
-    "look_over",
-    "place_aside",
+    "overview_at",
+    "path_aside",
     "put_aside",
     "rebuild",
     "verify",

@@ -10,7 +10,7 @@ from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.ledger.checking.journal import journal_damage
 from events.ledger.checking.report import Verification
 from events.ledger.checking.verify import verify
-from events.ledger.failures import explained
+from events.ledger.failures import translated_errors
 from events.ledger.schema import AT_REST, connect_read_only, lacks_journal, read_meta
 
 _PAGES = 2048
@@ -51,7 +51,7 @@ def back_up(path: Path, copy: Path) -> Verification:
 
 
 def _copy(path: Path, draft: Path) -> None:
-    with closing(connect_read_only(path)) as source, explained(path, "copy the ledger"):
+    with closing(connect_read_only(path)) as source, translated_errors(path, "copy the ledger"):
         wal = path.with_name(f"{path.name}-wal")
         if damage := journal_damage(wal.read_bytes() if wal.exists() else b""):
             raise LedgerDamaged(f"{path}: not copied, since {wal.name} is damaged: {damage}")

@@ -22,7 +22,7 @@ _WAIT = {
 _PERSON = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 
 
-def failure(path: Path, doing: str, error: sqlite3.Error) -> LogError:
+def error_of_sqlite(path: Path, doing: str, error: sqlite3.Error) -> LogError:
     """Return what an SQLite error means: LedgerDamaged, Unavailable (nothing stored, try later) or Misconfigured."""
     code = getattr(error, "sqlite_errorcode", None)
     primary = code & 0xFF if code is not None else None
@@ -38,11 +38,11 @@ class DamagedRow(ValueError):
 
 
 @contextmanager
-def explained(path: Path, doing: str) -> Iterator[None]:
+def translated_errors(path: Path, doing: str) -> Iterator[None]:
     """Turn SQLite's errors and damaged rows within the block into errors of ``events.errors`` that name the file."""
     try:
         yield
     except sqlite3.Error as error:
-        raise failure(path, doing, error) from error
+        raise error_of_sqlite(path, doing, error) from error
     except DamagedRow as error:
         raise LedgerDamaged(f"{path}: cannot {doing}: {error}; {RECOVERY}") from error

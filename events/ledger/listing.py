@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from events.ledger.failures import explained
+from events.ledger.failures import translated_errors
 from events.ledger.reader import END
 from events.ledger.rows import Text, from_text, to_text
 from events.ledger.schema import connect_read_only
@@ -35,7 +35,7 @@ Place = Annotated[int, msgspec.Meta(ge=0, le=END)]
 """A place in the log that is asked about; a greater one no ledger has."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExchangeFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which exchanges to list: those with all the given values. Empty fields select all.
 
     ``before``: only exchanges whose input has a lower sequence; 0: from the latest on. ``at`` is a point of the log (0:
@@ -55,7 +55,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     limit: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 50
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class ExchangeRow(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange in a list; it has no words of the people who spoke.
 
     ``seq`` is the sequence of its input, ``started`` the server's time of that (RFC 3339). What it ended as is empty
@@ -82,7 +82,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     ``head`` is the sequence up to which the ledger is written.
     """
 
-    exchanges: tuple[Listed, ...]
+    exchanges: tuple[ExchangeRow, ...]
     before: int
     head: int
 
@@ -102,7 +102,7 @@ Phrased = Callable[[str, str, str, str], str]
 """Tells an end in words: from stage, action, reason and mode, which may be empty."""
 
 
-def list_exchanges(path: Path, wanted: Wanted, phrased: Phrased = lambda *_: "") -> Page:
+def list_exchanges(path: Path, wanted: ExchangeFilter, phrased: Phrased = lambda *_: "") -> Page:
     """Return a page of the exchanges in a ledger file.
 
     ``phrased`` tells ends in words, where words are searched for; without it reasons' own names alone are.
@@ -122,7 +122,7 @@ def list_exchanges(path: Path, wanted: Wanted, phrased: Phrased = lambda *_: "")
                 # At that point the exchange had not ended so yet.
                 conditions.append("ended_seq <= ?")
                 values.append(at)
-    with closing(connect_read_only(path)) as ledger, explained(path, "list its exchanges"):
+    with closing(connect_read_only(path)) as ledger, translated_errors(path, "list its exchanges"):
         head = check_written(ledger, "at", wanted.at)
         check_written(ledger, "before", wanted.before - 1)
         if words := wanted.words.casefold().split():
@@ -156,9 +156,9 @@ def _has(words: list[str], stage: str, action: str, reason: str, mode: str, *, p
     return all(word in told for word in words)
 
 
-def _listed(row: tuple[Any, ...], at: int) -> Listed:
+def _listed(row: tuple[Any, ...], at: int) -> ExchangeRow:
     exchange, agent, session, seq, started_ns, ended_seq, *end, latency_ms = row
-    begun = Listed(
+    begun = ExchangeRow(
         exchange=from_text(exchange),
         agent=from_text(agent),
         session=from_text(session),

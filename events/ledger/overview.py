@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from events.ledger.failures import explained
+from events.ledger.failures import translated_errors
 from events.ledger.listing import Place, check_written
 from events.ledger.reader import END
 from events.ledger.rows import Text, from_text, timestamp
@@ -42,7 +42,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     at: Place = 0
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class EndCount(msgspec.Struct, frozen=True, kw_only=True):
     """How many of the latest exchanges one stage ended with one action."""
 
     stage: str
@@ -68,7 +68,7 @@ class AgentModes(msgspec.Struct, frozen=True, kw_only=True):
     modes: dict[str, int]
 
 
-class Firing(msgspec.Struct, frozen=True, kw_only=True):
+class FiringAlert(msgspec.Struct, frozen=True, kw_only=True):
     """An alert that fires at the point. ``count`` are its events; None where the latest ones came behind the point."""
 
     alert: str
@@ -83,7 +83,7 @@ class Firing(msgspec.Struct, frozen=True, kw_only=True):
     count: int | None
 
 
-class Stands(msgspec.Struct, frozen=True, kw_only=True):
+class BreakerRow(msgspec.Struct, frozen=True, kw_only=True):
     """A session whose breaker is not in NORMAL; the event at ``seq`` said so last."""
 
     agent: str
@@ -96,7 +96,7 @@ class Stands(msgspec.Struct, frozen=True, kw_only=True):
     time: str
 
 
-class Changed(msgspec.Struct, frozen=True, kw_only=True):
+class ChangeRow(msgspec.Struct, frozen=True, kw_only=True):
     """What an actor changed for longer than an exchange: the event's subject, and its numbers."""
 
     seq: int
@@ -134,21 +134,21 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     head: int
     exchanges: int
     open: int
-    ended: tuple[Ended, ...]
+    ended: tuple[EndCount, ...]
     p50_ms: float | None
     p99_ms: float | None
     decisions: int
     modes: tuple[Share, ...]
     modes_by_agent: tuple[AgentModes, ...]
-    alerts: tuple[Firing, ...]
+    alerts: tuple[FiringAlert, ...]
     alerts_firing: int
-    breakers: tuple[Stands, ...]
+    breakers: tuple[BreakerRow, ...]
     breakers_open: int
-    adjustments: tuple[Changed, ...]
-    reviews: tuple[Changed, ...]
+    adjustments: tuple[ChangeRow, ...]
+    reviews: tuple[ChangeRow, ...]
 
 
-def look_over(path: Path, at: int, healthy: Mapping[str, tuple[float, float]]) -> Overview:
+def overview_at(path: Path, at: int, healthy: Mapping[str, tuple[float, float]]) -> Overview:
     """Return how the set of a ledger file was at a point of the log; 0: at its end.
 
     Args:
@@ -160,7 +160,7 @@ def look_over(path: Path, at: int, healthy: Mapping[str, tuple[float, float]]) -
         BadInput: the point lies behind the end of the ledger.
         LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.
     """
-    with closing(connect_read_only(path)) as ledger, explained(path, "look it over"):
+    with closing(connect_read_only(path)) as ledger, translated_errors(path, "look it over"):
         # One transaction: all of it is of one moment.
         ledger.execute("BEGIN")
         head = check_written(ledger, "at", at)
@@ -193,7 +193,7 @@ def look_over(path: Path, at: int, healthy: Mapping[str, tuple[float, float]]) -
         exchanges=len(exchanges),
         open=len(exchanges) - len(ended),
         ended=tuple(
-            Ended(stage=stage, action=action, count=count) for (stage, action), count in Counter(ended).most_common()
+            EndCount(stage=stage, action=action, count=count) for (stage, action), count in Counter(ended).most_common()
         ),
         p50_ms=_rank(latencies, 0.5),
         p99_ms=_rank(latencies, 0.99),
@@ -233,7 +233,7 @@ def _rank(ordered: Sequence[float], share: float) -> float | None:
 _LOUDEST = "CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END"
 
 
-def _alerts(ledger: sqlite3.Connection, seq: int, time_ns: int) -> tuple[Firing, ...]:
+def _alerts(ledger: sqlite3.Connection, seq: int, time_ns: int) -> tuple[FiringAlert, ...]:
     rows = ledger.execute(
         "SELECT id, severity, topic, agent, session, exchange, detail, figures, since, "
         "iif(last_seq <= ?, count, NULL) FROM alerts "
@@ -241,7 +241,7 @@ def _alerts(ledger: sqlite3.Connection, seq: int, time_ns: int) -> tuple[Firing,
         (seq, seq, timestamp(time_ns)),
     )
     return tuple(
-        Firing(
+        FiringAlert(
             alert=id,
             severity=severity,
             event=topic,
@@ -263,7 +263,7 @@ class _Figures(msgspec.Struct):
     violations: int
 
 
-def _breakers(ledger: sqlite3.Connection, seq: int) -> tuple[Stands, ...]:
+def _breakers(ledger: sqlite3.Connection, seq: int) -> tuple[BreakerRow, ...]:
     # Beside max() SQLite takes the other columns from the row that has it.
     rows = ledger.execute(
         "SELECT agent, session, state, figures, created_at, max(seq) AS latest FROM changes "
@@ -273,10 +273,10 @@ def _breakers(ledger: sqlite3.Connection, seq: int) -> tuple[Stands, ...]:
     return tuple(_stands(row) for row in rows)
 
 
-def _stands(row: tuple[Any, ...]) -> Stands:
+def _stands(row: tuple[Any, ...]) -> BreakerRow:
     agent, session, state, figures, time, seq = row
     told = msgspec.json.decode(figures, type=_Figures)
-    return Stands(
+    return BreakerRow(
         agent=from_text(agent),
         session=from_text(session),
         state=state,
@@ -288,13 +288,13 @@ def _stands(row: tuple[Any, ...]) -> Stands:
     )
 
 
-def _changes(ledger: sqlite3.Connection, owner: str, seq: int) -> tuple[Changed, ...]:
+def _changes(ledger: sqlite3.Connection, owner: str, seq: int) -> tuple[ChangeRow, ...]:
     rows = ledger.execute(
         "SELECT seq, created_at, topic, agent, figures FROM changes WHERE owner = ? AND seq <= ? "
         "ORDER BY seq DESC LIMIT ?",
         (owner, seq, CHANGES),
     ).fetchall()
     return tuple(
-        Changed(seq=at, time=time, topic=topic, agent=from_text(agent), figures=msgspec.json.decode(figures))
+        ChangeRow(seq=at, time=time, topic=topic, agent=from_text(agent), figures=msgspec.json.decode(figures))
         for at, time, topic, agent, figures in rows
     )

@@ -12,7 +12,7 @@ import msgspec
 
 from events.ledger.checking.chain import GENESIS, Head
 from events.ledger.checking.recorded_losses import losses_in
-from events.ledger.failures import DamagedRow, explained
+from events.ledger.failures import DamagedRow, translated_errors
 from events.ledger.rows import (
     EXCHANGE,
     MESSAGE_COLUMNS,
@@ -170,7 +170,7 @@ class LedgerReader:
     def info(self) -> LedgerInfo:
         """Return the ledger's extent."""
         meta = read_meta(self._connection, self.path)
-        with explained(self.path, "read the ledger"):
+        with translated_errors(self.path, "read the ledger"):
             edges = "SELECT seq, time FROM events ORDER BY seq {} LIMIT 1"
             first = self._connection.execute(edges.format("ASC")).fetchone() or (0, 0)
             last = self._connection.execute(edges.format("DESC")).fetchone() or (0, 0)
@@ -191,7 +191,7 @@ class LedgerReader:
 
     def head(self) -> Head:
         """Return the chain's head."""
-        with explained(self.path, "read the ledger's head"):
+        with translated_errors(self.path, "read the ledger's head"):
             row = self._connection.execute(
                 "SELECT seq, (SELECT value FROM meta WHERE key = 'rows'), hash FROM events ORDER BY seq DESC LIMIT 1"
             ).fetchone()
@@ -206,14 +206,14 @@ class LedgerReader:
             matches = matcher(filters)
             # Before the headers are decoded, which is most of what a message costs here.
             rows = (row for row in rows if matches(from_text(row[_SUBJECT])))
-        with explained(self.path, "read the ledger"):
+        with translated_errors(self.path, "read the ledger"):
             yield from batches(rows)
 
     def extent(self, filters: Sequence[str], upto: int = END, until_ns: int = END) -> Extent:
         """Count the messages that match any filter, up to a sequence and up to the first one stored after a time."""
         matches, found = matcher(filters), Counter[str]()
         first = last = 0
-        with explained(self.path, "read the ledger"):
+        with translated_errors(self.path, "read the ledger"):
             for seq, time_ns, text, _, _ in self._messages_between(0, upto):
                 subject = from_text(text)
                 if EVERYTHING in filters or matches(subject):
@@ -226,7 +226,7 @@ class LedgerReader:
     def events(self, after: int = 0, upto: int = END, topics: Sequence[str] | None = None) -> Iterator[LedgerRow]:
         """Read events with ``after < seq <= upto``, of these public topics alone if given, without decoding bodies."""
         columns = "seq, time, id, topic, version, agent, session, exchange, cause_seq, data"
-        with explained(self.path, "read the ledger"):
+        with translated_errors(self.path, "read the ledger"):
             for row in self._rows(columns, after, upto, topics):
                 seq, time_ns, id, topic, version, agent, session, exchange, cause_seq, data = row
                 _check(seq, version, data)
@@ -253,7 +253,7 @@ class LedgerReader:
     ) -> Folded[S]:
         """Fold the typed events with ``after < seq <= upto``: the fastest reading, for whoever needs bodies alone."""
         events = unreadable = 0
-        with explained(self.path, "read the ledger"):
+        with translated_errors(self.path, "read the ledger"):
             for page in self._pages(f"{_KIND}, data", after, upto, topics):
                 for kind, data in page:
                     if type(data) is not bytes:
@@ -300,7 +300,7 @@ class LedgerReader:
             named = self._messages(f"{_BETWEEN} ORDER BY seq", 0, END, headers_naming(prefix).rstrip('"'))
             ids = {from_text(to_row(stored)[EXCHANGE]) for stored in named}
             return sorted(each for each in ids if each.startswith(prefix))[:most]
-        with explained(self.path, "read the ledger"):
+        with translated_errors(self.path, "read the ledger"):
             rows = self._connection.execute(
                 "SELECT DISTINCT exchange FROM events WHERE exchange <> '' AND exchange >= ? AND exchange < ?"
                 " ORDER BY exchange LIMIT ?",
@@ -324,12 +324,12 @@ class LedgerReader:
 
     def losses(self) -> Losses:
         """Return what the log has recorded as lost."""
-        with explained(self.path, "read the recorded losses"):
+        with translated_errors(self.path, "read the recorded losses"):
             return losses_in(self._connection)
 
     def hash_at(self, seq: int) -> bytes | None:
         """Return the chain's hash after the row of a sequence, or None when there is no such row."""
-        with explained(self.path, "read the ledger"):
+        with translated_errors(self.path, "read the ledger"):
             row = self._connection.execute("SELECT hash FROM events WHERE seq = ?", (seq,)).fetchone()
         return None if row is None else bytes(row[0])
 
@@ -342,7 +342,7 @@ class LedgerReader:
         return next(iter(self._messages("id = ? ORDER BY seq LIMIT 1", to_text(id))), None)
 
     def _messages(self, condition: str, *parameters: Any) -> list[Stored]:
-        with explained(self.path, "read the ledger"):
+        with translated_errors(self.path, "read the ledger"):
             rows = self._connection.execute(
                 f"SELECT {_LINKED_COLUMNS}, {_PREVIOUS} FROM events AS e WHERE {condition}", parameters
             )

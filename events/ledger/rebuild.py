@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from events.errors import Misconfigured
-from events.ledger.failures import explained
+from events.ledger.failures import translated_errors
 from events.ledger.read_models import rebuild_within
 from events.ledger.schema import AT_REST, connect_for_writing, read_meta
 
@@ -20,7 +20,7 @@ def rebuild(path: Path) -> None:
         raise Misconfigured(f"{path}: no ledger is here")
     connection = connect_for_writing(path)
     try:
-        with explained(path, "rebuild the read models"):
+        with translated_errors(path, "rebuild the read models"):
             connection.execute("BEGIN IMMEDIATE")
             read_meta(connection, path)
             rebuild_within(connection)

@@ -11,9 +11,9 @@ import msgspec
 
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.ledger import read_models
-from events.ledger.failures import RECOVERY, explained
+from events.ledger.failures import RECOVERY, translated_errors
 from schemas.identity import content_hash
-from schemas.intake.choices import blame
+from schemas.intake.choices import error_line
 from schemas.subjects import Partitions
 
 FORMAT = 1
@@ -106,7 +106,7 @@ def _check_application(connection: sqlite3.Connection, path: Path) -> None:
 
 def read_meta(connection: sqlite3.Connection, path: Path) -> Meta:
     """Read the meta table; raises LedgerDamaged when the file is no ledger, Misconfigured on another format."""
-    with explained(path, "read the ledger"):
+    with translated_errors(path, "read the ledger"):
         _check_application(connection, path)
         pairs = dict(connection.execute("SELECT key, value FROM meta").fetchall())
     if pairs.get("format") != FORMAT:
@@ -115,7 +115,7 @@ def read_meta(connection: sqlite3.Connection, path: Path) -> Meta:
         return msgspec.convert(pairs, Meta)
     except msgspec.ValidationError as error:
         raise LedgerDamaged(
-            f"{path}: the meta table is not what was written: {blame(Meta, str(error))}; {RECOVERY}"
+            f"{path}: the meta table is not what was written: {error_line(Meta, str(error))}; {RECOVERY}"
         ) from error
 
 
@@ -150,7 +150,7 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    with explained(path, "open the ledger"):
+    with translated_errors(path, "open the ledger"):
         connection = sqlite3.connect(
             f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000
         )
@@ -168,7 +168,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
     Raises:
         LedgerDamaged, Misconfigured, Unavailable: see ``events.ledger.failures``.
     """
-    with explained(path, "open the ledger"):
+    with translated_errors(path, "open the ledger"):
         connection = sqlite3.connect(
             f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000
         )
@@ -206,15 +206,15 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
                 "give each stream a ledger of its own"
             )
         if not meta.seal:
-            with explained(path, "seal the ledger's description"):
+            with translated_errors(path, "seal the ledger's description"):
                 connection.execute("INSERT OR REPLACE INTO meta VALUES ('seal', ?)", (seal_of(meta),))
         if meta.state != AT_WORK:
-            with explained(path, "note that it is written to"):
+            with translated_errors(path, "note that it is written to"):
                 connection.execute("INSERT OR REPLACE INTO meta VALUES ('state', ?)", (AT_WORK,))
                 # Into the file itself, before the first row of this writer: a copy without the log beside it says so.
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         if meta.models != read_models.FINGERPRINT:
-            with explained(path, "rebuild the read models"):
+            with translated_errors(path, "rebuild the read models"):
                 connection.execute("BEGIN IMMEDIATE")
                 read_models.rebuild_within(connection)
                 connection.execute("COMMIT")
@@ -228,7 +228,7 @@ def _make(path: Path, stream: str, partitions: Partitions) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
             draft = Path(folder) / path.name
-            with explained(path, "make the ledger"):
+            with translated_errors(path, "make the ledger"):
                 meta = Meta(FORMAT, stream, partitions.agents, partitions.sessions, 0, "", state=AT_WORK)
                 _create(draft, msgspec.structs.replace(meta, seal=seal_of(meta)))
             with contextlib.suppress(FileExistsError):

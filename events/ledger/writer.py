@@ -12,7 +12,7 @@ import msgspec
 
 from events.ledger.bulk import MOST_ROWS, Insert, split, sql
 from events.ledger.checking.chain import GENESIS, Head
-from events.ledger.failures import explained
+from events.ledger.failures import translated_errors
 from events.ledger.read_models import FOLDS, change
 from events.ledger.rows import COLUMNS, MESSAGE_COLUMNS, TOPIC, link_row, to_row, to_stored
 from events.ledger.schema import ANCHOR_TOPICS, AT_REST, AT_WORK, BUSY_TIMEOUT_MS, PRAGMAS, prepare
@@ -48,7 +48,7 @@ class LedgerWriter:
             Misconfigured, LedgerDamaged, Unavailable: see ``events.ledger.schema.prepare``.
         """
         await asyncio.to_thread(prepare, path, stream, partitions)
-        with explained(path, "open the ledger"):
+        with translated_errors(path, "open the ledger"):
             connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
             try:
                 for pragma in PRAGMAS:
@@ -75,18 +75,18 @@ class LedgerWriter:
 
     async def head(self) -> Head:
         """Return the chain's head."""
-        with explained(self._path, "read the ledger's head"):
+        with translated_errors(self._path, "read the ledger's head"):
             return await self._head()
 
     async def last_message(self) -> Stored | None:
         """Return the last message, or None when the ledger is empty."""
-        with explained(self._path, "read the ledger's last row"):
+        with translated_errors(self._path, "read the ledger's last row"):
             row = await self._one(f"SELECT {MESSAGE_COLUMNS} FROM events ORDER BY seq DESC LIMIT 1")
             return None if row is None else to_stored(*row)
 
     async def last_own(self) -> Stored | None:
         """Return the last of the ledger's own events (its anchors), or None."""
-        with explained(self._path, "read the ledger's anchors"):
+        with translated_errors(self._path, "read the ledger's anchors"):
             row = await self._one(
                 f"SELECT {MESSAGE_COLUMNS} FROM events WHERE seq = (SELECT max(seq) FROM events WHERE {ANCHOR_TOPICS})"
             )
@@ -94,7 +94,7 @@ class LedgerWriter:
 
     async def last_foreign(self) -> int:
         """Return the sequence of the last event that is not the ledger's own, 0 when there is none."""
-        with explained(self._path, "read the ledger's last row"):
+        with translated_errors(self._path, "read the ledger's last row"):
             row = await self._one(f"SELECT seq FROM events WHERE NOT ({ANCHOR_TOPICS}) ORDER BY seq DESC LIMIT 1")
         return 0 if row is None else int(row[0])
 
@@ -108,7 +108,7 @@ class LedgerWriter:
             Unavailable: nothing was stored (disk full, file locked); the same batch may be tried again.
             LedgerDamaged, Misconfigured: see ``events.ledger.failures``; nothing was stored.
         """
-        with explained(self._path, f"append {len(batch)} rows"):
+        with translated_errors(self._path, f"append {len(batch)} rows"):
             try:
                 await self._connection.execute("BEGIN IMMEDIATE")
                 before = await self._head()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from events.log import Stored
-from events.losses import Losses, gaps, joined
+from events.losses import Losses, gaps, merged_ranges
 
 Stretch = tuple[int, int]
 """A first and a last sequence."""
@@ -21,7 +21,7 @@ class Gaps:
     def note_read(self, after: int, upto: int) -> None:
         """Note a range of sequences that was read, with or without filters."""
         if after < upto:
-            self._read = joined((*self._read, (after + 1, upto)))
+            self._read = merged_ranges((*self._read, (after + 1, upto)))
 
     def look(self, after: int, batch: Sequence[Stored]) -> None:
         """Note the sequences missing in a batch of a reading without filters that had reached ``after``."""
@@ -39,10 +39,10 @@ class Gaps:
         """
         lost = losses.lost_for_good
         within = [(max(begin, first), min(end, last)) for begin, end in lost for first, last in self._read]
-        return joined((*self._seen, *((begin, end) for begin, end in within if begin <= end)))
+        return merged_ranges((*self._seen, *((begin, end) for begin, end in within if begin <= end)))
 
 
-def told_missing(name: str, missing: Sequence[Stretch]) -> str:
+def missing_text(name: str, missing: Sequence[Stretch]) -> str:
     """Return the sentence that tells a reader which messages a log lacks; empty if it lacks none."""
     if not missing:
         return ""

@@ -27,7 +27,7 @@ class _Head:
         return taken
 
 
-async def in_order(readings: Sequence[AsyncIterator[Sequence[Stored]]]) -> AsyncIterator[Sequence[Stored]]:
+async def merged_by_seq(readings: Sequence[AsyncIterator[Sequence[Stored]]]) -> AsyncIterator[Sequence[Stored]]:
     """Read several readings, each in order, as one in order; a message of several of them comes once."""
     heads = [_Head(reading) for reading in readings]
     while heads := [head for head in heads if await head.fill()]:

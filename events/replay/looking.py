@@ -18,7 +18,7 @@ from schemas.subjects import EVERYTHING
 _WHOSE = ("ce-session", "ce-agent", "ce-exchange")
 
 
-class NothingThere(Exception):
+class NothingFound(Exception):
     """There was nothing to look at; the message says where, where the log ends, and what to do."""
 
     code = "nothing_there"
@@ -42,13 +42,13 @@ async def span_of(source: Source) -> Span:
     """Return a log's extent; raises NothingThere if it holds no event."""
     info = await source.info()
     if not info.messages:
-        raise NothingThere(f"the {source.name} holds no events, so that nothing was looked at: {_remedy(source)}")
+        raise NothingFound(f"the {source.name} holds no events, so that nothing was looked at: {_remedy(source)}")
     return Span(
         info.first_seq, info.last_seq, await _time_of(source, info.first_seq), await _time_of(source, info.last_seq)
     )
 
 
-async def look_upto(source: Source, upto: Point = END) -> str:
+async def check_reaches(source: Source, upto: Point = END) -> str:
     """Check a point up to which a log is read; return a note if the log ends before it, else an empty text.
 
     Raises:
@@ -56,7 +56,7 @@ async def look_upto(source: Source, upto: Point = END) -> str:
     """
     span = await span_of(source)
     if upto.seq < span.first_seq or upto.time_ns < span.first_ns:
-        raise NothingThere(
+        raise NothingFound(
             f"the {source.name} holds no event up to {_point(upto)}, so that nothing was looked at: it begins at "
             f"sequence {span.first_seq:,} ({_time(span.first_ns)}) and ends at {span.end}"
         )
@@ -65,44 +65,44 @@ async def look_upto(source: Source, upto: Point = END) -> str:
     return ""
 
 
-async def look_at(source: Source, point: Point) -> str:
-    """As :func:`look_upto`, for a point that must lie in the log, since what comes after its end is not known.
+async def check_holds(source: Source, point: Point) -> str:
+    """As :func:`check_reaches`, for a point that must lie in the log, since what comes after its end is not known.
 
     A time after the end is accepted if it has passed: nothing happened then.
     """
-    told = await look_upto(source, point)
+    told = await check_reaches(source, point)
     if told and (point.seq != END.seq or point.time_ns > datetime.now(UTC).timestamp() * 1e9):
         span = await span_of(source)
-        raise NothingThere(
+        raise NothingFound(
             f"{_point(point)} is not in the {source.name}, which ends at {span.end}: name a point up to there"
         )
     return told
 
 
-async def look_between(source: Source, first: Point, second: Point) -> str:
-    """As :func:`look_at`, for two points that are to be compared."""
-    told = await look_at(source, second)
+async def check_holds_both(source: Source, first: Point, second: Point) -> str:
+    """As :func:`check_holds`, for two points that are to be compared."""
+    told = await check_holds(source, second)
     span = await span_of(source)
     if first.seq != END.seq and first.seq > span.last_seq:
-        await look_at(source, first)
+        await check_holds(source, first)
     if told and first.seq == END.seq and first.time_ns > span.last_ns:
-        raise NothingThere(
+        raise NothingFound(
             f"the {source.name} ends at {span.end}: no event lies between the two points, so that nothing was compared"
         )
     return told
 
 
-async def look_since(source: Source, since: int) -> None:
+async def check_holds_since(source: Source, since: int) -> None:
     """Raise NothingThere unless the log holds an event of a sequence, or of a later one."""
     span = await span_of(source)
     if since > span.last_seq:
-        raise NothingThere(
+        raise NothingFound(
             f"the {source.name} ends at {span.end}, before sequence {since:,}: nothing was looked at; name one up "
             "to there"
         )
 
 
-async def look_for(source: Source, key: str, *, tokens: Sequence[str] = ()) -> None:
+async def check_holds_key(source: Source, key: str, *, tokens: Sequence[str] = ()) -> None:
     """Raise NothingThere unless some event is of a session, an agent or an exchange that is called ``key``.
 
     ``tokens`` name partitions: they are no sessions, and there.
@@ -113,7 +113,7 @@ async def look_for(source: Source, key: str, *, tokens: Sequence[str] = ()) -> N
     async for batch in source.as_stored([EVERYTHING], 0, last):
         if any(unquote(stored.headers.get(name, "")) == key for stored in batch for name in _WHOSE):
             return
-    raise NothingThere(
+    raise NothingFound(
         f"no event in the {source.name} is of a session or agent {key!r}, so that nothing of it was looked at: "
         "`neuraxis log tail --no-follow` shows whose events are there"
     )

@@ -3,8 +3,9 @@
 Feed a :class:`Replay` every stored message from sequence 1 on, in order, from whatever source. Without ``verify``, no
 decider is called. That a message led to no event is known only when its partition has recorded an event about a later
 message. If a partition has recorded none for long, or its next event lies behind the point that is read up to, that
-event is looked up further on in the log (:attr:`Replay.unknown`, :meth:`Replay.foresee`). After a partition's last
-recorded event nothing tells what it decided; messages consumed there are folded as if they had led to no event.
+event is looked up further on in the log (:attr:`Replay.waiting_for_next_event`, :meth:`Replay.note_next_event`). After
+a partition's last recorded event nothing tells what it decided; messages consumed there are folded as if they had led
+to no event.
 
 With ``verify`` every decision is made again from the state before it, and compared with the recorded events.
 """
@@ -21,7 +22,7 @@ from events.codec import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
 from events.losses import LOSS_FILTER, is_loss
 from events.replay.verifying.outcome import Coverage, Difference, Report, in_order
-from events.replay.verifying.pending import Activity, Pending, oldest_of, undecided, unfired
+from events.replay.verifying.pending import Activity, Pending, first_undecided, oldest_of, overdue_timer
 from events.replay.verifying.verification import BEYOND_BACKLOG, Unit, Verification
 from events.routes import consumed_filters, own_filters, routes, without_overlap
 from events.view import Processed, View
@@ -43,7 +44,7 @@ unverified.
 __all__ = ["BACKLOG", "BEYOND_BACKLOG", "Coverage", "Difference", "Replay", "Report", "Unit"]
 
 
-class _Takers(msgspec.Struct, frozen=True):
+class _Readers(msgspec.Struct, frozen=True):
     """Whom a subject's messages belong to.
 
     ``counts`` says that what cannot be read is counted here: by whoever folds the first of all partitions concerned.
@@ -95,7 +96,7 @@ class Replay:
         self._verify = verify
         self._stretch = max(1, backlog // 2)
         self._stretch_end = self._stretch
-        self._routes: dict[str, _Takers | None] = {}
+        self._routes: dict[str, _Readers | None] = {}
         self._unreadable: Counter[str] = Counter()
         self._activity = Activity()
         self._spoke: dict[Unit, int] = {}
@@ -127,7 +128,7 @@ class Replay:
         if stored.seq >= self._stretch_end:
             self._settle_silent(stored.seq // self._stretch * self._stretch)
         self.verification.losses.note(stored)
-        takers = self._takers(stored.subject)
+        takers = self._readers(stored.subject)
         if takers is None:
             return
         delivery = decode(stored)
@@ -144,10 +145,10 @@ class Replay:
 
     def takes(self, subject: str) -> bool:
         """Whether messages of a stored subject belong to a partition that is folded here, or record a loss."""
-        return self._takers(subject) is not None or is_loss(subject)
+        return self._readers(subject) is not None or is_loss(subject)
 
     @property
-    def unknown(self) -> tuple[Unit, ...]:
+    def waiting_for_next_event(self) -> tuple[Unit, ...]:
         """The partitions whose messages have waited so long that their next event should be looked up."""
         return self._waiting_since(self._settled_to)
 
@@ -163,19 +164,19 @@ class Replay:
             if unit not in self._foreseen and view.waiting and view.waiting[0].stored.seq <= reached
         )
 
-    def foresee(self, ahead: Stored) -> None:
+    def note_next_event(self, ahead: Stored) -> None:
         """Note an event from further on in the log: it is the next event of its partition, if it is the first noted."""
-        takers = self._takers(ahead.subject)
+        takers = self._readers(ahead.subject)
         for view in takers.owning if takers is not None else ():
             unit = view.actor.name, view.partition
             if unit not in self._foreseen:
                 self._foreseen[unit] = _settles_before(ahead)
 
-    def has_foreseen(self, units: Sequence[Unit]) -> bool:
+    def knows_next_events(self, units: Sequence[Unit]) -> bool:
         """Whether the next event of each of some partitions is known."""
         return all(unit in self._foreseen for unit in units)
 
-    def foresee_nothing(self, units: Sequence[Unit]) -> None:
+    def note_no_next_event(self, units: Sequence[Unit]) -> None:
         """Note that these partitions recorded no further event, unless one was noted, and fold accordingly."""
         for unit in units:
             next_place = self._foreseen.setdefault(unit, None)
@@ -194,14 +195,14 @@ class Replay:
         if self._verify and not view.open_decision and not is_spontaneous(own.envelope.topic):
             self._activity.note(view.actor.name, view.time_ns)
 
-    def _takers(self, subject: str) -> _Takers | None:
+    def _readers(self, subject: str) -> _Readers | None:
         try:
             return self._routes[subject]
         except KeyError:
             found = self._routes[subject] = self._route(subject)
             return found
 
-    def _note_unreadable(self, takers: _Takers, delivery: Unreadable) -> None:
+    def _note_unreadable(self, takers: _Readers, delivery: Unreadable) -> None:
         if takers.counts:
             self._unreadable[delivery.code] += 1
         for view in takers.owning:
@@ -235,7 +236,7 @@ class Replay:
             owed = self._owed(view, self._spoke.get(key, 0))
             if owed is not None:
                 waiting.append(owed)
-            states[key] = view.heard_before(next_place)
+            states[key] = view.state_before(next_place)
         active = self._activity.seconds
         self.verification.excuse_losses()
         return Report(
@@ -256,9 +257,11 @@ class Replay:
         while view.waiting:
             if not self._decide_silent(view):
                 self.coverage[view.actor.name].pending += len(view.waiting)
-                is_decidable = not self.verification.why_not(view, Processed(view.waiting[0], view.state, ()))
-                return undecided(view, spoke_ns) if is_decidable else None
-        return None if view.undecidable else unfired(view, spoke_ns)
+                is_decidable = not self.verification.why_not_verifiable(
+                    view, Processed(view.waiting[0], view.state, ())
+                )
+                return first_undecided(view, spoke_ns) if is_decidable else None
+        return None if view.undecidable else overdue_timer(view, spoke_ns)
 
     def _settle_silent(self, reached: int) -> None:
         """Fold messages that have waited for a whole stretch of the log or longer, as long as they lead to no event.
@@ -280,17 +283,17 @@ class Replay:
             while view.waiting and view.waiting[0].stored.seq <= reached - self._stretch:
                 if not self._decide_silent(view):
                     break
-                self.verification.folded_early(view)
+                self.verification.note_folded_early(view)
 
     def _decide_silent(self, view: View) -> bool:
         """Decide and fold the oldest waiting message if it leads to no event; otherwise change nothing."""
         before, delivery = view.state, view.waiting[0]
         if not view.fold_silent():
             return False
-        self.verification.silent(view, Processed(delivery, before, ()))
+        self.verification.count_silent(view, Processed(delivery, before, ()))
         return True
 
-    def _route(self, subject: str) -> _Takers | None:
+    def _route(self, subject: str) -> _Readers | None:
         try:
             found = tuple(routes(self._actors, subject, self._partitions))
         except ValueError:
@@ -307,7 +310,7 @@ class Replay:
                 continue
             counts = counts or number == 0
             (owning if own else consuming).append(self.view(actor, partition))
-        return _Takers(tuple(owning), tuple(consuming), counts) if owning or consuming else None
+        return _Readers(tuple(owning), tuple(consuming), counts) if owning or consuming else None
 
     def view(self, actor: Actor[Any], partition: str) -> View:
         """Return the view of a partition; make it if it is new."""

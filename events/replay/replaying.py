@@ -54,7 +54,7 @@ def point_of(text: str) -> Point:
     return Point(time_ns=int(moment.timestamp() * 1_000_000) * 1_000)
 
 
-async def run(
+async def run_replay(
     source: Source, replay: Replay, upto: Point = END, *, filters: Sequence[str] = (), progress: Callable[[int], None]
 ) -> Report:
     """Feed a replay everything up to a point, and report.
@@ -71,14 +71,14 @@ async def run(
         LogError: the source cannot be read.
     """
     last = await last_of_whole(source)
-    with rare_collections():
+    with fewer_gc_runs():
         async for batch in source.history(filters or replay.filters, 0, min(upto.seq, last)):
             for stored in batch:
                 if stored.time_ns > upto.time_ns:
                     await _look_ahead(source, replay, replay.undecided, stored.seq - 1, last)
                     return replay.finish()
                 replay.feed(stored)
-            if not replay.verifies and (units := replay.unknown):
+            if not replay.verifies and (units := replay.waiting_for_next_event):
                 await _look_ahead(source, replay, units, batch[-1].seq, last)
             progress(batch[-1].seq)
         if upto.seq < last:
@@ -92,10 +92,10 @@ async def _look_ahead(source: Source, replay: Replay, units: Sequence[Unit], aft
         return
     async for batch in source.as_stored(_written_by(replay, units), after, last):
         for stored in batch:
-            replay.foresee(stored)
-        if replay.has_foreseen(units):
+            replay.note_next_event(stored)
+        if replay.knows_next_events(units):
             break
-    replay.foresee_nothing(units)
+    replay.note_no_next_event(units)
 
 
 def _written_by(replay: Replay, units: Sequence[Unit]) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ async def _is_beginning_lost(source: Source, info: LogInfo) -> bool:
 
 
 @contextmanager
-def rare_collections() -> Iterator[None]:
+def fewer_gc_runs() -> Iterator[None]:
     """Have the garbage collector look for cycles rarely.
 
     States and events are frozen and hold none; what a fold allocates is freed by its reference counts. The collector

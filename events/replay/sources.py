@@ -15,14 +15,14 @@ from events.bundles.archive import SUFFIX
 from events.errors import LedgerDamaged, Misconfigured
 from events.jetstream import JetStreamLog
 from events.ledger import Extent, LedgerReader
-from events.ledger.checking.aside import is_something_else
+from events.ledger.checking.aside import is_no_ledger
 from events.ledger.reader import END, matcher
 from events.ledger.rows import topic_of_subject
 from events.log import LogInfo, Stored
 from events.losses import Losses
 from events.replay.damage import Damage
 from events.replay.gaps import Gaps
-from events.replay.in_order import in_order
+from events.replay.in_order import merged_by_seq
 from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of
 from schemas.subjects import EVERYTHING, Partitions, split_stored, topic_filter
@@ -229,7 +229,7 @@ class StreamSource:
         whole = EVERYTHING in filters or len(filters) > _SINGLY or end - after <= MOST_WHOLE
         readings = [self._stored(each, after, end) for each in ([EVERYTHING] if whole else filters)]
         matches, reached = matcher(filters), after
-        async for batch in in_order(readings):
+        async for batch in merged_by_seq(readings):
             if whole:
                 self.gaps.look(reached, batch)
             reached = batch[-1].seq
@@ -311,7 +311,9 @@ class StreamSource:
         readings = [
             self._stored(filter, first.seq - 1, last) for filter in (f"log.{agent}.{session}.>", f"log.{agent}._.>")
         ]
-        found = [stored async for batch in in_order(readings) for stored in batch if exchange_of(stored) == exchange]
+        found = [
+            stored async for batch in merged_by_seq(readings) for stored in batch if exchange_of(stored) == exchange
+        ]
         # All around is read, for what is missing.
         async for _ in self.as_stored([EVERYTHING], *_surroundings(found, last)):
             continue
@@ -373,7 +375,7 @@ def ledger_file(path: Path) -> Iterator[Path]:
     if not is_bundle(path):
         if path.suffix == SUFFIX and path.is_file():
             raise LedgerDamaged(f"{path} is no bundle, or damaged: take another copy, or export it anew")
-        if is_something_else(path):
+        if is_no_ledger(path):
             raise Misconfigured(
                 f"{path} is neither a ledger nor a bundle: name the ledger.db of a data folder, or a copy of one"
             )

@@ -64,7 +64,7 @@ def sealed_record(record: Record, part: Part, key: SessionKey | None) -> Record:
     return Record(record.subject, headers, msgspec.json.encode(sealed))
 
 
-def opened(stored: Stored, key: SessionKey | None) -> Stored:
+def open_texts(stored: Stored, key: SessionKey | None) -> Stored:
     """Return a message with sealed texts with these opened; without their key, :data:`CLOSED_TEXT` in their place.
 
     Its ``seal`` says what became of it; where it is BROKEN, the message is as it was stored.

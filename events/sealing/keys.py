@@ -86,8 +86,8 @@ def key_name_in_headers(agent: str, session: str) -> str:
 class Keyring:
     """The keys that this process has met.
 
-    It must be told whatever is written to the store (``heard``), or may have been while nobody listened
-    (``missed_some``): no destroyed key may live on here.
+    It must be told whatever is written to the store (``note_written``), or may have been while nobody listened
+    (``forget_all``): no destroyed key may live on here.
     """
 
     def __init__(self, store: KeyStore, most: int = MOST_KEPT) -> None:
@@ -101,7 +101,7 @@ class Keyring:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def heard(self, name: str, secret: bytes) -> None:
+    def note_written(self, name: str, secret: bytes) -> None:
         """Note that a name's entry was written, or that a write was attempted; its outcome is not reported here.
 
         The cached entry of the name is dropped. The secret is remembered: once a message in the log names its key, the
@@ -115,7 +115,7 @@ class Keyring:
         for touched in self._under_way:
             touched.add(name)
 
-    def missed_some(self) -> None:
+    def forget_all(self) -> None:
         """Drop the whole cache, since writes may have been missed."""
         self._keys.clear()
         self._rumours.clear()
@@ -157,7 +157,7 @@ class Keyring:
             if holds and not self.known(name, id)[0]:
                 self._closed.add((name, id))
 
-    async def to_seal(self, name: str, *, begins: bool) -> SessionKey | None:
+    async def to_seal(self, name: str, *, create: bool) -> SessionKey | None:
         """Return the key to seal a session's texts with; None if it has none, or none any more.
 
         Args:
@@ -175,7 +175,7 @@ class Keyring:
             key = self._keys.get(name)
             if key is not None or (entry is not None and entry.secret):
                 continue
-            if not begins:
+            if not create:
                 return None
             # Whoever is first wins, and the next look finds it.
             await self.store.create(name, new_secret(), entry.revision if entry is not None else 0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from events.errors import LogError
 from events.log import Append, Record, Seal, Stored, Tail
 from events.loggers import get_logger
-from events.sealing.bodies import GONE, HEADER, holds_words, opened, part_to_seal, sealed_record
+from events.sealing.bodies import GONE, HEADER, holds_words, open_texts, part_to_seal, sealed_record
 from events.sealing.keys import Keyring, NoKeys, key_name_in_headers
 from schemas.event import topic_of
 from schemas.vocabulary.gateway import InputReceived
@@ -46,7 +46,7 @@ class Sealing:
         key = self.keyring.current(name)
         # An input without words begins its session's key as well: what follows from it may hold some.
         if key is None and (headers.get("ce-type") == _INPUT or holds_words(record, part)):
-            key = await self.keyring.to_seal(name, begins="ce-cause" not in headers)
+            key = await self.keyring.to_seal(name, create="ce-cause" not in headers)
         return sealed_record(record, part, key)
 
     async def open(self, batch: Sequence[Stored]) -> Sequence[Stored]:
@@ -73,7 +73,7 @@ class Sealing:
             await self.keyring.fetch(unknown)
 
     def _opened(self, stored: Stored) -> Stored:
-        return opened(stored, self.keyring.known(*_lock_of(stored))[1])
+        return open_texts(stored, self.keyring.known(*_lock_of(stored))[1])
 
 
 class OpenedTail:

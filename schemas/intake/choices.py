@@ -10,7 +10,7 @@ _MESSAGE = re.compile(r"(.*?)(?: - at (?:`(\w+)` in )?`\$(.*)`)?", re.DOTALL)
 _WRONG, _PATTERN, _SWITCH = ("Invalid enum value", "Expected"), "Expected `str` matching regex", "Expected `bool`"
 
 
-def explained(kind: Any, message: str) -> tuple[str, str]:
+def explain_error(kind: Any, message: str) -> tuple[str, str]:
     """Return the error with the accepted values, if these can be listed or described; and the path of the value.
 
     Args:
@@ -20,18 +20,18 @@ def explained(kind: Any, message: str) -> tuple[str, str]:
     found = _MESSAGE.fullmatch(message)
     assert found is not None  # the expression takes any text
     what, inside, path = found[1], found[2], found[3] or ""
-    section = kind if isinstance(kind, inspect.Type) else inspected(kind)
-    return _with_choices(what, places(section, path, inside)), path.lstrip(".")
+    section = kind if isinstance(kind, inspect.Type) else inspected_type(kind)
+    return _with_choices(what, types_at(section, path, inside)), path.lstrip(".")
 
 
-def blame(kind: Any, message: str) -> str:
+def error_line(kind: Any, message: str) -> str:
     """Return the same as one line: ``layers[0].role: ...``."""
-    told, path = explained(kind, message)
+    told, path = explain_error(kind, message)
     return f"{path}: {told}" if path else told
 
 
 def _with_choices(what: str, found_there: list[inspect.Type]) -> str:
-    accepted = [word for one in found_there for member in members(one) for word in _words(member)]
+    accepted = [word for one in found_there for member in union_members(one) for word in _words(member)]
     if accepted and what.startswith(_WRONG):
         return f"{what}: there are {', '.join(dict.fromkeys(accepted))}"
     if what.startswith(_SWITCH):
@@ -41,23 +41,23 @@ def _with_choices(what: str, found_there: list[inspect.Type]) -> str:
 
 
 @cache
-def inspected(kind: Any) -> inspect.Type:
+def inspected_type(kind: Any) -> inspect.Type:
     """Return the inspected form of a type, made once: that takes a millisecond, and every body read asks for it."""
     return inspect.type_info(kind)
 
 
-def members(kind: inspect.Type) -> tuple[inspect.Type, ...]:
+def union_members(kind: inspect.Type) -> tuple[inspect.Type, ...]:
     """Return what a type may be: the members of a union, else itself, without its bounds."""
     if isinstance(kind, inspect.Metadata):
-        return members(kind.type)
+        return union_members(kind.type)
     return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
 
 
-def places(section: inspect.Type, path: str, inside: str | None) -> list[inspect.Type]:
+def types_at(section: inspect.Type, path: str, inside: str | None) -> list[inspect.Type]:
     """Return the types of the place at ``path``; ``inside`` is ``key`` for the names of its entries."""
     kinds = [section]
     for step in [*re.findall(r"\w+|\.{3}", path), *([inside] if inside else [])]:
-        kinds = [inner for one in kinds for member in members(one) for inner in _below(member, step)]
+        kinds = [inner for one in kinds for member in union_members(one) for inner in _below(member, step)]
     return kinds
 
 

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from schemas.intake.choices import explained, inspected, members, places
+from schemas.intake.choices import explain_error, inspected_type, types_at, union_members
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -48,27 +48,28 @@ def read(raw: bytes, kind: type[S], what: str = "the body", *, open_to: Collecti
     """Read one JSON value as ``kind``; ``what`` names the whole in messages, ``open_to`` structs that take any field.
 
     Raises:
-        BadInput: ``not_utf8``, ``lone_surrogate``, ``too_deep``, ``not_json``, ``key_twice``, or as :func:`fault` says.
+        BadInput: ``not_utf8``, ``lone_surrogate``, ``too_deep``, ``not_json``, ``key_twice``, or as
+        :func:`validation_error` says.
     """
     found, value = _decoded(raw, kind, what)
-    _refuse_unknown(value, (inspected(kind),), "", open_to)
+    _refuse_unknown(value, (inspected_type(kind),), "", open_to)
     typed: S = found
     return typed
 
 
-def plain(raw: bytes, what: str = "the body") -> Any:
+def read_plain(raw: bytes, what: str = "the body") -> Any:
     """Read one JSON value as plain dicts, lists and scalars; raises BadInput as :func:`read` does."""
     found, _ = _decoded(raw, Any, what)
     return found
 
 
 def convert(value: Any, kind: type[S], what: str = "the body", *, open_to: Collection[type] = ()) -> S:
-    """Return plain values as ``kind``; raises BadInput as :func:`fault` says."""
+    """Return plain values as ``kind``; raises BadInput as :func:`validation_error` says."""
     try:
         found = msgspec.convert(value, kind)
     except msgspec.ValidationError as wrong:
-        raise fault(kind, wrong, what) from wrong
-    _refuse_unknown(value, (inspected(kind),), "", open_to)
+        raise validation_error(kind, wrong, what) from wrong
+    _refuse_unknown(value, (inspected_type(kind),), "", open_to)
     return found
 
 
@@ -79,7 +80,7 @@ def _decoded(raw: bytes, kind: Any, what: str) -> tuple[Any, Any]:
         found = msgspec.json.decode(text, type=kind)
         value = json.loads(text, object_pairs_hook=_mapping)
     except msgspec.ValidationError as wrong:
-        raise fault(kind, wrong, what) from wrong
+        raise validation_error(kind, wrong, what) from wrong
     except UnicodeDecodeError as wrong:
         detail = f"{what} is not JSON: byte {wrong.start + 1} is not UTF-8: convert it"
         raise BadInput("not_utf8", "", detail) from wrong
@@ -92,7 +93,7 @@ def _decoded(raw: bytes, kind: Any, what: str) -> tuple[Any, Any]:
 
 def _refuse_unknown(value: Any, kinds: tuple[inspect.Type, ...], path: str, open_to: Collection[type]) -> None:
     """Raise BadInput for the first field that is not known, of values that are of one of these types."""
-    found = [member for kind in kinds for member in members(kind)]
+    found = [member for kind in kinds for member in union_members(kind)]
     if isinstance(value, list):
         items = tuple(each.item_type for each in found if isinstance(each, inspect.VarTupleType | inspect.ListType))
         if any(map(_holds_fields, items)):
@@ -118,18 +119,20 @@ def _holds_fields(kind: inspect.Type) -> bool:
     """Whether values of a type can have fields at all: a hundred thousand numbers need no look each."""
     return any(
         isinstance(each, inspect.StructType | inspect.DictType | inspect.VarTupleType | inspect.ListType)
-        for each in members(kind)
+        for each in union_members(kind)
     )
 
 
 def _unknown(name: str, path: str, known: Iterable[str]) -> BadInput:
     prefix, field = (f"{path}: ", f"{path}.{name}") if path else ("", name)
-    return BadInput("unknown_field", field, f"{prefix}there is no field {shown(name)}: {hint(name, known)}")
+    return BadInput(
+        "unknown_field", field, f"{prefix}there is no field {quoted_name(name)}: {did_you_mean(name, known)}"
+    )
 
 
-def fault(kind: Any, wrong: msgspec.ValidationError, what: str = "the body") -> BadInput:
+def validation_error(kind: Any, wrong: msgspec.ValidationError, what: str = "the body") -> BadInput:
     """Return the error of a value that is not of ``kind``: ``unknown_field``, ``missing_field`` or ``bad_value``."""
-    said, path = explained(kind, str(wrong))
+    said, path = explain_error(kind, str(wrong))
     if unknown := _UNKNOWN.fullmatch(said):
         # Only the struct that has no such field is meant: others may stand at the same place of a union.
         return _unknown(unknown[1], path, _fields_at(kind, path, without=unknown[1]))
@@ -142,7 +145,7 @@ def fault(kind: Any, wrong: msgspec.ValidationError, what: str = "the body") -> 
     return BadInput("bad_value", path, f"{path}: {said}" if path else said)
 
 
-def hint(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a hint at the known name nearest to an unknown one; if none is near, at all known names."""
     names = list(known)
     by_letters = {_letters(each): each for each in names}
@@ -153,7 +156,7 @@ def hint(name: str, known: Iterable[str]) -> str:
     return f"there are {', '.join(names[:_MOST])}{more}" if names else "there are none"
 
 
-def shown(name: str) -> str:
+def quoted_name(name: str) -> str:
     """Return a name from outside as a message may repeat it: quoted, printable, and cut."""
     return ascii(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...")
 
@@ -168,7 +171,9 @@ def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise BadInput("key_twice", twice, f"the key {shown(twice)} stands twice in one mapping: keep one of them")
+        raise BadInput(
+            "key_twice", twice, f"the key {quoted_name(twice)} stands twice in one mapping: keep one of them"
+        )
     return found
 
 
@@ -203,5 +208,5 @@ def _needed_at(kind: Any, path: str, missing: str) -> list[str]:
 
 
 def _structs_at(kind: Any, path: str) -> list[inspect.StructType]:
-    found = places(inspected(kind), path, None)
-    return [member for one in found for member in members(one) if isinstance(member, inspect.StructType)]
+    found = types_at(inspected_type(kind), path, None)
+    return [member for one in found for member in union_members(one) if isinstance(member, inspect.StructType)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from schemas.intake.choices import explained
+from schemas.intake.choices import explain_error
 from schemas.settings.known_part import known_part
 
 UNREADABLE_SETTINGS = "unreadable_settings"
@@ -37,7 +37,7 @@ def _fault(values: Any, kind: type[Any]) -> tuple[str, str] | None:
     try:
         msgspec.convert(values, kind)
     except msgspec.ValidationError as wrong:
-        return explained(kind, str(wrong))
+        return explain_error(kind, str(wrong))
     return None
 
 

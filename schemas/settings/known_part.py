@@ -8,16 +8,16 @@ from typing import Any
 
 from msgspec import inspect
 
-from schemas.intake.choices import inspected, members
+from schemas.intake.choices import inspected_type, union_members
 
 
 def known_part(value: Any, kind: Any) -> Any:
     """Return plain values without the fields that no struct of a type has in their place."""
-    return _known(value, (inspected(kind),))
+    return _known(value, (inspected_type(kind),))
 
 
 def _known(value: Any, kinds: tuple[inspect.Type, ...]) -> Any:
-    found = [member for kind in kinds for member in members(kind)]
+    found = [member for kind in kinds for member in union_members(kind)]
     if isinstance(value, list | tuple):
         items = tuple(each.item_type for each in found if isinstance(each, inspect.VarTupleType | inspect.ListType))
         return [_known(item, items) for item in value] if items else value

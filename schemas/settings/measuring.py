@@ -7,7 +7,7 @@ import msgspec
 from msgspec import inspect
 
 from schemas.event import Milliseconds
-from schemas.intake.choices import members
+from schemas.intake.choices import union_members
 
 Reading = Literal["alone", "too"]
 """Whether no decision reads a setting, but running processes alone; or they do, too."""
@@ -20,29 +20,29 @@ MEASURED_ALONE = msgspec.Meta(extra_json_schema={_KEY: "alone"})
 MEASURED_TOO = msgspec.Meta(extra_json_schema={_KEY: "too"})
 """Marks the type of a setting that decisions read as well."""
 
-Patience = Annotated[Milliseconds, MEASURED_ALONE]
+MeasuredTimeout = Annotated[Milliseconds, MEASURED_ALONE]
 """How long a running process waits until what it measures is a fact, in milliseconds."""
 
 Budget = Annotated[float, msgspec.Meta(gt=0.0), MEASURED_ALONE]
 """What a running process holds measured times against, in milliseconds."""
 
 
-def measured(settings: Mapping[str, Any], kind: type[Any]) -> dict[str, Reading]:
+def measured_settings(settings: Mapping[str, Any], kind: type[Any]) -> dict[str, Reading]:
     """Return those of some settings, by path, that running processes read, nested as their type is."""
     return dict(_measured(settings, inspect.type_info(kind), ""))
 
 
-def leaves(settings: Mapping[str, Any], path: str = "") -> Iterator[str]:
+def leaf_paths(settings: Mapping[str, Any], path: str = "") -> Iterator[str]:
     """Yield the path of every single value among nested settings."""
     for name, value in settings.items():
         if isinstance(value, Mapping) and value:
-            yield from leaves(value, f"{path}{name}.")
+            yield from leaf_paths(value, f"{path}{name}.")
         else:
             yield f"{path}{name}"
 
 
 def _measured(settings: Mapping[str, Any], kind: inspect.Type, path: str) -> Iterator[tuple[str, Reading]]:
-    for struct in (each for each in members(kind) if isinstance(each, inspect.StructType)):
+    for struct in (each for each in union_members(kind) if isinstance(each, inspect.StructType)):
         for field in (each for each in struct.fields if each.encode_name in settings):
             name, value = f"{path}{field.encode_name}", settings[field.encode_name]
             if reading := _reading(field.type):

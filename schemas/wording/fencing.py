@@ -13,14 +13,14 @@ Block = tuple[str, str]
 _KEY_LENGTH = 12
 
 
-def fenced(blocks: Sequence[Block], beside: Sequence[str] = ()) -> list[str]:
+def fenced_blocks(blocks: Sequence[Block], beside: Sequence[str] = ()) -> list[str]:
     """Return blocks between their lines; ``beside`` are the other words of the prompt, none of which has the key."""
     texts = [*beside, *(body for _, body in blocks)]
-    key = absent(_keys("\n".join(texts)), texts)
+    key = first_unused_key(_keys("\n".join(texts)), texts)
     return [f"[data {key}: {what}]\n{body}\n[end of data {key}]" for what, body in blocks]
 
 
-def absent(keys: Iterator[str], texts: Sequence[str]) -> str:
+def first_unused_key(keys: Iterator[str], texts: Sequence[str]) -> str:
     """Return the first of the keys that occurs in none of the texts."""
     return next(key for key in keys if not any(key in text for text in texts))
 

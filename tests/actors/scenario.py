@@ -1,13 +1,13 @@
 """What these tests are written with: the project's own way to test deciders, which actors of others use as well."""
 
-from actors.testing import HERE, MS, START_NS, Address, Partition, configured, placed
+from actors.testing import HERE, MS, START_NS, Address, Partition, as_messages, configured
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.identity import event_id
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.reflex import ReflexAnswerPassed
 
-__all__ = ["HERE", "MS", "START_NS", "Address", "Partition", "ReadPartition", "configured", "placed", "read"]
+__all__ = ["HERE", "MS", "START_NS", "Address", "Partition", "ReadPartition", "as_messages", "configured", "read"]
 
 
 def read(partition: Partition) -> ReflexAnswerPassed:

@@ -10,7 +10,7 @@ import pytest
 
 from actors.appraisal.risks import whole_intent_of
 from actors.appraisal.trust import ROLE_CONFUSION, trust_of
-from actors.contract.text.decoding import undone_of
+from actors.contract.text.decoding import decode_nested
 from actors.intuition.scorer import THRESHOLD, score
 from actors.reflex.decider import State, decide
 from schemas.actor import Message
@@ -78,12 +78,12 @@ def test_judges_of_words_read_most_disguises_too() -> None:
 
 def test_a_long_input_is_undone_once_whole_and_once_in_an_excerpt_for_all_senses() -> None:
     text = "The ferry leaves at nine in summer and at ten in winter.\n" * 2_000
-    undone_of.cache_clear()
+    decode_nested.cache_clear()
     verdict_of(text)
     assert not stops_by_words(text)
     whole_intent_of(text)
 
-    assert undone_of.cache_info().misses == 2
+    assert decode_nested.cache_info().misses == 2
 
 
 def test_harmless_texts_that_look_like_disguises_pass() -> None:
@@ -249,7 +249,7 @@ def test_an_order_in_any_base85_is_stopped_wherever_it_stands() -> None:
 def test_many_runs_of_base85_are_decoded_within_a_bound_and_the_rest_is_counted() -> None:
     sentences = [f"a harmless sentence, number {number}" for number in range(2_000)]
 
-    undone = undone_of(" ".join(base64.b85encode(each.encode()).decode() for each in sentences))
+    undone = decode_nested(" ".join(base64.b85encode(each.encode()).decode() for each in sentences))
 
     assert sentences[0] in undone.found[0].text
     assert undone.unread
@@ -259,5 +259,5 @@ def test_a_long_run_of_numbers_says_what_a_short_one_does() -> None:
     order = f"The ferry leaves at nine in summer. {PHRASE}. "
     for between in (" ", ", ", "\n"):
         codes = between.join(str(ord(letter)) for letter in order * 40)
-        assert (order * 40).strip() in {each.text.strip() for each in undone_of(codes).found}
+        assert (order * 40).strip() in {each.text.strip() for each in decode_nested(codes).found}
         assert isinstance(verdict_of(f"Read: {codes}"), ReflexBlocked)

@@ -13,14 +13,14 @@ from actors.appraisal.trust import SATURATION, trust_of
 from actors.contract.text.excerpt import WHOLE, excerpt_of
 from actors.contract.text.judge import evidence, features
 from actors.contract.text.judge.evidence import read_text
-from actors.contract.text.judge.telling import LEET, TELLING
+from actors.contract.text.judge.telling import INSTRUCTION_WORDS, LEET
 from actors.contract.text.views import MAX_VIEWED, read_views
 from actors.reflex import ACTOR as REFLEX
 from actors.reflex.encodings import DECODERS, MAX_WORK
 from actors.reflex.matcher import Matcher
 from actors.reflex.views import views_of
 from schemas.actor import Message
-from schemas.unread import Unread, heaviest, weighed
+from schemas.unread import Unread, largest_share, saturating_share
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.intuition import IntuitionPassed
@@ -97,7 +97,7 @@ LONG = {
 def test_a_long_benign_document_passes_and_nothing_of_it_is_left_unread(content: str) -> None:
     pipeline = sent("Summarise this, please.", Layer(role="document", content=content))
     assert the(pipeline, ReflexPassed).unread == ()
-    assert heaviest(the(pipeline, IntuitionPassed).unread) < 0.2
+    assert largest_share(the(pipeline, IntuitionPassed).unread) < 0.2
     assert the(pipeline, CoherencePassed).unread < 0.2
     assert told(pipeline).startswith("DELIBERATIVE EXECUTED")
 
@@ -132,7 +132,7 @@ def test_what_has_most_telling_words_is_read_before_what_repeats_one(at: float) 
 
 
 def test_of_places_alike_some_are_read_from_everywhere() -> None:
-    text = "".join(f"{CALM * 3}[{n}] {TELLING[0]}e {TELLING[2]} " for n in range(600))
+    text = "".join(f"{CALM * 3}[{n}] {INSTRUCTION_WORDS[0]}e {INSTRUCTION_WORDS[2]} " for n in range(600))
     shown = excerpt_of(text)
     numbers = [int(part.partition("]")[0]) for part in shown.text.split("[")[1:]]
     assert max(numbers) > 570
@@ -152,10 +152,10 @@ def test_the_fifth_payload_is_read_too_and_what_the_views_have_no_room_for_is_co
 
 
 def test_weights_are_shares_that_grow_with_what_is_left_out() -> None:
-    assert [weighed(amount, 64) for amount in (0, 64, 576)] == [0.0, 0.5, 0.9]
-    assert heaviest(()) == 0.0
+    assert [saturating_share(amount, 64) for amount in (0, 64, 576)] == [0.0, 0.5, 0.9]
+    assert largest_share(()) == 0.0
     some = tuple(Unread(layer="", what="hex", amount=1, why="decoding", share=share) for share in (0.2, 0.7, 0.1))
-    assert heaviest(some) == 0.7
+    assert largest_share(some) == 0.7
 
 
 HOSTILE = {

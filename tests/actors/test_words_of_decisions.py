@@ -9,13 +9,13 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import get_args
 
-from actors.drift.composing import ask as ask_for_thought
-from actors.drift.composing import compose
+from actors.drift.composing import compose_thought
+from actors.drift.composing import synthesis_call as ask_for_thought
 from actors.drift.settings import DriftSettings
-from actors.guardrails.critic import ask as ask_critic
+from actors.guardrails.critic import critique_call as ask_critic
 from actors.guardrails.settings import GuardrailsSettings
 from actors.reflection.asking import DIMENSIONS, MODES
-from actors.reflection.asking import ask as ask_for_opinions
+from actors.reflection.asking import opinion_call as ask_for_opinions
 from actors.reflection.settings import ReflectionSettings
 from actors.registry import ACTORS
 from actors.responder.prompting import MENDING
@@ -31,7 +31,7 @@ def _drift() -> list[str]:
     assert isinstance(upon, MemoryWandered)
     kinds: tuple[Kind, ...] = get_args(Kind)
     asked = ask_for_thought(upon, DriftSettings()).messages
-    return [*(each.content for each in asked), *(compose(upon, kind).text for kind in kinds)]
+    return [*(each.content for each in asked), *(compose_thought(upon, kind).text for kind in kinds)]
 
 
 WORDS: dict[str, Callable[[], list[str]]] = {

@@ -11,7 +11,7 @@ from actors.gateway.http.guard.bodies import GuardInput, GuardVerdict
 from actors.gateway.http.openai.answers import REFUSALS, ChatCompletion, Decision
 from deploy.cli.rendering.entries import Entry
 from events.ledger import Page
-from events.ledger.listing import Listed
+from events.ledger.listing import ExchangeRow
 from neuraxis import calls, events, models
 from schemas.catalogue import CATALOGUE
 from schemas.event import ROOT, encode_event
@@ -26,7 +26,7 @@ from schemas.vocabulary.gateway import Role
     [
         (neuraxis.Verdict, GuardVerdict),
         (neuraxis.Decision, Decision),
-        (neuraxis.Exchange, Listed),
+        (neuraxis.Exchange, ExchangeRow),
         (neuraxis.Page, Page),
         (neuraxis.Event, Entry),
         (neuraxis.Alert, Alert),

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.delegate.discovery import find
+from actors.delegate.discovery import find_specialist
 from deploy.config.settings import BrokerSettings
 from deploy.examples.arithmetic import NotArithmetic, calculate
 from deploy.examples.calculator import answer_to
-from deploy.processes.access import Reach, access_of
+from deploy.processes.access import BrokerChoice, access_of
 from deploy.processes.broker import EmbeddedBroker
 from deploy.processes.broker.users import EFFECTORS, context_file
 from deploy.processes.running_set import DataFolder
@@ -94,9 +94,9 @@ def test_with_the_login_for_specialists_it_serves_the_effectors_of_an_embedded_b
         try:
             async with asyncio.timeout(DEADLINE_S):
                 assert b"calculator serves on specialist.calculator" in await calculator.stderr.readline()
-                reach = Reach(context=str(context_file(contexts, EFFECTORS)))
+                reach = BrokerChoice(context=str(context_file(contexts, EFFECTORS)))
                 connection = await Connection.open(access_of(reach, DataFolder(tmp_path)))
-                subject = await find(connection, "calculator", DEADLINE_S)
+                subject = await find_specialist(connection, "calculator", DEADLINE_S)
                 assert subject == "specialist.calculator"
                 answer = await connection.request(subject, b'{"query": "7 * 6", "request": "r", "timeout_ms": 1}')
                 refused = await connection.request(subject, b"?")

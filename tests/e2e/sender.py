@@ -7,8 +7,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from actors.gateway import Client, Passed, answer_of
-from deploy.processes.access import Reach, access_of
+from actors.gateway import Client, PassedInput, answer_of
+from deploy.processes.access import BrokerChoice, access_of
 from deploy.processes.broker import GATEWAY
 from deploy.processes.running_set import DataFolder
 from events.jetstream import JetStreamLog
@@ -18,7 +18,7 @@ DEADLINE_MS = 4_000
 
 
 async def send(data: Path, exchange: str, then: str) -> None:
-    log = await JetStreamLog.connect(access_of(Reach(), DataFolder(data), user=GATEWAY), create=False)
+    log = await JetStreamLog.connect(access_of(BrokerChoice(), DataFolder(data), user=GATEWAY), create=False)
     try:
         async with Client.open(log) as client:
             addressed = client.input(
@@ -30,14 +30,14 @@ async def send(data: Path, exchange: str, then: str) -> None:
                 deadline_after_ms=DEADLINE_MS if then == "wait" else 60_000,
             )
             await client.submit(addressed)
-            passed = await client.passed(exchange, 60)
-            assert isinstance(passed, Passed), passed
+            passed = await client.await_passed(exchange, 60)
+            assert isinstance(passed, PassedInput), passed
             print("passed", flush=True)
             if then == "wait":
                 await asyncio.sleep(600)
             answer = answer_of([AnswerChoice(text="Lima.", finish_reason="stop")], model="their-model")
             await client.settle(passed, answer)
-            end = (await client.answer(exchange, 60)).event
+            end = (await client.await_end(exchange, 60)).event
             print(end.action, end.response, flush=True)
     finally:
         await log.close()

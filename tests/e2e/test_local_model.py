@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from actors.llm.local import missing
+from actors.llm.local import missing_parts
 from actors.llm.settings import LlmSettings
 from events.ledger import LedgerReader
 from tests.deploy.waiting import until
 from tests.e2e.live import Live
 
-LACKING = missing(LlmSettings(backend="local"))
+LACKING = missing_parts(LlmSettings(backend="local"))
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=LACKING)
 
 FACT = "Brunhilde"

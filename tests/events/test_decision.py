@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from actors.registry import ACTORS
 from events.codec import Unreadable, decode
-from events.decision import Cause, NewEvent, address, cause_of, decide, fold, refuse
+from events.decision import Cause, NewEvent, address_events, cause_of, decide, fail_append, fold
 from events.log import Stored
 from events.routes import fence_filter
 from schemas.actor import Actor, Emission, Message, Scope
@@ -106,7 +106,7 @@ def test_a_fold_that_cannot_take_its_own_failure_leaves_the_state_untouched() ->
     decided, state = decided_by(actor, given_input(), before)
     assert the_failure(decided).reason == "fold_raised"
     assert state is before
-    refused, state = refuse(actor, before, decode(given_input()), PARTITIONS, "00")
+    refused, state = fail_append(actor, before, decode(given_input()), PARTITIONS, "00")
     assert the_failure(refused).reason == "append_refused"
     assert state is before
 
@@ -207,7 +207,7 @@ def test_a_message_stored_in_another_partition_than_its_keys_leads_to_events_of_
 
 
 def addressed(*emissions: Event | Emission, cause: Cause = CAUSE) -> tuple[NewEvent, ...]:
-    return address("reflex", cause, emissions, MANY)
+    return address_events("reflex", cause, emissions, MANY)
 
 
 def keys(decided: NewEvent) -> tuple[str, str, str]:
@@ -264,7 +264,7 @@ def test_the_events_of_one_decision_are_numbered_and_their_ids_stable_and_distin
 def test_ids_differ_between_owners_and_between_causes() -> None:
     other = msgspec.structs.replace(CAUSE, id="other")
     ids = [
-        address(owner, cause, [PASSED], MANY)[0].message.id
+        address_events(owner, cause, [PASSED], MANY)[0].message.id
         for owner in ("reflex", "router")
         for cause in (CAUSE, other)
     ]
@@ -285,7 +285,7 @@ def test_a_decision_is_made_from_the_state_before_its_message() -> None:
 
 
 def test_a_refused_decision_is_recorded_for_its_message() -> None:
-    decided, state = refuse(DIARIST, Diary(), decode(given_input("3")), PARTITIONS, "00")
+    decided, state = fail_append(DIARIST, Diary(), decode(given_input("3")), PARTITIONS, "00")
     failure = the_failure(decided)
     assert (failure.reason, failure.error, failure.failed_seq) == ("append_refused", "", 1)
     assert decided[0].message.exchange == "first"

@@ -11,7 +11,7 @@ from actors.registry import ACTORS
 from actors.runtime.records import to_record
 from events import view as view_module
 from events.codec import Recorded, decode
-from events.decision import Cause, NewEvent, address
+from events.decision import Cause, NewEvent, address_events
 from events.errors import Misconfigured
 from events.log import Record, Stored
 from events.snapshot import pack, unpack
@@ -362,7 +362,7 @@ def test_a_view_keeps_the_latest_messages_that_it_answered_and_the_log_lost(monk
     view, causes = View(actor, HERE[1], PARTITIONS), []
     for number in range(1, 5):
         cause = Cause(f"lost-{number}", 10 * number, 0, "agent", "session", f"exchange-{number}", "_", HERE[1])
-        [decided] = address("reflex", cause, (ReflexPassed(),), PARTITIONS)
+        [decided] = address_events("reflex", cause, (ReflexPassed(),), PARTITIONS)
         record = to_record(decided, "test", "", 0, 0)
         view.apply_own(decode(Stored(10 * number + 1, 0, record.subject, record.headers, record.data)))
         causes.append(cause.id)

@@ -126,7 +126,7 @@ def asked(broker: Broker, *texts: str, first: int = 0) -> list[tuple[Answered, f
             text, agent="agent", session=f"session-{number}", partitions=PARTITIONS, now_ns=time.time_ns()
         )
         await edge.submit(addressed)
-        return await edge.answer(addressed.exchange, ALIVE_S), time.monotonic() - began
+        return await edge.await_end(addressed.exchange, ALIVE_S), time.monotonic() - began
 
     return asyncio.run(ask())
 

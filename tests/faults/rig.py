@@ -14,7 +14,7 @@ import msgspec
 
 from actors.gateway import Client, new_input
 from actors.registry import ACTORS
-from deploy.processes.access import Reach, access_of
+from deploy.processes.access import BrokerChoice, access_of
 from deploy.processes.broker import OPERATOR
 from deploy.processes.running_set import DataFolder, NotRunning, RunFile
 from events.errors import LogError, Unavailable
@@ -81,7 +81,7 @@ class RunningSet:
     @asynccontextmanager
     async def log(self) -> AsyncIterator[JetStreamLog]:
         """Connect to the set's log as an operator."""
-        access = access_of(Reach(), self.data, user=OPERATOR, name="test")
+        access = access_of(BrokerChoice(), self.data, user=OPERATOR, name="test")
         log = await JetStreamLog.connect(access, create=False)
         try:
             yield log

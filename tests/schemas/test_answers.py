@@ -9,8 +9,8 @@ import msgspec
 import actors
 from actors.act.planning import read_plan
 from actors.act.settings import ActSettings
-from actors.appraisal.asking import judged_by
-from actors.drift.composing import worded
+from actors.appraisal.asking import read_judgements
+from actors.drift.composing import read_thought
 from actors.guardrails.critic import critique_of
 from actors.reflection.asking import opinions_of
 from actors.router.tiebreak import INVALID, outcome_of
@@ -22,10 +22,10 @@ LAYER = LayerTrust(layer="text", characters=9, truth=0.5, indeterminacy=0.2, fal
 READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "act": (lambda answer: read_plan(answer, ActSettings()), '{"actions": [{"skill": "introspect", "extra": %s}]}'),
     "appraisal": (
-        lambda answer: judged_by(answer, [LAYER]),
+        lambda answer: read_judgements(answer, [LAYER]),
         '{"parts": [{"part": 1, "falsehood": 1, "kind": "none", "extra": %s}]}',
     ),
-    "drift": (worded, '{"kind": "reflection", "text": "So it is.", "extra": %s}'),
+    "drift": (read_thought, '{"kind": "reflection", "text": "So it is.", "extra": %s}'),
     "guardrails": (critique_of, '{"alignment": 0.5, "drift": 0.5, "bias_tags": [], "extra": %s}'),
     "reflection": (
         lambda answer: opinions_of(answer, 1),

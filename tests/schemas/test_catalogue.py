@@ -5,7 +5,7 @@ import pytest
 
 from schemas import catalogue
 from schemas.actor import Scope
-from schemas.catalogue import CATALOGUE, asked_of, decode_event, entry_of, owned_by, prefixes_of
+from schemas.catalogue import CATALOGUE, decode_event, entry_of, owned_by, prefixes_of, requests_to
 from schemas.entry import Entry
 from schemas.event import ROOT, Configured, Event, Failed, encode_event
 from schemas.stages import GUARDS, STAGE_OF, scopes
@@ -121,7 +121,7 @@ def test_a_subject_listed_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_holds_a_call_asks_a_model_and_nothing_else_does() -> None:
-    assert set(asked_of("llm")) == {entry.event for entry in ENTRIES if "call" in entry.event.__struct_fields__}
+    assert set(requests_to("llm")) == {entry.event for entry in ENTRIES if "call" in entry.event.__struct_fields__}
 
 
 def test_whoever_is_asked_can_answer() -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 import pytest
 
-from schemas.intake.choices import blame
+from schemas.intake.choices import error_line
 from tests.each import each
 
 
@@ -26,7 +26,7 @@ class Outer(msgspec.Struct):
 def complaint(value: dict[str, object]) -> str:
     with pytest.raises(msgspec.ValidationError) as wrong:
         msgspec.convert(value, Outer)
-    return blame(Outer, str(wrong.value))
+    return error_line(Outer, str(wrong.value))
 
 
 @each(

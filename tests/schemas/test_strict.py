@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.intake.strict import BadInput, convert, hint, plain, read, shown
+from schemas.intake.strict import BadInput, convert, did_you_mean, quoted_name, read, read_plain
 from tests.each import each
 
 
@@ -103,7 +103,7 @@ def test_a_body_is_refused_with_where_it_is_wrong_and_what_to_do(
 
 def test_nesting_without_end_is_refused_wherever_it_stands() -> None:
     with pytest.raises(BadInput) as wrong:
-        plain(b"[" * 100_000 + b"]" * 100_000)
+        read_plain(b"[" * 100_000 + b"]" * 100_000)
     assert wrong.value.code == "too_deep"
 
 
@@ -117,12 +117,12 @@ def test_plain_values_are_judged_as_json_is() -> None:
     ("name", "meant"), [("limt", "limit"), ("LIMIT", "limit"), ("work-load", "work_load"), ("workLoad", "work_load")]
 )
 def test_the_nearest_name_is_found_whatever_its_case_and_what_joins_its_words(name: str, meant: str) -> None:
-    assert hint(name, ["limit", "work_load", "agent"]) == f"did you mean {meant!r}?"
+    assert did_you_mean(name, ["limit", "work_load", "agent"]) == f"did you mean {meant!r}?"
 
 
 def test_a_name_from_outside_is_repeated_printable_and_cut() -> None:
-    assert shown("a\nb\u202e") == "'a\\nb\\u202e'"
-    assert len(shown("x" * 10_000)) < 80
+    assert quoted_name("a\nb\u202e") == "'a\\nb\\u202e'"
+    assert len(quoted_name("x" * 10_000)) < 80
 
 
 bodies = st.dictionaries(st.text(max_size=8), st.none() | st.text(max_size=8)).map(

@@ -21,7 +21,7 @@ _ESCAPED = re.compile(r"""(?:\\.[^"'`\\\n]*+)++""")
 _OF_CODE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))")
 
 
-def unescaped(text: str, depth: int = DEPTH) -> str:
+def unescape_strings(text: str, depth: int = DEPTH) -> str:
     """Return a text whose quoted strings hold what they say; those with escapes of neither JSON nor code stay."""
     if not depth or "\\" not in text or not any(mark in text for mark in "\"'`"):
         return text
@@ -35,7 +35,7 @@ def _said(string: re.Match[str], depth: int) -> str:
     said = _of_json(written)
     if said is None and ("\\'" in written or "\\x" in written or "\\`" in written):
         said = _of_json(_OF_CODE.sub(_as_json, written))
-    return written if said is None else unescaped(said, depth)
+    return written if said is None else unescape_strings(said, depth)
 
 
 def _of_json(written: str) -> str | None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from actors.contract.text.judge.telling import WORDS, Numbers, telling_in
+from actors.contract.text.judge.telling import WORDS, Numbers, instruction_words_in
 
 WHOLE = 49_152
 """Characters up to which a text is read whole; of a longer one less is read."""
@@ -64,15 +64,15 @@ def _of_long(text: str, most: int) -> Excerpt:
 @lru_cache(maxsize=4)
 def _told(text: str) -> tuple[Numbers, Numbers]:
     """Return the telling words of a long text between the ends that any excerpt of it holds: searched once for all."""
-    return telling_in(text, DECODED // _HEAD, len(text) - DECODED // _TAIL)
+    return instruction_words_in(text, DECODED // _HEAD, len(text) - DECODED // _TAIL)
 
 
-def telling_places(text: str, begin: int, end: int, most: int, stretch: int) -> tuple[list[int], int]:
+def instruction_places(text: str, begin: int, end: int, most: int, stretch: int) -> tuple[list[int], int]:
     """Return where to read a text between two places: at most so many places, ascending, one for each stretch.
 
     Also how many characters of stretches with several telling words are not among them.
     """
-    return _chosen(telling_in(text, begin, end), text, begin, end, most, stretch)
+    return _chosen(instruction_words_in(text, begin, end), text, begin, end, most, stretch)
 
 
 def _chosen(

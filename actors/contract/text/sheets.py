@@ -10,7 +10,7 @@ laid together on sheets, each judged as one text.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from actors.contract.text.excerpt import WHOLE, Excerpt, telling_places
+from actors.contract.text.excerpt import WHOLE, Excerpt, instruction_places
 
 SHEET = 4_096
 """Characters that pieces are laid together to: a text below the length from which judges hold texts to be long."""
@@ -22,7 +22,7 @@ _STRETCH = 512
 """Characters read around a telling word."""
 
 
-class Sheet(NamedTuple):
+class JoinedParts(NamedTuple):
     """A text to judge, and the places of the parts that it stands for, ascending.
 
     ``unread`` counts the characters around telling words of these parts that are not in it.
@@ -33,7 +33,7 @@ class Sheet(NamedTuple):
     unread: int = 0
 
 
-def sheets_of(texts: Sequence[str], most: int) -> tuple[Sheet, ...]:
+def joined_parts(texts: Sequence[str], most: int) -> tuple[JoinedParts, ...]:
     """Return what to judge of some texts.
 
     Args:
@@ -42,12 +42,12 @@ def sheets_of(texts: Sequence[str], most: int) -> tuple[Sheet, ...]:
     """
     lengths = [min(len(text), WHOLE) for text in texts]
     if sum(lengths) + PER_TEXT * len(texts) <= most or len(texts) <= 2:
-        return tuple(Sheet(text, (place,)) for place, text in enumerate(texts))
+        return tuple(JoinedParts(text, (place,)) for place, text in enumerate(texts))
     left = max(most - lengths[0] - PER_TEXT, most // 2)
     # A line end each lies between pieces.
     had = shares([length + 1 for length in lengths[1:]], left)
     pieces = [_piece(text, max(share - 1, 0)) for text, share in zip(texts[1:], had, strict=True)]
-    return Sheet(texts[0], (0,)), *_laid_together(pieces, 1)
+    return JoinedParts(texts[0], (0,)), *_laid_together(pieces, 1)
 
 
 def shares(lengths: Sequence[int], most: int) -> tuple[int, ...]:
@@ -62,7 +62,7 @@ def shares(lengths: Sequence[int], most: int) -> tuple[int, ...]:
     return tuple(min(length, level) for length in lengths)
 
 
-def _laid_together(pieces: Sequence[Excerpt], first: int) -> Iterator[Sheet]:
+def _laid_together(pieces: Sequence[Excerpt], first: int) -> Iterator[JoinedParts]:
     begin, size = 0, 0
     for place, piece in enumerate(pieces):
         if begin < place and size + len(piece.text) > SHEET:
@@ -72,9 +72,9 @@ def _laid_together(pieces: Sequence[Excerpt], first: int) -> Iterator[Sheet]:
     yield _sheet(pieces[begin:], first + begin)
 
 
-def _sheet(pieces: Sequence[Excerpt], first: int) -> Sheet:
+def _sheet(pieces: Sequence[Excerpt], first: int) -> JoinedParts:
     text = "\n".join(piece.text for piece in pieces)
-    return Sheet(text, tuple(range(first, first + len(pieces))), sum(piece.unread for piece in pieces))
+    return JoinedParts(text, tuple(range(first, first + len(pieces))), sum(piece.unread for piece in pieces))
 
 
 def _piece(text: str, share: int) -> Excerpt:
@@ -82,7 +82,7 @@ def _piece(text: str, share: int) -> Excerpt:
     if len(text) <= share:
         return Excerpt(text, 0)
     stretch = max(1, min(share // 2, _STRETCH))
-    spots, unread = telling_places(text, share // 4, len(text) - share // 4, share // 2 // stretch, stretch)
+    spots, unread = instruction_places(text, share // 4, len(text) - share // 4, share // 2 // stretch, stretch)
     room = max(share - len(spots) * (stretch + 1) - 1, 0)
     end, last = (room + 1) // 2, len(text) - room // 2
     parts = [text[:end]]

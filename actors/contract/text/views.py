@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from actors.contract.text.judge.telling import LEET_MARKS, PLAIN_TELLING, may_tell
+from actors.contract.text.judge.telling import LEET_MARKS, PLAIN_INSTRUCTION_WORDS, may_instruct
 from actors.contract.text.prefilter import kinds_in
 from actors.contract.text.rewriting import REWRITE, Rewriting, likeness
 from actors.contract.text.sheets import shares
@@ -195,10 +195,10 @@ def _rewritten(head: str, how: Rewriting, is_likelier: Callable[[str, str], bool
 
 def _telling_parts(text: str, other: str) -> Iterator[str]:
     """Yield what stands around telling words that a rewriting has and the text has not."""
-    if not may_tell(other):
+    if not may_instruct(other):
         return
     lowered, plain = other.lower(), text.lower()
-    places = sorted(lowered.find(word) for word in PLAIN_TELLING if word in lowered and word not in plain)
+    places = sorted(lowered.find(word) for word in PLAIN_INSTRUCTION_WORDS if word in lowered and word not in plain)
     upto = 0
     for place in places:
         if place >= upto:

@@ -30,10 +30,10 @@ from actors.gateway.http.keys.rate import Rates
 from actors.gateway.http.loops import endpoints as loops
 from actors.gateway.http.loops import ticks
 from actors.gateway.http.loops.service import LoopService, NotReady
-from actors.gateway.http.metrics import REQUESTS, Measuring
+from actors.gateway.http.metrics import REQUESTS, MetricsSource
 from actors.gateway.http.openai import endpoints
 from actors.gateway.http.openai.conversing import Conversations
-from actors.gateway.http.openai.forwarding import Forwarding
+from actors.gateway.http.openai.forwarding import UpstreamForwarder
 from actors.gateway.http.operating import Operations
 from actors.gateway.http.reading import strict_address
 from actors.gateway.http.records import endpoints as records_endpoints
@@ -64,7 +64,7 @@ ENDPOINTS = (
     health.healthz,
     health.readyz,
     metrics.show_metrics,
-    front.show_front,
+    front.show_landing_page,
     *dashboard.ENDPOINTS,
 )
 
@@ -83,9 +83,9 @@ class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     operations: Operations
     records: Records
     examinations: Examinations
-    measuring: Measuring
+    measuring: MetricsSource
     audit: Audit
-    forwarding: Forwarding | None = None
+    forwarding: UpstreamForwarder | None = None
 
 
 class Gateway:

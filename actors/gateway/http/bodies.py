@@ -77,7 +77,7 @@ class Tick(TickObserved, frozen=True, kw_only=True, tag=False, forbid_unknown_fi
     agent: Name | None = None
 
     def __post_init__(self) -> None:
-        """Take what holds too much, too: ``observed`` refuses it by its field."""
+        """Take what holds too much, too: ``tick_event`` refuses it by its field."""
 
 
 _ON_RECORD = ("by", "why", "override_by", "override_reason")
@@ -247,7 +247,7 @@ def check_outside(loop_id: str) -> None:
         raise InvalidField("loop_id", "loop_id has the form of an exchange's id here: name your loops otherwise")
 
 
-def completed(body: LoopCompletion) -> LoopCompleted:
+def completion_event(body: LoopCompletion) -> LoopCompleted:
     """Return the event of a loop that is done.
 
     Raises:
@@ -290,7 +290,7 @@ def completed(body: LoopCompletion) -> LoopCompleted:
     )
 
 
-def overridden(loop_id: str, body: GuardrailsOverride) -> LoopOverridden:
+def override_event(loop_id: str, body: GuardrailsOverride) -> LoopOverridden:
     """Return the event of an override; raises InvalidField when it does not say who ordered it, or why."""
     check_loop(loop_id)
     for field, value in (("override_by", body.override_by), ("override_reason", body.override_reason)):
@@ -309,7 +309,7 @@ def overridden(loop_id: str, body: GuardrailsOverride) -> LoopOverridden:
     )
 
 
-def observed(body: Tick) -> tuple[str, TickObserved]:
+def tick_event(body: Tick) -> tuple[str, TickObserved]:
     """Return the agent of a tick (empty: it names none), and its event.
 
     Raises:

@@ -7,17 +7,17 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
 from actors.gateway.http.bodies import Failure
-from actors.gateway.http.guard.service import Unchecked
-from actors.gateway.http.loops.service import NotAccepted, NotReady, Unanswered, Undecided, Unjudged, UnknownLoop
+from actors.gateway.http.guard.service import NoVerdict
+from actors.gateway.http.loops.service import NoJudge, NotAccepted, NotReady, Unanswered, Undecided, UnknownLoop
 from actors.gateway.http.openai.answers import headers_of
-from actors.gateway.http.openai.conversing import Unended
+from actors.gateway.http.openai.conversing import ExchangeFailed
 from actors.gateway.http.openai.endpoints import UnknownModel
 from actors.gateway.http.openai.failures import ApiFailure
 from actors.gateway.http.openai.upstream import UpstreamFailed
 from actors.gateway.http.operating import NotFound
 from actors.gateway.http.reading import LOOP
 from actors.gateway.http.scopes import Forbidden
-from actors.gateway.http.shapes import shaped
+from actors.gateway.http.shapes import error_body
 from actors.gateway.outside import InvalidField, InvalidInput
 from events.errors import LogError, Refused
 from events.loggers import get_logger
@@ -37,10 +37,10 @@ _STATUS: dict[type[Exception], int] = {
     LogError: 503,
     NotAccepted: 503,
     NotReady: 503,
-    Unended: 503,
+    ExchangeFailed: 503,
     UpstreamFailed: 503,
-    Unjudged: 503,
-    Unchecked: 503,
+    NoJudge: 503,
+    NoVerdict: 503,
     Unanswered: 504,
 }
 _WRONG_PLACE = {
@@ -57,9 +57,9 @@ _CODES: dict[type[Exception], str] = {
     Undecided: "undecided",
     NotAccepted: "not_accepted",
     NotReady: "not_ready",
-    Unended: "unanswered",
-    Unjudged: "no_owner",
-    Unchecked: "unchecked",
+    ExchangeFailed: "unanswered",
+    NoJudge: "no_owner",
+    NoVerdict: "unchecked",
     Unanswered: "unanswered",
 }
 """The codes of errors that have none of their own."""
@@ -81,7 +81,7 @@ _AT_THE_DOOR = frozenset({401, 403, 408, 413, 429})
 _logger = get_logger("neuraxis.gateway")
 
 
-def failed(request: Request[Any, Any, Any], error: Exception) -> Response[Failure | ApiFailure]:
+def error_response(request: Request[Any, Any, Any], error: Exception) -> Response[Failure | ApiFailure]:
     """Return the response to an error of a handler or of the framework."""
     status = next((number for kind, number in _STATUS.items() if isinstance(error, kind)), 500)
     message, headers = _message(error), {}
@@ -97,14 +97,14 @@ def failed(request: Request[Any, Any, Any], error: Exception) -> Response[Failur
         detail = str(error) if isinstance(error, LogError) else None
         told = {"path": request.url.path, "error": type(error).__name__, "detail": detail}
         _logger.warning("request_failed", **told, exc_info=not foreseen)
-    if isinstance(error, Unended):
+    if isinstance(error, ExchangeFailed):
         headers |= headers_of(error.decision)
     field = error.field if isinstance(error, InvalidField) else _parameter(error)
-    failure = shaped(request.url.path, status, _code(error, status), message, field=field, loop_id=_loop(request))
+    failure = error_body(request.url.path, status, _code(error, status), message, field=field, loop_id=_loop(request))
     return Response(failure, status_code=status, headers=headers, media_type="application/json")
 
 
-HANDLERS: Any = {HTTPException: failed, Exception: failed}
+HANDLERS: Any = {HTTPException: error_response, Exception: error_response}
 """Litestar's ``exception_handlers``."""
 
 

@@ -22,7 +22,7 @@ _STYLE = (
 
 
 @get(["/", "/docs"], media_type=MediaType.HTML, include_in_schema=False, security=ANY_KEY, opt={OF_AGENT: True})
-async def show_front(request: Request[Any, Any, State]) -> Response[str]:
+async def show_landing_page(request: Request[Any, Any, State]) -> Response[str]:
     """Show what is served here, to a person."""
     page = page_of(request.app.openapi_schema)
     return Response(page, media_type=MediaType.HTML, headers={"Content-Security-Policy": _POLICY})

@@ -17,7 +17,7 @@ REQUESTS = PrometheusConfig(app_name="neuraxis", prefix="neuraxis_http", group_p
 """How Litestar counts and times this gateway's requests, in the process's registry."""
 
 
-class Measuring:
+class MetricsSource:
     """What is told on the endpoint.
 
     Args:
@@ -50,5 +50,5 @@ class Measuring:
 @get(PATH, security=READ, media_type=MediaType.TEXT)
 async def show_metrics(request: Request[Any, Any, State]) -> Response[bytes]:
     """Tell Prometheus of inputs and their ends, latencies, alerts, models, the ledger, and this gateway's requests."""
-    measuring: Measuring = request.app.state.measuring
+    measuring: MetricsSource = request.app.state.measuring
     return Response(await measuring.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})

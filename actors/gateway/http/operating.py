@@ -16,7 +16,7 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 
 from actors.contract.text.allowances import MOST_CHARACTERS
 from actors.gateway.http.bodies import Failure, Name, Reason
-from actors.gateway.http.reading import QUERY, User, agent_of, strictly
+from actors.gateway.http.reading import QUERY, User, agent_of, refuse_unless
 from actors.gateway.http.scopes import OF_AGENT, OPERATE, READ, agent_of_key
 from actors.gateway.outside import InvalidField, check_name
 from schemas.names import wrong_with_name
@@ -170,7 +170,7 @@ Agent = Annotated[str, QueryParameter(name="agent", description="The agent whose
     "/v1/verdicts",
     status_code=200,
     security=OPERATE,
-    before_request=strictly(Verdict),
+    before_request=refuse_unless(Verdict),
     responses=_RESPONSES,
     opt={OF_AGENT: True},
 )
@@ -184,7 +184,7 @@ async def judge_exchange(data: JSONBody[Verdict], request: Request[Any, Any, Sta
     "/v1/allowances",
     status_code=200,
     security=OPERATE,
-    before_request=strictly(Allowance),
+    before_request=refuse_unless(Allowance),
     responses=_RESPONSES,
     opt={OF_AGENT: True},
 )
@@ -211,7 +211,7 @@ async def add_allowance(
     "/v1/allowances/{allowance:str}/withdraw",
     status_code=200,
     security=OPERATE,
-    before_request=strictly(Withdrawal),
+    before_request=refuse_unless(Withdrawal),
     responses=_RESPONSES,
     opt={OF_AGENT: True},
 )
@@ -238,7 +238,7 @@ async def list_allowances(request: Request[Any, Any, State], agent: Agent = "", 
     "/api/breaker/reset",
     status_code=200,
     security=OPERATE,
-    before_request=strictly(BreakerReset),
+    before_request=refuse_unless(BreakerReset),
     responses=_RESPONSES,
     opt={OF_AGENT: True},
 )

@@ -11,11 +11,11 @@ from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
 from litestar.params import HeaderParameter
 
-from actors.gateway.agents import AgentPer, agent_for, unheard_user
+from actors.gateway.agents import AgentPer, agent_for, why_user_is_ignored
 from actors.gateway.http.bodies import loop_named_in, read
 from actors.gateway.http.scopes import agent_of_key, check_agent
 from actors.gateway.outside import InvalidField, InvalidInput, check_name
-from schemas.intake.strict import hint, shown
+from schemas.intake.strict import did_you_mean, quoted_name
 
 USER = "X-Neuraxis-User"
 """Header that says for whom a request is made: whoever may call the gateway is believed."""
@@ -40,7 +40,7 @@ LOOP = "loop_id"
 """Where a request's state keeps the loop that its body names."""
 
 
-def strictly(kind: type[msgspec.Struct]) -> Callable[[Request[Any, Any, State]], Awaitable[None]]:
+def refuse_unless(kind: type[msgspec.Struct]) -> Callable[[Request[Any, Any, State]], Awaitable[None]]:
     """Return what refuses a body that is not of ``kind``, as Litestar's ``before_request``.
 
     Litestar takes numbers that are text, and answers text that is no UTF-8, or nested too deeply, with status 500.
@@ -77,7 +77,7 @@ def agent_of(
             raise InvalidField(USER, f"the header {wrong}") from wrong
     if not given and not user:
         given = agent_of_key(request)
-    if unheard := unheard_user(given or "", per=per, user=user):
+    if unheard := why_user_is_ignored(given or "", per=per, user=user):
         raise InvalidField(USER, f"the header {USER}: {unheard}")
     try:
         agent = agent_for(given or "", per=per, user=user or speaker, session=session)
@@ -97,7 +97,9 @@ async def strict_address(connection: ASGIConnection[Any, Any, Any, Any], handler
         if known is None:
             break
         if name not in known:
-            raise InvalidField(name, f"there is no query parameter {shown(name)}: {hint(name, known)}", "unknown_field")
+            raise InvalidField(
+                name, f"there is no query parameter {quoted_name(name)}: {did_you_mean(name, known)}", "unknown_field"
+            )
         if given.count(name) > 1:
             raise InvalidField(name, f"the query parameter {name} stands twice: keep one of them", "key_twice")
         if not value.strip():
@@ -113,7 +115,9 @@ async def strict_address(connection: ASGIConnection[Any, Any, Any, Any], handler
         letters = re.sub("[^a-z]", "", name.lower())
         meant = _OTHER_SPELLINGS.get(letters, USER if letters.startswith(_OURS) else "")
         if meant and name.lower() != meant.lower():
-            raise InvalidField(name, f"there is no header {shown(name)}: did you mean {meant!r}?", "unknown_field")
+            raise InvalidField(
+                name, f"there is no header {quoted_name(name)}: did you mean {meant!r}?", "unknown_field"
+            )
 
 
 def key_of(header: str) -> str:

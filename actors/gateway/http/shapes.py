@@ -7,7 +7,7 @@ from actors.gateway.http.checks import without_places
 from actors.gateway.http.openai.failures import ApiFailure, failure_of, is_openai
 
 
-def shaped(
+def error_body(
     path: str,
     status: int,
     code: str,

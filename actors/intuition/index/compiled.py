@@ -11,7 +11,7 @@ import numba
 import numpy as np
 
 from actors.intuition.index.extending import FULL, append_postings, place_shingles, remove_postings
-from actors.intuition.index.query import COMPARED, Answer, Hit, Query, planned
+from actors.intuition.index.query import COMPARED, Answer, Hit, Query, plan_reading
 from actors.intuition.index.store import HEADER, SIZE_SHIFT, TALLY, Entry, Store
 from actors.intuition.index.table import Hashes, Sizes
 
@@ -25,7 +25,7 @@ def _compile(function: Function) -> Function:
 _place_shingles = _compile(place_shingles)
 _append_postings = _compile(append_postings)
 _remove_postings = _compile(remove_postings)
-_planned = _compile(planned)
+_planned = _compile(plan_reading)
 
 
 def add(store: Store, entry: Entry) -> None:

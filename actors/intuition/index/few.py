@@ -8,7 +8,7 @@ from actors.intuition.index.store import SIZE_SHIFT, Store
 from actors.intuition.index.table import Cells
 
 
-class _Ranked(NamedTuple):
+class _RankedEntry(NamedTuple):
     """A hit in the order of nearness: highest score first, then the one added first."""
 
     minus_score: float
@@ -31,8 +31,8 @@ def search_few(store: Store, query: Query, lists: list[Cells], unread: int) -> t
         for place in entries.tolist():
             tally[place] = tally.get(place, 0) + 1
     needed = min(query.least, query.motif_least)
-    similar: list[_Ranked] = []
-    motif: _Ranked | None = None
+    similar: list[_RankedEntry] = []
+    motif: _RankedEntry | None = None
     marks, situations = store.marks.data, store.situations.data
     for place, shared in tally.items():
         size = (marks[place] >> SIZE_SHIFT) + 1
@@ -42,7 +42,7 @@ def search_few(store: Store, query: Query, lists: list[Cells], unread: int) -> t
         overlap = shared_by_one(store, query.hashes, place) if unread else shared
         overlap += situations[place] == query.situation
         score = overlap * overlap / size
-        ranked = _Ranked(-score, place, overlap)
+        ranked = _RankedEntry(-score, place, overlap)
         if score >= query.least:
             similar.append(ranked)
         if score >= query.motif_least and store.harmful[place] and (motif is None or ranked < motif):

@@ -6,7 +6,7 @@ import numpy.typing as npt
 from actors.intuition.index.extending import FULL, append_postings, place_shingles, remove_postings
 from actors.intuition.index.few import search_few
 from actors.intuition.index.lists import entries_of, latest_of, shared_by
-from actors.intuition.index.query import COMPARED, Answer, Hit, Query, planned, reach_of
+from actors.intuition.index.query import COMPARED, Answer, Hit, Query, plan_reading, reach_of
 from actors.intuition.index.store import SIZE_SHIFT, TALLY, Entry, Store
 from actors.intuition.index.table import Cells, Hashes, Places, Sizes
 
@@ -52,7 +52,7 @@ def search(store: Store, query: Query) -> Answer:
     order = order[np.searchsorted(counts[order], 1) :]
     cells, counts = cells[order], counts[order]
     needed = min(query.least, query.motif_least)
-    allowed, some, work, cut = planned(counts.tolist(), needed, query.allowance)
+    allowed, some, work, cut = plan_reading(counts.tolist(), needed, query.allowance)
     latest = latest_of(store, int(cells[allowed]), some) if some else store.touched[:0]
     unread = len(cells) - allowed
     while unread < len(cells) and reach_of(unread + 1, store.smallest) < needed:

@@ -29,7 +29,7 @@ class Query(NamedTuple):
         most: How many similar entries to return at most; 0 when only the nearest motif is sought.
         floor: Least similarity of those.
         motif_floor: Least similarity of the nearest motif; 0 finds any that shares a shingle of the text.
-        allowance: Postings that the search may look at; see ``planned``.
+        allowance: Postings that the search may look at; see ``plan_reading``.
     """
 
     hashes: Hashes
@@ -65,7 +65,7 @@ class Hit(NamedTuple):
 class Answer(NamedTuple):
     """The most similar entries, best first, and the nearest motif, None where there is none.
 
-    Of equally similar ones the one added first is nearer. ``work`` and ``cut`` are those of ``planned``.
+    Of equally similar ones the one added first is nearer. ``work`` and ``cut`` are those of ``plan_reading``.
     """
 
     similar: tuple[Hit, ...]
@@ -74,7 +74,7 @@ class Answer(NamedTuple):
     cut: bool = False
 
 
-def planned(lengths: Any, needed: float, allowance: int) -> Any:
+def plan_reading(lengths: Any, needed: float, allowance: int) -> Any:
     """Return how much of a query's lists may be read, what that counts for in postings, and whether it is a cut.
 
     How much is a number of lists, and a number of the latest entries of the list after those.

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from actors.contract.text.judge.evidence import read_text
-from actors.contract.text.judge.model import Model, margin, squashed
+from actors.contract.text.judge.model import Model, margin, to_unit_interval
 from actors.contract.text.judge.weights import judge_of, weights_of
 
 _DECIMALS = 6
@@ -29,4 +29,4 @@ def score(text: str, model: Model = _MODEL) -> float:
     """
     if not text.strip():
         return 0.0
-    return round(squashed(margin(model, read_text(text))), _DECIMALS)
+    return round(to_unit_interval(margin(model, read_text(text))), _DECIMALS)

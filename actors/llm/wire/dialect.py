@@ -41,7 +41,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     context: int = 0
     density: float = 1.0
 
-    def told(self, call: ModelCall) -> tuple[str, ...]:
+    def adaptations_of(self, call: ModelCall) -> tuple[str, ...]:
         """Return what of a call is not sent as it would be to an endpoint that takes everything."""
         sent = {
             f"max_tokens is sent as {self.length}" if self.length else "max_tokens is left out": (
@@ -104,7 +104,7 @@ _MOST = re.compile(
 )
 
 
-def learned(dialect: Dialect, said: str, call: ModelCall, sent: Collection[str]) -> Dialect | None:
+def learn_from_refusal(dialect: Dialect, reason: str, call: ModelCall, sent: Collection[str]) -> Dialect | None:
     """Return the dialect after a refusal, None where it does not say what is to be sent otherwise.
 
     Args:
@@ -112,18 +112,18 @@ def learned(dialect: Dialect, said: str, call: ModelCall, sent: Collection[str])
         said: The whole reason that the endpoint gave.
         call: The request; ``sent`` names the parameters that were sent of it.
     """
-    if overflow_in(said) is not None:
-        return _shorter(dialect, said, call)
-    if "stream_options" in sent and re.search(r"(?i)stream_options|include_usage", said):
+    if overflow_in(reason) is not None:
+        return _shorter(dialect, reason, call)
+    if "stream_options" in sent and re.search(r"(?i)stream_options|include_usage", reason):
         return msgspec.structs.replace(dialect, stream_options=False)
-    if dialect.length in sent and _LENGTH.search(said):
-        return _bounded(dialect, said, call)
-    if "response_format" in sent and _FORM.search(said):
+    if dialect.length in sent and _LENGTH.search(reason):
+        return _bounded(dialect, reason, call)
+    if "response_format" in sent and _FORM.search(reason):
         weaker = "json_object" if dialect.form == "json_schema" else "prompt"
         return msgspec.structs.replace(dialect, form=weaker)
-    if dialect.system and call.messages[0].role == "system" and _SYSTEM.search(said):
+    if dialect.system and call.messages[0].role == "system" and _SYSTEM.search(reason):
         return msgspec.structs.replace(dialect, system=False)
-    if "stream" in sent and _STREAM.search(said):
+    if "stream" in sent and _STREAM.search(reason):
         return msgspec.structs.replace(dialect, stream=False)
     return None
 

@@ -10,7 +10,7 @@ class BadEncoding(ValueError):
     """A body is compressed in a way that cannot be undone here."""
 
 
-class Unpacking:
+class Decompressor:
     """Undoes the compression of a body, by what it begins with rather than by what its header says.
 
     A proxy may unpack a body and leave the header, or pack one and say nothing.

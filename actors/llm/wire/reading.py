@@ -126,13 +126,13 @@ def document_of(body: bytes) -> Any:
         raise NotTheProtocol from wrong
 
 
-def mended(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """Put the halves of characters in a text together; what stays half of one is replaced."""
-    mending = Mending()
+    mending = SurrogateJoiner()
     return mending.take(text) + mending.end()
 
 
-class Mending:
+class SurrogateJoiner:
     """Puts the halves of characters together in a text that comes in pieces: a half waits for the next piece.
 
     A half is one of a pair of surrogates, or a byte of UTF-8 that was read by itself (``surrogateescape``).
@@ -199,17 +199,17 @@ def read_answer(body: bytes) -> Completion:
     piece = piece_of(document_of(body))
     if not piece.choices:
         raise NotTheProtocol("NoChoice")
-    return completed([piece])
+    return join_pieces([piece])
 
 
-def completed(pieces: list[Piece]) -> Completion:
+def join_pieces(pieces: list[Piece]) -> Completion:
     """Put a completion together from what an endpoint told piece by piece; of each field the last word counts."""
 
     def last(name: str) -> Any:
         return next((value for piece in reversed(pieces) if (value := getattr(piece, name))), None)
 
     return Completion(
-        text=mended("".join(piece.text for piece in pieces)),
+        text=join_surrogates("".join(piece.text for piece in pieces)),
         model=last("model") or "",
         finish_reason=last("finish_reason") or "",
         prompt_tokens=last("prompt_tokens") or 0,
@@ -230,7 +230,7 @@ def read_models(body: bytes) -> tuple[ListedModel, ...]:
     return tuple(dict.fromkeys(each for each in listed if each.name))
 
 
-def ended_by(finish_reason: str) -> Ended:
+def finish_reason_of(finish_reason: str) -> Ended:
     """Return what an endpoint's word on an answer's end means, in OpenAI's words."""
     word = finish_reason.lower().replace("-", "_")
     if "length" in word or "max_tokens" in word or "token_limit" in word or "max_output" in word:
@@ -283,7 +283,7 @@ def _word(value: Any) -> str:
         value = value.get("type") or value.get("id") or value.get("name")
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
-    return mended(str(value))[:MOST_WORD]
+    return join_surrogates(str(value))[:MOST_WORD]
 
 
 def _usage(document: dict[str, Any]) -> dict[str, Any]:

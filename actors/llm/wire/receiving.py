@@ -10,15 +10,15 @@ from contextlib import aclosing, suppress
 
 import msgspec
 
-from actors.llm.wire.encoding import BadEncoding, Unpacking
+from actors.llm.wire.encoding import BadEncoding, Decompressor
 from actors.llm.wire.reading import (
     Completion,
-    Mending,
     NotTheProtocol,
     Piece,
     Refused,
-    completed,
+    SurrogateJoiner,
     document_of,
+    join_pieces,
     piece_of,
     read_answer,
 )
@@ -43,7 +43,7 @@ class CutShort(Exception):
 
 async def body_of(response: httpx.Response, most: int) -> AsyncGenerator[bytes, None]:
     """Yield a body unpacked; raises NotTheProtocol past ``most`` bytes, or where it cannot be unpacked."""
-    unpacking = Unpacking(response.headers.get("Content-Encoding", ""), most)
+    unpacking = Decompressor(response.headers.get("Content-Encoding", ""), most)
     try:
         async for piece in response.aiter_raw():
             if unpacked := unpacking.take(piece):
@@ -56,12 +56,12 @@ async def body_of(response: httpx.Response, most: int) -> AsyncGenerator[bytes, 
         raise NotTheProtocol("TooLong") from wrong
 
 
-async def whole(response: httpx.Response, most: int) -> bytes:
+async def whole_body(response: httpx.Response, most: int) -> bytes:
     """Return a body; raises as :func:`body_of`."""
     return b"".join([piece async for piece in body_of(response, most)])
 
 
-async def answer_in(response: httpx.Response, speak: Speak, until: float | None = None) -> Completion:
+async def answer_in(response: httpx.Response, on_piece: Speak, until: float | None = None) -> Completion:
     """Read the answer in a response, each piece of it told to ``speak`` as it comes where it is a stream.
 
     ``until`` is when its caller waits no longer, by the loop's clock: what follows an answer is not waited for past it.
@@ -77,7 +77,7 @@ async def answer_in(response: httpx.Response, speak: Speak, until: float | None 
             async for piece in pieces:
                 body += piece
                 if is_stream(bytes(body[:64])) and b":" in body:
-                    return await _streamed(bytes(body), pieces, speak, until)
+                    return await _streamed(bytes(body), pieces, on_piece, until)
                 if len(body) >= due and body.rstrip().endswith((b"}", b"]")):
                     if (found := _complete(bytes(body))) is not None:
                         return found
@@ -112,17 +112,17 @@ def _read(body: bytes) -> Completion:
         pieces = [piece_of(document_of(line)) for line in lines]
         if not any(piece.choices for piece in pieces):
             raise NotTheProtocol("NoChoice") from wrong
-        return completed(pieces)
+        return join_pieces(pieces)
 
 
 async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], speak: Speak, until: float | None) -> Completion:
     found: list[Piece] = []
-    mending, ended = Mending(), False
+    mending, ended = SurrogateJoiner(), False
     try:
         async with asyncio.timeout(None) as patience:
             async for event in _events(beginning, rest):
                 if event.data.strip().upper() == DONE:
-                    return completed(found)
+                    return join_pieces(found)
                 for piece in (_new_of(each, found) for each in _pieces(event)):
                     found.append(piece)
                     if text := mending.take(piece.text):
@@ -132,7 +132,7 @@ async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], speak: Speak, 
                         patience.reschedule(_patience(piece, until) if ended else None)
     except (httpx.HTTPError, NotTheProtocol, Refused, CutShort, TimeoutError) as broken:
         if ended and (not isinstance(broken, TimeoutError) or patience.expired()):
-            return completed(found)
+            return join_pieces(found)
         if isinstance(broken, httpx.HTTPError):
             raise CutShort from broken
         if isinstance(broken, Refused):
@@ -140,7 +140,7 @@ async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], speak: Speak, 
         raise
     if not any(piece.text for piece in found) and not ended:
         raise CutShort
-    return completed(found)
+    return join_pieces(found)
 
 
 def _new_of(piece: Piece, found: list[Piece]) -> Piece:

@@ -71,14 +71,14 @@ _IN_CHANNEL = re.compile("|".join(map(re.escape, ("\n", *_TAGS, *_OVER))))
 
 def without_thoughts(text: str) -> str:
     """Return a whole text without its thoughts, without blanks around it and marks of a model's end of turn."""
-    spoken = Spoken()
+    spoken = ThoughtFilter()
     told = (spoken.take(text) + spoken.end()).strip()
     while (mark := next((mark for mark in _SPENT if told.endswith(mark)), "")) and told:
         told = told.removesuffix(mark).rstrip()
     return told
 
 
-class Spoken:
+class ThoughtFilter:
     """Leaves thoughts out of a text that comes in parts, however it is cut.
 
     Args:

@@ -16,7 +16,7 @@ import msgspec
 
 from actors.memory.layers.decay import decayed
 from actors.memory.layers.episodes import Episode
-from actors.memory.layers.staleness import Orders
+from actors.memory.layers.staleness import StalenessOrders
 from actors.memory.settings import MOST_CONCEPTS, MemorySettings
 from actors.memory.terms import DECIMALS
 from schemas.persistent import Map
@@ -44,12 +44,12 @@ class Concept(msgspec.Struct, frozen=True):
 
 
 Graph = Map[str, Concept]
-_orders: Orders[Concept] = Orders()
+_orders: StalenessOrders[Concept] = StalenessOrders()
 Kept = Mapping[int, Episode]
 """The episodes by number."""
 
 
-def met(graph: Graph, terms: Iterable[str], episode: int, settings: MemorySettings) -> Graph:
+def with_meeting(graph: Graph, terms: Iterable[str], episode: int, settings: MemorySettings) -> Graph:
     """Return the graph after terms were met in an episode, whose number is higher than all before."""
     after = graph
     for place, term in enumerate(terms):
@@ -62,7 +62,7 @@ def met(graph: Graph, terms: Iterable[str], episode: int, settings: MemorySettin
     return _within(after, settings)
 
 
-def pruned(graph: Graph, terms: Iterable[str], episode: int) -> Graph:
+def without_episode(graph: Graph, terms: Iterable[str], episode: int) -> Graph:
     """Return the graph without an episode, given the terms met in it."""
     after, ordered_alike = graph, True
     for term in terms:
@@ -76,7 +76,7 @@ def pruned(graph: Graph, terms: Iterable[str], episode: int) -> Graph:
     return after
 
 
-def rebuilt(kept: Kept, settings: MemorySettings) -> Graph:
+def rebuild_graph(kept: Kept, settings: MemorySettings) -> Graph:
     """Return the graph of these episodes and of nothing else.
 
     A concept whose first meeting is not among them gets the number of the first that is.
@@ -116,7 +116,7 @@ Linking = Callable[[str, Graph, Kept], Mapping[str, float]]
 """What tells the links of a concept: term -> its strength, in (0, 1]."""
 
 
-def lately_linked(term: str, graph: Graph, kept: Kept) -> dict[str, float]:
+def recent_links(term: str, graph: Graph, kept: Kept) -> dict[str, float]:
     """Return what a concept was met together with, its latest meetings counting for most: term -> strength, in (0, 1].
 
     The latest meeting counts for .6, and each one before it for .6 of what is left; the first for all that is left

@@ -44,7 +44,7 @@ _RELATED = word_lists().related
 _NONE: frozenset[str] = frozenset()
 
 
-class Telling(msgspec.Struct, frozen=True, kw_only=True):
+class ToldFact(msgspec.Struct, frozen=True, kw_only=True):
     """What a session told under a key, last.
 
     ``exchanges`` are the numbers of its remembered exchanges in which the key was told, earlier values included.
@@ -71,11 +71,11 @@ class Origin(msgspec.Struct, frozen=True):
     exchange: int = 0
 
 
-Facts = Map[str, tuple[Telling, ...]]
+Facts = Map[str, tuple[ToldFact, ...]]
 """Key -> what sessions told under it, in the order of telling: the last is what is known."""
 
 
-class Current(Mapping[str, str]):
+class CurrentValues(Mapping[str, str]):
     """The values that are known, by key."""
 
     def __init__(self, known: Facts) -> None:
@@ -90,23 +90,23 @@ class Current(Mapping[str, str]):
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys."""
-        return (key for key, _ in current(self._known))
+        return (key for key, _ in current_facts(self._known))
 
     def __len__(self) -> int:
         """Return the number of keys."""
         return sum(1 for _ in self)
 
 
-def current(known: Facts) -> Iterator[tuple[str, Telling]]:
+def current_facts(known: Facts) -> Iterator[tuple[str, ToldFact]]:
     """Yield what is known: each key that has a value, and what told it."""
     return ((key, tellings[-1]) for key, tellings in known.items() if not tellings[-1].retired)
 
 
-def told(known: Facts, facts: Sequence[Fact], origin: Origin, count: int, settings: MemorySettings) -> Facts:
+def with_told(known: Facts, facts: Sequence[Fact], origin: Origin, count: int, settings: MemorySettings) -> Facts:
     """Return the facts after some were told, given how many were told before: each gets the next number."""
     for number, fact in enumerate(facts, count + 1):
         asked, terms = _terms(fact)
-        telling = Telling(
+        telling = ToldFact(
             number=number,
             value=fact.value,
             session=origin.session,
@@ -120,16 +120,16 @@ def told(known: Facts, facts: Sequence[Fact], origin: Origin, count: int, settin
         return known
     # By number and not by how many there are: which facts go does not depend on the words of others.
     oldest = count + len(facts) - settings.facts
-    known = without(known, lambda each: each.number <= oldest)
+    known = without_told(known, lambda each: each.number <= oldest)
     here = [each.number for each in _all(known) if (each.session, each.topic) == (origin.session, origin.topic)]
     excess = {*sorted(here)[: max(0, len(here) - settings.facts_per_topic)]}
-    return without(known, lambda each: each.number in excess) if excess else known
+    return without_told(known, lambda each: each.number in excess) if excess else known
 
 
-def taken_back(known: Facts, ended: Iterable[tuple[str, RetiredWhy]], origin: Origin, count: int) -> Facts:
+def with_taken_back(known: Facts, ended: Iterable[tuple[str, RetiredWhy]], origin: Origin, count: int) -> Facts:
     """Return the facts after keys lost their values; each counts as something told."""
     for number, (key, why) in enumerate(ended, count + 1):
-        telling = Telling(
+        telling = ToldFact(
             number=number,
             value="",
             session=origin.session,
@@ -143,7 +143,7 @@ def taken_back(known: Facts, ended: Iterable[tuple[str, RetiredWhy]], origin: Or
     return known
 
 
-def outdating(known: Facts, key: str, exchanges: Iterable[int]) -> Facts:
+def with_stale_exchanges(known: Facts, key: str, exchanges: Iterable[int]) -> Facts:
     """Return the facts after the last telling of a key made these exchanges stale."""
     tellings = known.get(key, ())
     if not tellings:
@@ -157,7 +157,7 @@ def stale_exchanges(known: Facts) -> frozenset[int]:
     return frozenset(number for each in _all(known) for number in each.stale)
 
 
-def without(known: Facts, is_gone: Callable[[Telling], bool]) -> Facts:
+def without_told(known: Facts, is_gone: Callable[[ToldFact], bool]) -> Facts:
     """Return the facts without what was told so."""
     for key, tellings in list(known.items()):
         left = tuple(each for each in tellings if not is_gone(each))
@@ -173,11 +173,11 @@ def size_of(known: Facts) -> int:
 
 def on_topic(known: Facts, session: str, topic: str) -> tuple[str, ...]:
     """Return the keys of the known facts that belong to a topic of a session, the latest first."""
-    found = [(each.number, key) for key, each in current(known) if (each.session, each.topic) == (session, topic)]
+    found = [(each.number, key) for key, each in current_facts(known) if (each.session, each.topic) == (session, topic)]
     return tuple(key for _, key in sorted(found, reverse=True))
 
 
-def energy_of(key: str, fact: Telling, sought: frozenset[str]) -> float:
+def energy_of(key: str, fact: ToldFact, sought: frozenset[str]) -> float:
     """Return how strongly terms bring a fact to mind, in [0, 1].
 
     Half of it is the share of the terms that the fact has or that its kind bears on (an allergy on food), half the
@@ -207,7 +207,7 @@ def asks_for_all(text: str) -> bool:
     return _OF_ONESELF.search(text) is not None
 
 
-def text_of(key: str, fact: Telling) -> str:
+def text_of(key: str, fact: ToldFact) -> str:
     """Return a fact in a line."""
     return f"{key}: {fact.value}"
 
@@ -218,17 +218,17 @@ def _exchanges(known: Facts, key: str, origin: Origin) -> tuple[int, ...]:
     return exchanges[-_EXCHANGES_KEPT:]
 
 
-def _with(known: Facts, key: str, telling: Telling) -> Facts:
+def _with(known: Facts, key: str, telling: ToldFact) -> Facts:
     """Return the facts with a telling as the last of its key, in the place of its session's own."""
     others = (each for each in known.get(key, ()) if each.session != telling.session)
     return known.set(key, (*others, telling))
 
 
-def _all(known: Facts) -> list[Telling]:
+def _all(known: Facts) -> list[ToldFact]:
     return [each for tellings in known.values() for each in tellings]
 
 
-def _asked_for(fact: Telling, sought: frozenset[str]) -> float:
+def _asked_for(fact: ToldFact, sought: frozenset[str]) -> float:
     found = len(sought.intersection(fact.asked))
     if fact.asked in ASKED_AS.values():
         return float(found > 0)

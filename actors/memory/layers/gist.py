@@ -25,7 +25,7 @@ _REQUEST = re.compile(
 _SENTENCE_END = re.compile(r"(?<=[.!?\u2026])\s+|\n+")
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """Return a text on one line of at most ``most`` characters; a longer one is cut between words."""
     line = " ".join(text[: 2 * READ].split())
     if len(line) <= most:
@@ -42,22 +42,22 @@ def gist_of(text: str, answer: str, noted: Sequence[str] = ()) -> str:
     main = _main_sentence(text)
     if not main:
         return ""
-    gist = f"{_ASKED if main.endswith('?') else _SAID}{shortened(main, SENTENCE_CHARACTERS)}"
+    gist = f"{_ASKED if main.endswith('?') else _SAID}{shorten(main, SENTENCE_CHARACTERS)}"
     if noted:
-        gist = f"{gist}{_NOTED}{shortened('; '.join(noted), SENTENCE_CHARACTERS)}."
-    first = shortened(next(iter(_sentences(answer)), ""), ANSWER_CHARACTERS)
+        gist = f"{gist}{_NOTED}{shorten('; '.join(noted), SENTENCE_CHARACTERS)}."
+    first = shorten(next(iter(_sentences(answer)), ""), ANSWER_CHARACTERS)
     return f"{gist}{_ANSWERED}{first}" if first else gist
 
 
 @lru_cache(maxsize=4096)
-def saying(text: str) -> str:
+def persons_words(text: str) -> str:
     """Return what a person said or asked in a turn, a gist or an episode, for comparing: words without the answer."""
     said = text.partition(_ANSWERED)[0].partition(_TURNS_ANSWER)[0]
     return " ".join(_WORD.findall(fold(said.removeprefix(_ASKED).removeprefix(_SAID))))
 
 
 @lru_cache(maxsize=4096)
-def only_asks(text: str) -> bool:
+def tells_nothing(text: str) -> bool:
     """Whether a person told nothing in a turn, a gist or an episode: what else is in it is the agent's own answer."""
     said = text.partition(_ANSWERED)[0].partition(_TURNS_ANSWER)[0]
     if _NOTED in said:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from actors.memory.layers.gist import TURN_CHARACTERS, shortened
+from actors.memory.layers.gist import TURN_CHARACTERS, shorten
 from actors.memory.settings import MemorySettings
 from schemas.actor import session_key
 from schemas.persistent import ExpiringMap
@@ -64,7 +64,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 def turn_of(number: int, said: str, answered: str) -> Turn:
     """Return a turn, both sides shortened."""
-    return Turn(number, shortened(said, TURN_CHARACTERS), shortened(answered, TURN_CHARACTERS))
+    return Turn(number, shorten(said, TURN_CHARACTERS), shorten(answered, TURN_CHARACTERS))
 
 
 def sessions_of(sessions: ExpiringMap[Session], agent: str) -> dict[str, Session]:

@@ -15,7 +15,7 @@ _KEPT = 16
 """Graphs whose order is kept: one an agent that is spoken with at the moment."""
 
 
-class Met(Protocol):
+class MetConcept(Protocol):
     """What is known of a concept: its number, and the episodes that it was met in, the latest last."""
 
     @property
@@ -29,10 +29,10 @@ class Met(Protocol):
         ...
 
 
-M = TypeVar("M", bound=Met)
+M = TypeVar("M", bound=MetConcept)
 
 
-class Order(Generic[M]):
+class StalenessOrder(Generic[M]):
     """Concepts from the one that was not met for longest on; each is told once."""
 
     def __init__(self, graph: Mapping[str, M]) -> None:
@@ -56,18 +56,18 @@ class Order(Generic[M]):
         return self.next_of(graph)
 
 
-class Orders(Generic[M]):
+class StalenessOrders(Generic[M]):
     """The orders of the graphs that were seen last, by identity."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[Map[str, M], Order[M]]] = {}
+        self._kept: dict[int, tuple[Map[str, M], StalenessOrder[M]]] = {}
 
-    def of(self, graph: Map[str, M]) -> Order[M]:
+    def of(self, graph: Map[str, M]) -> StalenessOrder[M]:
         """Take the order of a graph, or make it; whoever takes it keeps it for the graph that comes of it."""
         kept = self._take(graph)
-        return Order(graph) if kept is None else kept
+        return StalenessOrder(graph) if kept is None else kept
 
-    def keep(self, graph: Map[str, M], order: Order[M]) -> None:
+    def keep(self, graph: Map[str, M], order: StalenessOrder[M]) -> None:
         """Keep an order for a graph, and the graph with it, so that its identity stays its own."""
         self._kept[id(graph)] = graph, order
         while len(self._kept) > _KEPT:
@@ -79,6 +79,6 @@ class Orders(Generic[M]):
         if order is not None and (met is None or met > order.latest):
             self.keep(after, order)
 
-    def _take(self, graph: Map[str, M]) -> Order[M] | None:
+    def _take(self, graph: Map[str, M]) -> StalenessOrder[M] | None:
         kept = self._kept.pop(id(graph), None)
         return kept[1] if kept is not None and kept[0] is graph else None

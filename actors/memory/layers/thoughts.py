@@ -52,19 +52,19 @@ def thought_of(number: int, event: DriftThought, at_ns: int) -> Thought | None:
     )
 
 
-def grounded(thoughts: tuple[Thought, ...], episodes: Mapping[int, object]) -> tuple[Thought, ...]:
+def with_kept_episodes(thoughts: tuple[Thought, ...], episodes: Mapping[int, object]) -> tuple[Thought, ...]:
     """Return the thoughts whose episodes are kept; the same tuple where all are."""
     kept = tuple(each for each in thoughts if each.episode in episodes)
     return kept if len(kept) < len(thoughts) else thoughts
 
 
-def fresh(thoughts: tuple[Thought, ...], now_ns: int, settings: MemorySettings) -> tuple[Thought, ...]:
+def recallable(thoughts: tuple[Thought, ...], now_ns: int, settings: MemorySettings) -> tuple[Thought, ...]:
     """Return the thoughts that still come to mind."""
     lifetime_ns = settings.thought_lifetime_ms * _NS_PER_MS
     return tuple(each for each in thoughts if now_ns - each.at_ns <= lifetime_ns)
 
 
-def strengthening(thoughts: tuple[Thought, ...], concept: str, now_ns: int, settings: MemorySettings) -> float:
+def added_strength(thoughts: tuple[Thought, ...], concept: str, now_ns: int, settings: MemorySettings) -> float:
     """Return what thoughts add to a concept's strength."""
     half_life_ns = settings.half_life_ms * _NS_PER_MS
     added = round(settings.strengthened_by * _MICRO)

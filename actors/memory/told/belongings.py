@@ -50,7 +50,7 @@ def belongings_of(clause: str) -> list[Fact]:
     return _called(clause) or _own(clause) or _kin_named(clause) or _of_forms(clause)
 
 
-def keyed(key: str, value: str) -> Fact | None:
+def lasting_fact(key: str, value: str) -> Fact | None:
     """Return a fact of this key and value, None where either says nothing that lasts."""
     kept, value = key_of(key), value_of(value)
     words = kept.split()
@@ -91,7 +91,7 @@ def _own(clause: str) -> list[Fact]:
         return [Fact(key=key, value=name)]
     if len(key.split()) > 1 and key.split()[0] in _LISTS.kin and _KIN_NAMED.match(clause):
         return []
-    fact = keyed(found["key"], found["value"])
+    fact = lasting_fact(found["key"], found["value"])
     return [fact] if fact is not None and _lasts(fact) else []
 
 

@@ -30,14 +30,14 @@ from actors.memory.told.tastes import DISLIKED
 from schemas.vocabulary.memory import Fact, RetiredWhy
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownValues(msgspec.Struct, frozen=True):
     """What was told before: current values by key, and what was said in the session's last turn."""
 
     values: Mapping[str, str] = {}
     last_said: str = ""
 
 
-class Ended(NamedTuple):
+class EndedValue(NamedTuple):
     """A key whose value holds no longer, and why."""
 
     key: str
@@ -141,7 +141,7 @@ _RESTATED = {
 }
 
 
-def taken_back(clause: str, known: Known) -> tuple[list[Ended], list[Fact]]:
+def taken_back(clause: str, known: KnownValues) -> tuple[list[EndedValue], list[Fact]]:
     """Return what a clause takes back, and what it tells instead."""
     clause = _N_T.sub(r"\1 not", clause)
     forgotten = _FORGET.fullmatch(clause)
@@ -152,13 +152,13 @@ def taken_back(clause: str, known: Known) -> tuple[list[Ended], list[Fact]]:
         keys = with_value(known, instead["old"]) if _IS_IT.fullmatch(instead["head"]) else ()
         facts = stated_as(keys[0], instead["new"]) if len(keys) == 1 else []
         facts = facts or list(facts_of(f"{instead['head'].rstrip()} {instead['new']}"))
-        return [Ended(fact.key, "corrected") for fact in facts], facts
+        return [EndedValue(fact.key, "corrected") for fact in facts], facts
     not_mine = _NOT_MINE.fullmatch(clause)
     if not_mine is not None:
-        return [Ended(key, "corrected") for key in (key_of(not_mine["key"]),) if key in known.values], []
+        return [EndedValue(key, "corrected") for key in (key_of(not_mine["key"]),) if key in known.values], []
     moved = _MOVED.fullmatch(clause)
     if moved is not None:
-        return [Ended(HOME, "ended")] if _is(known, HOME, moved["old"]) else [], list(facts_of(clause))
+        return [EndedValue(HOME, "ended")] if _is(known, HOME, moved["old"]) else [], list(facts_of(clause))
     gone = _LEFT_FOR.fullmatch(clause)
     if gone is not None and (ends := _ended_by(gone["left"], known)):
         facts = stated_as(ends[0].key, gone["new"])
@@ -171,13 +171,13 @@ def taken_back(clause: str, known: Known) -> tuple[list[Ended], list[Fact]]:
     return _denied(clause, known)
 
 
-def _ended_by(clause: str, known: Known) -> list[Ended]:
+def _ended_by(clause: str, known: KnownValues) -> list[EndedValue]:
     """Return the job or the home that "I left Acme" ends."""
     left = _QUIT.fullmatch(clause)
     return _left(left, known) if left is not None else []
 
 
-def denies(clause: str, known: Known) -> tuple[str, ...]:
+def denies(clause: str, known: KnownValues) -> tuple[str, ...]:
     """Return the keys that a clause says something of by saying that it is not so."""
     clause = _N_T.sub(r"\1 not", clause)
     other = _NOT_VALUE.fullmatch(clause)
@@ -197,7 +197,7 @@ def spells(clause: str) -> bool:
     return found is not None and found["spelled"] is not None
 
 
-def restated(clause: str, about: tuple[str, ...]) -> list[Fact]:
+def restated_fact(clause: str, about: tuple[str, ...]) -> list[Fact]:
     """Return what "it is Sarah" says of the one key that it can be about, given the keys that were spoken of."""
     found = _IT_IS.fullmatch(clause)
     if found is None:
@@ -217,7 +217,7 @@ def stated_as(key: str, value: str) -> list[Fact]:
     return kept[:1]
 
 
-def asked_for(text: str, known: Known) -> tuple[str, ...]:
+def asked_for(text: str, known: KnownValues) -> tuple[str, ...]:
     """Return the keys that a question asks for, of those that facts are known of."""
     sought = frozenset(terms_of(text))
     if not sought or not text.rstrip().endswith("?") or _OWN_QUESTION.search(text) is None:
@@ -225,7 +225,7 @@ def asked_for(text: str, known: Known) -> tuple[str, ...]:
     return tuple(key for key in known.values if sought.issubset(ASKED_AS.get(key, ())) or sought == {*terms_of(key)})
 
 
-def with_value(known: Known, value: str) -> tuple[str, ...]:
+def with_value(known: KnownValues, value: str) -> tuple[str, ...]:
     """Return the keys whose value this is."""
     return tuple(key for key in known.values if not key.startswith(_ANY_VALUE) and _is(known, key, value))
 
@@ -235,38 +235,38 @@ def is_same(value: str, other: str) -> bool:
     return _spaced(value) == _spaced(other)
 
 
-def _withdrawn(found: re.Match[str], known: Known) -> list[Ended]:
+def _withdrawn(found: re.Match[str], known: KnownValues) -> list[EndedValue]:
     if found["all"]:
-        return [Ended(key, "withdrawn") for key in known.values]
+        return [EndedValue(key, "withdrawn") for key in known.values]
     if found["stated"]:
         facts = facts_of(found["stated"])
-        return [Ended(fact.key, "withdrawn") for fact in facts if _is(known, fact.key, fact.value)]
+        return [EndedValue(fact.key, "withdrawn") for fact in facts if _is(known, fact.key, fact.value)]
     key = key_of(found["key"] or found["about"])
     kinds = tuple(kind for kind, words in ASKED_AS.items() if key in words) if key not in known.values else ()
     keys = (key, *kinds[:1], list_key(OPINION, key), list_key(ALLERGY, key))
-    return [Ended(each, "withdrawn") for each in dict.fromkeys(keys) if each in known.values]
+    return [EndedValue(each, "withdrawn") for each in dict.fromkeys(keys) if each in known.values]
 
 
-def _left(found: re.Match[str], known: Known) -> list[Ended]:
+def _left(found: re.Match[str], known: KnownValues) -> list[EndedValue]:
     at, role, other = found["at"], found["role"], found["other"]
     if other:
-        return [Ended(key, "ended") for key in (EMPLOYER, HOME) if _is(known, key, other)]
+        return [EndedValue(key, "ended") for key in (EMPLOYER, HOME) if _is(known, key, other)]
     if at:
-        return [Ended(EMPLOYER, "ended")] if _is(known, EMPLOYER, at) else []
+        return [EndedValue(EMPLOYER, "ended")] if _is(known, EMPLOYER, at) else []
     if role:
-        return [Ended(JOB, "ended")] if _is(known, JOB, role) else []
+        return [EndedValue(JOB, "ended")] if _is(known, JOB, role) else []
     if found["mine"] is None and _ENDS_WORK.search(found[0]) is None:
         return []
-    return [Ended(key, "ended") for key in (EMPLOYER, JOB) if key in known.values]
+    return [EndedValue(key, "ended") for key in (EMPLOYER, JOB) if key in known.values]
 
 
-def _denied(clause: str, known: Known) -> tuple[list[Ended], list[Fact]]:
+def _denied(clause: str, known: KnownValues) -> tuple[list[EndedValue], list[Fact]]:
     ends = _ENDS.search(clause) is not None
     affirmed = _affirmed(clause)
     if not affirmed:
         # "I do not like tea any more" is an opinion as it is.
         facts = list(facts_of(_ANY_MORE.sub("", clause))) if _ANY_MORE.search(clause) else []
-        return [Ended(fact.key, "ended") for fact in facts], facts
+        return [EndedValue(fact.key, "ended") for fact in facts], facts
     why: RetiredWhy = "ended" if ends else "corrected"
     denied = [fact for fact in facts_of(affirmed) if _is(known, fact.key, fact.value)]
     instead = [
@@ -274,7 +274,7 @@ def _denied(clause: str, known: Known) -> tuple[list[Ended], list[Fact]]:
         for fact in facts_of(affirmed)
         if fact.key.startswith(OPINION) and clause.lower().lstrip().startswith(("i no longer", "i now no longer"))
     ]
-    return [Ended(fact.key, why) for fact in denied], instead
+    return [EndedValue(fact.key, why) for fact in denied], instead
 
 
 def _affirmed(clause: str) -> str:
@@ -285,7 +285,7 @@ def _affirmed(clause: str) -> str:
     return ""
 
 
-def _is(known: Known, key: str, value: str) -> bool:
+def _is(known: KnownValues, key: str, value: str) -> bool:
     """Whether this is a key's known value, or a part of it in whole words, or the other way round."""
     current = known.values.get(key)
     if current is None:

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from actors.contract.text.terms import terms_of
-from actors.memory.told.belongings import keyed
+from actors.memory.told.belongings import lasting_fact
 from actors.memory.told.corrections import (
     CUE,
-    Ended,
-    Known,
+    EndedValue,
+    KnownValues,
     asked_for,
     denies,
     is_same,
-    restated,
+    restated_fact,
     restates,
     spells,
     stated_as,
@@ -27,7 +27,7 @@ from actors.memory.told.corrections import (
 from actors.memory.told.keys import KEY_CHARACTERS, NOTE, key_of
 from actors.memory.told.phrases import value_of
 from actors.memory.told.statements import facts_of
-from actors.memory.told.voice import Sentence, opened, own_sentences
+from actors.memory.told.voice import Sentence, own_sentences, without_opening
 from schemas.vocabulary.memory import Fact
 
 MOST = 8
@@ -53,24 +53,24 @@ _INTRODUCTION_CHARACTERS = 300
 """Who says "I am Brutus" in a longer text is on a stage, and who says "remember" there gives advice."""
 
 
-class Reading(NamedTuple):
+class ExtractedFacts(NamedTuple):
     """What a text tells: facts, of each key the last one, and the keys whose values it takes back."""
 
     facts: tuple[Fact, ...]
-    ended: tuple[Ended, ...]
+    ended: tuple[EndedValue, ...]
 
 
 def facts_in(text: str) -> tuple[Fact, ...]:
     """Return the facts that a text tells, of each key the last one, to somebody who knows nothing yet."""
-    return told_in(text, Known()).facts
+    return extract_facts(text, KnownValues()).facts
 
 
-def told_in(text: str, known: Known) -> Reading:
+def extract_facts(text: str, known: KnownValues) -> ExtractedFacts:
     """Return what a text tells and takes back, given what is known."""
     hearing = _Hearing(known, len(text) <= _INTRODUCTION_CHARACTERS)
     for sentence in own_sentences(text):
         hearing.hear(sentence)
-    return Reading(tuple(hearing.facts.values())[:MOST], tuple(hearing.ended.values()))
+    return ExtractedFacts(tuple(hearing.facts.values())[:MOST], tuple(hearing.ended.values()))
 
 
 def note_of(text: str) -> Fact | None:
@@ -84,7 +84,7 @@ def note_of(text: str) -> Fact | None:
     if (
         stated is not None
         and not _NEGATED.search(value)
-        and (fact := keyed(stated["key"], stated["value"])) is not None
+        and (fact := lasting_fact(stated["key"], stated["value"])) is not None
     ):
         return fact
     about = " ".join(terms_of(value)[:3])
@@ -106,11 +106,11 @@ class _Hearing:
     ``denied`` are the keys that were last said to be otherwise, until one is told: "it is Sarah" may be about them.
     """
 
-    def __init__(self, known: Known, is_short: bool) -> None:
+    def __init__(self, known: KnownValues, is_short: bool) -> None:
         self.known = known
         self.is_short = is_short
         self.facts: dict[str, Fact] = {}
-        self.ended: dict[str, Ended] = {}
+        self.ended: dict[str, EndedValue] = {}
         self.denied: tuple[str, ...] = ()
         self.before = ""
 
@@ -121,7 +121,7 @@ class _Hearing:
         before, told = "", list[Fact]()
         for clause in sentence.clauses:
             back, facts = self._read(clause, before, told, is_correcting and _only_opens(before))
-            corrected = [Ended(fact.key, "corrected") for fact in facts] if opens else []
+            corrected = [EndedValue(fact.key, "corrected") for fact in facts] if opens else []
             for each in (*back, *corrected):
                 self.ended.setdefault(each.key, each)
             told += facts
@@ -134,7 +134,7 @@ class _Hearing:
 
     def _read(
         self, clause: str, before: str, told: Sequence[Fact], is_correcting: bool
-    ) -> tuple[Sequence[Ended], Sequence[Fact]]:
+    ) -> tuple[Sequence[EndedValue], Sequence[Fact]]:
         """Return what a clause takes back and tells, given the clause before it and what its sentence told so far."""
         remembered, negative = _REMEMBER.match(clause), _NOT_IT.fullmatch(clause)
         if remembered is not None:
@@ -152,8 +152,8 @@ class _Hearing:
             return (), facts
         lately = (tuple(self.facts)[-1:] or _lately(self.known)) if is_correcting or spells(clause) else ()
         about = self.denied or lately
-        facts = restated(clause, about)
-        return [Ended(fact.key, "corrected") for fact in facts], facts
+        facts = restated_fact(clause, about)
+        return [EndedValue(fact.key, "corrected") for fact in facts], facts
 
 
 def _only_opens(before: str) -> bool:
@@ -161,37 +161,39 @@ def _only_opens(before: str) -> bool:
     return not before or CUE.fullmatch(before.strip(" .,!-")) is not None
 
 
-def _lately(known: Known) -> tuple[str, ...]:
+def _lately(known: KnownValues) -> tuple[str, ...]:
     """Return the keys that the last turn told or asked for."""
     return tuple(fact.key for fact in facts_in(known.last_said)) or asked_for(known.last_said, known)
 
 
-def _instead(old: str, new: str, known: Known) -> tuple[list[Ended], list[Fact]]:
+def _instead(old: str, new: str, known: KnownValues) -> tuple[list[EndedValue], list[Fact]]:
     """Return what "not Chad, Sarah" corrects: the one key whose value that is, by a value of its kind."""
     keys = with_value(known, old)
     facts = stated_as(keys[0], new) if len(keys) == 1 else []
-    return [Ended(fact.key, "corrected") for fact in facts], facts
+    return [EndedValue(fact.key, "corrected") for fact in facts], facts
 
 
-def _contrasted(old: str, before: str, known: Known, found: Sequence[Fact]) -> tuple[list[Ended], list[Fact]]:
+def _contrasted(
+    old: str, before: str, known: KnownValues, found: Sequence[Fact]
+) -> tuple[list[EndedValue], list[Fact]]:
     """Return what "…, not Chad" corrects: what was just told, or else the one key whose value that is."""
     if found:
-        return [Ended(found[-1].key, "corrected")], []
+        return [EndedValue(found[-1].key, "corrected")], []
     keys = with_value(known, old)
     if len(keys) != 1:
         return [], []
-    facts = restated(before, keys) or stated_as(keys[0], before)
-    return [Ended(keys[0], "corrected")] if facts else [], [fact for fact in facts if not is_same(fact.value, old)]
+    facts = restated_fact(before, keys) or stated_as(keys[0], before)
+    return [EndedValue(keys[0], "corrected")] if facts else [], [fact for fact in facts if not is_same(fact.value, old)]
 
 
 def _remembered(found: re.Match[str], is_short: bool) -> list[Fact]:
     rest = found["rest"]
-    clause = opened(rest)
+    clause = without_opening(rest)
     facts = list(facts_of(clause))
     if facts:
         return facts
     own = _OWN.match(clause)
-    if own is not None and not _NEGATED.search(clause) and (fact := keyed(own["key"], own["value"])) is not None:
+    if own is not None and not _NEGATED.search(clause) and (fact := lasting_fact(own["key"], own["value"])) is not None:
         return [fact]
     # What is addressed to a reader, or stands in a longer text, is advice or instructions, and nobody's own.
     if _TO_OTHERS.search(rest) or not is_short or found[0].lower().startswith("note"):

@@ -178,7 +178,7 @@ def own_sentences(text: str) -> tuple[Sentence, ...]:
     """Return the sentences of a text in which a person speaks for themselves."""
     if len(text) > 2 * TALK_CHARACTERS:
         return ()
-    talk = plain(text)
+    talk = plain_marks(text)
     if len(talk) > TALK_CHARACTERS or _OF_ONESELF.search(talk) is None or is_borrowed(talk):
         return ()
     talk = _QUOTED.sub(lambda quoted: _supplied(quoted[0]), talk)
@@ -200,7 +200,7 @@ def _own_in(paragraph: str) -> tuple[list[Sentence] | None, bool]:
     for sentence in _SENTENCE.findall(_ABBREVIATED.sub(r"\1", paragraph)):
         sentence = sentence.strip()
         said, is_over = _before_colon(sentence)
-        task = _TASK.match(opened(said))
+        task = _TASK.match(without_opening(said))
         if task is not None and task["object"]:
             return None, True
         if task is not None:
@@ -215,12 +215,12 @@ def _own_in(paragraph: str) -> tuple[list[Sentence] | None, bool]:
     return found, False
 
 
-def plain(text: str) -> str:
+def plain_marks(text: str) -> str:
     """Return a text's beginning with plain marks, and single spaces on each line."""
     return "\n".join(" ".join(line.split()) for line in text[:READ].translate(_APOSTROPHES).splitlines())
 
 
-def opened(clause: str) -> str:
+def without_opening(clause: str) -> str:
     """Return a clause without greetings and other words that only open it."""
     clause = clause.lstrip(_EDGES)
     while (opening := _OPENING.match(clause)) is not None and opening.end() < len(clause):
@@ -242,7 +242,7 @@ def _before_colon(sentence: str) -> tuple[str, bool]:
     A colon after words that only introduce ("By the way:") hands over nothing.
     """
     for colon in re.finditer(r":(?=\s|$|\")", sentence):
-        before = opened(sentence[: colon.start()]).strip(_EDGES)
+        before = without_opening(sentence[: colon.start()]).strip(_EDGES)
         if _FORM.fullmatch(before):
             return _before_colon(f"{sentence[: colon.start()]} is{sentence[colon.end() :]}")
         if _INTRODUCED.fullmatch(before):
@@ -254,7 +254,7 @@ def _before_colon(sentence: str) -> tuple[str, bool]:
 
 def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
     """Return the clauses of a sentence that are stated; whether the rest of the text is a task's; and all before it."""
-    clauses = [opened(clause).rstrip(" .,;:!?") for clause in _CLAUSE.split(sentence) if clause.strip(_EDGES)]
+    clauses = [without_opening(clause).rstrip(" .,;:!?") for clause in _CLAUSE.split(sentence) if clause.strip(_EDGES)]
     # What stands behind "As Hamlet," or "For the test," holds there and nowhere else.
     if not clauses or _SUPPOSED.match(clauses[0]) or (len(clauses) > 1 and _frames(clauses[0])):
         return (), False, False
@@ -290,4 +290,4 @@ def _frames(clause: str) -> bool:
 
 
 def _only_opens(clause: str) -> bool:
-    return opened(f"{clause} x") == "x"
+    return without_opening(f"{clause} x") == "x"

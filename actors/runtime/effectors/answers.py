@@ -58,7 +58,7 @@ class Answers:
         self._log = log
         self._stored = stored
         self._most = most
-        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._known: OrderedDict[str, AnsweredIds] = OrderedDict()
 
     def __len__(self) -> int:
         return sum(len(known) for known in self._known.values())
@@ -100,10 +100,10 @@ class Answers:
         return bool(answer.stored)
 
     @asynccontextmanager
-    async def _of(self, filter: str) -> AsyncIterator["Known"]:
+    async def _of(self, filter: str) -> AsyncIterator["AnsweredIds"]:
         known = self._known.get(filter)
         if known is None:
-            known = self._known[filter] = Known(self._stored, filter, self._most)
+            known = self._known[filter] = AnsweredIds(self._stored, filter, self._most)
         self._known.move_to_end(filter)
         known.users += 1
         try:
@@ -117,7 +117,7 @@ class Answers:
         """When the log was last read for what was stored before (the loop's time)."""
         return max((known.read_at for known in self._known.values()), default=0.0)
 
-    def doubt(self) -> None:
+    def distrust(self) -> None:
         """Believe nothing that was learned: the log was away, and may come back with less than it had."""
         for known in self._known.values():
             known.doubtful = True
@@ -133,7 +133,7 @@ class Answers:
                 del self._known[filter]
 
 
-class Known:
+class AnsweredIds:
     """The ids of an effector's events under one filter, without a gap from some sequence on.
 
     Attributes:

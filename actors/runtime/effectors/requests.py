@@ -5,11 +5,11 @@ from itertools import chain
 import msgspec
 
 from events.codec import Recorded, Unreadable
-from events.decision import Cause, NewEvent, address
+from events.decision import Cause, NewEvent, address_events
 from events.jetstream.delivery import Delivery
 from schemas.actor import Scope
 from schemas.catalogue import CATALOGUE, entry_of
-from schemas.effector import Effector, Line
+from schemas.effector import Effector, OrderedQueue
 from schemas.event import topic_of
 from schemas.subjects import Partitions, split_stored
 
@@ -35,11 +35,11 @@ class EffectorCounters(msgspec.Struct):
     answered: int = 0
 
 
-class UnderWay(msgspec.Struct):
+class InFlight(msgspec.Struct):
     """A delivery that is being handled, and which of the effector's lines it came by."""
 
     delivery: Delivery
-    line: Line
+    line: OrderedQueue
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -75,12 +75,12 @@ def failure_of(
     )
     if isinstance(offered, Recorded):
         failed = effector.enrich_failure(failed, offered.message)
-    return address(effector.name, request.cause, (failed,), partitions)
+    return address_events(effector.name, request.cause, (failed,), partitions)
 
 
 def check(effector: Effector) -> None:
     """Raise ValueError, saying why, for an effector that the catalogue contradicts."""
-    consumed = effector.consumes, *(line.consumes for line in effector.lines)
+    consumed = effector.consumes, *(line.consumes for line in effector.ordered_queues)
     if not all(consumed):
         raise ValueError(f"effector {effector.name}: it consumes nothing: name the events that ask for its effect")
     for event in (*chain.from_iterable(consumed), effector.failed):

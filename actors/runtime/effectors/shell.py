@@ -22,17 +22,17 @@ from actors.runtime.effectors.requests import (
     RESULT_INVALID,
     TEXT_FORGOTTEN,
     EffectorCounters,
+    InFlight,
     Request,
-    UnderWay,
     check,
     failure_of,
     may_answer,
 )
 from actors.runtime.known_losses import KnownLosses
-from actors.runtime.partition.wholeness import Wholeness
+from actors.runtime.partition.wholeness import GapCheck
 from actors.runtime.records import to_record
 from events.codec import Recorded, Unreadable, decode
-from events.decision import APPEND_REFUSED, NewEvent, address, cause_of
+from events.decision import APPEND_REFUSED, NewEvent, address_events, cause_of
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
 from events.jetstream.delivery import Delivery
@@ -42,7 +42,7 @@ from events.loggers import get_logger
 from events.losses import LOSS_FILTER, Losses
 from schemas.actor import Emission, Message
 from schemas.catalogue import entry_of
-from schemas.effector import Effector, Line, TryLater, Turn
+from schemas.effector import Effector, OrderedQueue, QueueTurn, TryLater
 from schemas.errors import UnknownVersion
 from schemas.event import Event, topic_of
 from schemas.identity import event_id
@@ -105,9 +105,9 @@ class EffectorWorker:
         self._stop_deadline = stop_deadline
         self._newer = Handover(self._clock, newer_s)
         self._prefix = entry_of(effector.failed).prefix
-        own = Line("", effector.consumes, _any, _whatever_turn(effector.handle))
-        self._lines = {own: effector.in_order} | dict.fromkeys(effector.lines, True)
-        self._under_way: dict[tuple[str, int, int], UnderWay] = {}
+        own = OrderedQueue("", effector.consumes, _any, _whatever_turn(effector.handle))
+        self._lines = {own: effector.in_order} | dict.fromkeys(effector.ordered_queues, True)
+        self._under_way: dict[tuple[str, int, int], InFlight] = {}
         self._idle: set[asyncio.Task[Any]] = set()
         self._answers = Answers(log, log.as_stored())
         self._losses = Losses()
@@ -121,20 +121,20 @@ class EffectorWorker:
             LogCut: the log no longer holds what was read from it; a new worker may begin on what is left.
         """
         pulls = {line: self._pull(line, in_order) for line, in_order in self._lines.items()}
-        last = self._begun_at = (await self._insist(self._log.info)).last_seq
-        losses = self._losses = await self._insist(lambda: Losses.of(self._log, last))
+        last = self._begun_at = (await self._retry_until_done(self._log.info)).last_seq
+        losses = self._losses = await self._retry_until_done(lambda: Losses.of(self._log, last))
         source, now_ns = self._source, self._clock.now_ns
-        wholeness = Wholeness(self._log, losses, source=source, build=self._build, now_ns=now_ns)
+        wholeness = GapCheck(self._log, losses, source=source, build=self._build, now_ns=now_ns)
         self._known = KnownLosses(self._log, losses, wholeness, partial(self._begin_anew, pulls.values()))
         for pull in pulls.values():
             pull.lost_at(losses.last_seq, losses.gap_ends)
-        off = self._log.connection.on_reconnect(self._answers.doubt)
+        off = self._log.connection.on_reconnect(self._answers.distrust)
         try:
             await self._work(pulls, self._known, last, stop)
         finally:
             off()
 
-    def _pull(self, line: Line, in_order: bool) -> DurablePull:
+    def _pull(self, line: OrderedQueue, in_order: bool) -> DurablePull:
         return DurablePull(
             self._log.connection,
             self._log.stream,
@@ -146,7 +146,7 @@ class EffectorWorker:
         )
 
     async def _work(
-        self, pulls: Mapping[Line, DurablePull], known: KnownLosses, last: int, stop: asyncio.Event
+        self, pulls: Mapping[OrderedQueue, DurablePull], known: KnownLosses, last: int, stop: asyncio.Event
     ) -> None:
         async with asyncio.TaskGroup() as tasks:
             around = [tasks.create_task(pull.run()) for pull in pulls.values()]
@@ -170,16 +170,16 @@ class EffectorWorker:
         self.ready.set()
 
     async def _follow_losses(self, known: KnownLosses, last: int) -> None:
-        await known.follow(await self._insist(lambda: self._log.tail([LOSS_FILTER], last)))
+        await known.follow(await self._retry_until_done(lambda: self._log.tail([LOSS_FILTER], last)))
 
     def _begin_anew(self, pulls: Iterable[DurablePull]) -> None:
         """Have all requests delivered again: answers may be among what is lost. One that has one is only looked up."""
         _logger.error("requests_delivered_again", effector=self.effector.name, reason="log_loss")
-        self._answers.doubt()
+        self._answers.distrust()
         for pull in pulls:
             pull.lost_at(self._losses.last_seq, self._losses.gap_ends)
 
-    async def _serve(self, line: Line, pull: DurablePull, stop: asyncio.Event) -> None:
+    async def _serve(self, line: OrderedQueue, pull: DurablePull, stop: asyncio.Event) -> None:
         me = asyncio.current_task()
         assert me is not None
         while not stop.is_set():
@@ -188,7 +188,7 @@ class EffectorWorker:
             self._idle.discard(me)
             await self._handle(line, delivery)
 
-    async def _handle(self, line: Line, delivery: Delivery) -> None:
+    async def _handle(self, line: OrderedQueue, delivery: Delivery) -> None:
         self.counters.delivered += 1
         # By its time, too: a log that was cut gives the sequence to another request.
         key = (line.name, delivery.stored.seq, delivery.stored.time_ns)
@@ -197,7 +197,7 @@ class EffectorWorker:
             # Our signs of life did not reach the broker in time; the performance goes on, and answers for this one too.
             held.delivery.renew(delivery)
             return
-        under_way = self._under_way[key] = UnderWay(delivery, line)
+        under_way = self._under_way[key] = InFlight(delivery, line)
         keeping = asyncio.create_task(self._keep(delivery))
         try:
             await self._answer(under_way)
@@ -220,7 +220,7 @@ class EffectorWorker:
             await asyncio.sleep(self._ack_wait / 3)
             await delivery.in_progress()
 
-    async def _answer(self, under_way: UnderWay) -> None:
+    async def _answer(self, under_way: InFlight) -> None:
         """Perform a request and store its answer, unless it has one.
 
         Raises:
@@ -228,7 +228,7 @@ class EffectorWorker:
             Refused: not even a failure is taken.
         """
         delivery = under_way.delivery
-        offered = decode(await self._insist(lambda: self._log.opened(delivery.stored)))
+        offered = decode(await self._retry_until_done(lambda: self._log.opened(delivery.stored)))
         if isinstance(offered, Recorded) and not under_way.line.takes(offered.message):
             return
         cause = cause_of(offered)
@@ -246,7 +246,7 @@ class EffectorWorker:
             _logger.error("append_refused", effector=self.effector.name, detail=str(refused))
             await self._store(request, self._failure(request, APPEND_REFUSED), took_us)
 
-    async def _insist(self, asking: Callable[[], Awaitable[T]]) -> T:
+    async def _retry_until_done(self, asking: Callable[[], Awaitable[T]]) -> T:
         """Ask the log until it can be asked."""
         wait = _RETRY_FIRST
         while True:
@@ -257,9 +257,9 @@ class EffectorWorker:
 
     async def _is_answered(self, request: Request) -> bool:
         assert self._known is not None, "requests come while it runs"
-        await self._insist(self._known.catch_up)
+        await self._retry_until_done(self._known.catch_up)
         since = self._answerable_since(request)
-        return await self._insist(lambda: self._answers.holds(request.filter, request.answer, since))
+        return await self._retry_until_done(lambda: self._answers.holds(request.filter, request.answer, since))
 
     def _answerable_since(self, request: Request) -> int:
         """Return the sequence after which an answer can be: where a request was lost, its writer writes it again."""
@@ -308,7 +308,7 @@ class EffectorWorker:
 
     # --- from a request to the events that answer it
 
-    async def _decide(self, request: Request, under_way: UnderWay) -> tuple[NewEvent, ...] | None:
+    async def _decide(self, request: Request, under_way: InFlight) -> tuple[NewEvent, ...] | None:
         """Return what answers a request, None where the log holds an answer."""
         offered, delivery = request.offered, under_way.delivery
         if isinstance(offered, Unreadable):
@@ -326,12 +326,12 @@ class EffectorWorker:
             return None
         seq = offered.stored.seq
         if self._known is not None and (delivery.attempt > 1 or seq <= self._begun_at):
-            await self._insist(partial(self._known.settle, seq, self._answers.read_at))
+            await self._retry_until_done(partial(self._known.settle, seq, self._answers.read_at))
         self.counters.performed += 1
         limit = asyncio.timeout(self.effector.timeout_s)
         try:
             async with limit:
-                emissions = await under_way.line.handle(offered.message, Turn(delivery.attempt, delivery.behind))
+                emissions = await under_way.line.handle(offered.message, QueueTurn(delivery.attempt, delivery.behind))
         except TryLater:
             raise
         except asyncio.CancelledError as cancelled:
@@ -343,7 +343,7 @@ class EffectorWorker:
         except Exception as raised:
             return self._failure(request, EFFECT_TIMED_OUT if limit.expired() else EFFECT_RAISED, raised)
         try:
-            decided = address(self.effector.name, request.cause, tuple(emissions), self._log.partitions)
+            decided = address_events(self.effector.name, request.cause, tuple(emissions), self._log.partitions)
         except Exception as raised:
             return self._failure(request, RESULT_INVALID, raised)
         if not decided or not all(may_answer(self.effector, request, one) for one in decided):
@@ -360,5 +360,5 @@ def _any(_: Message) -> bool:
 
 def _whatever_turn(
     handle: Callable[[Message], Awaitable[Sequence[Event | Emission]]],
-) -> Callable[[Message, Turn], Awaitable[Sequence[Event | Emission]]]:
+) -> Callable[[Message, QueueTurn], Awaitable[Sequence[Event | Emission]]]:
     return lambda message, _: handle(message)

@@ -12,7 +12,7 @@ Key = tuple[str, str]
 """An actor's name and a partition of it."""
 
 
-class Advance:
+class StallDetector:
     """Remembers how far each partition was, and since when."""
 
     def __init__(self) -> None:

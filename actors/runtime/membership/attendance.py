@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from actors.runtime.membership.heartbeat import Heartbeat, heartbeat_of
-from schemas.attendance import Absence, Attendance, Lack, Overrun
+from schemas.attendance import Availability, Lack, Overrun, UnservedPartition
 from schemas.stages import names_of, scopes
 from schemas.subjects import Partitions
 
@@ -23,7 +23,7 @@ Place = tuple[str, str]
 """A stage and a partition of it."""
 
 
-def lacks(presences: Iterable[Heartbeat], partitions: Partitions) -> dict[Place, Lack]:
+def unserved_partitions(presences: Iterable[Heartbeat], partitions: Partitions) -> dict[Place, Lack]:
     """Return every partition of every stage that nobody serves, and why, in order."""
     serves: set[Place] = set()
     stalled: set[Place] = set()
@@ -44,12 +44,12 @@ def _places(partitions: Partitions) -> tuple[Place, ...]:
     return tuple((stage, name) for stage, scope in scopes().items() for name in names_of(scope, partitions))
 
 
-def readable(members: Mapping[str, bytes]) -> list[Heartbeat]:
+def readable_heartbeats(members: Mapping[str, bytes]) -> list[Heartbeat]:
     """Return the heartbeats that can be read."""
     return [presence for value in members.values() if (presence := heartbeat_of(value)) is not None]
 
 
-class Watch:
+class AvailabilityWatch:
     """Looks at heartbeats again and again. All times are seconds of one monotonic clock.
 
     Most looks show what the one before did; they cost next to nothing.
@@ -89,7 +89,7 @@ class Watch:
         if new or members != self._members:
             said = {name: presence for name, value in members.items() if (presence := heartbeat_of(value)) is not None}
             self._members = members
-            self._lacks = lacks(said.values(), self._partitions)
+            self._lacks = unserved_partitions(said.values(), self._partitions)
             # A stage that is away now was there at the last look, for all that is known.
             self._since = {place: self._since.get(place, self._looked) for place in self._lacks}
             self._unseen &= self._lacks.keys()
@@ -104,12 +104,12 @@ class Watch:
         """Whether somebody was ever seen to serve a place."""
         return place not in self._unseen
 
-    def attendance(self, now: float) -> Attendance | None:
+    def attendance(self, now: float) -> Availability | None:
         """Return what is known by now; None while nothing can be seen."""
         if self._began is None:
             return None
         closed = now - self._window_began >= WINDOW_S
-        return Attendance(
+        return Availability(
             partitions=self._partitions,
             absent=tuple(self._absence(place, lack, now) for place, lack in self._lacks.items()),
             overran=dict(self._over) if closed else None,
@@ -118,16 +118,16 @@ class Watch:
             watched_ms=_ms(now - self._began),
         )
 
-    def taken(self, attendance: Attendance, now: float) -> None:
+    def taken(self, attendance: Availability, now: float) -> None:
         """Take note that an attendance was recorded: a window that it closed is over."""
         if attendance.overran is not None:
             self._over.clear()
             self._window_began = now
 
-    def _absence(self, place: Place, lack: Lack, now: float) -> Absence:
+    def _absence(self, place: Place, lack: Lack, now: float) -> UnservedPartition:
         stage, name = place
         for_ms = _ms(self.away_s(place, now))
-        return Absence(stage=stage, partition=name, lack=lack, for_ms=for_ms, seen=self.has_seen(place))
+        return UnservedPartition(stage=stage, partition=name, lack=lack, for_ms=for_ms, seen=self.has_seen(place))
 
     def _count(self, said: Mapping[str, Heartbeat], new: bool, now: float) -> None:
         """Add the decisions over budget that came since the last look."""
@@ -139,12 +139,12 @@ class Watch:
                 # Of a worker that was there before anybody looked, what it counted before is somebody else's to tell.
                 before = self._counted.get(key, overrun.count if new else 0)
                 if overrun.count > before:
-                    self._over[stage] = added(self._over.get(stage), overrun, overrun.count - before)
+                    self._over[stage] = with_overrun(self._over.get(stage), overrun, overrun.count - before)
                     self._over_at[stage] = now
         self._counted = counted
 
 
-def added(known: Overrun | None, overrun: Overrun, count: int) -> Overrun:
+def with_overrun(known: Overrun | None, overrun: Overrun, count: int) -> Overrun:
     """Return what is known of a stage with so many further decisions over its budget."""
     if known is None:
         return Overrun(budget_ms=overrun.budget_ms, count=count, worst_ms=overrun.worst_ms)

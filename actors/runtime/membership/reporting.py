@@ -12,7 +12,7 @@ _LOOK = BEAT / 10
 
 
 async def report(
-    membership: Membership, member: str, works: Mapping[str, Callable[[], bool]], told: asyncio.Event
+    membership: Membership, member: str, works: Mapping[str, Callable[[], bool]], started: asyncio.Event
 ) -> None:
     """Tell once a second and at each change, until cancelled, which of these stages work; then say goodbye.
 
@@ -32,7 +32,7 @@ async def report(
             )
             await beat(membership, member, presence)
             if all(well.values()):
-                told.set()
+                started.set()
             deadline = asyncio.get_running_loop().time() + BEAT
             while asyncio.get_running_loop().time() < deadline:
                 await asyncio.sleep(_LOOK)

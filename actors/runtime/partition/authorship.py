@@ -19,7 +19,7 @@ from schemas.subjects import NO_PARTITION
 _logger = get_logger("neuraxis.shard")
 
 
-class Author:
+class EventAuthor:
     """One partition of an actor, as whose its events are signed.
 
     Attributes:

@@ -14,10 +14,10 @@ import msgspec
 from actors.runtime.budget import Budget
 from actors.runtime.committer import Group
 from actors.runtime.context import Context, Role
-from actors.runtime.partition.authorship import Author
-from actors.runtime.partition.proving import Proof
-from actors.runtime.partition.snapshotting import Snapshotting
-from actors.runtime.partition.timekeeping import Timekeeper
+from actors.runtime.partition.authorship import EventAuthor
+from actors.runtime.partition.proving import CompletenessProof
+from actors.runtime.partition.snapshotting import SnapshotSaver
+from actors.runtime.partition.timekeeping import TimerLoop
 from actors.runtime.turns import LONG_BYTES, SLICE_NS
 from events.codec import Unreadable
 from events.decision import NewEvent
@@ -27,13 +27,13 @@ from events.loggers import get_logger
 from events.routes import fence_filter
 from events.view import Delivery, View
 from schemas.actor import Actor, Emission, Timer
-from schemas.attendance import Attendance
+from schemas.attendance import Availability
 
 _OUTBOX = 1_000
 _logger = get_logger("neuraxis.shard")
 
 
-class Deciding(ABC):
+class DecisionLoop(ABC):
     """A partition that decides while it leads; how it comes to lead, and loses that, is ``Shard``'s.
 
     Attributes:
@@ -51,13 +51,13 @@ class Deciding(ABC):
         self.outbox: deque[Group] = deque()
         self.epoch = 0
         self.view = View(actor, partition, context.log.partitions)
-        self._author = Author(actor, partition, settings, context)
+        self._author = EventAuthor(actor, partition, settings, context)
         self.budget = Budget(actor.name, partition, self._author.settings)
         self._context = context
         self._fence_filter = fence_filter(actor, partition)
-        self._proof = Proof(context.wholeness)
-        self._snapshots = Snapshotting(actor, partition, context)
-        self._timekeeper = Timekeeper(self)
+        self._proof = CompletenessProof(context.wholeness)
+        self._snapshots = SnapshotSaver(actor, partition, context)
+        self._timekeeper = TimerLoop(self)
         self._unheard: set[str] = set()
         self._refused: set[int] = set()
         self._own_arrived = asyncio.Event()
@@ -115,7 +115,7 @@ class Deciding(ABC):
             self._snapshots.count()
             if decided:
                 submitted = True
-                self._put(decided, (now - started) // 1000, self.budget.limit_us if exceeded else None)
+                self._submit_decision(decided, (now - started) // 1000, self.budget.limit_us if exceeded else None)
             self._snapshots.drain_if_due()
             if cools:
                 self._warming = self._spawn(self._warm_live())
@@ -132,7 +132,7 @@ class Deciding(ABC):
 
     def _cools(self, delivery: Delivery) -> bool:
         """Whether the state after a message lacks what its next decision would have to build."""
-        kinds = self.actor.cooled_by
+        kinds = self.actor.evicts_cache
         return bool(kinds) and not isinstance(delivery, Unreadable) and isinstance(delivery.message.event, kinds)
 
     def renew_snapshot(self, seq: int) -> None:
@@ -155,16 +155,16 @@ class Deciding(ABC):
         if self.role is Role.LEADING:
             self._settle_down()
 
-    def _put(self, decided: tuple[NewEvent, ...], latency_us: int, exceeded_us: int | None = None) -> None:
+    def _submit_decision(self, decided: tuple[NewEvent, ...], latency_us: int, exceeded_us: int | None = None) -> None:
         self.outbox.append(self._author.group(decided, latency_us, exceeded_us))
         self._unheard.update(one.message.id for one in decided)
 
-    def attend(self, attendance: Attendance) -> bool:
+    def attend(self, attendance: Availability) -> bool:
         """Record what this shell measured of all stages, where that is news; return whether it could.
 
         While an append is under way it cannot: that may be the same news, and two of them would share their ids.
         """
-        attends = self.actor.attends
+        attends = self.actor.on_availability
         if (
             attends is None
             or self.role is not Role.LEADING
@@ -175,7 +175,7 @@ class Deciding(ABC):
             return False
         for number, event in enumerate(tuple(attends(self.view.state, attendance))):
             cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/attended/{number}"
-            self._put(self.view.system_event(self._author.own_cause(self.view, cause), Emission(event)), 0)
+            self._submit_decision(self.view.system_event(self._author.own_cause(self.view, cause), Emission(event)), 0)
             self._snapshots.count()
         if self.outbox:
             # What it recorded last may be what the log lacks, and that may be the same news.
@@ -247,13 +247,13 @@ class Deciding(ABC):
         _logger.error("half_a_decision", actor=self.actor.name, partition=self.partition, seq=self.view.open_decision)
         missing = self.view.complete_decision()
         if missing:
-            self._put(missing, 0)
+            self._submit_decision(missing, 0)
             self._submit()
 
     def _record_settings(self) -> None:
         if not self._author.is_configured(self.view):
             event = self._author.configured()
-            self._put(self.view.system_event(self._author.settings_cause(self.view), Emission(event)), 0)
+            self._submit_decision(self.view.system_event(self._author.settings_cause(self.view), Emission(event)), 0)
             self._submit()
 
     # --- timers
@@ -294,7 +294,9 @@ class Deciding(ABC):
             timer = self.due(now_ns)
             if timer is None:
                 break
-            self._put(self.view.system_event(self._author.own_cause(self.view, timer.cause), timer.emission), 0)
+            self._submit_decision(
+                self.view.system_event(self._author.own_cause(self.view, timer.cause), timer.emission), 0
+            )
             self._snapshots.count()
         self._submit()
         self._timekeeper.look()

@@ -2,14 +2,14 @@
 
 import asyncio
 
-from actors.runtime.partition.wholeness import Wholeness
+from actors.runtime.partition.wholeness import GapCheck
 from events.view import View
 
 
-class Proof:
+class CompletenessProof:
     """Which stretch of the log a partition has read back and nobody has proved whole."""
 
-    def __init__(self, wholeness: Wholeness) -> None:
+    def __init__(self, wholeness: GapCheck) -> None:
         self._wholeness = wholeness
         self._stretch: tuple[int, int] | None = None
         self._read_at = 0.0

@@ -9,7 +9,7 @@ from actors.runtime.shared_reading import MOST
 from events.codec import decode
 from events.loggers import get_logger
 from events.routes import partition_filters
-from events.snapshot import losses_known, snapshot_key, stands_in, unpack
+from events.snapshot import last_known_loss, matches_log, snapshot_key, unpack
 from events.view import Checkpoint, Delivery, View
 from schemas.actor import Actor
 from schemas.catalogue import prefixes_of
@@ -17,7 +17,7 @@ from schemas.catalogue import prefixes_of
 _logger = get_logger("neuraxis.shard")
 
 
-class ReadBack(msgspec.Struct, frozen=True):
+class FoldedHistory(msgspec.Struct, frozen=True):
     """A partition's past: its fold, the sequence after which it was read, and the last loss known by then."""
 
     view: View
@@ -25,7 +25,7 @@ class ReadBack(msgspec.Struct, frozen=True):
     losses: int
 
 
-async def read_back(actor: Actor[Any], partition: str, context: Context, upto: int) -> ReadBack:
+async def fold_history(actor: Actor[Any], partition: str, context: Context, upto: int) -> FoldedHistory:
     """Fold the recorded view of a partition up to a sequence; raises LogError."""
     data = await context.snapshots.load(snapshot_key(actor, partition))
     losses = context.losses.last_seq
@@ -53,7 +53,7 @@ async def read_back(actor: Actor[Any], partition: str, context: Context, upto: i
             await context.shared.read(actor, partition, begin, end, take)
         reached = end
     await through_filters(reached, upto)
-    return ReadBack(view, after, losses)
+    return FoldedHistory(view, after, losses)
 
 
 async def _usable(actor: Actor[Any], partition: str, context: Context, data: bytes) -> Checkpoint | None:
@@ -61,8 +61,8 @@ async def _usable(actor: Actor[Any], partition: str, context: Context, data: byt
     if checkpoint is None:
         return None
     reached = max(checkpoint.position, checkpoint.own_last)
-    since = losses_known(data)
-    if not context.losses.spare(reached, since) or not await stands_in(context.log, checkpoint):
+    since = last_known_loss(data)
+    if not context.losses.leaves_untouched(reached, since) or not await matches_log(context.log, checkpoint):
         # The log lost messages (a cut file, an unsynced power cut): what the snapshot folded is no fact any more.
         _logger.error("snapshot_ahead_of_log", actor=actor.name, partition=partition, place=reached)
         return None

@@ -11,8 +11,8 @@ import msgspec
 
 from actors.runtime.context import Context, Role
 from actors.runtime.partition.damage import has_folded, is_own_gone, lost_fence
-from actors.runtime.partition.deciding import Deciding
-from actors.runtime.partition.reading_back import read_back
+from actors.runtime.partition.deciding import DecisionLoop
+from actors.runtime.partition.reading_back import fold_history
 from events.codec import Unreadable
 from events.errors import LogError, Misconfigured
 from events.loggers import get_logger
@@ -28,7 +28,7 @@ _OUTBOX = 1_000
 _logger = get_logger("neuraxis.shard")
 
 
-class Shard(Deciding):
+class Shard(DecisionLoop):
     """One partition of an actor in this process; a ``Writer`` to the committer.
 
     Attributes:
@@ -207,7 +207,7 @@ class Shard(Deciding):
     async def _read_history(self) -> None:
         self._inbox.clear()
         upto = self._context.position()  # what comes later is handed to the inbox
-        found = await read_back(self.actor, self.partition, self._context, upto)
+        found = await fold_history(self.actor, self.partition, self._context, upto)
         self.view = found.view
         self._proof.read_back(found.after, upto)
         self._snapshots.begin(found.losses)

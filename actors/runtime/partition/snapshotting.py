@@ -14,7 +14,7 @@ from schemas.actor import Actor
 _logger = get_logger("neuraxis.shard")
 
 
-class Snapshotting:
+class SnapshotSaver:
     """When a snapshot is due, and whether the latest was saved.
 
     Attributes:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from schemas.actor import Timer
 
 
-class Timed(Protocol):
+class TimerPartition(Protocol):
     """A partition with a timer; implemented by ``Shard``."""
 
     @property
@@ -37,10 +37,10 @@ class Timed(Protocol):
         ...
 
 
-class Timekeeper:
+class TimerLoop:
     """Sleeps until a partition's timer is due; looks again whenever the state has changed."""
 
-    def __init__(self, timed: Timed) -> None:
+    def __init__(self, timed: TimerPartition) -> None:
         self._timed = timed
         self._changed = asyncio.Event()
         self._keeping: asyncio.Task[None] | None = None

@@ -18,7 +18,7 @@ from actors.runtime.shared_reading import MOST
 from events.errors import Unavailable
 from events.log import Log
 from events.loggers import get_logger
-from events.loss_recording import lost_within, record_losses, tell
+from events.loss_recording import log_loss, loss_of_gap, record_losses
 from events.losses import Losses, gaps
 from schemas.subjects import EVERYTHING
 
@@ -32,7 +32,7 @@ _LOOK = 0.1
 _logger = get_logger("neuraxis.wholeness")
 
 
-class Wholeness:
+class GapCheck:
     """What a process knows of the gaps in its log, from one unbroken reading that grows at both ends.
 
     Args:
@@ -77,10 +77,10 @@ class Wholeness:
             await self._read_to(after, upto, read_at)
             if await self._recorded(after, upto, RECORDED_WITHIN_S):
                 return
-            losses = [lost_within(first, last) for first, last in sorted(self._missing(after, upto))]
+            losses = [loss_of_gap(first, last) for first, last in sorted(self._missing(after, upto))]
             await record_losses(self._log, losses, self._source, rfc3339(self._now_ns()), self._build)
             for loss in losses:
-                tell(loss, None)
+                log_loss(loss, None)
             if not await self._recorded(after, upto, _READ_WITHIN_S):
                 raise Unavailable("a gap was recorded, and the record does not come back from the log")
 

@@ -11,7 +11,7 @@ import click
 
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
-from deploy.cli.replaying.source import log_option, opened, say, stream_or_ledger, stream_source
+from deploy.cli.replaying.source import log_option, open_source, say, stream_or_ledger, stream_source
 
 if TYPE_CHECKING:
     from deploy.cli.rendering.alerts import AlertShown
@@ -92,10 +92,10 @@ def alerts(
 async def _open(target: Target, log_file: Path | None, least: "Loudness", since: int | None, as_json: bool) -> None:
     from deploy.cli.failures import CheckFailed
     from deploy.cli.rendering.alerts import is_loud, still_firing
-    from events.replay.looking import look_since
+    from events.replay.looking import check_holds_since
 
-    async with opened(target, log_file) as source:
-        await look_since(source, max(since or 1, 1))
+    async with open_source(target, log_file) as source:
+        await check_holds_since(source, max(since or 1, 1))
         told = [each async for each in _recorded(source, since, (await source.info()).last_seq)]
     firing = [each for each in still_firing(told) if is_loud(each, least)]
     if not firing:
@@ -146,12 +146,12 @@ def _say(alert: "AlertShown", as_json: bool) -> None:
 
 async def _recorded(source: "Source", since: int | None, upto: int) -> AsyncIterator["AlertShown"]:
     """Yield the alerts that are on record since a sequence, or since so many seconds ago, up to a sequence."""
-    from deploy.cli.rendering.alerts import shown
+    from deploy.cli.rendering.alerts import alert_of
 
     after, from_ns = _begin(since)
     async for batch in source.history(_FILTERS, after, upto):
         for stored in batch:
-            alert = shown(stored) if stored.time_ns >= from_ns else None
+            alert = alert_of(stored) if stored.time_ns >= from_ns else None
             if alert is not None:
                 yield alert
 
@@ -161,10 +161,10 @@ async def _latest(
 ) -> AsyncGenerator["AlertShown"]:
     from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import is_loud
-    from events.replay.looking import look_since
+    from events.replay.looking import check_holds_since
 
-    async with opened(target, log_file) as source:
-        await look_since(source, max(since or 1, 1))
+    async with open_source(target, log_file) as source:
+        await check_holds_since(source, max(since or 1, 1))
         recorded = _recorded(source, since, (await source.info()).last_seq)
         told = [each async for each in recorded if is_loud(each, least)]
     if not told:
@@ -188,8 +188,8 @@ async def _followed(
     Of a ledger whose set is stopped nothing comes: there the latest ``count`` are what was asked for.
     """
     from deploy.cli.output import latest
-    from deploy.cli.rendering.alerts import is_loud, shown
-    from events.replay.looking import look_since
+    from deploy.cli.rendering.alerts import alert_of, is_loud
+    from events.replay.looking import check_holds_since
     from events.replay.sources import LedgerSource
 
     after, _ = _begin(since)
@@ -198,7 +198,7 @@ async def _followed(
         source = live if isinstance(live, LedgerSource) else stream_source(open_things, live)
         last = (await source.info()).last_seq
         if isinstance(live, LedgerSource) or (since or 0) > last + 1:
-            await look_since(source, max(since or 1, 1))
+            await check_holds_since(source, max(since or 1, 1))
         past = [each async for each in _recorded(source, since, last) if is_loud(each, least)]
         is_over = isinstance(live, LedgerSource)
         if is_over and not past:
@@ -211,7 +211,7 @@ async def _followed(
         try:
             while True:
                 for stored in await reading.next():
-                    if (alert := shown(stored)) is not None and is_loud(alert, least):
+                    if (alert := alert_of(stored)) is not None and is_loud(alert, least):
                         yield alert
         finally:
             await reading.close()

@@ -19,7 +19,7 @@ from deploy.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from deploy.cli.asking.speaking import Speaker
+    from deploy.cli.asking.speaking import StreamedAnswer
 
 ANSWER_S = 65.0
 """Seconds to wait for an end: a little longer than the deadline by which every exchange is ended."""
@@ -58,7 +58,7 @@ def ask(
 
     Exit status 0 for every decision, a refusal included; 1 when the exchange FAILED.
     """
-    from deploy.cli.asking.exchange import converse, show
+    from deploy.cli.asking.exchange import run_exchange, show
     from deploy.cli.connect import run_within
     from deploy.cli.failures import CheckFailed, WrongUse
 
@@ -71,7 +71,7 @@ def ask(
     found = run_within(
         target,
         timeout,
-        lambda within: converse(target, words, within, agent=whose, session=talk, speaker=speaker, check=check),
+        lambda within: run_exchange(target, words, within, agent=whose, session=talk, speaker=speaker, check=check),
     )
     show(found, as_json=as_json, speaker=speaker)
     if found.action == "FAILED":
@@ -83,25 +83,25 @@ def ask(
 def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
     """Return the agent that a person's words are for: that given, or the setting's. The user is you, if not named."""
     from actors.gateway import check_name
-    from actors.gateway.agents import agent_for, unheard_user
+    from actors.gateway.agents import agent_for, why_user_is_ignored
     from deploy.cli.connect import agent_per
     from deploy.operating.ordering import who
 
     if agent is not None:
         check_name("agent", agent)
     per = agent_per(target)
-    if told := unheard_user(agent or "", per=per, user=user):
+    if told := why_user_is_ignored(agent or "", per=per, user=user):
         saying.say(f"neuraxis: {told}", err=True)
     return agent_for(agent or "", per=per, user=user or who(), session=session)
 
 
-def speaker_for(as_json: bool) -> "Speaker | None":
+def speaker_for(as_json: bool) -> "StreamedAnswer | None":
     """Return what shows a model's words as they come: on a terminal only, where a person waits for them."""
     if as_json or not sys.stdout.isatty():
         return None
-    from deploy.cli.asking.speaking import Speaker
+    from deploy.cli.asking.speaking import StreamedAnswer
 
-    return Speaker(lambda text: click.echo(text, nl=False), shutil.get_terminal_size().columns)
+    return StreamedAnswer(lambda text: click.echo(text, nl=False), shutil.get_terminal_size().columns)
 
 
 def new_session(kind: str) -> str:

@@ -23,7 +23,7 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
     steps of an ACT loop. On a terminal a model's words appear as it speaks.
     """
     from actors.gateway import InvalidInput, check_name
-    from deploy.cli.asking.exchange import converse, show
+    from deploy.cli.asking.exchange import run_exchange, show
     from deploy.cli.connect import access_to, run_until
     from deploy.operating.deadline import Deadline
 
@@ -46,7 +46,7 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
         try:
             speaker = speaker_for(as_json)
             # From now on: a person thinks as long as they like.
-            talking = partial(converse, target, line, agent=whose, session=talk, speaker=speaker)
+            talking = partial(run_exchange, target, line, agent=whose, session=talk, speaker=speaker)
             found = run_until(Deadline(timeout), talking)
         except InvalidInput as wrong:
             click.echo(f"not sent: {wrong}", err=True)

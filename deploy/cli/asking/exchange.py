@@ -10,13 +10,13 @@ from contextlib import AsyncExitStack, suppress
 import click
 import msgspec
 
-from deploy.cli.asking.speaking import Speaker
-from deploy.cli.connect import connected
+from deploy.cli.asking.speaking import StreamedAnswer
+from deploy.cli.connect import open_log
 from deploy.cli.options import Target
 from deploy.cli.rendering.decision import TOLD, Exchange, exchange_of, lines_of, sentence_of
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.terminal import console, print_hanging
-from deploy.cli.rendering.layout.wrapping import wrapped
+from deploy.cli.rendering.layout.wrapping import wrap_words
 from deploy.client import client_on
 from deploy.operating.deadline import Deadline
 from events.codec import Recorded, decode
@@ -30,14 +30,14 @@ _IN_THE_END = "(in the end)"
 _LATER = "`neuraxis doctor` tells, and `neuraxis why {}` when it has one"
 
 
-async def converse(
+async def run_exchange(
     target: Target,
     text: str,
     deadline: Deadline,
     *,
     agent: str,
     session: str,
-    speaker: Speaker | None = None,
+    speaker: StreamedAnswer | None = None,
     check: bool = False,
 ) -> Exchange:
     """Have one input answered in the time that is left; ``speaker``, if any, is given what a model says meanwhile.
@@ -48,20 +48,20 @@ async def converse(
         InvalidInput: the text cannot be an input.
         Unavailable: not reachable, or no end in time.
         UnknownOutcome: no word in time on whether the input is stored.
-        LogError, NotRunning, BadContext: see ``deploy.cli.connect.connected``.
+        LogError, NotRunning, BadContext: see ``deploy.cli.connect.open_log``.
     """
     async with AsyncExitStack() as stack:
-        log = await stack.enter_async_context(connected(target, deadline=deadline))
+        log = await stack.enter_async_context(open_log(target, deadline=deadline))
         client = await stack.enter_async_context(client_on(log, target.config().gateway.limits))
         inbox = await stack.enter_async_context(client.hearing(speaker.take)) if speaker is not None else ""
         purpose: Purpose = "check" if check else "answer"
         addressed = client.input(text, agent=agent, session=session, inbox=inbox, purpose=purpose)
         exchange = addressed.exchange
-        deadline.sending(f"exchange {exchange}", f"`neuraxis why {exchange}` tells, once the broker answers")
+        deadline.note_sending(f"exchange {exchange}", f"`neuraxis why {exchange}` tells, once the broker answers")
         begun = time.perf_counter()
         started = await client.submit(addressed, deadline.inner_s)
-        deadline.stored(started, f"it has no end: are the workers running? {_LATER.format(exchange)}")
-        answered = await client.answer(exchange, deadline.left + 1)  # the command's own deadline tells more
+        deadline.note_stored(started, f"it has no end: are the workers running? {_LATER.format(exchange)}")
+        answered = await client.await_end(exchange, deadline.left + 1)  # the command's own deadline tells more
         latency_ms = round((time.perf_counter() - begun) * 1000, 3)
         events: Sequence[Event] = ()
         # The answer is here: what stands beside it is not worth losing it for.
@@ -83,7 +83,7 @@ async def _told(log: JetStreamLog, agent: str, session: str, exchange: str, afte
     ]
 
 
-def show(found: Exchange, *, as_json: bool, speaker: Speaker | None = None, answer_first: bool = False) -> None:
+def show(found: Exchange, *, as_json: bool, speaker: StreamedAnswer | None = None, answer_first: bool = False) -> None:
     """Print an exchange: a plain sentence on it, the answer, and below it the decision.
 
     Where ``speaker`` has put some of the answer on the terminal already, the sentence comes below it, as with
@@ -114,4 +114,4 @@ def show(found: Exchange, *, as_json: bool, speaker: Speaker | None = None, answ
 
 
 def _fitted(answer: str) -> str:
-    return wrapped(answer, shutil.get_terminal_size().columns) if sys.stdout.isatty() else answer
+    return wrap_words(answer, shutil.get_terminal_size().columns) if sys.stdout.isatty() else answer

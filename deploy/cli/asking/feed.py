@@ -145,18 +145,18 @@ async def _feed(
     target: Target, stream: BinaryIO, name: str, form: "LineFormat", options: dict[str, Any]
 ) -> tuple["Summary", bool]:
     """Feed until the end of the stream or an interrupt; return the counts, and whether it was interrupted."""
-    from deploy.cli.connect import connected
+    from deploy.cli.connect import open_log
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.client import client_on
     from deploy.feeding import Feeder, Tally, lines_of
     from deploy.operating.deadline import Deadline
-    from events.jetstream.storing import storing_fault
+    from events.jetstream.storing import storage_fault
 
     tally, interrupted = Tally(), asyncio.Event()
     size = os.fstat(stream.fileno()).st_size or None
     async with AsyncExitStack() as open_things:
-        async with Deadline(options["answer_s"], target.begun).kept() as opening:
-            log = await open_things.enter_async_context(connected(target, deadline=opening))
+        async with Deadline(options["answer_s"], target.begun).enforced() as opening:
+            log = await open_things.enter_async_context(open_log(target, deadline=opening))
             client = await open_things.enter_async_context(client_on(log, target.config().gateway.limits))
         feeder = Feeder(client, lambda row: _report(row, tally), **options)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
@@ -172,7 +172,7 @@ async def _feed(
         seconds = time.perf_counter() - begun
         if not feeding.cancelled():
             feeding.result()
-        if tally.in_doubt and (reason := await storing_fault(log.connection, log.stream, _LOOK_S)):
+        if tally.in_doubt and (reason := await storage_fault(log.connection, log.stream, _LOOK_S)):
             saying.say(f"neuraxis: {reason}", err=True)
     if feeder.shares_memory:
         saying.say(_SHARED, err=True)

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from actors.gateway import Piece
+from actors.gateway import AnswerPiece
 from deploy.cli.rendering.layout.printable import printable
-from deploy.cli.rendering.layout.wrapping import Wrapping
+from deploy.cli.rendering.layout.wrapping import WordWrapper
 
 
-class Speaker:
+class StreamedAnswer:
     """Puts the pieces of an answer on the terminal as they come.
 
     An answer may be begun again, when the model has to be asked another time: then the text so far is left behind.
@@ -24,18 +24,18 @@ class Speaker:
         self.spoken = ""
         self._write = write
         self._width = width
-        self._wrapping = Wrapping(width)
+        self._wrapping = WordWrapper(width)
         self._asked: tuple[str, int] | None = None
         self._next = 0
 
-    def take(self, piece: Piece) -> None:
+    def take(self, piece: AnswerPiece) -> None:
         """Take a piece, as it comes."""
         asked = (piece.request, piece.attempt)
         if asked != self._asked:
             if self.spoken:
                 self._write(f"{self._wrapping.rest()} [...]\n")
             self._asked, self._next, self.spoken = asked, 0, ""
-            self._wrapping = Wrapping(self._width)
+            self._wrapping = WordWrapper(self._width)
         if piece.index != self._next:
             return  # a piece is missing (none is ever kept for anyone), or came twice: the answer will be shown whole
         text = printable(piece.text, keep="\n\t")

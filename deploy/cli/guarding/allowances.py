@@ -104,10 +104,10 @@ def add(
 def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> None:
     """Print the allowances in force, in the order of recording. They hold people's words."""
     from deploy.cli.output import emit
-    from deploy.operating.allowances import listed
+    from deploy.operating.allowances import allowances_in_force
 
     columns = ("allowance", "phrase", "text", "by", "why")
-    found = asyncio.run(withdrawing.listed(target, log_file, "allowance", listed, agent))
+    found = asyncio.run(withdrawing.list_in_force(target, log_file, "allowance", allowances_in_force, agent))
     emit(found, as_json=as_json, columns=columns)
 
 
@@ -139,12 +139,12 @@ def withdraw(
 
 
 async def _add(target: Target, event: "AllowanceRecorded", agent: str, deadline: "Deadline") -> int:
-    from deploy.cli.connect import connected
+    from deploy.cli.connect import open_log
     from deploy.operating.allowances import allowance_orders
     from deploy.operating.ordering import give
     from events.replay.sources import StreamSource
 
-    async with connected(target, deadline=deadline) as log:
+    async with open_log(target, deadline=deadline) as log:
         orders = await allowance_orders(StreamSource(log), agent, event)
-        deadline.sending("the allowance", _FIND)
+        deadline.note_sending("the allowance", _FIND)
         return (await give(log, orders, deadline.inner_s)).seq

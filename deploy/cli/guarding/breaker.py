@@ -21,10 +21,10 @@ from deploy.cli.options import (
     whole_number,
     why_option,
 )
-from deploy.cli.replaying.source import log_option, opened
+from deploy.cli.replaying.source import log_option, open_source
 
 if TYPE_CHECKING:
-    from deploy.operating.breaker_orders import Done
+    from deploy.operating.breaker_orders import OrderDone
     from deploy.operating.deadline import Deadline
     from events.codec import Recorded
     from events.replay.sources import Source
@@ -35,7 +35,7 @@ _LATEST = 10
 _WAIT_S = 15.0
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
+class EventShown(msgspec.Struct, frozen=True, kw_only=True):
     """One of the breaker's events: what it was, where it left the session, and why where it says so."""
 
     seq: int
@@ -67,7 +67,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     falsehoods: tuple[float, ...]
     balances: tuple[float, ...]
     upto: int
-    events: tuple[Moved, ...]
+    events: tuple[EventShown, ...]
 
 
 @click.group(
@@ -107,7 +107,7 @@ def show(target: Target, session: str, log_file: Path | None, agent: str, last: 
 
     Folded from the log, as the breaker itself does it.
     """
-    showing.show(asyncio.run(_show(target, log_file, agent, session, last)), _head, as_json=as_json)
+    showing.print_state(asyncio.run(_show(target, log_file, agent, session, last)), _head, as_json=as_json)
 
 
 def _head(found: Shown) -> Iterator[str]:
@@ -134,12 +134,12 @@ def _head(found: Shown) -> Iterator[str]:
 @_order_options
 def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Reset a session's breaker to the state of a new session, whatever it was; the log keeps who did it and why."""
-    from deploy.cli.connect import connected, run_within
+    from deploy.cli.connect import open_log, run_within
     from deploy.operating.breaker_orders import reset as ordered
     from schemas.vocabulary.operator import BreakerResetOrdered
 
-    async def is_reset(within: "Deadline") -> "Done":
-        async with connected(target, deadline=within) as log:
+    async def is_reset(within: "Deadline") -> "OrderDone":
+        async with open_log(target, deadline=within) as log:
             return await ordered(log, agent, session, BreakerResetOrdered(by=by, why=why), deadline=within)
 
     _tell(run_within(target, timeout, is_reset), "is reset", as_json)
@@ -157,14 +157,14 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
 
     Trust stays where it is, and has to be rebuilt by good inputs. A session in another state is left alone.
     """
-    from deploy.cli.connect import connected, run_within
+    from deploy.cli.connect import open_log, run_within
     from deploy.operating.breaker_orders import NotCarriedOut
     from events.replay.sources import StreamSource
     from schemas.vocabulary.breaker import BreakerRecoveryStarted
     from schemas.vocabulary.operator import BreakerRecoveryOrdered
 
-    async def recovered(within: "Deadline") -> "Done":
-        async with connected(target, deadline=within) as log:
+    async def recovered(within: "Deadline") -> "OrderDone":
+        async with open_log(target, deadline=within) as log:
             stands = await _standing(StreamSource(log), agent, session, 0)
         if stands.state != "VIOLATED":
             raise NotCarriedOut(
@@ -176,7 +176,7 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
     _tell(run_within(target, timeout, recovered), "recovers", as_json)
 
 
-def _tell(done: "Done", what: str, as_json: bool) -> None:
+def _tell(done: "OrderDone", what: str, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(done).decode())
         return
@@ -190,23 +190,23 @@ def _tell(done: "Done", what: str, as_json: bool) -> None:
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, session: str, last: int) -> Shown:
-    async with opened(target, log_file) as source:
+    async with open_source(target, log_file) as source:
         return await _standing(source, agent, session, last)
 
 
 async def _standing(source: "Source", agent: str, session: str, last: int) -> Shown:
-    from actors.breaker.decider import recall
+    from actors.breaker.decider import machine_of
     from actors.breaker.machine import stance_of
     from deploy.cli.output import latest
     from deploy.operating.breaker_orders import latest_of, unknown
 
     upto = (await source.info()).last_seq
-    views = await showing.folded(source, upto, source.partitions.session_token(session), "breaker")
+    views = await showing.fold_partition(source, upto, source.partitions.session_token(session), "breaker")
     found = await latest_of(source, agent, session, upto, max(last, 1))
     if not found:
         raise unknown(source, agent, session)
     state = views["breaker"].state
-    machine = recall(state, found[-1].message)
+    machine = machine_of(state, found[-1].message)
     return Shown(
         agent=agent,
         session=session,
@@ -225,11 +225,11 @@ async def _standing(source: "Source", agent: str, session: str, last: int) -> Sh
     )
 
 
-def _moved(recorded: "Recorded") -> Moved:
+def _moved(recorded: "Recorded") -> EventShown:
     event = recorded.message.event
     standing: Standing = event.standing  # type: ignore[attr-defined]  # only events with one are looked up
     causes = (getattr(event, name, None) for name in ("reason", "danger", "violation", "layer", "by", "why"))
-    return Moved(
+    return EventShown(
         seq=recorded.stored.seq,
         time=recorded.envelope.time,
         event=recorded.envelope.topic.rpartition(".")[2],
@@ -249,12 +249,12 @@ async def _ordered(
     answer: "type[BreakerRecoveryStarted | BreakerReset]",
     deadline: "Deadline",
     seen: int | None = None,
-) -> "Done":
-    from deploy.cli.connect import connected
-    from deploy.operating.breaker_orders import give
+) -> "OrderDone":
+    from deploy.cli.connect import open_log
+    from deploy.operating.breaker_orders import give_breaker_order
 
-    async with connected(target, deadline=deadline) as log:
-        return await give(log, agent, session, order, answer, deadline=deadline, seen=seen)
+    async with open_log(target, deadline=deadline) as log:
+        return await give_breaker_order(log, agent, session, order, answer, deadline=deadline, seen=seen)
 
 
 def _numbers(values: tuple[float, ...]) -> str:

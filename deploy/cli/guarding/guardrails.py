@@ -11,14 +11,14 @@ import msgspec
 from deploy.cli import saying, showing
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, orderer_option, target_options, timeout_option, why_option
-from deploy.cli.replaying.source import log_option, opened
+from deploy.cli.replaying.source import log_option, open_source
 from schemas.vocabulary.guardrails import LoopTrace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from deploy.operating.deadline import Deadline
-    from deploy.operating.loop_overrides import Overridden
+    from deploy.operating.loop_overrides import OverrideDone
     from events.codec import Recorded
     from schemas.event import Event
     from schemas.vocabulary.loops import LoopOverridden
@@ -98,7 +98,7 @@ def show(target: Target, loop: str, log_file: Path | None, agent: str, as_json: 
 
     The loop of an answer of ours is named by its exchange.
     """
-    showing.show(asyncio.run(_show(target, log_file, agent, loop)), _head, as_json=as_json)
+    showing.print_state(asyncio.run(_show(target, log_file, agent, loop)), _head, as_json=as_json)
 
 
 @guardrails.command(
@@ -159,20 +159,20 @@ def _head(found: Shown) -> Iterator[str]:
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, loop: str) -> Shown:
-    from actors.guardrails.family import parted
-    from deploy.operating.recorded import recorded_about
-    from events.replay.looking import NothingThere
+    from actors.guardrails.family import split_loop_id
+    from deploy.operating.recorded import events_of_agent
+    from events.replay.looking import NothingFound
     from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 
-    async with opened(target, log_file) as source:
+    async with open_source(target, log_file) as source:
         upto = (await source.info()).last_seq
         subjects = [f"log.{source.partitions.agent_token(agent)}.*.guardrails.>"]
-        about = recorded_about(source, agent, subjects, upto)
-        family = [recorded async for recorded in about if _is_of(recorded, parted(loop)[0])]
+        about = events_of_agent(source, agent, subjects, upto)
+        family = [recorded async for recorded in about if _is_of(recorded, split_loop_id(loop)[0])]
         judged = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
         latest = next((each for each in reversed(judged) if _trace(each.message.event).loop_id == loop), None)
         if latest is None:
-            raise NothingThere(
+            raise NothingFound(
                 f"guardrails have judged no loop {loop!r} of agent {agent!r} in the {source.name}: "
                 "check the name, or name another --agent"
             )
@@ -238,9 +238,9 @@ def _overrides(family: "Sequence[Recorded]") -> tuple[OverrideShown, ...]:
     )
 
 
-async def _override(target: Target, agent: str, order: "LoopOverridden", deadline: "Deadline") -> "Overridden":
-    from deploy.cli.connect import connected
-    from deploy.operating.loop_overrides import give
+async def _override(target: Target, agent: str, order: "LoopOverridden", deadline: "Deadline") -> "OverrideDone":
+    from deploy.cli.connect import open_log
+    from deploy.operating.loop_overrides import give_override
 
-    async with connected(target, deadline=deadline) as log:
-        return await give(log, agent, order, deadline=deadline)
+    async with open_log(target, deadline=deadline) as log:
+        return await give_override(log, agent, order, deadline=deadline)

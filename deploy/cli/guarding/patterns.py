@@ -21,7 +21,7 @@ from deploy.cli.options import (
     why_option,
 )
 from deploy.cli.rendering.layout.counting import counted
-from deploy.cli.replaying.source import log_option, opened
+from deploy.cli.replaying.source import log_option, open_source
 
 if TYPE_CHECKING:
     from actors.reflex.imports import Imports
@@ -215,46 +215,46 @@ def _signature_rows(library: "Library") -> Iterator[dict[str, Any]]:
 async def _imports(target: Target, log_file: Path | None) -> "Imports":
     from deploy.operating.patterns import imports_in
 
-    async with opened(target, log_file) as source:
+    async with open_source(target, log_file) as source:
         return await imports_in(source)
 
 
 async def _import(target: Target, event: Any, deadline: "Deadline") -> int | None:
     """Return the sequence of the import, None where the same is in force already."""
     from actors.gateway.orders import Order
-    from actors.reflex.imports import check
+    from actors.reflex.imports import checked_import
     from actors.reflex.library import InvalidLibrary
-    from deploy.cli.connect import connected
+    from deploy.cli.connect import open_log
     from deploy.cli.failures import WrongUse
     from deploy.operating.ordering import give
     from deploy.operating.patterns import imports_in, in_force
     from events.replay.sources import StreamSource
 
-    async with connected(target, deadline=deadline) as log:
+    async with open_log(target, deadline=deadline) as log:
         imports = await imports_in(StreamSource(log))
         if in_force(imports, event):
             return None
         try:
-            check(imports, event)
+            checked_import(imports, event)
         except InvalidLibrary as wrong:
             raise WrongUse(f"{event.name}: {wrong}") from wrong
-        deadline.sending(f"the import of {event.name!r}", _FIND)
+        deadline.note_sending(f"the import of {event.name!r}", _FIND)
         return (await give(log, [Order(event=event)], deadline.inner_s)).seq
 
 
 async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Deadline") -> int:
     from actors.gateway.orders import Order
-    from deploy.cli.connect import connected
+    from deploy.cli.connect import open_log
     from deploy.operating.ordering import give, who
     from deploy.operating.patterns import imports_in
-    from events.replay.looking import NothingThere
+    from events.replay.looking import NothingFound
     from events.replay.sources import StreamSource
     from schemas.vocabulary.patterns import PatternsWithdrawn
 
-    async with connected(target, deadline=deadline) as log:
+    async with open_log(target, deadline=deadline) as log:
         names = (await imports_in(StreamSource(log))).names()
         if name not in names:
-            raise NothingThere(f"nothing is imported as {name!r}: there are {', '.join(names) or 'no imports'}")
+            raise NothingFound(f"nothing is imported as {name!r}: there are {', '.join(names) or 'no imports'}")
         order = Order(event=PatternsWithdrawn(name=name, by=by or who(), why=why))
-        deadline.sending(f"the withdrawal of {name!r}", _FIND)
+        deadline.note_sending(f"the withdrawal of {name!r}", _FIND)
         return (await give(log, [order], deadline.inner_s)).seq

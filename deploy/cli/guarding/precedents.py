@@ -92,10 +92,10 @@ def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_j
 def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> None:
     """Print the precedents in force, in the order of recording. They hold people's words."""
     from deploy.cli.output import emit
-    from deploy.operating.precedents import listed
+    from deploy.operating.precedents import precedents_in_force
 
     columns = ("precedent", "situation", "action", "outcome", "harm_level", "description", "by")
-    found = asyncio.run(withdrawing.listed(target, log_file, "precedent", listed, agent))
+    found = asyncio.run(withdrawing.list_in_force(target, log_file, "precedent", precedents_in_force, agent))
     emit(found, as_json=as_json, columns=columns)
 
 
@@ -176,33 +176,35 @@ async def _import(
 ) -> "tuple[list[PrecedentRecorded], int | None]":
     """Record what is not there just so; return that, and the sequence of the last of it, None for nothing."""
     from actors.gateway.orders import Order
-    from deploy.cli.connect import connected
+    from deploy.cli.connect import open_log
     from deploy.operating.ordering import give
-    from deploy.operating.precedents import differing, listed
+    from deploy.operating.precedents import differing, precedents_in_force
     from events.replay.sources import StreamSource
 
-    async with connected(target, deadline=deadline) as log:
-        new = differing(events, await listed(StreamSource(log), agent))
+    async with open_log(target, deadline=deadline) as log:
+        new = differing(events, await precedents_in_force(StreamSource(log), agent))
         orders = [Order(event=event, agent=agent) for event in new]
         if not new:
             return new, None
-        deadline.sending(f"{counted(len(new), 'precedent')}", f"import them again: none is recorded twice; {_FIND}")
+        deadline.note_sending(
+            f"{counted(len(new), 'precedent')}", f"import them again: none is recorded twice; {_FIND}"
+        )
         return new, (await give(log, orders, deadline.inner_s)).seq
 
 
 async def _judge(
     target: Target, wanted: str, verdict: "Verdict", harm_level: float, by: str, why: str, deadline: "Deadline"
 ) -> dict[str, str | int]:
-    from deploy.cli.connect import connected
+    from deploy.cli.connect import open_log
     from deploy.cli.replaying.why import resolve
     from deploy.operating.allowances import verdict_orders
     from deploy.operating.ordering import give, who
     from events.replay.sources import StreamSource
 
-    async with connected(target, deadline=deadline) as log:
+    async with open_log(target, deadline=deadline) as log:
         source = StreamSource(log)
         exchange = await resolve(source, wanted)
         judged, orders = await verdict_orders(source, exchange, verdict, harm_level, by or who(), why)
-        deadline.sending("the verdict", _FIND)
+        deadline.note_sending("the verdict", _FIND)
         last = (await give(log, orders, deadline.inner_s)).seq
         return {"agent": judged.agent, "precedent": judged.precedent, "verdict": verdict, "seq": last}

@@ -11,10 +11,10 @@ import msgspec
 from deploy.cli import showing
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
-from deploy.cli.replaying.source import log_option, opened
+from deploy.cli.replaying.source import log_option, open_source
 
 if TYPE_CHECKING:
-    from actors.self_review.mind import Mind
+    from actors.self_review.mind import AgentState
     from actors.self_review.settings import SelfReviewSettings
 
 _LATEST = 10
@@ -88,7 +88,7 @@ def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: 
 
     Folded from the log, as self-review and memory themselves do it.
     """
-    showing.show(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
+    showing.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
 
 
 def _head(found: Shown) -> Iterator[str]:
@@ -101,14 +101,14 @@ def _head(found: Shown) -> Iterator[str]:
 
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
     from actors.self_review.decider import mind_of
-    from events.replay.looking import NothingThere
+    from events.replay.looking import NothingFound
 
-    async with opened(target, log_file) as source:
+    async with open_source(target, log_file) as source:
         upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
-        views = await showing.folded(source, upto, partition, "self_review", "memory")
+        views = await showing.fold_partition(source, upto, partition, "self_review", "memory")
         reviewing = views["self_review"].state if "self_review" in views else None
         if reviewing is None or agent not in reviewing.minds:
-            raise NothingThere(
+            raise NothingFound(
                 f"agent {agent!r} has had no tick in the {source.name}: check the name; a tick is an exchange of "
                 "that agent which reached deliberation, or a tick.observed of it"
             )
@@ -116,7 +116,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
     return _shown(agent, mind_of(reviewing, agent), memory, reviewing.settings, last)
 
 
-def _shown(agent: str, mind: "Mind", memory: Any, settings: "SelfReviewSettings", last: int) -> Shown:
+def _shown(agent: str, mind: "AgentState", memory: Any, settings: "SelfReviewSettings", last: int) -> Shown:
     from deploy.cli.output import latest
 
     scores = tuple(each.parts[-1] for each in mind.past if each.parts)
@@ -134,7 +134,7 @@ def _shown(agent: str, mind: "Mind", memory: Any, settings: "SelfReviewSettings"
     )
 
 
-def _signals(mind: "Mind", settings: "SelfReviewSettings") -> Iterable[SignalShown]:
+def _signals(mind: "AgentState", settings: "SelfReviewSettings") -> Iterable[SignalShown]:
     from actors.self_review.gate import GUARD_FLOOR
     from actors.self_review.mind import SIGNALS, record_of
     from actors.self_review.rolling import deviation, median
@@ -151,7 +151,7 @@ def _signals(mind: "Mind", settings: "SelfReviewSettings") -> Iterable[SignalSho
         )
 
 
-def _entities(mind: "Mind", memory: Any, agent: str, settings: "SelfReviewSettings") -> Iterable[EntityShown]:
+def _entities(mind: "AgentState", memory: Any, agent: str, settings: "SelfReviewSettings") -> Iterable[EntityShown]:
     """Yield what entities are worth now, where they had their last seat: both numbers fade."""
     from actors.memory.weights import weight_of
     from actors.self_review.mind import worth_of
@@ -165,7 +165,7 @@ def _entities(mind: "Mind", memory: Any, agent: str, settings: "SelfReviewSettin
         yield EntityShown(entity=entity, pog=worth, tick=seats[-1].tick, weight=weight)
 
 
-def _opposition(mind: "Mind", settings: "SelfReviewSettings") -> Iterable[OppositionShown]:
+def _opposition(mind: "AgentState", settings: "SelfReviewSettings") -> Iterable[OppositionShown]:
     from actors.self_review.modes import opposition
 
     names = sorted(mind.decisions)

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 from deploy.cli import saying
 from deploy.cli.options import Target
 from deploy.cli.rendering.layout.counting import counted
-from deploy.cli.replaying.source import opened, say
+from deploy.cli.replaying.source import open_source, say
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 L = TypeVar("L")
 
 
-async def listed(
+async def list_in_force(
     target: Target,
     log_file: "Path | None",
     noun: str,
@@ -34,13 +34,13 @@ async def listed(
     Raises:
         NothingThere: there are none, and the agent was named, but nothing is known of it.
     """
-    from events.replay.looking import look_for
+    from events.replay.looking import check_holds_key
 
-    async with opened(target, log_file) as source:
+    async with open_source(target, log_file) as source:
         found = await listed_in(source, agent)
         is_named = click.get_current_context().get_parameter_source("agent") is not ParameterSource.DEFAULT
         if not found and is_named:
-            await look_for(source, agent)
+            await check_holds_key(source, agent)
         if not found:
             say(f"agent {agent} has no {noun}s in force in the {source.name}")
         return found
@@ -80,13 +80,13 @@ def withdraw(
     check_name("agent", agent)
 
     async def work(deadline: "Deadline") -> tuple[int, int]:
-        from deploy.cli.connect import connected
+        from deploy.cli.connect import open_log
         from deploy.operating.ordering import give
         from events.replay.sources import StreamSource
 
-        async with connected(target, deadline=deadline) as log:
+        async with open_log(target, deadline=deadline) as log:
             orders = await orders_for(StreamSource(log), agent, names, by or who(), why)
-            deadline.sending(
+            deadline.note_sending(
                 f"the withdrawal of {counted(len(orders), noun)}",
                 f"`neuraxis {noun}s list` tells, once the broker answers",
             )

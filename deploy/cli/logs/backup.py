@@ -67,13 +67,13 @@ def _tell_unasked(why: str) -> None:
 
 async def _end(target: Target) -> int | None:
     """Return the stream's end, and wait a moment for the ledger to reach it; None where no stream can be asked."""
-    from deploy.cli.connect import connected
+    from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
     from events.errors import LogError
     from events.replay.sources import LedgerSource
 
     try:
-        async with connected(target) as live:
+        async with open_log(target) as live:
             end = (await live.info()).last_seq
     except NotRunning as why:
         if target.data.run_file.exists():

@@ -91,11 +91,11 @@ async def _look(
     target: Target, agent: str, session: str | None, fact: str | None, why: str, deadline: "Deadline"
 ) -> tuple[int, "Survey | None"]:
     """Return how many memories would be dropped, and what the log holds of the session."""
-    from deploy.cli.connect import connected
+    from deploy.cli.connect import open_log
     from deploy.operating.forgetting import FACTS_SESSION, memories, survey
     from schemas.vocabulary.operator import ForgetOrdered
 
-    async with connected(target, deadline=deadline) as log:
+    async with open_log(target, deadline=deadline) as log:
         if session is None:
             order = ForgetOrdered(what="fact", key=fact or "", by="-", why=why)
             return await memories(log, agent, order, FACTS_SESSION), None
@@ -106,12 +106,12 @@ async def _look(
 async def _forget(
     target: Target, agent: str, session: str | None, fact: str | None, by: str, why: str, deadline: "Deadline"
 ) -> "Forgotten":
-    from deploy.cli.connect import connected
+    from deploy.cli.connect import open_log
     from deploy.operating.forgetting import forget_fact, forget_session
     from deploy.operating.ordering import who
 
     author = by or who()
-    async with connected(target, deadline=deadline) as log:
+    async with open_log(target, deadline=deadline) as log:
         if session is not None:
             return await forget_session(log, agent, session, by=author, why=why, deadline=deadline)
         return await forget_fact(log, agent, fact or "", by=author, why=why, deadline=deadline)

@@ -175,13 +175,13 @@ async def _extent(source: Any) -> dict[str, Any]:
 
 async def _compare(target: Target, file: Path) -> tuple["Comparison | None", str]:
     """Compare a ledger with its stream; None, and why, when the stream cannot be reached."""
-    from deploy.cli.connect import connected
+    from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
     from events.errors import Unavailable, UnknownOutcome
     from events.ledger import compare
 
     try:
-        async with connected(target) as live:
+        async with open_log(target) as live:
             return await compare(file, live.as_stored()), ""
     except (NotRunning, Unavailable, UnknownOutcome) as why:
         return None, str(why)

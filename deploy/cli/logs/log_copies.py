@@ -11,7 +11,7 @@ from deploy.cli import saying
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, target_options, whole_number
 from deploy.cli.rendering.layout.counting import counted
-from deploy.cli.replaying.source import filter_of, log_option, opened, opened_with_index, say
+from deploy.cli.replaying.source import filter_of, log_option, open_indexed_source, open_source, say
 from deploy.cli.writing import writing_file
 
 if TYPE_CHECKING:
@@ -169,19 +169,19 @@ async def _lines(
     target: Target, log_file: Path | None, selection: "Selection", file: IO[bytes], key: bytes | None
 ) -> int:
     from deploy.operating.exporting import export_lines
-    from events.replay.looking import look_upto
+    from events.replay.looking import check_reaches
 
-    async with opened(target, log_file) as source:
-        say(await look_upto(source, selection.upto))
+    async with open_source(target, log_file) as source:
+        say(await check_reaches(source, selection.upto))
         return await export_lines(source, selection, file.write, key)
 
 
 async def _bundle(target: Target, log_file: Path | None, path: Path, upto: "Point", key: bytes | None) -> "Manifest":
     from deploy.operating.exporting import export_bundle
-    from events.replay.looking import look_upto
+    from events.replay.looking import check_reaches
 
-    async with opened(target, log_file) as source:
-        say(await look_upto(source, upto))
+    async with open_source(target, log_file) as source:
+        say(await check_reaches(source, upto))
         return await export_bundle(source, path, upto, key)
 
 
@@ -190,7 +190,7 @@ async def _recorded(target: Target, log_file: Path | None, path: Path, choice: C
     from events.replay.looking import span_of
     from events.replay.replaying import END, Point
 
-    async with opened_with_index(target, log_file) as source:
+    async with open_indexed_source(target, log_file) as source:
         await span_of(source)
         if not any(choice):
             return await export_bundle(source, path, END, key)

@@ -63,10 +63,10 @@ def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
 async def _import(target: Target, bundle: Path, progress: "Progress") -> "Imported":
     from deploy.cli.connect import access_to
     from deploy.operating.importing import into_broker, into_folder
-    from deploy.processes.access import stated
+    from deploy.processes.access import effective_choice
 
     config = target.config()
-    if stated(target.flags, config.broker, os.environ).named:
+    if effective_choice(target.flags, config.broker, os.environ).named:
         return await into_broker(access_to(target), bundle, config, progress)
     return await into_folder(target.data, bundle, config, progress)
 

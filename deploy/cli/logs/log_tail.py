@@ -11,7 +11,7 @@ import click
 
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
-from deploy.cli.replaying.source import filter_of, log_option, opened, stream_or_ledger, stream_source
+from deploy.cli.replaying.source import filter_of, log_option, open_source, stream_or_ledger, stream_source
 
 if TYPE_CHECKING:
     from events.jetstream import JetStreamLog
@@ -65,7 +65,7 @@ async def _tail(
 ) -> None:
     import msgspec
 
-    from deploy.cli.rendering.entries import entry_of, grouped, line_of
+    from deploy.cli.rendering.entries import entry_of, group_unreadable, line_of
     from deploy.cli.rendering.layout.terminal import console, print_hanging
 
     out = console()
@@ -82,7 +82,7 @@ async def _tail(
                     for entry in entries:
                         click.echo(msgspec.json.encode(entry).decode())
                 else:
-                    for entry, others in grouped(entries):
+                    for entry, others in group_unreadable(entries):
                         print_hanging(out, line_of(entry, others), 9)
                 if left is not None:
                     left -= len(batch)
@@ -96,7 +96,7 @@ async def _messages(
     target: Target, log_file: Path | None, topic: str, since: int | None, count: int | None, follow: bool
 ) -> AsyncGenerator[Sequence["Stored"]]:
     """Yield the events since a sequence, or the latest ones, and then those that come; where none can, ``count``."""
-    from events.replay.looking import NothingThere, look_since
+    from events.replay.looking import NothingFound, check_holds_since
     from events.replay.sources import LedgerSource
     from schemas.intake.topics import unknown_topic
 
@@ -110,10 +110,10 @@ async def _messages(
             live = None if isinstance(found, LedgerSource) else found
             source = found if isinstance(found, LedgerSource) else stream_source(open_things, found)
         else:
-            source = await open_things.enter_async_context(opened(target, log_file))
+            source = await open_things.enter_async_context(open_source(target, log_file))
         last = (await source.info()).last_seq
         if live is None or (since or 0) > last + 1:
-            await look_since(source, since or 1)
+            await check_holds_since(source, since or 1)
         latest = count if count is not None and live is None else _LATEST
         any_past = False
         async for batch in _past(source, filter, since, latest, last):
@@ -122,7 +122,7 @@ async def _messages(
         # What no release's event is of, nor any of this log, will not come either.
         if not any_past and (live is None or (topic and unknown_topic(topic))):
             begin = f" from sequence {since:,} on" if since is not None else ""
-            raise NothingThere(f"no event in the {source.name}{begin} is of that subject, so that nothing is shown")
+            raise NothingFound(f"no event in the {source.name}{begin} is of that subject, so that nothing is shown")
         if live is not None:
             reading = await live.tail([filter], max(last, (since or 1) - 1))
             open_things.push_async_callback(reading.close)

@@ -30,11 +30,11 @@ def test(bundles: tuple[Path, ...], settings: Path | None, models: str | None, a
     from deploy.cli.output import emit
     from deploy.cli.rendering.layout.counting import counted
     from deploy.cli.saying import say
-    from deploy.replaying.bundle_verdicts import decided_anew, verified
+    from deploy.replaying.bundle_verdicts import decide_under_settings, verify_bundle
 
     failed = 0
     for bundle in bundles:
-        verdict = verified(bundle) if settings is None else decided_anew(bundle, settings)
+        verdict = verify_bundle(bundle) if settings is None else decide_under_settings(bundle, settings)
         failed += bool(verdict.complaint)
         if as_json:
             row = {"bundle": str(bundle), "ok": not verdict.complaint}

@@ -12,7 +12,7 @@ from deploy.cli import showing
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.layout.counting import counted
-from deploy.cli.replaying.source import log_option, opened
+from deploy.cli.replaying.source import log_option, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +80,7 @@ def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: 
 
     Folded from the log, as drift itself does it.
     """
-    showing.show(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
+    showing.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
 
 
 def _head(found: Shown) -> Iterator[str]:
@@ -93,16 +93,16 @@ def _head(found: Shown) -> Iterator[str]:
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
     import time
 
-    from deploy.operating.recorded import recorded_about
-    from events.replay.looking import NothingThere
+    from deploy.operating.recorded import events_of_agent
+    from events.replay.looking import NothingFound
 
-    async with opened(target, log_file) as source:
+    async with open_source(target, log_file) as source:
         upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
-        views = await showing.folded(source, upto, partition, "drift")
-        about = recorded_about(source, agent, [f"log.{partition}.*.drift.>"], upto)
+        views = await showing.fold_partition(source, upto, partition, "drift")
+        about = events_of_agent(source, agent, [f"log.{partition}.*.drift.>"], upto)
         own = [recorded async for recorded in about]
         if not own:
-            raise NothingThere(
+            raise NothingFound(
                 f"the mind of agent {agent!r} has not drifted in the {source.name}: check the name; the first drift is "
                 "scheduled when an exchange of it ends (setting drift.enabled)"
             )
@@ -111,10 +111,10 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
 
 def shown(agent: str, state: "State", own: "Sequence[Recorded]", last: int, now_ns: int) -> Shown:
     """Return where an agent's drift stands at a time, given its state and the agent's own events of drift."""
-    from actors.drift.mind import Mind, fatigue, resting
+    from actors.drift.mind import AgentState, fatigue, resting_concepts
     from deploy.cli.output import latest
 
-    mind, settings = state.minds.get(agent, Mind()), state.settings
+    mind, settings = state.minds.get(agent, AgentState()), state.settings
     cooldown_ns = settings.cooldown_ms * 1_000_000
     thoughts = [thought for each in own if (thought := _thought(each)) is not None]
     return Shown(
@@ -126,7 +126,7 @@ def shown(agent: str, state: "State", own: "Sequence[Recorded]", last: int, now_
         next=_next(own),
         resting=tuple(
             RestingShown(concept=seed, seconds_left=(mind.resting[seed] + cooldown_ns - now_ns) // 1_000_000_000)
-            for seed in resting(mind, now_ns, settings)
+            for seed in resting_concepts(mind, now_ns, settings)
         ),
         thoughts=tuple(latest(thoughts, last)),
     )

@@ -12,7 +12,7 @@ from deploy.cli import showing
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counting import counted
-from deploy.cli.replaying.source import log_option, opened
+from deploy.cli.replaying.source import log_option, open_source
 
 if TYPE_CHECKING:
     from actors.reflection.decider import State
@@ -61,7 +61,7 @@ def show(target: Target, agent: str, log_file: Path | None, as_json: bool) -> No
 
     Folded from the log, as reflection itself does it.
     """
-    showing.show(asyncio.run(_show(target, log_file, agent)), _head, as_json=as_json)
+    showing.print_state(asyncio.run(_show(target, log_file, agent)), _head, as_json=as_json)
 
 
 def _head(found: Shown) -> Iterator[str]:
@@ -71,13 +71,13 @@ def _head(found: Shown) -> Iterator[str]:
 
 
 async def _show(target: Target, log_file: Path | None, agent: str) -> Shown:
-    from events.replay.looking import NothingThere
+    from events.replay.looking import NothingFound
 
-    async with opened(target, log_file) as source:
+    async with open_source(target, log_file) as source:
         upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
-        view = (await showing.folded(source, upto, partition, "reflection")).get("reflection")
+        view = (await showing.fold_partition(source, upto, partition, "reflection")).get("reflection")
         if view is None or agent not in view.state.minds:
-            raise NothingThere(
+            raise NothingFound(
                 f"reflection keeps nothing of agent {agent!r} in the {source.name}: check the name; it works only "
                 "where a language model is attached (setting reflection.backend=llm)"
             )

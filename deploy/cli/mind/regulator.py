@@ -12,7 +12,7 @@ from deploy.cli import showing
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.layout.counting import counted
-from deploy.cli.replaying.source import log_option, opened
+from deploy.cli.replaying.source import log_option, open_source
 
 if TYPE_CHECKING:
     from actors.regulator.decider import State
@@ -41,7 +41,7 @@ class WeightShown(msgspec.Struct, frozen=True, kw_only=True):
     factor: float
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class EventShown(msgspec.Struct, frozen=True, kw_only=True):
     """One of the regulator's or the monitor's events about the agent."""
 
     seq: int
@@ -59,7 +59,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     cycle_due: bool
     pressures: tuple[str, ...]
     weights: tuple[WeightShown, ...]
-    events: tuple[Told, ...]
+    events: tuple[EventShown, ...]
 
 
 @click.group(
@@ -87,7 +87,7 @@ def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: 
 
     Folded from the log, as the regulator itself does it.
     """
-    showing.show(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
+    showing.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
 
 
 def _head(found: Shown) -> Iterator[str]:
@@ -97,13 +97,13 @@ def _head(found: Shown) -> Iterator[str]:
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
-    from events.replay.looking import NothingThere
+    from events.replay.looking import NothingFound
 
-    async with opened(target, log_file) as source:
+    async with open_source(target, log_file) as source:
         upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
-        view = (await showing.folded(source, upto, partition, "regulator")).get("regulator")
+        view = (await showing.fold_partition(source, upto, partition, "regulator")).get("regulator")
         if view is None or agent not in view.state.loops:
-            raise NothingThere(
+            raise NothingFound(
                 f"no mode was ever selected for agent {agent!r} in the {source.name}: check the name; regulation "
                 "begins with an agent's first routing decision"
             )
@@ -113,27 +113,27 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
 
 async def _told(source: "Source", agent: str, upto: int, most: int) -> list["Recorded"]:
     """Return the latest events about the agent, ``most`` at most, oldest first."""
-    from deploy.operating.recorded import latest_about
+    from deploy.operating.recorded import latest_events_of_agent
     from schemas.event import Configured, Failed
     from schemas.subjects import NO_PARTITION
 
     token = source.partitions.agent_token(agent)
     filters = [f"log.{token}.{NO_PARTITION}.{owner}.>" for owner in ("monitor", "regulator")]
-    return await latest_about(
+    return await latest_events_of_agent(
         source, agent, filters, upto, most, lambda each: not isinstance(each.message.event, Configured | Failed)
     )
 
 
 def _shown(agent: str, state: "State", now_ns: int, told: list["Recorded"]) -> Shown:
     from actors.regulator.decider import loop_of
-    from actors.regulator.loop import heard, seen
+    from actors.regulator.loop import counts_in_window, fresh_opinion
     from actors.regulator.pressures import pressures_of
     from actors.runtime.records import rfc3339
     from deploy.cli.rendering.why.regulation import pressure_line
 
     loop, settings = loop_of(state, agent), state.settings
-    counts = seen(loop, now_ns, settings)
-    enough, opinion = counts.decisions >= settings.decisions_needed, heard(loop, now_ns, settings)
+    counts = counts_in_window(loop, now_ns, settings)
+    enough, opinion = counts.decisions >= settings.decisions_needed, fresh_opinion(loop, now_ns, settings)
     pressures = pressures_of(counts, opinion, settings, loop.weights) if enough else ()
     return Shown(
         agent=agent,
@@ -166,13 +166,13 @@ def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
         )
 
 
-def _line(recorded: "Recorded") -> Told:
+def _line(recorded: "Recorded") -> EventShown:
     from actors.runtime.records import rfc3339
     from deploy.cli.rendering.why.details import Case, details
 
     event = recorded.message.event
     first, *_ = details(event, Case())
-    return Told(
+    return EventShown(
         seq=recorded.message.seq,
         time=rfc3339(recorded.message.time_ns),
         event=recorded.envelope.topic.split(".", 1)[1],

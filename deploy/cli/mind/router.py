@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from deploy.cli.groups import Commands
-from deploy.cli.mind.training import tell_training
+from deploy.cli.mind.training import print_steps
 from deploy.cli.options import examples
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -40,4 +40,4 @@ def train(files: tuple[Path, ...], into: Path) -> None:
 
         return train_turns(files, into)
 
-    tell_training(steps)
+    print_steps(steps)

@@ -103,20 +103,20 @@ def simulate(
     """
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.cli.replaying.plotting import check_plot
-    from deploy.simulating.living import live
+    from deploy.simulating.living import simulate_days
     from deploy.simulating.report import report_of
 
     _check_life(days, exchanges_per_day, plant, gone_on)
     if plot is not None:
         check_plot(plot)
     with progress("living", days) as advance:
-        life = live(
+        life = simulate_days(
             days=days,
             seed=seed,
             exchanges_per_day=exchanges_per_day,
             plant=plant,
             gone_on=gone_on,
-            told=advance,
+            progress=advance,
         )
     report = report_of(life)
     if plot is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.groups import Commands
-from deploy.cli.mind.training import tell_training
+from deploy.cli.mind.training import print_steps
 from deploy.cli.options import Target, examples, target_options
 
 if TYPE_CHECKING:
@@ -61,16 +61,16 @@ def detection(target: Target, files: tuple[Path, ...], into: Path, report: Path 
         judged = [] if verdicts is None else asyncio.run(_judged(target, verdicts))
         return train_into(files, into, report, judged)
 
-    tell_training(steps)
+    print_steps(steps)
 
 
 async def _judged(target: Target, log: Path) -> "list[Row]":
     from deploy.cli.failures import WrongUse
-    from deploy.cli.replaying.source import opened
-    from deploy.training.judged import judged_rows
+    from deploy.cli.replaying.source import open_source
+    from deploy.training.judged import rows_of_verdicts
 
-    async with opened(target, log) as source:
-        rows = await judged_rows(source)
+    async with open_source(target, log) as source:
+        rows = await rows_of_verdicts(source)
     if not rows:
         raise WrongUse(
             f"--verdicts {log}: it holds no precedents that can be read: `neuraxis precedents judge` makes them"

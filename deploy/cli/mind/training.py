@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import click
 
 
-def tell_training(steps: Callable[[], Iterable[str]]) -> None:
+def print_steps(steps: Callable[[], Iterable[str]]) -> None:
     """Train, and print a line about each step; ``steps`` imports what it needs.
 
     Raises:

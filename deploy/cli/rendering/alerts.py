@@ -46,7 +46,7 @@ class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
     resolved_by: str
 
 
-def shown(stored: Stored) -> AlertShown | None:
+def alert_of(stored: Stored) -> AlertShown | None:
     """Return a message of the log as an alert; None for one that is none or cannot be read."""
     found = decode(stored)
     if not isinstance(found, Recorded) or not isinstance(found.message.event, Alert):

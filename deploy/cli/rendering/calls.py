@@ -9,16 +9,16 @@ from schemas.calls import Cut, ModelCall
 _TOLD = 6
 
 
-def told_call(call: ModelCall) -> str:
+def call_text(call: ModelCall) -> str:
     """Return what a model is asked for, how much it is shown, and within which bounds; none of the words."""
     characters = sum(len(said.content) for said in call.messages)
     asked = f"calls a model for {call.purpose}: {counted(len(call.messages), 'message')} of {characters} characters"
     form = ", as JSON" if call.answer_schema is not None else ""
-    cuts = f"; {told_cuts(call.cuts)}" if call.cuts else ""
+    cuts = f"; {cuts_text(call.cuts)}" if call.cuts else ""
     return f"{asked}{form}, {call.most_tokens} tokens at most, within {call.timeout_ms / 1000:g} s{cuts}"
 
 
-def told_cuts(cuts: Sequence[Cut]) -> str:
+def cuts_text(cuts: Sequence[Cut]) -> str:
     """Return what was cut of a prompt, and how much of it is left; of many parts the first few one by one."""
     shown = cuts if len(cuts) <= _TOLD + 1 else cuts[:_TOLD]
     told = [_told(printable(cut.part), (cut,)) for cut in shown]

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 from rich.text import Text
 
-from deploy.cli.rendering.calls import told_cuts
+from deploy.cli.rendering.calls import cuts_text
 from deploy.cli.rendering.layout.printable import printable
-from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.reasons import LET_PASS
 from deploy.cli.rendering.sentences import FACTS, sentence_on
 from schemas.calls import Cut
@@ -148,7 +148,7 @@ def decision_line(found: Exchange) -> str:
     if found.finish_reason not in ("", "stop"):
         parts.append(f"ended by {found.finish_reason}")
     if found.cuts:
-        parts.append(told_cuts(found.cuts))
+        parts.append(cuts_text(found.cuts))
     return " · ".join([*parts, f"{found.latency_ms:.1f} ms", found.exchange])
 
 
@@ -171,7 +171,7 @@ def act_lines(act: Acted) -> Iterator[str]:
 
 
 def _step(step: Step) -> str:
-    query = f" {quoted(step.query, LONGEST_QUERY)}" if step.query else ""
+    query = f" {quoted_line(step.query, LONGEST_QUERY)}" if step.query else ""
     return f"{step.skill}{query} {f'failed, {step.reason}' if step.reason else f'found {step.found}'}"
 
 

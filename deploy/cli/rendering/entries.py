@@ -8,7 +8,7 @@ import msgspec
 from rich.text import Text
 
 from deploy.cli.rendering.layout.printable import printable_struct
-from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.words import without_words
 from events.codec import Recorded, decode
 from events.log import Stored
@@ -62,7 +62,7 @@ def entry_of(stored: Stored, *, words: bool) -> Entry:
     )
 
 
-def grouped(entries: Sequence[Entry]) -> list[tuple[Entry, tuple[str, ...]]]:
+def group_unreadable(entries: Sequence[Entry]) -> list[tuple[Entry, tuple[str, ...]]]:
     """Return rows for people: of a message that nobody can read, the first failure stands for all, with whose they are.
 
     A message that cannot be read fails with everybody whom it is for, some fourteen actors.
@@ -82,7 +82,7 @@ def grouped(entries: Sequence[Entry]) -> list[tuple[Entry, tuple[str, ...]]]:
 
 
 def line_of(entry: Entry, others: Sequence[str] = ()) -> Text:
-    """Return a row on one line; ``others`` are those that say the same, see :func:`grouped`."""
+    """Return a row on one line; ``others`` are those that say the same, see :func:`group_unreadable`."""
     line = _line_of(entry)
     return line.append(f"; likewise {', '.join(others)}", "dim") if others else line
 
@@ -108,7 +108,7 @@ def _told(data: dict[str, Any]) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, str):
-        return value if value.isascii() and value.isidentifier() else quoted(value, 80)
+        return value if value.isascii() and value.isidentifier() else quoted_line(value, 80)
     if isinstance(value, dict | Sequence):
         return f"({len(value)})"
     return msgspec.json.encode(value).decode()

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.cli.rendering.layout.counts import Counts
-from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.replaying.what_if_verdicts import reason_text
 from events.replay.replay import Coverage, Difference, Report
 from events.replay.verifying.effects import EffectFinding, EffectReport
@@ -155,7 +155,7 @@ def _changes(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
 def _shown(value: Any) -> str:
     if value is _MISSING:
         return "nothing"
-    return quoted(value) if isinstance(value, str) else _cut(msgspec.json.encode(value).decode())
+    return quoted_line(value) if isinstance(value, str) else _cut(msgspec.json.encode(value).decode())
 
 
 def _cut(text: str) -> str:

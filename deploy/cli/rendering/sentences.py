@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from deploy.cli.rendering import reasons
-from deploy.cli.rendering.calls import told_cuts
-from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.calls import cuts_text
+from deploy.cli.rendering.layout.quoting import quoted_line
 from schemas.event import Event
 from schemas.stages import STAGE_OF
 from schemas.unread import What
@@ -83,7 +83,9 @@ def _kept_back(end: ResponseEmitted, event: ReflexAnswerBlocked | None) -> str:
 def _blocked(end: ResponseEmitted, event: ReflexBlocked | None) -> str:
     if event is None:
         return f"it matches a known attack; pattern set {end.reason}"
-    return f"it has the phrase {quoted(event.signature, _LONGEST_QUOTE)} of a known attack; pattern set {end.reason}"
+    return (
+        f"it has the phrase {quoted_line(event.signature, _LONGEST_QUOTE)} of a known attack; pattern set {end.reason}"
+    )
 
 
 def _felt(end: ResponseEmitted, event: IntuitionRejected | None) -> str:
@@ -164,7 +166,7 @@ def _not_whole(end: ResponseEmitted) -> str:
     """Return what an answer, or the prompt that it answers, lacks, as sentences of their own."""
     ended = reasons.ENDINGS.get(end.finish_reason, "")
     short = f" The answer may not be whole: {ended}." if ended else ""
-    return f"{short} The prompt was too long and was {told_cuts(end.cuts)}." if end.cuts else short
+    return f"{short} The prompt was too long and was {cuts_text(end.cuts)}." if end.cuts else short
 
 
 def _because(end: ResponseEmitted, events: Sequence[Event]) -> str:

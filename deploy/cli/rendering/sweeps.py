@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import Any
 
 from deploy.cli.rendering.layout.printable import printable
-from deploy.cli.rendering.layout.strokes import stroke
+from deploy.cli.rendering.layout.strokes import line_style
 from deploy.cli.rendering.what_if import mode_shares
 from events.replay.whatif import Report
 
@@ -32,7 +32,7 @@ class PlotUnavailable(RuntimeError):
     code = "plot_unavailable"
 
 
-def require() -> None:
+def require_matplotlib() -> None:
     """Raise PlotUnavailable unless matplotlib is installed."""
     if find_spec("matplotlib") is None:
         raise PlotUnavailable("--plot needs matplotlib, which is not installed: pip install 'neuraxis[plot]'")
@@ -49,7 +49,7 @@ def sweep_drawn(key: str, points: Sequence[tuple[str, Report]], form: str) -> by
     Raises:
         PlotUnavailable: matplotlib is not installed.
     """
-    require()
+    require_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -79,7 +79,7 @@ def _draw_changes(axes: Any, values: Sequence[float], reports: Sequence[Report])
         "without end": ("#000000", [_share(sum(report.without_end.values()), report) for report in reports]),
     }
     for place, (label, (colour, shares)) in enumerate(lines.items()):
-        axes.plot(values, shares, color=colour, label=label, **stroke(place, len(lines)))
+        axes.plot(values, shares, color=colour, label=label, **line_style(place, len(lines)))
     axes.set_ylabel("share of exchanges")
 
 
@@ -88,7 +88,7 @@ def _draw_modes(axes: Any, values: Sequence[float], reports: Sequence[Report]) -
     modes = sorted({mode for each in shares for mode in each})
     for place, mode in enumerate(modes):
         of_mode = [each.get(mode, 0.0) for each in shares]
-        axes.plot(values, of_mode, color=_COLOURS.get(mode), label=mode, **stroke(place, len(modes)))
+        axes.plot(values, of_mode, color=_COLOURS.get(mode), label=mode, **line_style(place, len(modes)))
     axes.set_ylabel("share of modes")
 
 

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.rendering.layout.counts import Counts
-from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.replay import new_field_text
 from deploy.cli.rendering.words import without_words
-from deploy.replaying.what_if_verdicts import headline, measured_texts, nothing_compared, reason_text, redecided
+from deploy.replaying.what_if_verdicts import headline, measured_texts, reason_text, redecided, why_nothing_compared
 from events.replay.whatif import LATEST, RECORDED, Change, Example, Outcome, Report, Traced, fields_of
 from schemas.catalogue import CATALOGUE
 
@@ -24,7 +24,7 @@ _LONGEST_NAME = 72
 
 def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     """Yield how many exchanges end otherwise and how, what became of each actor's decisions, and examples."""
-    yield Text(headline(report), "bold yellow" if report.changed or nothing_compared(report) else "bold green")
+    yield Text(headline(report), "bold yellow" if report.changed or why_nothing_compared(report) else "bold green")
     yield Text(redecided(report), "yellow" if report.taken else "")
     yield Text(_UNDER[report.behaviour])
     for text in measured_texts(report):
@@ -153,7 +153,7 @@ def _example(example: Example) -> Iterator[Text]:
     outcome = example.outcome
     was, now = outcome.recorded, outcome.whatif
     if outcome.text:
-        yield Text(quoted(outcome.text, _LONGEST_NAME), "bold italic")
+        yield Text(quoted_line(outcome.text, _LONGEST_NAME), "bold italic")
     head = Text(f"exchange {outcome.exchange}", "" if outcome.text else "bold")
     head.append(f" (sequence {outcome.seq}): {was.label} {was.reason} → {now.label} {now.reason}", "not bold")
     yield head
@@ -169,5 +169,5 @@ def _example(example: Example) -> Iterator[Text]:
 
 
 def _shown(value: Any) -> str:
-    text = quoted(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = quoted_line(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -10,7 +10,7 @@ import click
 from deploy.cli import saying
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.replaying.source import log_option, opened, say
+from deploy.cli.replaying.source import log_option, open_source, say
 
 if TYPE_CHECKING:
     from events.replay.replaying import Point
@@ -78,13 +78,13 @@ async def _bisect(
 ) -> "Found | None":
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
-    from events.replay.looking import look_for, look_upto
+    from events.replay.looking import check_holds_key, check_reaches
     from events.replay.states.bisecting import first_holding
     from events.replay.states.reading import partition_named
 
-    async with opened(target, log_file) as source:
-        say(await look_upto(source, upto))
+    async with open_source(target, log_file) as source:
+        say(await check_reaches(source, upto))
         partition = partition_named(ACTORS[name], key, source.partitions)
-        await look_for(source, key, tokens=[partition])
+        await check_holds_key(source, key, tokens=[partition])
         with progress("folding", min((await source.info()).last_seq, upto.seq)) as advance:
             return await first_holding(source, ACTORS[name], partition, key, condition, upto, advance)

@@ -10,7 +10,7 @@ import click
 from deploy.cli import saying
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.replaying.source import log_option, opened, say
+from deploy.cli.replaying.source import log_option, open_source, say
 
 if TYPE_CHECKING:
     from events.replay.replaying import Point
@@ -98,16 +98,16 @@ async def _diff(
 ) -> "tuple[Changed, ...]":
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
-    from events.replay.looking import look_between, look_for
+    from events.replay.looking import check_holds_both, check_holds_key
     from events.replay.states.diffing import changed_between
     from events.replay.states.reading import partition_named
 
     actors = [ACTORS[name] for name in names]
-    async with opened(target, log_file) as source:
+    async with open_source(target, log_file) as source:
         partition = partition_named(actors[0], key, source.partitions) if key else None
-        say(await look_between(source, *points))
+        say(await check_holds_both(source, *points))
         if partition and key:
-            await look_for(source, key, tokens=[partition])
+            await check_holds_key(source, key, tokens=[partition])
         last = (await source.info()).last_seq
         with progress("folding", min(last, max(point.seq for point in points))) as advance:
             return await changed_between(source, actors, partition, points, advance)

@@ -10,13 +10,13 @@ def check_plot(file: Path) -> None:
         WrongUse: that is so; the message says what to do.
     """
     from deploy.cli.failures import WrongUse
-    from deploy.cli.rendering.sweeps import FORMS, PlotUnavailable, require
+    from deploy.cli.rendering.sweeps import FORMS, PlotUnavailable, require_matplotlib
 
     if file.suffix.lower() not in FORMS:
         raise WrongUse(f"--plot {file}: name a file that ends in {' or '.join(FORMS)}")
     if not file.parent.is_dir():
         raise WrongUse(f"--plot {file}: there is no folder {file.parent}")
     try:
-        require()
+        require_matplotlib()
     except PlotUnavailable as missing:
         raise WrongUse(str(missing)) from missing

@@ -12,7 +12,7 @@ from deploy.cli import saying
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, models_option, target_options
 from deploy.cli.rendering.layout.counting import counted
-from deploy.cli.replaying.source import log_option, opened, say
+from deploy.cli.replaying.source import log_option, open_source, say
 
 if TYPE_CHECKING:
     from events.replay.replay import Report
@@ -130,20 +130,20 @@ async def _replay(
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.effects import check_effects
     from deploy.replaying.jobs import Work, jobs_for, replay_in_jobs
-    from events.replay.looking import look_for, look_upto
+    from events.replay.looking import check_holds_key, check_reaches
     from events.replay.replay import Replay
-    from events.replay.replaying import run
+    from events.replay.replaying import run_replay
     from events.replay.sources import LedgerSource, time_of_end
     from events.replay.states.reading import partition_named
     from events.replay.verifying.effects import EffectReport
 
-    async with opened(target, log_file) as source:
-        say(await look_upto(source, upto))
+    async with open_source(target, log_file) as source:
+        say(await check_reaches(source, upto))
         last = min((await source.info()).last_seq, upto.seq)
         actors = [ACTORS[name] for name in names]
         only = {one.name: partition_named(one, key, source.partitions) for one in actors} if key else None
         if only:
-            await look_for(source, key, tokens=[token for token in only.values() if token == key])
+            await check_holds_key(source, key, tokens=[token for token in only.values() if token == key])
         if not isinstance(source, LedgerSource):
             jobs = 1
         elif jobs is None:
@@ -154,10 +154,10 @@ async def _replay(
         with progress("verifying" if verify else "replaying", last) as advance:
             if jobs > 1 and isinstance(source, LedgerSource):
                 work = Work(tuple(names), only, verify, upto, models)
-                report = await replay_in_jobs(source, partial(opened, target, source.file), work, jobs, advance)
+                report = await replay_in_jobs(source, partial(open_source, target, source.file), work, jobs, advance)
             else:
                 replaying = Replay(actors, source.partitions, verify=verify, only=only)
-                report = await run(source, replaying, upto, progress=advance)
+                report = await run_replay(source, replaying, upto, progress=advance)
         return source.name, report, effects, end_ns, source.damage.told(source.name)
 
 

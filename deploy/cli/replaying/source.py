@@ -45,7 +45,7 @@ def filter_of(topic: str) -> str:
 
 
 @asynccontextmanager
-async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
+async def open_source(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
     """Open the ledger file, or the stream when none is named; of a set that does not run, the ledger in its folder.
 
     A file's sealed words are opened where the keys can be reached: at the broker that was named, or at the running set.
@@ -54,7 +54,7 @@ async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source
     Whoever finds nothing in a log that holds no event at all is told that, and why where the file tells.
 
     Raises:
-        LogError, NotRunning, BadContext: see ``LedgerReader`` and ``connected``.
+        LogError, NotRunning, BadContext: see ``LedgerReader`` and ``open_log``.
         NothingThere: the file is a copy that lacks all its rows.
     """
     from events.replay.sources import LedgerSource
@@ -76,11 +76,11 @@ async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source
 @asynccontextmanager
 async def _telling_of_emptiness(source: "Source") -> AsyncIterator["Source"]:
     """Raise, in the stead of what one thing is missing, that all of it is: where the log holds no event."""
-    from events.replay.looking import NothingThere, span_of
+    from events.replay.looking import NothingFound, span_of
 
     try:
         yield source
-    except NothingThere:
+    except NothingFound:
         await span_of(source)
         raise
 
@@ -90,15 +90,15 @@ async def stream_or_ledger(target: Target) -> AsyncIterator["JetStreamLog | Ledg
     """Open the stream, or the ledger of the data folder where no flag names a broker and none answers; says so then.
 
     Raises:
-        LogError, NotRunning, BadContext: as ``connected`` does, where there is no ledger either.
+        LogError, NotRunning, BadContext: as ``open_log`` does, where there is no ledger either.
     """
-    from deploy.cli.connect import connected
+    from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
     from events.errors import Unavailable, UnknownOutcome
 
     async with AsyncExitStack() as open_things:
         try:
-            found: JetStreamLog | LedgerSource = await open_things.enter_async_context(connected(target))
+            found: JetStreamLog | LedgerSource = await open_things.enter_async_context(open_log(target))
         except (NotRunning, Unavailable, UnknownOutcome) as why:
             if target.flags.named or not target.data.ledger.exists():
                 raise
@@ -119,19 +119,19 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
 
 
 @asynccontextmanager
-async def opened_with_index(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
+async def open_indexed_source(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
     """Open what finds an exchange fastest: the ledger file of the data folder if it is up to date, else the stream.
 
     A ledger is up to date that holds all of the stream, or whose stream nobody can reach.
 
     Raises:
-        LogError, NotRunning, BadContext: as :func:`opened` does.
+        LogError, NotRunning, BadContext: as :func:`open_source` does.
     """
     from events.replay.sources import LedgerSource
 
     async with AsyncExitStack() as open_things:
         if log_file is not None or target.flags.named or not target.data.ledger.exists():
-            yield await open_things.enter_async_context(opened(target, log_file))
+            yield await open_things.enter_async_context(open_source(target, log_file))
             return
         found = await open_things.enter_async_context(stream_or_ledger(target))
         if isinstance(found, LedgerSource):
@@ -177,10 +177,10 @@ def tell_damage(ledger: "LedgerSource") -> None:
 async def tell_gaps(source: "Source") -> None:
     """Say on stderr what the log lacks of what was read of it, if anything; nothing where that cannot be asked now."""
     from events.errors import LogError
-    from events.replay.gaps import told_missing
+    from events.replay.gaps import missing_text
 
     with suppress(LogError):
-        say(told_missing(source.name, source.gaps.missing(await source.losses())))
+        say(missing_text(source.name, source.gaps.missing(await source.losses())))
 
 
 async def check_shortfall(ledger: "LedgerSource") -> None:
@@ -211,12 +211,12 @@ def say(note: str) -> None:
 
 async def _find_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:
     """Give a ledger the keys of the broker that was named by a flag; else of the one at hand, once a word is sealed."""
-    from deploy.cli.connect import connected
+    from deploy.cli.connect import open_log
     from events.sealing.keys import Keyring
     from events.sealing.sealing import Sealing
 
     if target.flags.named:
-        log = await open_things.enter_async_context(connected(target))
+        log = await open_things.enter_async_context(open_log(target))
         ledger.sealing = log.sealing or ledger.sealing
     else:
         ledger.sealing = Sealing(Keyring(_KeysAtHand(open_things, target)))
@@ -234,7 +234,7 @@ class _KeysAtHand:
         self._store: KeyStore | None = None
 
     async def _reached(self) -> "KeyStore":
-        from deploy.cli.connect import connected
+        from deploy.cli.connect import open_log
         from deploy.processes.running_set import NotRunning
         from events.errors import Misconfigured, Unavailable, UnknownOutcome
         from events.sealing.keys import NoKeys
@@ -242,7 +242,7 @@ class _KeysAtHand:
         if self._store is None:
             self._store = NoKeys()
             with suppress(NotRunning, Misconfigured, Unavailable, UnknownOutcome):
-                log = await self._open_things.enter_async_context(connected(self._target))
+                log = await self._open_things.enter_async_context(open_log(self._target))
                 if log.sealing is not None:
                     self._store = log.sealing.keyring.store
         return self._store

@@ -9,10 +9,10 @@ import click
 from deploy.cli import saying
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.replaying.source import log_option, opened, say
+from deploy.cli.replaying.source import log_option, open_source, say
 
 if TYPE_CHECKING:
-    from events.replay.states.reading import PartState
+    from events.replay.states.reading import PartitionState
 
 
 @command(
@@ -45,7 +45,7 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
     from deploy.cli.rendering.layout.printable import printable
     from events.replay.replaying import END, point_of
     from events.replay.states.conditions import BadCondition, path_of
-    from events.replay.states.reading import found_at, nowhere
+    from events.replay.states.reading import no_such_path, value_at
 
     try:
         steps = path_of(path) if path else ()
@@ -57,9 +57,9 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
         told = f"nothing is kept under {key} there: this is all of {found.actor}/{found.partition}, which would hold it"
         saying.say(printable(told), err=True)
     if steps:
-        values = found_at(found.state, found.under_key, steps)
+        values = value_at(found.state, found.under_key, steps)
         if not values:
-            raise CheckFailed(f"{found.actor}/{found.partition}: {nowhere(found.state, found.under_key, path)}")
+            raise CheckFailed(f"{found.actor}/{found.partition}: {no_such_path(found.state, found.under_key, path)}")
         value = next(iter(values.values())) if len(values) == 1 else values
         click.echo(msgspec.json.encode(value).decode() if as_json else _pretty(value))
     elif as_json:
@@ -73,15 +73,17 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
         raise CheckFailed(unknown)
 
 
-async def _state(target: Target, log_file: Path | None, actor: str, key: str, upto: Any) -> "tuple[PartState, str]":
+async def _state(
+    target: Target, log_file: Path | None, actor: str, key: str, upto: Any
+) -> "tuple[PartitionState, str]":
     """Return the state, and what is to be said where no event at all reached it, or is of the key."""
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
-    from events.replay.looking import NothingThere, look_at, look_for, span_of
+    from events.replay.looking import NothingFound, check_holds, check_holds_key, span_of
     from events.replay.states.reading import partition_named, state_at
 
-    async with opened(target, log_file) as source:
-        say(await look_at(source, upto))
+    async with open_source(target, log_file) as source:
+        say(await check_holds(source, upto))
         partition = partition_named(ACTORS[actor], key, source.partitions)
         with progress("folding", min((await source.info()).last_seq, upto.seq)) as advance:
             found = await state_at(source, ACTORS[actor], partition, key, upto, advance)
@@ -91,8 +93,8 @@ async def _state(target: Target, log_file: Path | None, actor: str, key: str, up
             return found, f"no event up to there reached {where}"
         try:
             if not found.under_key:
-                await look_for(source, key, tokens=[partition])
-        except NothingThere as nobody:
+                await check_holds_key(source, key, tokens=[partition])
+        except NothingFound as nobody:
             return found, str(nobody)
         return found, ""
 

@@ -20,7 +20,7 @@ from deploy.cli.options import (
     target_options,
     weights_option,
 )
-from deploy.cli.replaying.source import log_option, opened, say
+from deploy.cli.replaying.source import log_option, open_source, say
 
 if TYPE_CHECKING:
     from deploy.config.loading import Layer
@@ -181,11 +181,11 @@ async def _run(
 ) -> "list[Report]":
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.what_if import changes_of, layer_at, run, settings_of
-    from events.replay.looking import NothingThere, look_upto, span_of
+    from events.replay.looking import NothingFound, check_reaches, span_of
 
     variants = [[*flags, layer_at(sweep, value)] for value in sweep.values] if sweep is not None else [flags]
     settings = [settings_of(written, variant) for variant in variants]
-    async with opened(target, log_file) as source:
+    async with open_source(target, log_file) as source:
         changes = [
             changes_of(
                 each,
@@ -197,13 +197,13 @@ async def _run(
             )
             for each in settings
         ]
-        say(await look_upto(source, upto))
+        say(await check_reaches(source, upto))
         last = min((await source.info()).last_seq, upto.seq)
         with progress("deciding anew", last) as advance:
             reports = await run(source, changes, upto=upto, examples=shown, progress=advance)
         if not any(report.exchanges for report in reports):
             end = (await span_of(source)).end
-            raise NothingThere(
+            raise NothingFound(
                 f"no exchange in the {source.name} up to there, which ends at {end}: nothing was decided anew; send an "
                 "input with `neuraxis ask`, or name another log"
             )

@@ -9,7 +9,7 @@ import click
 
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.replaying.source import log_option, opened_with_index
+from deploy.cli.replaying.source import log_option, open_indexed_source
 
 if TYPE_CHECKING:
     from actors.coherence.settings import CoherenceSettings
@@ -71,13 +71,13 @@ async def _look_up(
 ) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None", "Sequence[Stretch]"]:
     """Return an exchange, the settings that it needs to be explained, and what the log lacks in and behind it."""
     from events.replay.explain import explain
-    from events.replay.looking import NothingThere
+    from events.replay.looking import NothingFound
 
-    async with opened_with_index(target, log_file) as source:
+    async with open_indexed_source(target, log_file) as source:
         exchange = await resolve(source, wanted)
         explanation = explain(await source.exchange(exchange))
         if explanation is None:
-            raise NothingThere(f"no event of exchange {exchange} in the {source.name} can be read by this release")
+            raise NothingFound(f"no event of exchange {exchange} in the {source.name} can be read by this release")
         missing = source.gaps.missing(await source.losses())
         return explanation, await _router(source, explanation), await _coherence(source, explanation), missing
 
@@ -90,18 +90,18 @@ async def resolve(source: "Source", wanted: str) -> str:
         WrongUse: there are several.
     """
     from deploy.cli.failures import WrongUse
-    from events.replay.looking import NothingThere
+    from events.replay.looking import NothingFound
 
     if wanted == LAST:
         last = await source.last_exchange()
         if last is None:
-            raise NothingThere(f"the {source.name} holds no exchange yet: send one with `neuraxis ask`")
+            raise NothingFound(f"the {source.name} holds no exchange yet: send one with `neuraxis ask`")
         return last
     found = await source.exchange_ids(wanted, _LISTED + 1)
     if wanted in found or len(found) == 1:
         return wanted if wanted in found else found[0]
     if not found:
-        raise NothingThere(
+        raise NothingFound(
             f"no exchange in the {source.name} begins with {wanted!r}: `neuraxis why last` takes the latest"
         )
     more = ", ..." if len(found) > _LISTED else ""

@@ -30,11 +30,11 @@ def show(sections: tuple[str, ...], config_file: Path | None, sets: Sequence[str
     from deploy.cli.failures import WrongUse
     from deploy.cli.output import emit
     from deploy.config.loading import all_sections, assignment_layer, load
-    from schemas.intake.strict import hint
+    from schemas.intake.strict import did_you_mean
 
     known = all_sections()
     if unknown := [name for name in sections if name not in known]:
-        raise WrongUse(f"there is no section {unknown[0]!r}: {hint(unknown[0], known)}")
+        raise WrongUse(f"there is no section {unknown[0]!r}: {did_you_mean(unknown[0], known)}")
     effective = load(
         known,
         file=config_file,

@@ -8,7 +8,7 @@ from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options
 
 if TYPE_CHECKING:
-    from deploy.health.doctor import Patient
+    from deploy.health.doctor import SetToExamine
 
 
 @command(
@@ -34,24 +34,24 @@ def doctor(target: Target, as_json: bool) -> None:
         raise CheckFailed(f"{len(failed)} of {len(findings)} checks failed: {', '.join(failed)}")
 
 
-def _patient(target: Target) -> "Patient":
+def _patient(target: Target) -> "SetToExamine":
     from actors.llm.endpoint import base_url
     from actors.llm.settings import LlmSettings
     from actors.registry import ACTORS
     from actors.webhook.settings import WebhookSettings
     from deploy.cli.connect import stream_of
-    from deploy.config.models import asking_in, names_of
-    from deploy.health.doctor import Patient
+    from deploy.config.models import model_settings_in, names_of
+    from deploy.health.doctor import SetToExamine
     from deploy.health.serving import needed_by
-    from deploy.processes.access import access_of, stated
+    from deploy.processes.access import access_of, effective_choice
     from deploy.processes.broker import ADMIN, SYSTEM
-    from deploy.processes.effectors import needed
+    from deploy.processes.effectors import needed_effectors
     from deploy.processes.running_set import ModelInUse
     from schemas.subjects import Partitions
 
     config = target.config(every_section=True)
     llm = config.section("llm", LlmSettings)
-    reach = stated(target.flags, config.broker, os.environ)
+    reach = effective_choice(target.flags, config.broker, os.environ)
     run = None if reach.named else target.data.read()  # a broker that was named may be another set's
     embedded = run is not None and run.contexts
     model = run.model if run is not None else None
@@ -59,7 +59,7 @@ def _patient(target: Target) -> "Patient":
         model = ModelInUse(backend="openai", base_url=base_url(llm.base_url), models=names_of(llm.models))
     receivers, key_file = config.section("webhook", WebhookSettings).receivers, llm.api_key_file
     expected = Partitions(config.log.agents, config.log.sessions)
-    effectors = needed(config, attached=model is not None and model.backend != "composer")
+    effectors = needed_effectors(config, attached=model is not None and model.backend != "composer")
     stages = needed_by(config)
     in_force = run.in_force if run is not None else None
     if in_force is not None and target.config_file is None and not target.sets:
@@ -67,7 +67,7 @@ def _patient(target: Target) -> "Patient":
         receivers, effectors, key_file = in_force.receivers, in_force.effectors, in_force.key_file
         stages = in_force.stages or stages
         expected = Partitions(in_force.agents, in_force.sessions)
-    return Patient(
+    return SetToExamine(
         access=access_of(reach, target.data, user=ADMIN, name="neuraxis doctor"),
         system=access_of(reach, target.data, user=SYSTEM, name="neuraxis doctor") if embedded else None,
         stream=stream_of(target),
@@ -77,7 +77,7 @@ def _patient(target: Target) -> "Patient":
         stages=(*stages, *effectors),
         model=model,
         key_file=key_file,
-        asking=tuple(f"{name}={value}" for name, value in asking_in(config)),
+        asking=tuple(f"{name}={value}" for name, value in model_settings_in(config)),
         receivers=receivers,
         data=target.data.path,
         ledger=target.data.ledger,

@@ -45,7 +45,7 @@ def gateway(
     from deploy.config.upstream import upstream_of
     from deploy.operating.keys import keys_file
     from deploy.processes import gateway
-    from deploy.processes.access import Reach, access_of, stated
+    from deploy.processes.access import BrokerChoice, access_of, effective_choice
     from deploy.processes.broker import GATEWAY, OPERATOR
     from deploy.processes.lifeline import Lifeline
     from deploy.processes.listening import address_of, listen
@@ -58,8 +58,8 @@ def gateway(
     address = address_of(config.gateway.http)
     if address is None:
         raise WrongUse("gateway.http is off: say where to listen with --http HOST:PORT")
-    reach = stated(target.flags, config.broker, os.environ)
-    operating = Reach(context=operator_context) if operator_context else reach
+    reach = effective_choice(target.flags, config.broker, os.environ)
+    operating = BrokerChoice(context=operator_context) if operator_context else reach
     gateway.run(
         gateway.Job(
             access=access_of(reach, target.data, user=GATEWAY, name="gateway"),

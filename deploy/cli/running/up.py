@@ -65,7 +65,7 @@ def up(
     check_own_weights()
     from deploy import logs
     from deploy.config.loading import flag_layer, model_layer
-    from deploy.processes.access import stated
+    from deploy.processes.access import effective_choice
     from deploy.processes.up import Plan, bring_up
 
     flags = {
@@ -85,7 +85,7 @@ def up(
         Plan(
             data=target.data,
             config=config,
-            reach=stated(target.flags, config.broker, os.environ),
+            reach=effective_choice(target.flags, config.broker, os.environ),
             ready_file=ready_file,
             find_flags=() if target.data.path == DATA else ("--data", str(target.data.path)),
             config_flags=(

@@ -40,16 +40,16 @@ def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, na
     from deploy import logs
     from deploy.cli.failures import WrongUse
     from deploy.processes import worker
-    from deploy.processes.access import access_of, stated
+    from deploy.processes.access import access_of, effective_choice
     from deploy.processes.broker import DECIDERS, EFFECTORS, LEDGER
     from deploy.processes.effectors import EFFECTORS as HOSTED
     from deploy.processes.lifeline import Lifeline
 
     worker.check_work(actors)
     config = target.config(every_section=True)
-    hosts = worker.with_something_to_do(actors, config)
+    hosts = worker.work_with_settings(actors, config)
     logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
-    reach = stated(target.flags, config.broker, os.environ)
+    reach = effective_choice(target.flags, config.broker, os.environ)
     alone = {worker.LEDGER: LEDGER, **dict.fromkeys(HOSTED, EFFECTORS)}
     user, *others = dict.fromkeys(alone.get(host, DECIDERS) for host in hosts)
     if others and not reach.named:

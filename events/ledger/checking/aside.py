@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 from events.errors import Unavailable
-from events.ledger.failures import explained
+from events.ledger.failures import translated_errors
 from events.ledger.schema import PAGE_SIZE
 
 _BESIDE = ("-wal", "-shm")
@@ -17,7 +17,7 @@ _BEGINNING = b"SQLite format 3\0"
 _TABLES = {"meta", "events"}
 
 
-def place_aside(path: Path, first_lost: int | None) -> Path:
+def path_aside(path: Path, first_lost: int | None) -> Path:
     """Return a free name in the same folder for a ledger to be set aside.
 
     ``first_lost`` is the first sequence that the stream has lost; None: the ledger is damaged.
@@ -40,7 +40,7 @@ def put_aside(path: Path, kept: Path, *, damaged: bool = False) -> None:
         LedgerDamaged, Misconfigured: see ``events.ledger.failures``.
     """
     if not damaged:
-        with explained(path, "fold the ledger's journal in"):
+        with translated_errors(path, "fold the ledger's journal in"):
             connection = sqlite3.connect(path, isolation_level=None)
             try:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -56,7 +56,7 @@ def put_aside(path: Path, kept: Path, *, damaged: bool = False) -> None:
         raise Unavailable(f"{path}: cannot be put aside as {kept.name}: {error}; grant the right to write") from error
 
 
-def is_something_else(path: Path) -> bool:
+def is_no_ledger(path: Path) -> bool:
     """Whether a file cannot be a ledger, not even one whose beginning is damaged: that is still whole pages long."""
     try:
         with path.open("rb") as file:
@@ -67,9 +67,9 @@ def is_something_else(path: Path) -> bool:
     return size > 0 and begins != _BEGINNING and size % PAGE_SIZE != 0
 
 
-def is_of_another(path: Path) -> bool:
+def belongs_to_other_program(path: Path) -> bool:
     """Whether a file is of another program: something else, or a sound database with other tables."""
-    if is_something_else(path):
+    if is_no_ledger(path):
         return True
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)

@@ -114,7 +114,7 @@ class _Comparing:
         if not isinstance(recorded, Recorded) or not isinstance(recorded.message.event, LedgerAnchored):
             return
         anchor = recorded.message.event
-        if self._losses.unsettle(anchor.through_seq, message.seq):
+        if self._losses.invalidates(anchor.through_seq, message.seq):
             return
         self.anchors += 1
         if anchor.through_seq > self._last:

@@ -15,7 +15,7 @@ _BATCH = 4_096
 _REMEDY = "`neuraxis log rebuild` folds it anew"
 
 
-class Refolding:
+class ReadModelCheck:
     """Read models folded from the rows that are given, in order; they lie in a temporary file, so memory stays flat."""
 
     def __init__(self) -> None:

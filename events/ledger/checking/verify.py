@@ -14,9 +14,9 @@ from events.codec import Recorded, decode
 from events.ledger.checking.chain import GENESIS
 from events.ledger.checking.journal import journal_damage
 from events.ledger.checking.recorded_losses import losses_in
-from events.ledger.checking.refolding import Refolding
+from events.ledger.checking.refolding import ReadModelCheck
 from events.ledger.checking.report import Check, Findings, Verification
-from events.ledger.failures import DamagedRow, explained
+from events.ledger.failures import DamagedRow, translated_errors
 from events.ledger.read_models import FINGERPRINT
 from events.ledger.rows import (
     COLUMNS,
@@ -52,7 +52,7 @@ def verify(path: Path) -> Verification:
     connection = connect_read_only(path)
     connection.text_factory = _text
     try:
-        with explained(path, "verify the ledger"):
+        with translated_errors(path, "verify the ledger"):
             # One transaction: a live writer's later rows, and its row count, stay out of sight throughout.
             connection.execute("BEGIN")
             return _verify(connection, path)
@@ -76,7 +76,7 @@ def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
     meta = read_meta(connection, path)
     models_are_ours = meta.models == FINGERPRINT
     _check_around(connection, path, meta, models_are_ours, findings)
-    with Refolding() as models:
+    with ReadModelCheck() as models:
         verification = _check_rows(connection, path, meta, models, findings)
         # Of damaged events nobody knows what their read models should say.
         if models_are_ours and not findings.count:
@@ -123,7 +123,7 @@ def _definitions(with_models: bool) -> dict[str, str]:
 
 
 def _check_rows(
-    connection: sqlite3.Connection, path: Path, meta: Meta, models: Refolding, findings: Findings
+    connection: sqlite3.Connection, path: Path, meta: Meta, models: ReadModelCheck, findings: Findings
 ) -> Verification:
     rows = first = last = anchors = 0
     gaps = False
@@ -140,7 +140,7 @@ def _check_rows(
             if not losses.has_gap(last + 1, seq - 1):
                 findings.add(seq, Check.GAP, f"rows {last + 1} to {seq - 1} are missing")
         anchor = _check_row(row, digest, models, findings)
-        if anchor is not None and not losses.unsettle(anchor.through_seq, seq):
+        if anchor is not None and not losses.invalidates(anchor.through_seq, seq):
             anchors += 1
             _check_anchor(connection, seq, anchor, None if gaps else first, findings)
         last, digest = seq, row[HASH] if type(row[HASH]) is bytes else GENESIS
@@ -159,7 +159,9 @@ def _check_rows(
     )
 
 
-def _check_row(row: tuple[Any, ...], previous: bytes, models: Refolding, findings: Findings) -> LedgerAnchored | None:
+def _check_row(
+    row: tuple[Any, ...], previous: bytes, models: ReadModelCheck, findings: Findings
+) -> LedgerAnchored | None:
     """Check a row by itself and against the hash before it; return the anchor that it holds, if any."""
     seq = row[SEQ]
     try:

@@ -7,11 +7,11 @@ import msgspec
 
 from events.codec import Recorded, Unreadable
 from events.replay.replay import Replay
-from events.replay.replaying import Point, run
+from events.replay.replaying import Point, run_replay
 from events.replay.sources import Source
 from events.replay.states.conditions import MISSING, Condition, kind_of
 from events.replay.states.diffing import path_text
-from events.replay.states.reading import entries_under, found_at, nowhere
+from events.replay.states.reading import entries_under, no_such_path, value_at
 from events.routes import partition_filters
 from events.view import Processed
 from schemas.actor import Actor
@@ -102,7 +102,7 @@ class _Search:
         return next(filter(self._condition.holds, values), values[-1])
 
     def _found(self, state: Any) -> dict[str, Any]:
-        return found_at(state, dict(entries_under(state, self._key)), self._condition.path)
+        return value_at(state, dict(entries_under(state, self._key)), self._condition.path)
 
     def _told(self, before: Any) -> Found:
         latest = self._latest
@@ -139,16 +139,16 @@ async def first_holding(
     Raises:
         NoSuchPath: its path does not exist in any state, so it could never hold.
         OtherKind: its path never has a value of the kind that it compares with.
-        Misconfigured, LogError: as ``events.replay.replaying.run`` does.
+        Misconfigured, LogError: as ``events.replay.replaying.run_replay`` does.
     """
     search = _Search(actor, partition, key, condition)
     replay = Replay([actor], source.partitions)
     view = replay.view(actor, partition)
     view.on_processed, view.on_system_event, view.on_orphan = search.settled, search.spontaneous, search.stray
-    await run(source, replay, upto, filters=partition_filters(actor, partition), progress=progress)
+    await run_replay(source, replay, upto, filters=partition_filters(actor, partition), progress=progress)
     search.look(view.state)
     if search.found is None and not search.led_somewhere and condition.operator != "exists":
-        raise NoSuchPath(nowhere(view.state, dict(entries_under(view.state, key)), path_text(condition.path)))
+        raise NoSuchPath(no_such_path(view.state, dict(entries_under(view.state, key)), path_text(condition.path)))
     if search.found is None and not search.suited and search.unfit is not MISSING:
         held, literal = search.unfit, condition.literal
         raise OtherKind(

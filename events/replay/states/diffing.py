@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from events.replay.replay import Replay
-from events.replay.replaying import Point, run
+from events.replay.replaying import Point, run_replay
 from events.replay.sources import Source
 from events.routes import partition_filters
 from schemas.actor import Actor
@@ -110,7 +110,8 @@ async def changed_between(
 ) -> tuple[Changed, ...]:
     """Return what changed in the partitions of ``actors`` from the first point to the second; equal ones are left out.
 
-    ``partition`` narrows a single actor to one of its partitions. Raises as ``events.replay.replaying.run`` does.
+    ``partition`` narrows a single actor to one of its partitions. Raises as ``events.replay.replaying.run_replay``
+    does.
     """
     before, after = [await _stands(source, actors, partition, point, progress) for point in points]
     initial = {actor.name: _Stand(0, actor.initial()) for actor in actors}
@@ -140,7 +141,7 @@ async def _stands(
 ) -> dict[tuple[str, str], _Stand]:
     replay = Replay(actors, source.partitions)
     filters = () if partition is None else partition_filters(actors[0], partition)
-    await run(source, replay, upto, filters=filters, progress=progress)
+    await run_replay(source, replay, upto, filters=filters, progress=progress)
     return {
         key: _Stand(view.position, view.state)
         for key, view in replay.views.items()

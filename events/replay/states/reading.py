@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from events.replay.replay import Replay
-from events.replay.replaying import Point, run
+from events.replay.replaying import Point, run_replay
 from events.replay.sources import Source
 from events.replay.states.conditions import MISSING, Step, at_path, names_at
 from events.routes import WHOLE, partition_filters, partition_names
@@ -18,7 +18,7 @@ _MOST_NAMED = 12
 _MOST_BEGINNINGS = 3
 
 
-class PartState(msgspec.Struct, frozen=True, kw_only=True):
+class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
     """A partition's state after the message of sequence ``place``.
 
     ``under_key`` maps the paths of entries kept under the asked key to what they hold; empty where there are none.
@@ -60,7 +60,7 @@ def partition_named(actor: Actor[Any], key: str, partitions: Partitions) -> str:
     return token
 
 
-def found_at(state: Any, entries: Mapping[str, Any], path: Sequence[Step]) -> dict[str, Any]:
+def value_at(state: Any, entries: Mapping[str, Any], path: Sequence[Step]) -> dict[str, Any]:
     """Return what a path leads to below each entry that is kept under a key (``entries_under``), by the entry's path.
 
     Where it leads nowhere below any of them: what it leads to from the top, by an empty path; empty where that is
@@ -72,7 +72,7 @@ def found_at(state: Any, entries: Mapping[str, Any], path: Sequence[Step]) -> di
     return found if top is MISSING else {"": top}
 
 
-def nowhere(state: Any, entries: Mapping[str, Any], path: str) -> str:
+def no_such_path(state: Any, entries: Mapping[str, Any], path: str) -> str:
     """Say that a path leads nowhere in a state, and with which names one may begin."""
     beginnings = {f"below {place}": entry for place, entry in entries.items()} | {"at the top": state}
     told = [f"{where} there are {_listed(names_at(value))}" for where, value in beginnings.items() if names_at(value)]
@@ -85,17 +85,17 @@ def _listed(names: Sequence[Step]) -> str:
 
 async def state_at(
     source: Source, actor: Actor[Any], partition: str, key: str, upto: Point, progress: Callable[[int], None]
-) -> PartState:
-    """Fold one partition up to a point; raises as ``events.replay.replaying.run`` does.
+) -> PartitionState:
+    """Fold one partition up to a point; raises as ``events.replay.replaying.run_replay`` does.
 
     A message that it answered behind that point is not folded, nor what came after it: it was not yet part of what it
     knew. No decider is called; see ``events.replay.replay``.
     """
     replay = Replay([actor], source.partitions)
-    await run(source, replay, upto, filters=partition_filters(actor, partition), progress=progress)
+    await run_replay(source, replay, upto, filters=partition_filters(actor, partition), progress=progress)
     view = replay.views.get((actor.name, partition))
     state = view.state if view is not None else actor.initial()
-    return PartState(
+    return PartitionState(
         actor=actor.name,
         partition=partition,
         place=view.position if view is not None else 0,

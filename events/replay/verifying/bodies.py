@@ -38,7 +38,7 @@ class _Asked(_Alert, frozen=True):
     receiver: str | None = None
 
 
-class Said(msgspec.Struct, frozen=True):
+class EffectContent(msgspec.Struct, frozen=True):
     """What bodies of effects say of their requests; None: nothing. The fields are those of the effects."""
 
     request: str | None = None
@@ -53,15 +53,15 @@ class Said(msgspec.Struct, frozen=True):
 
 
 _DECODER_OF_ASKED = msgspec.json.Decoder(_Asked)
-_DECODER_OF_SAID = msgspec.json.Decoder(Said)
+_DECODER_OF_SAID = msgspec.json.Decoder(EffectContent)
 
 
-def owed(topic: str, id: str, data: bytes) -> Said:
+def expected_content(topic: str, id: str, data: bytes) -> EffectContent:
     """Return the fields that an answer to a request must have, given the request's public subject, id and body."""
     asked = _read(_DECODER_OF_ASKED, data, _Asked())
     call, action, alert = asked.call or _Call(), asked.action or _Action(), asked.body or asked
     is_queued = topic == _QUEUED
-    return Said(
+    return EffectContent(
         request=asked.request if is_queued else id,
         failed_topic=topic,
         purpose=call.purpose,
@@ -74,31 +74,31 @@ def owed(topic: str, id: str, data: bytes) -> Said:
     )
 
 
-def contradicted(owed: Said, topic: str, data: bytes) -> str:
+def contradicting_field(owed: EffectContent, topic: str, data: bytes) -> str:
     """Return the first field of an effect's body that differs from what its request requires; empty if none does."""
-    said = _read(_DECODER_OF_SAID, data, Said())
+    said = _read(_DECODER_OF_SAID, data, EffectContent())
     entry = CATALOGUE.get(topic)
     if entry is not None and issubclass(entry.event, Failed):
         said = _without_unknown(said)
     elif topic == _QUEUED:
         said = _with_alert(said, data)
-    for field in Said.__struct_fields__:
+    for field in EffectContent.__struct_fields__:
         now, due = getattr(said, field), getattr(owed, field)
         if now is not None and due is not None and now != due:
             return field
     return ""
 
 
-def _without_unknown(said: Said) -> Said:
+def _without_unknown(said: EffectContent) -> EffectContent:
     """Leave out what a dead letter holds by default, where the request could not be read."""
     if not said.request:
-        return Said(failed_topic=said.failed_topic)
+        return EffectContent(failed_topic=said.failed_topic)
     if not said.alert:
         return msgspec.structs.replace(said, alert=None, status=None, count=None, receiver=said.receiver or None)
     return said
 
 
-def _with_alert(said: Said, data: bytes) -> Said:
+def _with_alert(said: EffectContent, data: bytes) -> EffectContent:
     body = _read(_DECODER_OF_ASKED, data, _Asked()).body or _Alert()
     return msgspec.structs.replace(said, alert=body.alert, status=body.status, count=body.count)
 

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from events.log import Stored
-from events.replay.verifying.bodies import Said, contradicted, owed
-from schemas.catalogue import CATALOGUE, lifted
+from events.replay.verifying.bodies import EffectContent, contradicting_field, expected_content
+from schemas.catalogue import CATALOGUE, upcast_body
 from schemas.envelope import Envelope, decode_headers
 from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.identity import event_id
@@ -78,7 +78,7 @@ Causes = npt.NDArray[np.uint64]
 """64 bits of the ids of the requests that effects name, sorted."""
 
 
-class CausesReader:
+class RequestIdReader:
     """Reads which requests the effects of a log name; feed it every message of these effectors."""
 
     def __init__(self, effectors: AbstractSet[str]) -> None:
@@ -99,16 +99,16 @@ class _Request(msgspec.Struct):
     topic: str
     seq: int
     exchange: str
-    owed: Said
+    owed: EffectContent
     answers: int = 0
 
 
-class Effects:
+class EffectCheck:
     """Follows requests and answers through a log; feed it the messages of both, in order.
 
     Args:
         served: Effector -> the public subjects of the requests that it serves.
-        causes: What all its effects name, see :class:`CausesReader`.
+        causes: What all its effects name, see :class:`RequestIdReader`.
         of: The exchanges of which findings are kept; default: of all.
     """
 
@@ -144,7 +144,7 @@ class Effects:
                 self._note(effector, stored, envelope.exchange, envelope.cause, problem, field)
         if topic in self._asked:
             if self._place_of(envelope.id) is not None:
-                said = owed(topic, envelope.id, _today(envelope, stored.data))
+                said = expected_content(topic, envelope.id, _today(envelope, stored.data))
                 self._open[envelope.id] = _Request(topic, stored.seq, envelope.exchange, said)
             for name, subjects in self._served.items():
                 self._counts[name].requests += topic in subjects
@@ -168,7 +168,7 @@ class Effects:
             return "id", ""
         if envelope.exchange != request.exchange:
             return "exchange", ""
-        if field := contradicted(request.owed, envelope.topic, _today(envelope, data)):
+        if field := contradicting_field(request.owed, envelope.topic, _today(envelope, data)):
             return "body", field
         self._take(effector, request, envelope)
         return "", ""
@@ -207,6 +207,6 @@ def _short(id: str) -> int:
 def _today(envelope: Envelope, data: bytes) -> bytes:
     """Return a body upcast to today's version; unchanged, if that is not possible."""
     try:
-        return lifted(envelope.topic, data, envelope.version)
+        return upcast_body(envelope.topic, data, envelope.version)
     except VocabularyError:
         return data

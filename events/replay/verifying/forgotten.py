@@ -30,12 +30,12 @@ _OTHER_WORDS = "other words, 0"
 """What is folded in place of sealed words, to see whether it makes a difference."""
 
 
-class Looked(Exception):
+class ReadSealedText(Exception):
     """A decision read a text that cannot be opened."""
 
 
 def _refuse(*_: object) -> Any:
-    raise Looked
+    raise ReadSealedText
 
 
 class _OutOfSight:
@@ -46,14 +46,14 @@ class _OutOfSight:
     __hash__ = _refuse
 
 
-class Forgotten:
+class SealedWordsTracker:
     """Follows one partition of an actor through a replay."""
 
     def __init__(self, actor: Actor[Any]) -> None:
         self._actor = actor
         self._sessions: set[tuple[str, str]] = set()
 
-    def concerns(self, settled: Processed) -> bool:
+    def may_matter(self, settled: Processed) -> bool:
         """Whether sealed words may matter at all, here or in the state. A cheap check; mostly they do not."""
         return bool(self._sessions) or _is_closed(settled.delivery) or any(map(_is_closed, settled.recorded))
 

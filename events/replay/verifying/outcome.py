@@ -9,9 +9,9 @@ import msgspec
 
 from events.codec import Recorded
 from events.decision import NewEvent
-from events.meaning import Bodies, text_of
+from events.meaning import BodyComparer, text_of
 from events.replay.verifying.pending import Pending, merged_seconds, oldest_of
-from schemas.catalogue import lifted
+from schemas.catalogue import upcast_body
 from schemas.envelope import Envelope
 
 
@@ -113,7 +113,7 @@ class Differences:
         insort(self._first, found, key=_rank)
         del self._first[self._keep :]
 
-    def drop(self, excused: Callable[[Difference], bool]) -> None:
+    def drop_if(self, excused: Callable[[Difference], bool]) -> None:
         """Take back those that are excused."""
         self._first = [found for found in self._first if not excused(found)]
 
@@ -127,7 +127,7 @@ def _rank(found: Difference) -> tuple[int, str, str]:
     return found.shown_at, found.actor, found.partition
 
 
-def merged(reports: Sequence[Report], keep: int) -> Report:
+def merged_reports(reports: Sequence[Report], keep: int) -> Report:
     """Return what one replay would have reported of the partitions that several have folded, each its own.
 
     Args:
@@ -197,7 +197,7 @@ class Compared(msgspec.Struct, frozen=True):
 _SAME = Compared()
 
 
-def compare(recorded: Sequence[Recorded], decided: Sequence[NewEvent], bodies: Bodies) -> Compared:
+def compare(recorded: Sequence[Recorded], decided: Sequence[NewEvent], bodies: BodyComparer) -> Compared:
     """Compare a message's recorded events with those decided today; ``bodies`` compares the bodies of their writer."""
     if len(recorded) != len(decided):
         topics = topics_text([r.envelope.topic for r in recorded]), topics_text([d.topic for d in decided])
@@ -209,10 +209,10 @@ def compare(recorded: Sequence[Recorded], decided: Sequence[NewEvent], bodies: B
         if was.stored.data == now.data:
             bodies.note_identical(was)
             continue
-        said = bodies.said(was, now)
+        said = bodies.compare(was, now)
         new += tuple(f"{now.topic}.{path}" for path in said.new)
         if not said.is_same:
-            as_it_is = lifted(was.envelope.topic, was.stored.data, was.envelope.version) is was.stored.data
+            as_it_is = upcast_body(was.envelope.topic, was.stored.data, was.envelope.version) is was.stored.data
             shown = body_text(was.stored.data) if as_it_is else text_of(said.recorded)
             return Compared(("body", shown, text_of(said.redecided)), new)
     return Compared(None, new) if new else _SAME

@@ -99,7 +99,7 @@ def _with_activity(pending: Pending, active: Mapping[str, Sequence[int]]) -> Pen
     return msgspec.structs.replace(pending, elsewhere_s=min(later, LIVELY_S))
 
 
-def undecided(view: View, spoke_ns: int) -> Pending:
+def first_undecided(view: View, spoke_ns: int) -> Pending:
     """Return what a partition has not decided: the first message that waits.
 
     ``spoke_ns`` is when its last event was stored, 0 where it has none; in Unix nanoseconds.
@@ -111,7 +111,7 @@ def undecided(view: View, spoke_ns: int) -> Pending:
     return Pending(*where, id, topic, exchange, stored.time_ns, max(stored.time_ns, spoke_ns))
 
 
-def unfired(view: View, spoke_ns: int) -> Pending | None:
+def overdue_timer(view: View, spoke_ns: int) -> Pending | None:
     """Return the timer that was due before the last message that a partition folded, or None; otherwise as above."""
     timer = view.actor.timer(view.state) if view.actor.timer is not None else None
     if timer is None or timer.due_ns >= view.time_ns:

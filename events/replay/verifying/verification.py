@@ -11,11 +11,20 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from events.codec import Recorded, Unreadable
-from events.decision import APPEND_REFUSED, Cause, NewEvent, address, decide, decide_only, fold_decided, resting_on
+from events.decision import (
+    APPEND_REFUSED,
+    Cause,
+    NewEvent,
+    address_events,
+    decide,
+    decide_only,
+    fold_decided,
+    with_models,
+)
 from events.log import Seal
 from events.losses import Losses
-from events.meaning import Bodies
-from events.replay.verifying.forgotten import SEALED, Forgotten
+from events.meaning import BodyComparer
+from events.replay.verifying.forgotten import SEALED, SealedWordsTracker
 from events.replay.verifying.outcome import Compared, Coverage, Difference, Differences, body_text, compare, topics_text
 from events.view import Delivery, Processed, View
 from schemas.actor import Actor
@@ -72,9 +81,9 @@ class Verification:
         self._of = of
         self._reached = reached
         self._silent: dict[Unit, int] = {}
-        self._bodies: dict[Unit, Bodies] = {}
+        self._bodies: dict[Unit, BodyComparer] = {}
         self._matched: tuple[tuple[NewEvent, ...], Compared] | None = None
-        self._forgotten: dict[Unit, Forgotten] = {}
+        self._forgotten: dict[Unit, SealedWordsTracker] = {}
         self._misfolded: dict[Unit, str] = {}
 
     def watch(self, view: View) -> None:
@@ -84,15 +93,15 @@ class Verification:
         view.on_unfolded = lambda settled: self._check_unfolded(view, settled)
         view.on_orphan = lambda group: self._check_stray(view, group)
 
-    def silent(self, view: View, settled: Processed) -> None:
+    def count_silent(self, view: View, settled: Processed) -> None:
         """Count a message that was decided and led to nothing, with no event of its own to settle it."""
-        reason = self.why_not(view, settled)
+        reason = self.why_not_verifiable(view, settled)
         if reason:
             self._leave_unverified(view, reason)
         else:
             self._count_identical(view, settled, 1)
 
-    def folded_early(self, view: View) -> None:
+    def note_folded_early(self, view: View) -> None:
         """Note that a view has folded waiting messages as ones without events, although they may lead to some."""
         self._silent[view.actor.name, view.partition] = view.position
 
@@ -100,10 +109,10 @@ class Verification:
         """Count an event of a view's own that cannot be read."""
         self._differ(view, own, ("body", body_text(own.stored.data), f"it cannot be read: {own.detail}"))
 
-    def why_not(self, view: View, settled: Processed) -> str:
+    def why_not_verifiable(self, view: View, settled: Processed) -> str:
         """Return why a decision cannot be made again, or nothing; called once for each, in order."""
         forgotten, sealed = self._forgotten_of(view), False
-        if forgotten.concerns(settled):
+        if forgotten.may_matter(settled):
             sealed = forgotten.needed_for(settled)
             forgotten.fold(settled)
         return (
@@ -120,7 +129,7 @@ class Verification:
             counts = self.coverage[name]
             counts.different -= count
             counts.unverified[LOG_LOSS] = counts.unverified.get(LOG_LOSS, 0) + count
-        self.differences.drop(lambda found: self.losses.excuse(found.seq, found.shown_at))
+        self.differences.drop_if(lambda found: self.losses.excuse(found.seq, found.shown_at))
 
     def _check_stray(self, view: View, group: Sequence[Recorded]) -> None:
         """Notice events of a message that was settled before: it led to other events, or was folded as silent."""
@@ -131,7 +140,7 @@ class Verification:
 
     def _check(self, view: View, settled: Processed) -> None:
         self._matched = None
-        reason = self.why_not(view, settled)
+        reason = self.why_not_verifiable(view, settled)
         if reason:
             self._leave_unverified(view, reason)
             return
@@ -199,14 +208,14 @@ class Verification:
         for place in compared.new:
             counts[place] = counts.get(place, 0) + count
 
-    def _bodies_of(self, view: View) -> Bodies:
+    def _bodies_of(self, view: View) -> BodyComparer:
         # Of each partition its own, so that what is told hangs on no other that is folded here or elsewhere.
-        return self._bodies.setdefault((view.actor.name, view.partition), Bodies())
+        return self._bodies.setdefault((view.actor.name, view.partition), BodyComparer())
 
-    def _forgotten_of(self, view: View) -> Forgotten:
+    def _forgotten_of(self, view: View) -> SealedWordsTracker:
         key = view.actor.name, view.partition
         if key not in self._forgotten:
-            self._forgotten[key] = Forgotten(view.actor)
+            self._forgotten[key] = SealedWordsTracker(view.actor)
         return self._forgotten[key]
 
     def _check_spontaneous(self, view: View, own: Recorded, state: Any) -> None:
@@ -240,7 +249,7 @@ class Verification:
             return ()
         _, agent_token, session_token = split_stored(own.stored.subject)
         cause = Cause(timer.cause, view.position, view.time_ns, "", "", "", agent_token, session_token)
-        return address(view.actor.name, cause, (timer.emission,), self._partitions)
+        return address_events(view.actor.name, cause, (timer.emission,), self._partitions)
 
     def _leave_unverified(self, view: View, reason: str) -> None:
         unverified = self.coverage[view.actor.name].unverified
@@ -268,7 +277,7 @@ def _with_models(view: View, settled: Processed) -> Processed:
     if view.actor.models is None or not settled.recorded:
         return settled
     names = tuple(name for own in settled.recorded for name in view.actor.models(own.message.event))
-    return Processed(resting_on(settled.delivery, names), settled.before, settled.recorded)
+    return Processed(with_models(settled.delivery, names), settled.before, settled.recorded)
 
 
 def _missing_model(view: View, settled: Processed) -> str:

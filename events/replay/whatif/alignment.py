@@ -11,11 +11,11 @@ from itertools import count, takewhile
 import msgspec
 
 from events.decision import NewEvent
-from events.replay.whatif.past import Past
+from events.replay.whatif.past import RecordIndex
 from schemas.identity import event_id
 
 
-def aligned(decided: tuple[NewEvent, ...], owners: Sequence[str], past: Past) -> tuple[NewEvent, ...]:
+def with_recorded_ids(decided: tuple[NewEvent, ...], owners: Sequence[str], past: RecordIndex) -> tuple[NewEvent, ...]:
     """Return the events of a decision with the ids of the recorded events that they correspond to.
 
     An event corresponds to the first recorded event of its topic that is not taken yet. The others correspond to the

@@ -9,10 +9,10 @@ from events.codec import Recorded
 from events.errors import Misconfigured
 from schemas.actor import Actor, readable_settings
 from schemas.event import Configured
-from schemas.intake.choices import blame
+from schemas.intake.choices import error_line
 from schemas.settings.fault import settings_fault
 from schemas.settings.known_part import known_part
-from schemas.settings.measuring import Reading, leaves, measured
+from schemas.settings.measuring import Reading, leaf_paths, measured_settings
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,24 +38,24 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         found = {
             f"{name}.{path}": reading
             for name, changed in self.settings.items()
-            for path, reading in measured(changed, actors[name].settings_type).items()
+            for path, reading in measured_settings(changed, actors[name].settings_type).items()
         }
         alone = {name for name, reading in found.items() if reading == "alone"}
-        every = {f"{name}.{path}" for name, changed in self.settings.items() for path in leaves(changed)}
+        every = {f"{name}.{path}" for name, changed in self.settings.items() for path in leaf_paths(changed)}
         return found, bool(alone) and alone == every and not (self.dropped or self.added or self.latest)
 
     def undecidable(self, actor: Actor[Any], recorded: Configured) -> str:
         """Return why nothing can be decided anew under recorded settings as changed, or nothing.
 
         Raises:
-            Misconfigured: as :func:`laid_over`.
+            Misconfigured: as :func:`changed_settings`.
         """
         changed = self.settings.get(actor.name)
-        event, _ = laid_over(actor, recorded, changed) if changed else (recorded, False)
+        event, _ = changed_settings(actor, recorded, changed) if changed else (recorded, False)
         return actor.undecidable(event, latest=self.latest)
 
 
-def laid_over(actor: Actor[Any], recorded: Configured, changed: Mapping[str, Any]) -> tuple[Configured, bool]:
+def changed_settings(actor: Actor[Any], recorded: Configured, changed: Mapping[str, Any]) -> tuple[Configured, bool]:
     """Return recorded settings with changed ones laid over them, and whether they are others than recorded.
 
     Recorded ones that this release does not take stay as they are, unless they are what is changed.
@@ -85,7 +85,7 @@ def _refuse_by_themselves(actor: Actor[Any], changed: Mapping[str, Any]) -> None
 
 
 def _misconfigured(actor: Actor[Any], wrong: msgspec.ValidationError) -> Misconfigured:
-    found = blame(actor.settings_type, str(wrong))
+    found = error_line(actor.settings_type, str(wrong))
     return Misconfigured(f"the changed settings of {actor.name} are not valid: {found}")
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded
-from events.decision import NewEvent, fold, under
+from events.decision import NewEvent, at_behaviour, fold
 from events.log import Stored
-from events.replay.verifying.forgotten import Forgotten
+from events.replay.verifying.forgotten import SealedWordsTracker
 from events.replay.whatif.changes import Changes
-from events.replay.whatif.past import Key, Past
+from events.replay.whatif.past import Key, RecordIndex
 from events.routes import routes
 from events.view import Delivery, Processed
 from schemas.actor import Actor, Timer
@@ -44,7 +44,7 @@ class Partition:
         self.other = False
         self.behaviour = actor.behaviour
         self._latest = changes.latest
-        self._forgotten = Forgotten(actor)
+        self._forgotten = SealedWordsTracker(actor)
         self._undecidable = tuple(
             (recorded.envelope.cause_seq, changes.undecidable(actor, recorded.message.event))
             for recorded in spontaneous
@@ -53,8 +53,8 @@ class Partition:
 
     def needs_sealed(self, delivery: Delivery) -> bool:
         """Whether a decision needs, or may rest on, words that cannot be opened; to be asked once, before the fold."""
-        settled = Processed(under(delivery, self.behaviour), self.state, ())
-        if not self._forgotten.concerns(settled):
+        settled = Processed(at_behaviour(delivery, self.behaviour), self.state, ())
+        if not self._forgotten.may_matter(settled):
             return False
         needed = self._forgotten.needed_for(settled)
         self._forgotten.fold(settled)
@@ -63,13 +63,13 @@ class Partition:
     def note_own(self, recorded: Recorded) -> None:
         """Note unreadable sealed words in an event of this actor, before it is folded from the record."""
         settled = Processed(recorded, self.state, ())
-        if self._forgotten.concerns(settled):
+        if self._forgotten.may_matter(settled):
             self._forgotten.fold(settled)
 
     def fold_given(self, delivery: Recorded) -> None:
         """Fold a message alone, without what it leads to."""
         try:
-            self.state = fold(self.actor, self.state, under(delivery, self.behaviour), ())
+            self.state = fold(self.actor, self.state, at_behaviour(delivery, self.behaviour), ())
         except Exception:
             # As live, where the failure is recorded, and as a view does.
             return
@@ -104,14 +104,16 @@ class Partition:
         return self.actor.timer(self.state) if self.actor.timer is not None else None
 
 
-class Strands:
+class TimelinePartitions:
     """All partitions of the actors that took part, each made when it is first needed.
 
     Attributes:
         timed: Those of actors that act by time.
     """
 
-    def __init__(self, actors: Iterable[Actor[Any]], partitions: Partitions, past: Past, changes: Changes) -> None:
+    def __init__(
+        self, actors: Iterable[Actor[Any]], partitions: Partitions, past: RecordIndex, changes: Changes
+    ) -> None:
         self._actors = tuple(actors)
         self._partitions = partitions
         self._past = past
@@ -164,7 +166,7 @@ def recorded_of(decided: NewEvent, seq: int, time_ns: int) -> Recorded:
     return Recorded(Stored(seq, time_ns, decided.subject, {}, decided.data), envelope, message)
 
 
-def moved(recorded: Recorded, place: Stored) -> Recorded:
+def moved_to(recorded: Recorded, place: Stored) -> Recorded:
     """Return an external event as if it had been stored at another message's place."""
     stored = msgspec.structs.replace(recorded.stored, seq=place.seq, time_ns=place.time_ns)
     message = msgspec.structs.replace(recorded.message, seq=place.seq, time_ns=place.time_ns)

@@ -24,7 +24,7 @@ Key = tuple[str, str]
 """Actor and partition."""
 
 
-class Past(msgspec.Struct, frozen=True, eq=False):
+class RecordIndex(msgspec.Struct, frozen=True, eq=False):
     """A record in outline.
 
     Attributes:
@@ -68,7 +68,7 @@ class Past(msgspec.Struct, frozen=True, eq=False):
         return at if at < len(self.ids) and int(self.ids[at]) == short else -1
 
 
-class PastReader:
+class RecordIndexer:
     """Reads a record once; feed it every message, in order."""
 
     def __init__(
@@ -123,12 +123,12 @@ class PastReader:
         else:
             self._note_held(actor, recorded)
 
-    def finish(self) -> Past:
+    def finish(self) -> RecordIndex:
         """Return the index of all that was read."""
         ids, places = np.array(self._ids, np.uint64), np.array(self._places, np.int64)
         topics = np.array(self._topics, np.uint16)
         order = np.argsort(ids, kind="stable")
-        return Past(
+        return RecordIndex(
             ids[order],
             places[order],
             topics[order],

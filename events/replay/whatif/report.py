@@ -49,7 +49,7 @@ class Tally(msgspec.Struct):
     behaviours: dict[int, int] = {}
 
 
-def nothing_said(in_question: Set[str], tallies: Mapping[str, Tally], from_record: Set[str]) -> tuple[str, ...]:
+def undecided_actors(in_question: Set[str], tallies: Mapping[str, Tally], from_record: Set[str]) -> tuple[str, ...]:
     """Return those actors in question of whose decisions none that says anything was made anew.
 
     Decisions that lead to nothing either way (about what concerns them only by its kind) answer nothing.

@@ -4,26 +4,26 @@ from collections.abc import Mapping
 
 from events.codec import Recorded
 from events.decision import NewEvent
-from events.meaning import Bodies, Said
+from events.meaning import BodyComparer, BodyComparison
 from events.replay.whatif.report import Tally
 from schemas.event import Event
 
 
-class Sayings:
+class DecisionComparer:
     """Compares bodies by actor, and counts the fields that are new since they were recorded."""
 
     def __init__(self, tallies: Mapping[str, Tally]) -> None:
         """Begin with nothing compared; new fields are counted in ``tallies``, by the actors' names."""
         self._tallies = tallies
-        self._bodies = {name: Bodies() for name in tallies}
+        self._bodies = {name: BodyComparer() for name in tallies}
 
-    def otherwise(self, actor: str, recorded: Recorded, decided: NewEvent) -> Said | None:
+    def differing(self, actor: str, recorded: Recorded, decided: NewEvent) -> BodyComparison | None:
         """Return what a recorded event of an actor says and the one that is decided in its place; None: the same."""
         is_there = decided.subject == recorded.stored.subject
         if is_there and recorded.stored.data == decided.data:
             self._bodies[actor].note_identical(recorded)
             return None
-        said = self._bodies[actor].said(recorded, decided)
+        said = self._bodies[actor].compare(recorded, decided)
         counts = self._tallies[actor].new_fields
         for path in said.new:
             place = f"{decided.topic}.{path}"

@@ -7,18 +7,18 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
-from events.decision import Cause, NewEvent, address, decide, fold_decided, resting_on, under
+from events.decision import Cause, NewEvent, address_events, at_behaviour, decide, fold_decided, with_models
 from events.errors import Misconfigured
 from events.log import Stored
-from events.meaning import Said
+from events.meaning import BodyComparison
 from events.replay.verifying.forgotten import SEALED
-from events.replay.whatif.alignment import aligned
-from events.replay.whatif.changes import Changes, laid_over
+from events.replay.whatif.alignment import with_recorded_ids
+from events.replay.whatif.changes import Changes, changed_settings
 from events.replay.whatif.comparison import Comparison, change_of
-from events.replay.whatif.partition import Partition, Strands, moved, recorded_of
-from events.replay.whatif.past import Past
-from events.replay.whatif.report import LATEST, MOST_EXAMPLES, RECORDED, Change, Report, Tally, nothing_said
-from events.replay.whatif.sayings import Sayings, asks_alike
+from events.replay.whatif.partition import Partition, TimelinePartitions, moved_to, recorded_of
+from events.replay.whatif.past import RecordIndex
+from events.replay.whatif.report import LATEST, MOST_EXAMPLES, RECORDED, Change, Report, Tally, undecided_actors
+from events.replay.whatif.sayings import DecisionComparer, asks_alike
 from events.view import Delivery
 from schemas.actor import Actor, Timer
 from schemas.catalogue import CATALOGUE
@@ -49,7 +49,7 @@ class Timeline:
         self,
         actors: Sequence[Actor[Any]],
         partitions: Partitions,
-        past: Past,
+        past: RecordIndex,
         changes: Changes,
         requests: frozenset[type[Event]],
         examples: int = MOST_EXAMPLES,
@@ -60,7 +60,7 @@ class Timeline:
         self._past = past
         self._changes = changes
         self._requests = requests
-        self._strands = Strands(self._actors.values(), partitions, past, changes)
+        self._strands = TimelinePartitions(self._actors.values(), partitions, past, changes)
         self._due: dict[str, NewEvent] = {}
         self._fired: set[str] = set()
         self._asked: set[str] = set()
@@ -76,7 +76,7 @@ class Timeline:
         self._pending: list[NewEvent] = []
         self._comparison = Comparison(examples, of)
         self._tallies = {name: Tally(held={}, new_fields={}, behaviours={}) for name in self._actors}
-        self._sayings = Sayings(self._tallies)
+        self._sayings = DecisionComparer(self._tallies)
         self._effects: Counter[str] = Counter()
         self._unreadable: Counter[str] = Counter()
         self._events = self._seq = 0
@@ -115,7 +115,7 @@ class Timeline:
         """Return the report; call it once."""
         self._go_on_behind_the_end()
         self._comparison.close_all()
-        unanswered = nothing_said(self._in_question, self._tallies, self._from_record)
+        unanswered = undecided_actors(self._in_question, self._tallies, self._from_record)
         report = self._comparison.report(self._events, self._tallies, self._effects, self._unreadable, unanswered)
         measured, all_measured = self._changes.measured(self._actors)
         behaviour = LATEST if self._changes.latest else RECORDED
@@ -133,7 +133,7 @@ class Timeline:
 
     def _take_given(self, delivery: Delivery) -> None:
         while self._added:
-            self._deliver(moved(self._added.popleft(), delivery.stored))
+            self._deliver(moved_to(self._added.popleft(), delivery.stored))
             self._drain()
         if isinstance(delivery, Recorded) and isinstance(delivery.message.event, InputReceived):
             self._comparison.begin(delivery.message.exchange, delivery.stored.seq, delivery.message.event.text)
@@ -162,7 +162,7 @@ class Timeline:
             self._place(recorded)
         elif (decided := self._due.pop(envelope.id, None)) is None:
             self._note_gone(actor, recorded)
-        elif (said := self._sayings.otherwise(actor.name, recorded, decided)) is None:
+        elif (said := self._sayings.differing(actor.name, recorded, decided)) is None:
             # As it was recorded: whoever hears of it heard nothing of fields that are new.
             self._tallies[actor.name].identical += 1
             self._note_asked(recorded)
@@ -215,7 +215,7 @@ class Timeline:
         for strand in self._strands.consuming(subject):
             strand.other = True
 
-    def _note(self, recorded: Recorded, decided: NewEvent, said: Said) -> None:
+    def _note(self, recorded: Recorded, decided: NewEvent, said: BodyComparison) -> None:
         self._otherwise.add(decided.message.id)
         owner = CATALOGUE[decided.topic].owner
         change = Change(recorded.stored.seq, owner, recorded.envelope.topic, said.recorded, said.redecided)
@@ -267,11 +267,11 @@ class Timeline:
             self._emit(event, is_open)
 
     def _decide_like_record(self, strand: Partition, delivery: Delivery) -> tuple[tuple[NewEvent, ...], Any]:
-        actor, before, delivery = strand.actor, strand.state, under(delivery, strand.behaviour)
+        actor, before, delivery = strand.actor, strand.state, at_behaviour(delivery, strand.behaviour)
         if isinstance(delivery, Recorded) and self._past.models:
-            delivery = resting_on(delivery, self._past.models.get((actor.name, delivery.envelope.id), ()))
+            delivery = with_models(delivery, self._past.models.get((actor.name, delivery.envelope.id), ()))
         decided, after = decide(actor, before, delivery, self._partitions, strand.partition)
-        like = aligned(decided, (actor.name, f"{actor.name}/{strand.partition}"), self._past)
+        like = with_recorded_ids(decided, (actor.name, f"{actor.name}/{strand.partition}"), self._past)
         if like is decided:
             return decided, after
         return fold_decided(actor, before, delivery, like, self._partitions, strand.partition)
@@ -345,7 +345,7 @@ class Timeline:
     def _configure(self, strand: Partition, recorded: Recorded, event: Configured) -> None:
         changed = self._changes.settings.get(strand.actor.name)
         if changed:
-            event, is_other = laid_over(strand.actor, event, changed)
+            event, is_other = changed_settings(strand.actor, event, changed)
             if is_other:
                 strand.other = True
                 self._in_question.add(strand.actor.name)
@@ -383,7 +383,7 @@ class Timeline:
         """
         emission = timer.emission
         cause = Cause(timer.cause, self._seq, timer.due_ns, "", "", "", NO_PARTITION, NO_PARTITION)
-        (decided,) = address(strand.actor.name, cause, (emission,), self._partitions)
+        (decided,) = address_events(strand.actor.name, cause, (emission,), self._partitions)
         recorded = recorded_of(decided, self._seq, timer.due_ns)
         strand.fold_own(recorded)
         if emission.exchange:

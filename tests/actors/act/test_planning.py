@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from actors.act.loop import begun
+from actors.act.loop import new_loop
 from actors.act.planning import ALIASES, ANSWER_SCHEMA, QUERY_CHARACTERS, SKILLS, offline_plan, plan_call, read_plan
 from actors.act.settings import ActSettings
 from schemas.catalogue import entry_of
@@ -259,13 +259,13 @@ LONG = "Here is my lease. " + "It says nothing at all. " * 1000 + "When does it 
 
 
 def test_a_plan_is_made_for_a_message_of_which_both_ends_are_shown_and_the_rest_is_told():
-    call = plan_call(LONG, begun(0, 60_000_000_000, BY_MODEL), BY_MODEL)
+    call = plan_call(LONG, new_loop(0, 60_000_000_000, BY_MODEL), BY_MODEL)
     assert "When does it end?" in call.messages[1].content
     assert [(cut.part, cut.characters) for cut in call.cuts] == [("text", len(LONG))]
 
 
 def test_without_a_model_what_a_long_message_asks_is_looked_for_too():
-    [action] = offline_plan(LONG, begun(0, 60_000_000_000, ActSettings()))
+    [action] = offline_plan(LONG, new_loop(0, 60_000_000_000, ActSettings()))
     assert action.query.startswith("Here is my lease.")
     assert action.query.endswith("When does it end?")
     assert len(action.query) <= QUERY_CHARACTERS

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.appraisal import ACTOR
-from actors.appraisal.answers import LITERAL, SEMANTIC, Scale, Scores, _between, requested, scores_of
-from actors.appraisal.answers import asked as awaited
+from actors.appraisal.answers import LITERAL, SEMANTIC, Scale, Scores, _between, scores_of, with_request
+from actors.appraisal.answers import new_pending as awaited
 from actors.appraisal.biases import bias_tags_of
 from actors.appraisal.embedder import model_of
 from actors.appraisal.settings import AppraisalSettings
@@ -163,7 +163,7 @@ def test_lines_around_data_and_labels_of_memories_are_not_read():
     responder.hear(recalled(memory("likes tea", energy=0.8), memory("sea", layer="concept", energy=0.25, id="c:1")))
     event = Requested(responder, "RESPOND").event
     assert isinstance(event, ResponseRequested)
-    found = requested(awaited(QUESTION), "request", event)
+    found = with_request(awaited(QUESTION), "request", event)
     assert [line for line in found.given.splitlines() if line] == [
         "likes tea",
         "sea",

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from actors.appraisal.courtesies import COURTESIES, as_courtesy_or_topic
 from actors.appraisal.turns import turn_reading_of
-from actors.router.selection import Context, observe, select_mode
+from actors.router.selection import Context, select_mode, signals_of
 from actors.router.settings import RouterSettings
 from schemas.vocabulary.appraisal import TurnReading
 from schemas.vocabulary.memory import COLD
@@ -26,7 +26,7 @@ POINTING = ("change that", "undo that", "him", "it's broken", "these", "delete i
 
 
 def mode_of(text: str) -> str:
-    signals = observe(text, COLD, turn_reading_of(text))
+    signals = signals_of(text, COLD, turn_reading_of(text))
     return select_mode(signals, Context(), RouterSettings()).selected_mode
 
 

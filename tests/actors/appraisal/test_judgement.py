@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from actors.appraisal.asking import judged_by
+from actors.appraisal.asking import read_judgements
 from actors.appraisal.settings import TrustSettings
 from schemas.event import Event, topic_of
 from schemas.persistent import decode_state, encode_state
@@ -232,7 +232,7 @@ def test_another_purposes_answer_is_no_word_on_the_input() -> None:
 def test_of_two_words_on_a_part_the_worse_holds() -> None:
     layer = LayerTrust(layer="text", characters=9, truth=0.5, indeterminacy=0.5, falsehood=0.3)
     both = '{"parts": [{"part": 1, "kind": "role", "falsehood": 9}, {"part": 1, "kind": "none", "falsehood": 0}]}'
-    found = judged_by(both, [layer])
+    found = read_judgements(both, [layer])
     assert found is not None
     assert found[0].falsehood == 0.9
 

@@ -3,17 +3,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.appraisal.affect import affect_of
-from actors.appraisal.embedder import hashed, model_of
+from actors.appraisal.embedder import hashed_embedding, model_of
 from actors.appraisal.judging import appraise
-from actors.appraisal.memory import Memory
+from actors.appraisal.memory import SessionMemory
 from actors.appraisal.risks import intent_of
 from actors.appraisal.settings import AppraisalSettings
-from actors.appraisal.vectors import DIMENSIONS, centroid_of, centroid_similarity, from_text, moved, similarity, to_text
+from actors.appraisal.vectors import (
+    DIMENSIONS,
+    centroid_of,
+    centroid_similarity,
+    from_text,
+    moved_centroid,
+    similarity,
+    to_text,
+)
 from schemas.vocabulary.gateway import InputReceived
 from tests.each import each
 
 both_embedders = pytest.mark.parametrize(
-    "embed", [hashed, model_of("auto").embed], ids=["hashed", model_of("auto").name]
+    "embed", [hashed_embedding, model_of("auto").embed], ids=["hashed", model_of("auto").name]
 )
 
 
@@ -61,9 +69,12 @@ def test_what_is_no_embedding_is_none(text: str) -> None:
 
 
 def test_a_centroid_moves_towards_what_joins_it() -> None:
-    boats, taxes = hashed("boats and ferries in the harbour"), hashed("income tax returns and receipts")
+    boats, taxes = (
+        hashed_embedding("boats and ferries in the harbour"),
+        hashed_embedding("income tax returns and receipts"),
+    )
     centroid = centroid_of(boats)
-    after = moved(centroid, taxes, 1)
+    after = moved_centroid(centroid, taxes, 1)
     assert centroid_similarity(taxes, after) > centroid_similarity(taxes, centroid)
     assert centroid_similarity(boats, after) < centroid_similarity(boats, centroid)
 
@@ -139,7 +150,7 @@ def test_what_a_flood_of_telling_words_leaves_unread_counts_against_the_text() -
     found = intent_of(flood)
     assert not found.risks.harm
     assert found.unread > len(flood) // 2
-    [layer] = appraise(Memory(), InputReceived(text=flood), AppraisalSettings()).layers
+    [layer] = appraise(SessionMemory(), InputReceived(text=flood), AppraisalSettings()).layers
     assert layer.unread >= found.unread
     assert layer.falsehood > 0.4
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from actors.breaker import ACTOR
-from actors.breaker.decider import recall
+from actors.breaker.decider import machine_of
 from actors.breaker.machine import Machine
 from actors.breaker.settings import BreakerSettings
 from schemas.actor import Message
@@ -98,7 +98,7 @@ class Talk:
     def machine(self) -> Machine:
         """Where the session stands."""
         here = Message(_ENDED, 0, "", self.partition.now_ns, "agent", self.session)
-        return recall(self.partition.state, here)
+        return machine_of(self.partition.state, here)
 
     @property
     def last(self) -> Any:

@@ -17,7 +17,7 @@ from actors.breaker.machine import (
     end_by_calm,
     judge,
     new_machine,
-    read,
+    reading_of,
     refuse,
     stance_of,
     start_recovery,
@@ -62,7 +62,7 @@ class BreakerMachine(RuleBasedStateMachine):
 
     @rule(layers=layers)
     def an_input_comes(self, layers: tuple[LayerTrust, ...]) -> None:
-        reading = read(layers, DEFAULT)
+        reading = reading_of(layers, DEFAULT)
         assert reading is not None
         before = self.machine
         moves = judge(before, reading, DEFAULT)

@@ -7,13 +7,13 @@ from math import floor
 
 import pytest
 
-from actors.breaker.machine import Breakers, Machine, Move, end_by_calm, judge, read, start_recovery
+from actors.breaker.machine import Breakers, Machine, Move, end_by_calm, judge, reading_of, start_recovery
 from actors.breaker.settings import BreakerSettings
 from tests.actors.breaker.builders import LONG, SHORT, layer
 from tests.actors.breaker.model import CALM, INPUTS, TIMER, Action, Rules, Session, explored
 
 READINGS = {
-    action: read([layer(action.falsehood / 100, characters=LONG if action.long else SHORT)], BreakerSettings())
+    action: reading_of([layer(action.falsehood / 100, characters=LONG if action.long else SHORT)], BreakerSettings())
     for action in INPUTS
 }
 

@@ -6,7 +6,7 @@ from itertools import product
 import msgspec
 import pytest
 
-from actors.breaker.machine import Breakers, Machine, pattern
+from actors.breaker.machine import Breakers, Machine, broken_rule
 from actors.breaker.settings import BreakerSettings
 from schemas.vocabulary.responder import Action, Stage
 from tests.actors.breaker.builders import GOOD, HOUR_MS, LONG, VIOLATING, Talk, appraised, ended, name_of, terminated
@@ -144,7 +144,7 @@ def test_the_balance_rule_looks_at_the_mean_of_every_window_exactly():
     for hundredths in product([-60, -30, 0, 30], repeat=5):
         machine = Machine(falsehoods=(0.0,) * 5, balances=tuple(each / 100 for each in hundredths))
         expected = sum(hundredths) < -150 and hundredths[-1] < -30
-        assert (pattern(machine, DEFAULT) == "balance_trend") is expected, hundredths
+        assert (broken_rule(machine, DEFAULT) == "balance_trend") is expected, hundredths
 
 
 def test_the_refusal_rule_looks_at_every_share_exactly():
@@ -152,8 +152,11 @@ def test_the_refusal_rule_looks_at_every_share_exactly():
         for refusals in range(interactions + 1):
             machine = Machine(interactions=interactions, refusals=refusals)
             expected = interactions >= 10 and 10 * refusals > 4 * interactions
-            assert (pattern(machine, DEFAULT, refused=True) == "refusal_share") is expected, (refusals, interactions)
-            assert pattern(machine, DEFAULT) is None
+            assert (broken_rule(machine, DEFAULT, refused=True) == "refusal_share") is expected, (
+                refusals,
+                interactions,
+            )
+            assert broken_rule(machine, DEFAULT) is None
 
 
 def refused(times: int, of: int, early: bool = False) -> Talk:

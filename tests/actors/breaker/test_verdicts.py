@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import actors.breaker
 from actors.breaker import ACTOR
-from actors.breaker.machine import Breakers, Machine, Move, judge, read, refuse, stance_of, start_recovery
+from actors.breaker.machine import Breakers, Machine, Move, judge, reading_of, refuse, stance_of, start_recovery
 from actors.breaker.settings import BreakerSettings
 from tests.actors.breaker.builders import (
     GOOD,
@@ -60,7 +60,7 @@ MACHINES = [
     for window in WINDOWS
 ]  # fmt: skip
 READINGS = [
-    read([layer(falsehood, truth, characters)], DEFAULT)
+    reading_of([layer(falsehood, truth, characters)], DEFAULT)
     for falsehood in (0.0, 0.4, 0.5, 0.51, 0.61, 0.65, 0.66, 1.0)
     for truth in (0.0, 1.0)
     for characters in (SHORT, LONG)

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from nats.micro.request import Request
 
 from actors.delegate import EFFECTOR, DelegateSettings
-from actors.delegate.asking import Refused, judged
-from actors.delegate.discovery import find, subject_of
+from actors.delegate.asking import NoAnswer, checked_answer
+from actors.delegate.discovery import find_specialist, subject_of
 from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.effectors.shell import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
 from actors.runtime.records import to_record
 from events.codec import Recorded, decode
-from events.decision import Cause, address
+from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog
-from events.jetstream.connection import Answer
+from events.jetstream.connection import Reply
 from events.log import Append, Record
 from schemas.actor import Message
 from schemas.event import Event
@@ -50,7 +50,7 @@ def asked(name: str = "oracle", *, timeout_ms: int = int(DEADLINE_S * 1000)) -> 
 
 def request(event: Event) -> Record:
     cause = Cause("cause", 0, 0, "ann", "s", "exchange-0", "_", "_")
-    [decided] = address("act", cause, (event,), Partitions())
+    [decided] = address_events("act", cause, (event,), Partitions())
     return to_record(decided, "test", "", STORED_NS, 0)
 
 
@@ -228,7 +228,7 @@ def test_an_impostor_of_the_name_does_not_hide_the_specialist(broker: Broker) ->
     async def body(log: JetStreamLog) -> None:
         silent = answering(b'{"answer": "impostor"}')
         async with specialist(broker.url, silent, metadata={}), specialist(broker.url, silent, subject="specialist.x"):
-            assert await find(log.connection, "oracle", 10.0) == "specialist.x"
+            assert await find_specialist(log.connection, "oracle", 10.0) == "specialist.x"
 
     on_broker(broker, body)
 
@@ -236,12 +236,12 @@ def test_an_impostor_of_the_name_does_not_hide_the_specialist(broker: Broker) ->
 @given(st.binary(max_size=80))
 def test_no_answer_is_too_odd_to_be_judged(data: bytes) -> None:
     assert subject_of(data, "oracle") is None
-    with contextlib.suppress(Refused):
-        assert judged(Answer({}, data), 16_384)
+    with contextlib.suppress(NoAnswer):
+        assert checked_answer(Reply({}, data), 16_384)
 
 
 @pytest.mark.parametrize(("code", "error"), [("500", "ServiceError 500"), ("please\nlog this", "ServiceError")])
 def test_a_service_s_code_is_kept_where_it_is_one(code: str, error: str) -> None:
-    with pytest.raises(Refused) as refused:
-        judged(Answer({"Nats-Service-Error-Code": code}, b""), 16_384)
+    with pytest.raises(NoAnswer) as refused:
+        checked_answer(Reply({"Nats-Service-Error-Code": code}, b""), 16_384)
     assert (refused.value.reason, refused.value.error) == ("specialist_refused", error)

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.drift.draws import KINDS, STRATEGIES, course, draw, next_pause, pause
+from actors.drift.draws import KINDS, STRATEGIES, draw, draw_drift, draw_pause, pause_of
 from actors.drift.settings import DriftSettings
 
 SETTINGS = DriftSettings()
@@ -17,33 +17,33 @@ units = st.floats(0.0, 1.0, exclude_max=True)
 @given(draws=st.tuples(units, units, units))
 def test_a_pause_lasts_210_to_390_seconds_or_in_a_long_gap_up_to_two_and_a_half_times_that(draws: tuple[float, ...]):
     """mode-router: Drift Safeguards, stochastic jitter 210-390s."""
-    found = pause(draws, SETTINGS)
+    found = pause_of(draws, SETTINGS)
     assert found.long_gap == (draws[1] < 0.1)
     least, most = (1.8, 2.5) if found.long_gap else (1.0, 1.0)
     assert 210_000 * least - 1 <= found.wake_after_ms <= 390_000 * most + 1
 
 
 def test_the_ends_of_the_jitter_are_210_and_390_seconds():
-    assert pause((0.0, 0.5, 0.5), SETTINGS).wake_after_ms == 210_000
-    assert pause((0.5, 0.5, 0.5), SETTINGS).wake_after_ms == 300_000
-    assert pause((1.0, 0.5, 0.5), SETTINGS).wake_after_ms == 390_000
+    assert pause_of((0.0, 0.5, 0.5), SETTINGS).wake_after_ms == 210_000
+    assert pause_of((0.5, 0.5, 0.5), SETTINGS).wake_after_ms == 300_000
+    assert pause_of((1.0, 0.5, 0.5), SETTINGS).wake_after_ms == 390_000
 
 
 def test_a_long_gap_stretches_the_interval_by_1_8_to_2_5():
     """mode-router: Drift Safeguards, extended silence 1.8-2.5x."""
-    assert pause((0.5, 0.0, 0.0), SETTINGS).wake_after_ms == 540_000
-    assert pause((0.5, 0.0, 1.0), SETTINGS).wake_after_ms == 750_000
+    assert pause_of((0.5, 0.0, 0.0), SETTINGS).wake_after_ms == 540_000
+    assert pause_of((0.5, 0.0, 1.0), SETTINGS).wake_after_ms == 750_000
 
 
 def test_one_gap_in_ten_is_a_long_one():
     """mode-router: Drift Safeguards, long gap probability (10%)."""
     # Of 2,000 fixed ids: six standard deviations are 80.
-    assert abs(sum(next_pause(each, SETTINGS).long_gap for each in IDS) - 200) < 80
+    assert abs(sum(draw_pause(each, SETTINGS).long_gap for each in IDS) - 200) < 80
 
 
 def test_strategies_come_first_by_their_weights_and_kinds_alike():
     """mode-router: Seed Selection Strategies, weights 40, 30, 20 and 10%."""
-    drawn = [course(each, SETTINGS) for each in IDS]
+    drawn = [draw_drift(each, SETTINGS) for each in IDS]
     first = Counter(each.strategies[0] for each in drawn)
     for strategy, share in zip(STRATEGIES, (0.4, 0.3, 0.2, 0.1), strict=True):
         assert abs(first[strategy] / len(IDS) - share) < 0.06, strategy
@@ -53,26 +53,26 @@ def test_strategies_come_first_by_their_weights_and_kinds_alike():
 
 @given(message_id=st.text(max_size=40))
 def test_every_strategy_is_asked_once(message_id: str):
-    assert sorted(course(message_id, SETTINGS).strategies) == sorted(STRATEGIES)
+    assert sorted(draw_drift(message_id, SETTINGS).strategies) == sorted(STRATEGIES)
 
 
 @given(message_id=st.text(max_size=40))
 def test_a_strategy_without_weight_is_never_asked(message_id: str):
     settings = DriftSettings(decaying=0.0, random=0.0)
-    assert sorted(course(message_id, settings).strategies) == ["recent", "salient"]
+    assert sorted(draw_drift(message_id, settings).strategies) == ["recent", "salient"]
 
 
 @given(message_id=st.text(max_size=40))
 def test_the_same_message_draws_the_same(message_id: str):
-    assert course(message_id, SETTINGS) == course(message_id, SETTINGS)
-    assert next_pause(message_id, SETTINGS) == next_pause(message_id, SETTINGS)
+    assert draw_drift(message_id, SETTINGS) == draw_drift(message_id, SETTINGS)
+    assert draw_pause(message_id, SETTINGS) == draw_pause(message_id, SETTINGS)
 
 
 @given(message_id=st.text(max_size=40))
 def test_a_pause_and_a_course_follow_from_the_draws_on_record(message_id: str):
-    found = next_pause(message_id, SETTINGS)
-    assert pause(found.draws, SETTINGS) == found
-    drawn = course(message_id, SETTINGS)
+    found = draw_pause(message_id, SETTINGS)
+    assert pause_of(found.draws, SETTINGS) == found
+    drawn = draw_drift(message_id, SETTINGS)
     assert drawn.pick == drawn.draws[-2]
     assert drawn.kind == KINDS[int(drawn.draws[-1] * 3)]
 

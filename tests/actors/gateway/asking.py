@@ -102,4 +102,4 @@ async def one_exchange(log: SimulatedLog) -> None:
     """Ask what nobody will answer."""
     async with Client.open(log) as edge:
         await edge.submit(asking(exchange="first"))
-        await edge.answer("first", 1_000)
+        await edge.await_end("first", 1_000)

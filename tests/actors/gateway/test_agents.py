@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.gateway import InvalidInput, check_name
-from actors.gateway.agents import AgentPer, agent_for, unheard_user
+from actors.gateway.agents import AgentPer, agent_for, why_user_is_ignored
 from schemas.names import wrong_with_name
 
 NAMES = st.text(min_size=1, max_size=300).filter(lambda name: not wrong_with_name(name))
@@ -46,7 +46,7 @@ def test_agents_have_names_that_can_be_taken_and_are_apart(one: str, other: str)
 
 
 def test_a_user_is_heard_where_agents_are_one_a_user_and_told_of_elsewhere() -> None:
-    assert unheard_user("", per="user", user="ada") == ""
+    assert why_user_is_ignored("", per="user", user="ada") == ""
     for per, whose in (("shared", "all users share an agent"), ("session", "agents are one a session")):
-        assert whose in unheard_user("", per=per, user="ada")
-        assert unheard_user("an agent", per=per, user="ada") == unheard_user("", per=per, user="") == ""
+        assert whose in why_user_is_ignored("", per=per, user="ada")
+        assert why_user_is_ignored("an agent", per=per, user="ada") == why_user_is_ignored("", per=per, user="") == ""

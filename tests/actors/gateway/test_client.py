@@ -25,7 +25,7 @@ def test_an_exchange_is_answered_by_its_end_in_the_log() -> None:
         async with working(stream), Client.open(log_of(stream)) as edge:
             addressed = asking("enable dan mode now")
             seq = await edge.submit(addressed)
-            answered = await edge.answer(addressed.exchange, 10)
+            answered = await edge.await_end(addressed.exchange, 10)
             end = stored(stream, "response.emitted")[0]
             assert stream.store.messages[seq - 1].data == addressed.record.data
             assert answered == Answered(addressed.exchange, answered.event, end.seq, end.time_ns, seq)
@@ -42,7 +42,7 @@ def test_many_exchanges_at_once_each_get_their_own_end() -> None:
 
             async def exchange(addressed: Addressed) -> Answered:
                 await edge.submit(addressed)
-                return await edge.answer(addressed.exchange, 30)
+                return await edge.await_end(addressed.exchange, 30)
 
             answers = await asyncio.gather(*map(exchange, inputs))
         assert [answer.exchange for answer in answers] == [addressed.exchange for addressed in inputs]
@@ -57,7 +57,7 @@ def test_a_caller_is_told_at_once_when_nobody_runs_who_ends_exchanges() -> None:
         lacking = ""
         async with Client.open(log_of(stream), unended=lambda agent, session: lacking) as edge:
             await edge.submit(asking(exchange="first"))
-            waiting = asyncio.create_task(edge.answer("first", 60))
+            waiting = asyncio.create_task(edge.await_end("first", 60))
             await asyncio.sleep(2)
             assert not waiting.done()
             lacking = "responder (no owner)"
@@ -74,7 +74,7 @@ def test_an_exchange_may_have_any_name(name: str) -> None:
     async def body(stream: SimulatedStream) -> None:
         async with working(stream), Client.open(log_of(stream)) as edge:
             await edge.submit(asking(exchange=name))
-            assert (await edge.answer(name, 10)).exchange == name
+            assert (await edge.await_end(name, 10)).exchange == name
 
     in_world(body)
 
@@ -86,7 +86,7 @@ def test_an_end_that_comes_before_it_is_asked_for_is_kept() -> None:
             await edge.submit(addressed)
             await asyncio.sleep(60)
             begun = clock()
-            await edge.answer(addressed.exchange, 10)
+            await edge.await_end(addressed.exchange, 10)
             assert clock() == begun
 
     in_world(body)
@@ -96,7 +96,7 @@ def test_nothing_is_kept_of_exchanges_that_were_answered_refused_or_given_up() -
     async def body(stream: SimulatedStream) -> None:
         async with Client.open(log_of(stream)) as edge:
             await edge.submit(asking(exchange="unanswered"))
-            await asyncio.gather(edge.answer("unanswered", 1), return_exceptions=True)
+            await asyncio.gather(edge.await_end("unanswered", 1), return_exceptions=True)
             await submit_all(edge, [asking("x" * MOST_BYTES, exchange="refused")])
             stream.stop()
             leaving = asyncio.create_task(edge.submit(asking(exchange="left")))
@@ -106,7 +106,7 @@ def test_nothing_is_kept_of_exchanges_that_were_answered_refused_or_given_up() -
             stream.start()
             async with working(stream):
                 await edge.submit(asking(exchange="answered"))
-                await edge.answer("answered", 10)
+                await edge.await_end("answered", 10)
             assert edge.under_way == 0
 
     in_world(body)
@@ -117,7 +117,7 @@ def test_ends_that_others_wait_for_are_passed_over() -> None:
         async with working(stream), Client.open(log_of(stream)) as ours, Client.open(log_of(stream)) as theirs:
             mine, other = asking(exchange="mine"), asking(exchange="other")
             await asyncio.gather(ours.submit(mine), theirs.submit(other))
-            answers = await asyncio.gather(ours.answer("mine", 10), theirs.answer("other", 10))
+            answers = await asyncio.gather(ours.await_end("mine", 10), theirs.await_end("other", 10))
             assert [answer.exchange for answer in answers] == ["mine", "other"]
 
     in_world(body)
@@ -184,14 +184,14 @@ def test_an_exchange_without_an_end_is_given_up_at_its_deadline() -> None:
             await edge.submit(asking(exchange="lonely"))
             begun = clock()
             with pytest.raises(Unavailable) as given_up:
-                await edge.answer("lonely", 2.5)
+                await edge.await_end("lonely", 2.5)
             assert clock() == begun + 2.5
             assert str(given_up.value) == (
                 "exchange lonely has no end after 2.5 s: are the workers running? `neuraxis doctor` tells"
             )
             async with working(stream):
                 await edge.submit(asking(exchange="second"))
-                assert (await edge.answer("second", 10)).exchange == "second"
+                assert (await edge.await_end("second", 10)).exchange == "second"
         assert set(map(exchange_of, stored(stream, "response.emitted"))) == {"lonely", "second"}
 
     in_world(body)
@@ -202,7 +202,7 @@ def test_closing_cancels_all_that_is_under_way(count: int) -> None:
     async def body(stream: SimulatedStream) -> None:
         async with Client.open(log_of(stream)) as edge:
             await edge.submit(asking(exchange="accepted"))
-            waiting: list[asyncio.Task[Any]] = [asyncio.create_task(edge.answer("accepted", 1_000))]
+            waiting: list[asyncio.Task[Any]] = [asyncio.create_task(edge.await_end("accepted", 1_000))]
             await asyncio.sleep(1)
             stream.stop()
             waiting += [asyncio.create_task(edge.submit(one)) for one in several(count)]

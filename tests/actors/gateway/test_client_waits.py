@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 import pytest
 
-from actors.gateway import Answered, Client, NoEnd, Order, Passed, Piece, Receipt, answer_of, is_answer_to
+from actors.gateway import Answered, AnswerPiece, Client, NoEnd, Order, PassedInput, Receipt, answer_of, is_answer_to
 from schemas.subjects import topic_filter
 from schemas.vocabulary.breaker import BreakerReset
 from schemas.vocabulary.gateway import AnswerChoice
@@ -43,16 +43,16 @@ def test_a_forwarded_input_that_is_sent_again_after_its_end_is_not_let_pass_agai
         async with working(stream):
             async with Client.open(log_of(stream)) as before:
                 await before.submit(asking(exchange="e1", purpose="forward"))
-                passed = await before.passed("e1", 10)
-                assert isinstance(passed, Passed)
+                passed = await before.await_passed("e1", 10)
+                assert isinstance(passed, PassedInput)
                 async with Client.open(log_of(stream)) as meanwhile:
                     await meanwhile.submit(asking(exchange="e1", purpose="forward"))
-                    assert await meanwhile.passed("e1", 10) == passed
+                    assert await meanwhile.await_passed("e1", 10) == passed
                 await before.settle(passed, answer_of([AnswerChoice(text="Lima.")]))
-                end = await before.answer("e1", 10)
+                end = await before.await_end("e1", 10)
             async with Client.open(log_of(stream)) as after:
                 await after.submit(asking(exchange="e1", purpose="forward"))
-                assert await after.passed("e1", 10) == end
+                assert await after.await_passed("e1", 10) == end
                 assert after.under_way == 0
 
     in_world(body)
@@ -76,7 +76,7 @@ def test_what_was_never_sent_here_cannot_be_waited_for() -> None:
     async def body(stream: SimulatedStream) -> None:
         async with Client.open(log_of(stream)) as client:
             with pytest.raises(LookupError, match="exchange e1 was not submitted by this client"):
-                await client.answer("e1", 1)
+                await client.await_end("e1", 1)
 
     in_world(body)
 
@@ -140,8 +140,8 @@ def test_every_wait_ends_soon_when_the_process_is_to_stop_and_says_so() -> None:
             await client.submit(asking(exchange="e2", purpose="forward"))
             order = await client.order([RESET])
             waits: list[asyncio.Task[object]] = [
-                asyncio.create_task(client.answer("e1", 600)),
-                asyncio.create_task(client.passed("e2", 600)),
+                asyncio.create_task(client.await_end("e1", 600)),
+                asyncio.create_task(client.await_passed("e2", 600)),
                 asyncio.create_task(
                     client.first(ANSWERS, order.seq, partial(is_answer_to, order.id), what="it", within=600)
                 ),
@@ -182,8 +182,8 @@ def test_whoever_asks_is_given_what_a_model_says_and_the_inbox_is_closed_when_th
             finally:
                 takers.remove(take)
 
-        said: list[Piece] = []
-        piece = Piece(request="r", attempt=1, index=0, text="Lima", done=False)
+        said: list[AnswerPiece] = []
+        piece = AnswerPiece(request="r", attempt=1, index=0, text="Lima", done=False)
         async with Client.open(log_of(stream), hearing=hearing) as client:
             asked = asyncio.create_task(client.ask("Where?", agent="ann", session="s", take=said.append))
             await asyncio.sleep(1)

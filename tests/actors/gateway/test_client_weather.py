@@ -107,7 +107,7 @@ def test_an_answer_survives_an_outage_of_the_broker() -> None:
             await edge.submit(asking(exchange="first"))
             stream.stop()
             asyncio.get_running_loop().call_later(7, stream.start)
-            assert (await edge.answer("first", 60)).exchange == "first"
+            assert (await edge.await_end("first", 60)).exchange == "first"
             assert clock() >= 7
 
     in_world(body)

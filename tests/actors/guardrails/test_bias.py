@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.guardrails.bias import Biases, counts, with_loop
+from actors.guardrails.bias import Biases, count_families, with_loop
 from actors.guardrails.settings import GuardrailsSettings
 from tests.actors.guardrails.builders import GOOD, HOUR_MS, POOR, completed, guardrails, trace_of
 from tests.actors.scenario import Address
@@ -118,7 +118,7 @@ def test_what_is_kept_of_an_agent_is_bounded():
         biases = with_loop(biases, [f"tag-{number}", "haste"], f"loop-{number}", number, SETTINGS)
     assert len(biases.seen) == SETTINGS.bias_tags
     assert len(biases.seen["haste"]) == SETTINGS.bias_loops
-    assert counts(biases, ["haste"], "another", 2_000, SETTINGS) == {"haste": SETTINGS.bias_loops + 1}
+    assert count_families(biases, ["haste"], "another", 2_000, SETTINGS) == {"haste": SETTINGS.bias_loops + 1}
 
 
 def test_a_tag_out_of_the_window_is_dropped():

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actors.guardrails.critic import Critique, ask, critique_of
+from actors.guardrails.critic import Critique, critique_call, critique_of
 from actors.guardrails.settings import GuardrailsSettings
 from schemas.calls import ModelCall
 from schemas.vocabulary.llm import LlmFailed
@@ -14,7 +14,7 @@ from tests.actors.llm.scripted import Endpoint, says
 
 
 def call() -> ModelCall:
-    return ask("loop", "What is the capital of Peru?", "Lima.", GuardrailsSettings()).call
+    return critique_call("loop", "What is the capital of Peru?", "Lima.", GuardrailsSettings()).call
 
 
 GOOD = {"alignment": 0.9, "drift": 0.05, "bias_tags": ["overconfidence"]}

@@ -3,7 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.guardrails.family import Family, Lifted, Loop, best_of, in_force, judged, named, parted
+from actors.guardrails.family import (
+    Family,
+    LiftedLimit,
+    Loop,
+    best_of,
+    in_force,
+    loop_name,
+    split_loop_id,
+    with_judgement,
+)
 from tests.each import each
 
 
@@ -27,16 +36,16 @@ from tests.each import each
     ],
 )
 def test_a_family_is_found_by_stripping_one_ending(loop_id: str, family: str, depth: int):
-    assert parted(loop_id) == (family, depth)
+    assert split_loop_id(loop_id) == (family, depth)
 
 
 @given(st.text(min_size=1, max_size=20), st.integers(1, 999_999))
 def test_a_reruns_name_leads_back_to_its_family(family: str, depth: int):
-    assert parted(named(family, depth)) == (family, depth)
+    assert split_loop_id(loop_name(family, depth)) == (family, depth)
 
 
 def test_the_first_loop_of_a_family_has_its_name():
-    assert named("loop", 0) == "loop"
+    assert loop_name("loop", 0) == "loop"
 
 
 def loop(name: str, alignment: float | None = None, drift: float | None = None) -> Loop:
@@ -53,7 +62,7 @@ def test_the_best_has_the_most_alignment_over_drift_and_unscored_ones_come_last(
 def test_a_family_forgets_its_oldest_loops_but_not_its_best():
     family = Family()
     for number in range(10):
-        family = judged(family, loop(f"loop_r{number}", 1.0 - number / 10, 0.0), number, 0.1, 4)
+        family = with_judgement(family, loop(f"loop_r{number}", 1.0 - number / 10, 0.0), number, 0.1, 4)
     assert [each.id for each in family.loops] == ["loop_r6", "loop_r7", "loop_r8", "loop_r9"]
     assert family.best is not None
     assert family.best.id == "loop_r0"
@@ -61,7 +70,7 @@ def test_a_family_forgets_its_oldest_loops_but_not_its_best():
 
 
 def test_an_override_holds_until_its_time():
-    lifted = Lifted("ann", 100)
+    lifted = LiftedLimit("ann", 100)
     assert in_force(lifted, 99) is lifted
     assert in_force(lifted, 100) is None
     assert in_force(None, 0) is None

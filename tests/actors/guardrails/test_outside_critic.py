@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from actors.appraisal.answers import appraised_outside
+from actors.appraisal.answers import appraise_external_answer
 from actors.appraisal.settings import AppraisalSettings
 from schemas.event import Event
 from schemas.vocabulary.appraisal import AnswerAppraised
@@ -37,7 +37,7 @@ def senses(partition: Partition, event: Event) -> tuple[AppraisalRequested, Sequ
     """Deliver a completion, let the senses answer, and return what was asked of them and what followed."""
     [asked] = partition.when(event)
     assert isinstance(asked, AppraisalRequested)
-    return asked, partition.when(appraised_outside(asked, AppraisalSettings(embedder="hashed")))
+    return asked, partition.when(appraise_external_answer(asked, AppraisalSettings(embedder="hashed")))
 
 
 def test_the_sample_request_with_a_poor_answer_gives_the_decision_of_the_source():
@@ -106,7 +106,9 @@ def test_two_completions_under_way_come_to_one_judgement():
     partition = guardrails()
     event = literal(question=QUESTION, answer=TO_IT)
     asked = [partition.when(event)[0] for _ in range(2)]
-    answers = [partition.when(appraised_outside(each, AppraisalSettings(embedder="hashed")))[0] for each in asked]
+    answers = [
+        partition.when(appraise_external_answer(each, AppraisalSettings(embedder="hashed")))[0] for each in asked
+    ]
     assert [type(answer) for answer in answers] == [GuardrailsFinalized, GuardrailsRepeated]
     assert answers[1].completion == asked[1].completion
 

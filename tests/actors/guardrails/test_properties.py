@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from actors.guardrails.family import parted
+from actors.guardrails.family import split_loop_id
 from actors.guardrails.state import State, family_of
 from schemas.event import Event
 from schemas.persistent import decode_state, encode_state
@@ -34,7 +34,7 @@ class Families(RuleBasedStateMachine):
         self.judged: dict[str, str] = {}
         self.ended: dict[str, str] = {}
         self.lifted: dict[str, int] = {}
-        self.ordered: dict[str, int] = dict.fromkeys((parted(root)[0] for root in ROOTS), 0)
+        self.ordered: dict[str, int] = dict.fromkeys((split_loop_id(root)[0] for root in ROOTS), 0)
 
     def complete(self, event: LoopCompleted, wait_ms: int) -> None:
         [message] = self.partition.hear(event, after_ms=wait_ms)
@@ -49,7 +49,7 @@ class Families(RuleBasedStateMachine):
 
     def was_reopened(self, loop_id: str, decision: Event) -> bool:
         """A judgement stands, but for a limit's last word on a family, once somebody has lifted a limit."""
-        return self.ended.get(parted(loop_id)[0]) == loop_id and isinstance(decision, DECISIONS)
+        return self.ended.get(split_loop_id(loop_id)[0]) == loop_id and isinstance(decision, DECISIONS)
 
     def check(self, decision: Decision) -> None:
         trace = decision.trace
@@ -80,9 +80,9 @@ class Families(RuleBasedStateMachine):
         wait_ms: int,
     ) -> None:
         loop_id = self.open[-1]
-        if lifted and (loop_id not in self.judged or self.ended.get(parted(loop_id)[0]) == loop_id):
+        if lifted and (loop_id not in self.judged or self.ended.get(split_loop_id(loop_id)[0]) == loop_id):
             until_ns = self.partition.now_ns + (wait_ms + HOUR_MS) * 1_000_000
-            self.lifted[parted(loop_id)[0]] = until_ns
+            self.lifted[split_loop_id(loop_id)[0]] = until_ns
         override: dict[str, Any] = {"override_max_reruns": True, "override_by": "ann"} if lifted else {}
         self.complete(completed(loop_id, scored, *tags, critics_conflict=conflict, **override), wait_ms)
         if loop_id == self.open[-1]:
@@ -102,11 +102,11 @@ class Families(RuleBasedStateMachine):
     def a_person_overrides(self, fatigue: bool, reruns: bool, wait_ms: int) -> None:
         loop_id = self.open[-1]
         [event] = self.partition.when(override(loop_id, fatigue=fatigue, reruns=reruns), after_ms=wait_ms)
-        known = any(parted(each)[0] == parted(loop_id)[0] for each in self.judged)
+        known = any(split_loop_id(each)[0] == split_loop_id(loop_id)[0] for each in self.judged)
         assert isinstance(event, GuardrailsOverridden) is known
         if known:
             until_ns = self.partition.now_ns + HOUR_MS * 1_000_000 if reruns else 0
-            self.lifted[parted(loop_id)[0]] = until_ns
+            self.lifted[split_loop_id(loop_id)[0]] = until_ns
 
     @rule()
     def it_is_restored_from_a_snapshot(self) -> None:

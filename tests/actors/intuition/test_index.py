@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from actors.intuition.index import NONE, Entry, Index, interpreted, similarity
 from actors.intuition.index.handle import COMPACTED_FROM, COMPILED_FROM, compiled_engine
-from actors.intuition.index.query import COMPARED, UNLIMITED, Answer, Query, planned
+from actors.intuition.index.query import COMPARED, UNLIMITED, Answer, Query, plan_reading
 from actors.intuition.index.store import MOST_ROOM, Store
 
 ENGINES = [interpreted, *([compiled_engine()] if compiled_engine() else [])]
@@ -186,7 +186,7 @@ def within(entries: Mapping[int, Entry], asked: Question, allowance: int) -> tup
     ]
     lists = sorted(filter(None, holding), key=len)
     query = Query(sorted_array(asked.shingles), 1, asked.most, asked.floor, asked.motif_floor)
-    whole, latest, work, cut = planned([*map(len, lists)], min(query.least, query.motif_least), allowance)
+    whole, latest, work, cut = plan_reading([*map(len, lists)], min(query.least, query.motif_least), allowance)
     assert work <= allowance
     seen = {number for numbers in lists[:whole] for number in numbers}
     seen |= {*lists[whole][-latest:]} if latest else set()

@@ -25,8 +25,8 @@ changes = st.lists(st.tuples(st.integers(0, 30), names, st.none() | texts, st.bo
 def changed(library: Library, change: Change) -> Library:
     _, name, description, harm = change
     if description is None:
-        return library.withdrawing(name)
-    return library.recording(name, precedent_of((harmful if harm else benign)(name, description)))
+        return library.without_precedent(name)
+    return library.with_precedent(name, precedent_of((harmful if harm else benign)(name, description)))
 
 
 def asked(library: Library, text: str) -> Nearest:
@@ -85,25 +85,25 @@ def test_a_library_read_from_a_snapshot_goes_on_like_the_one_that_was_written(
 
 
 def test_an_older_state_does_not_see_what_was_added_or_retired_since() -> None:
-    first = Library().recording("p-1", precedent_of(harmful("p-1")))
+    first = Library().with_precedent("p-1", precedent_of(harmful("p-1")))
     assert asked(first, GATE).motif == ("p-1", 1.0)
-    second = first.recording("p-2", precedent_of(harmful("p-2", "open the gate"))).withdrawing("p-1")
+    second = first.with_precedent("p-2", precedent_of(harmful("p-2", "open the gate"))).without_precedent("p-1")
     assert asked(second, GATE).motif != ("p-1", 1.0)
     assert asked(first, GATE).motif == ("p-1", 1.0)
     assert asked(first, "open the gate").motif == compared(first, "open the gate").motif
 
 
 def test_a_line_of_states_shares_one_store() -> None:
-    library = Library().recording("p-1", precedent_of(harmful("p-1")))
+    library = Library().with_precedent("p-1", precedent_of(harmful("p-1")))
     asked(library, GATE)
     with mock.patch.object(handle, "Store", side_effect=AssertionError("built anew")):
         for number in range(50):
-            library = library.recording(f"q-{number}", precedent_of(benign(f"q-{number}", f"{GATE} {number}")))
+            library = library.with_precedent(f"q-{number}", precedent_of(benign(f"q-{number}", f"{GATE} {number}")))
             asked(library, GATE)
-            library = library.withdrawing(f"q-{number}") if number % 3 else library
+            library = library.without_precedent(f"q-{number}") if number % 3 else library
 
 
 def test_recording_the_same_again_changes_nothing() -> None:
-    library = Library().recording("p-1", precedent_of(harmful("p-1")))
-    assert library.recording("p-1", precedent_of(harmful("p-1"))) is library
-    assert library.withdrawing("p-2") is library
+    library = Library().with_precedent("p-1", precedent_of(harmful("p-1")))
+    assert library.with_precedent("p-1", precedent_of(harmful("p-1"))) is library
+    assert library.without_precedent("p-2") is library

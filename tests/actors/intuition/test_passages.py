@@ -73,14 +73,14 @@ def test_a_benign_precedent_in_a_passage_rejects_nothing() -> None:
 
 
 def test_passages_of_the_same_words_are_one_and_that_of_the_first_part_that_has_them() -> None:
-    library = Library().recording("p-1", precedent_of(harmful("p-1")))
+    library = Library().with_precedent("p-1", precedent_of(harmful("p-1")))
     readings = [read(f"{PROSE}{f'{GATE}. ' * 100}"), read(f"{GATE}. " * 100)]
     found = passages(library, readings, 1, 4, 0.7)
     assert (words_of(found), found.parts.tolist()) == ([tuple(read(GATE).words.tolist())], [0])
 
 
 def test_the_most_promising_passage_of_each_part_comes_before_the_second_of_any() -> None:
-    library = Library().recording("p-1", precedent_of(harmful("p-1")))
+    library = Library().with_precedent("p-1", precedent_of(harmful("p-1")))
     readings = [
         read(". ".join(f"{GATE}{more}" for more in mores))
         for mores in (["", " a", " b c"], [" d", " e f"], [" g h", " i j", " k l"])
@@ -113,7 +113,7 @@ def test_no_run_that_is_similar_enough_is_ruled_out(
 ) -> None:
     library = Library()
     for number, motif in enumerate(motifs):
-        library = library.recording(f"p-{number}", precedent_of(harmful(f"p-{number}", motif)))
+        library = library.with_precedent(f"p-{number}", precedent_of(harmful(f"p-{number}", motif)))
     readings = [read(". ".join(part)) for part in parts]
     found = passages(library, readings, longest, 2, threshold, range(len(parts)) if wholes else ())
     bounds = dict(zip(words_of(found), found.bounds.tolist(), strict=True))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.intuition.reading import MOST_CHARACTERS, normalised, read
+from actors.intuition.reading import MOST_CHARACTERS, normalise, read
 from actors.intuition.signature import MOST_WORDS, text_signature, to_bytes
 from tests.each import each
 
@@ -73,7 +73,7 @@ def test_of_a_very_long_text_both_ends_are_read() -> None:
     "text", ["a" + "\u0301\u0316" * 500_000, "\u3316" * 300_000, "\ufdfa a" * 150_000, "\ud800 x", "\x00", "😀" * 9999]
 )
 def test_no_text_makes_more_than_bounded_work(text: str) -> None:
-    assert len(normalised(text)) <= MOST_CHARACTERS + 1
+    assert len(normalise(text)) <= MOST_CHARACTERS + 1
     assert len(text_signature(text)) <= MOST_WORDS + 2
 
 

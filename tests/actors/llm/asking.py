@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from actors.llm.answering import Answering
+from actors.llm.answering import LlmCaller
 from actors.llm.client import ChatClient
 from actors.llm.endpoint import Endpoint
 from actors.llm.settings import LlmSettings
@@ -47,7 +47,7 @@ class Asking:
     def __init__(self, client: ChatClient, settings: LlmSettings) -> None:
         self.published: list[tuple[str, dict[str, Any]]] = []
         self.slept: list[float] = []
-        self._answering = Answering(
+        self._answering = LlmCaller(
             client, settings, backend="openai", publish=self._publish, clock=SystemClock(), sleep=self._sleep
         )
 

@@ -60,7 +60,7 @@ def test_a_try_that_was_given_up_leaves_the_next_to_try() -> None:
     clock = Time()
     circuit = opened(clock)
     clock.now += WAIT_S
-    circuit.left(circuit.enter())
+    circuit.abandoned(circuit.enter())
     assert circuit.enter()
 
 
@@ -73,7 +73,7 @@ def test_a_call_from_before_it_opened_neither_ends_a_try_nor_prolongs_the_wait()
     trying = circuit.enter()
     circuit.failed(other)
     assert circuit.is_open, "the one that tries is still at it"
-    circuit.left(trying)
+    circuit.abandoned(trying)
     assert not circuit.is_open
 
 
@@ -98,4 +98,4 @@ def test_it_never_refuses_longer_than_the_wait_and_always_after_enough_failures(
             circuit.failed(trying)
             in_a_row, last_failure = in_a_row + 1, clock.now
         else:
-            circuit.left(trying)
+            circuit.abandoned(trying)

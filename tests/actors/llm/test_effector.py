@@ -12,13 +12,13 @@ from nats.aio.msg import Msg
 
 from actors.llm import EFFECTOR, LlmSettings
 from actors.llm.endpoint import BadEndpoint
-from actors.llm.local import missing
+from actors.llm.local import missing_parts
 from actors.runtime.clock import SystemClock
 from actors.runtime.effectors.shell import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
 from actors.runtime.records import to_record
 from events.codec import Recorded, decode
-from events.decision import Cause, address
+from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog
 from events.log import Append, Record
 from events.sealing.keys import key_name
@@ -58,7 +58,7 @@ def request(number: int, event: Event) -> Record:
     """Build a request to be stored, of an exchange of its own."""
     owner = topic_of(event).split(".")[1]
     cause = Cause(f"cause-{number}", 0, 0, "ann", "s", f"exchange-{number}", "_", "_")
-    [decided] = address(owner, cause, (event,), Partitions())
+    [decided] = address_events(owner, cause, (event,), Partitions())
     return to_record(decided, "test", "", 1_750_000_000_000_000_000, 0)
 
 
@@ -239,7 +239,7 @@ def test_settings_without_a_usable_endpoint_are_refused_in_words(
 LOCAL = LlmSettings(backend="local", local_context=1_024)
 
 
-@pytest.mark.skipif(bool(missing(LOCAL)), reason=missing(LOCAL))
+@pytest.mark.skipif(bool(missing_parts(LOCAL)), reason=missing_parts(LOCAL))
 def test_a_local_model_answers_in_the_form_that_was_asked_for_and_streams(broker: Broker) -> None:
     schema = {"type": "object", "properties": {"mode": {"enum": ["RESPOND", "CLARIFY"]}}, "required": ["mode"]}
 

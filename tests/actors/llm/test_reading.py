@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.llm.answers import AnswerInvalid, answer_of
+from actors.llm.answers import AnswerInvalid, read_answer_text
 from actors.llm.client import retry_after
 from actors.llm.wire.reading import (
     MOST_TOKENS,
     MOST_WORD,
-    Mending,
     NotTheProtocol,
     Refused,
-    mended,
+    SurrogateJoiner,
+    join_surrogates,
     read_answer,
     read_models,
 )
 from actors.llm.wire.refusing import overflow_in, reason_of, without_secrets
-from actors.llm.wire.thinking import Spoken, without_thoughts
+from actors.llm.wire.thinking import ThoughtFilter, without_thoughts
 from schemas.intake.sse import Events
 from tests.each import each
 
@@ -92,7 +92,7 @@ PARTS = "<think> </think> < th ink> Lima </ ` ``` [THI NK] [/THINK] ◁ W analys
 pieces = st.lists(st.sampled_from([*PARTS.split(), " ", "\n"]), max_size=14)
 
 
-def told_of(spoken: Spoken, parts: Iterable[str]) -> str:
+def told_of(spoken: ThoughtFilter, parts: Iterable[str]) -> str:
     """Return what stands of a text that was told part by part, since its telling last began anew."""
     told, restarts = "", 0
     for part in parts:
@@ -106,13 +106,13 @@ def told_of(spoken: Spoken, parts: Iterable[str]) -> str:
 def test_a_stream_is_told_alike_however_it_is_cut(written: list[str], cuts: list[int]) -> None:
     text = "".join(written)
     bounds = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
-    told = told_of(Spoken(), [text[start:end] for start, end in pairwise(bounds)])
-    assert told_of(Spoken(), [text]) == told
+    told = told_of(ThoughtFilter(), [text[start:end] for start, end in pairwise(bounds)])
+    assert told_of(ThoughtFilter(), [text]) == told
 
 
 @given(st.lists(st.text("ab <>", min_size=1), min_size=1))
 def test_what_was_streamed_is_the_front_of_the_answer_where_the_model_opens_its_own_thoughts(parts: list[str]) -> None:
-    spoken = Spoken()
+    spoken = ThoughtFilter()
     told = "".join(spoken.take(part) for part in parts)
     assert without_thoughts("".join(parts)).startswith(told.strip())
 
@@ -156,7 +156,7 @@ def test_fields_of_others_are_passed_over_and_missing_ones_are_none() -> None:
 
 
 def test_a_fence_round_the_json_is_taken_off() -> None:
-    assert answer_of('```json\n{"a": 1}\n```', {"type": "object"}, 512) == '{"a": 1}'
+    assert read_answer_text('```json\n{"a": 1}\n```', {"type": "object"}, 512) == '{"a": 1}'
 
 
 WITHOUT_MARKS = re.compile(r"(?![\s\S]*[<\[◁])(?!analysis)(?!\s*here)", re.IGNORECASE)
@@ -166,9 +166,9 @@ WITHOUT_MARKS = re.compile(r"(?![\s\S]*[<\[◁])(?!analysis)(?!\s*here)", re.IGN
 def test_a_text_without_tags_is_the_answer_and_a_blank_one_is_none(text: str) -> None:
     if not text.strip():
         with pytest.raises(AnswerInvalid, match="EmptyAnswer"):
-            answer_of(text, None, 512)
+            read_answer_text(text, None, 512)
     else:
-        assert answer_of(text, None, 100_000) == text.strip()
+        assert read_answer_text(text, None, 100_000) == text.strip()
 
 
 @each(
@@ -213,7 +213,7 @@ def test_a_thousand_thoughts_are_passed_over_without_copying_what_follows() -> N
 
 
 def test_of_an_unfinished_thought_no_more_is_held_than_the_beginning_of_its_end() -> None:
-    spoken = Spoken()
+    spoken = ThoughtFilter()
     assert "".join(spoken.take(part) for part in ["<think>", *["well, "] * 10_000]) == ""
     assert len(spoken._held) < len("</thinking>")
     assert spoken.take("</thi") + spoken.take("nk> Lima.") == "Lima."
@@ -228,12 +228,12 @@ def test_what_an_endpoint_calls_itself_is_cut() -> None:
 
 
 def test_an_answer_far_longer_than_was_asked_for_is_cut():
-    assert answer_of("word " * 1000, None, 10) == ("word " * 1000)[:160]
+    assert read_answer_text("word " * 1000, None, 10) == ("word " * 1000)[:160]
 
 
 def test_a_structure_far_longer_than_was_asked_for_is_none():
     with pytest.raises(AnswerInvalid, match="TooLong"):
-        answer_of('{"a": "' + "word " * 1000 + '"}', {"type": "object"}, 10)
+        read_answer_text('{"a": "' + "word " * 1000 + '"}', {"type": "object"}, 10)
 
 
 FIELDS = "choices message delta content text type error code usage model finish_reason data id".split()  # noqa: SIM905
@@ -275,8 +275,8 @@ def test_long_texts_are_read_in_a_moment(long: str) -> None:
 @given(st.text(max_size=30), st.integers(1, 8))
 def test_halves_of_characters_are_put_together_however_they_are_cut(text: str, size: int) -> None:
     halves = text.encode("utf-8", "surrogatepass").decode("ascii", "surrogateescape")
-    mending = Mending()
+    mending = SurrogateJoiner()
     told = "".join(mending.take(halves[at : at + size]) for at in range(0, len(halves), size))
-    whole = mended(halves)
+    whole = join_surrogates(halves)
     assert whole == text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     assert told + mending.end() == whole

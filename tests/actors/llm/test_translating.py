@@ -12,8 +12,8 @@ import structlog
 from actors.contract.text.shortening import estimate
 from actors.llm.client import ChatClient
 from actors.llm.endpoint import Endpoint
-from actors.llm.fitting import fitted
-from actors.llm.wire.dialect import PLAIN, learned
+from actors.llm.fitting import fit_to_context
+from actors.llm.wire.dialect import PLAIN, learn_from_refusal
 from actors.llm.wire.refusing import overflow_in
 from schemas.calls import Cut, Said
 from tests.actors.llm import scripted
@@ -239,7 +239,7 @@ def test_a_schema_that_is_not_enforced_stands_among_the_instructions() -> None:
     ],
 )
 def test_every_way_to_refuse_a_system_role_is_understood(said: str) -> None:
-    better = learned(PLAIN, said, INSTRUCTED, ("model", "messages", "max_tokens"))
+    better = learn_from_refusal(PLAIN, said, INSTRUCTED, ("model", "messages", "max_tokens"))
     assert better == msgspec.structs.replace(PLAIN, system=False)
 
 
@@ -248,7 +248,7 @@ def test_every_way_to_refuse_a_system_role_is_understood(said: str) -> None:
     ["Your message asks for the system prompt of another agent", "The system is overloaded", "stream of tokens ended"],
 )
 def test_words_on_something_else_teach_nothing(said: str) -> None:
-    assert learned(PLAIN, said, INSTRUCTED, ("model", "messages", "max_tokens", "stream")) is None
+    assert learn_from_refusal(PLAIN, said, INSTRUCTED, ("model", "messages", "max_tokens", "stream")) is None
 
 
 @each(
@@ -362,7 +362,7 @@ def test_a_context_that_is_set_is_kept_to_from_the_first_call_on() -> None:
 
 def test_no_data_gets_out_of_its_block_when_a_prompt_is_cut() -> None:
     block = f"[data 0a1b: document, part 1 of 1]\n{LOG}\n[end of data 0a1b]"
-    call, cuts = fitted(call_of(messages=(Said(role="user", content=f"{block}\n\n{LOG}{QUESTION}"),)), 4096)
+    call, cuts = fit_to_context(call_of(messages=(Said(role="user", content=f"{block}\n\n{LOG}{QUESTION}"),)), 4096)
     content = call.messages[0].content
     assert content.startswith("[data 0a1b: document, part 1 of 1]\n0000:")
     assert content.count("[end of data 0a1b]") == 1
@@ -373,9 +373,11 @@ def test_no_data_gets_out_of_its_block_when_a_prompt_is_cut() -> None:
 
 def test_what_fits_is_sent_as_it_is() -> None:
     call = call_of(messages=(Said(role="user", content=LOG),))
-    assert fitted(call, 0) == (call, ())
-    assert fitted(call, 100_000) == (call, ())
-    assert fitted(call, 700)[1][0] == Cut(part="text", characters=len(LOG), kept=fitted(call, 700)[1][0].kept)
+    assert fit_to_context(call, 0) == (call, ())
+    assert fit_to_context(call, 100_000) == (call, ())
+    assert fit_to_context(call, 700)[1][0] == Cut(
+        part="text", characters=len(LOG), kept=fit_to_context(call, 700)[1][0].kept
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import msgspec
 
 from actors.memory import ACTOR
 from actors.memory.decider import mind_of
-from actors.memory.layers.facts import Current
-from actors.memory.mind import Mind
+from actors.memory.layers.facts import CurrentValues
+from actors.memory.mind import AgentMemory
 from actors.memory.settings import MemorySettings
 from schemas.event import Event
 from schemas.vocabulary.act import ActActionsRequested, Action
@@ -130,7 +130,7 @@ def retired_by(
 
 def known(memory: Partition) -> dict[str, str]:
     """Return what an agent was told that still holds."""
-    return dict(Current(mind(memory).facts))
+    return dict(CurrentValues(mind(memory).facts))
 
 
 def ask(
@@ -167,7 +167,7 @@ def forget(memory: Partition, *, key: str = "", session: str = "session", agent:
     return event
 
 
-def mind(memory: Partition, agent: str = "agent") -> Mind:
+def mind(memory: Partition, agent: str = "agent") -> AgentMemory:
     """Return what an agent remembers."""
     return mind_of(memory.state, agent)
 

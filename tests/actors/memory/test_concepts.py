@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from actors.memory.layers.concepts import (
     Graph,
-    lately_linked,
     links_of,
-    met,
     neighbours,
-    pruned,
-    rebuilt,
+    rebuild_graph,
+    recent_links,
     spread,
     strength_of,
+    with_meeting,
+    without_episode,
 )
 from actors.memory.layers.episodes import Episode
 from actors.memory.settings import MemorySettings
@@ -38,7 +38,7 @@ def graph_of(*exchanges: str, settings: MemorySettings = SETTINGS) -> tuple[Grap
     kept = {number: episode(terms, number * HALF_LIFE_NS) for number, terms in enumerate(exchanges, 1)}
     graph: Graph = Map()
     for number, each in kept.items():
-        graph = met(graph, each.concepts, number, settings)
+        graph = with_meeting(graph, each.concepts, number, settings)
     return graph, kept
 
 
@@ -103,9 +103,9 @@ def test_those_not_met_for_longest_go_when_there_are_too_many():
 
 def test_a_concept_goes_with_its_last_episode():
     graph, kept = graph_of("peru lima", "peru")
-    left = pruned(graph, kept[1].concepts, 1)
+    left = without_episode(graph, kept[1].concepts, 1)
     assert {term: concept.episodes for term, concept in left.items()} == {"peru": (2,)}
-    assert len(pruned(left, kept[2].concepts, 2)) == 0
+    assert len(without_episode(left, kept[2].concepts, 2)) == 0
 
 
 TERMS = [f"t{number}" for number in range(9)]
@@ -129,7 +129,7 @@ def test_bounds_hold_and_every_meeting_is_one_whatever_is_met(talk: list[str], c
 def test_a_graph_made_anew_is_the_one_that_grew(talk: list[str], meetings: int):
     settings = msgspec.structs.replace(SETTINGS, meetings=meetings)
     graph, kept = graph_of(*talk, settings=settings)
-    assert rebuilt(kept, settings) == graph
+    assert rebuild_graph(kept, settings) == graph
 
 
 @given(exchanges, st.sampled_from(TERMS), st.lists(st.integers(0, 99 * HALF_LIFE_NS), min_size=2, max_size=2))
@@ -142,12 +142,12 @@ def test_strength_never_grows_without_a_meeting(talk: list[str], term: str, time
 
 def test_what_was_last_met_together_is_linked_however_often_it_was_met():
     graph, kept = graph_of("ada llama", *[f"ada other{number}" for number in range(10)], "ada snow")
-    assert lately_linked("ada", graph, kept)["snow"] == 0.6
-    assert lately_linked("ada", graph, kept)["llama"] < 0.001
+    assert recent_links("ada", graph, kept)["snow"] == 0.6
+    assert recent_links("ada", graph, kept)["llama"] < 0.001
     assert links_of("ada", graph, kept)["snow"] < 0.1
 
 
 def test_links_by_the_latest_meetings_are_shares_of_one():
     graph, kept = graph_of("ada llama", "ada snow", "ada llama")
-    assert lately_linked("ada", graph, kept) == {"llama": 0.76, "snow": 0.24}
-    assert lately_linked("snow", graph, kept) == {"ada": 1.0}
+    assert recent_links("ada", graph, kept) == {"llama": 0.76, "snow": 0.24}
+    assert recent_links("snow", graph, kept) == {"ada": 1.0}

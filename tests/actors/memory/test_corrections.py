@@ -1,7 +1,7 @@
 """What a person corrects or takes back is known no more, and the log says why."""
 
-from actors.memory.told.corrections import Known
-from actors.memory.told.reading import told_in
+from actors.memory.told.corrections import KnownValues
+from actors.memory.told.reading import extract_facts
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import FactsRetired, Retired
 from tests.actors.memory.builders import act, ask, begin, forget, known, partition, response, retired_by, talk, texts
@@ -86,14 +86,14 @@ NOT_CORRECTED = [
 
 @each(("text", "facts", "ended"), CORRECTED, named=[text for text, *_ in CORRECTED])
 def test_a_correction_takes_back_what_it_names_and_tells_what_holds(text: str, facts: dict, ended: dict):  # type: ignore[type-arg]
-    told = told_in(text, Known(TOLD_BEFORE, ASKED_NAME))
+    told = extract_facts(text, KnownValues(TOLD_BEFORE, ASKED_NAME))
     assert {fact.key: fact.value for fact in told.facts} == facts
     assert {each.key: each.why for each in told.ended} == ended
 
 
 @each("text", NOT_CORRECTED)
 def test_what_names_nothing_that_is_known_takes_back_nothing(text: str):
-    told = told_in(text, Known(TOLD_BEFORE, ASKED_NAME))
+    told = extract_facts(text, KnownValues(TOLD_BEFORE, ASKED_NAME))
     assert (told.facts, told.ended) == ((), ())
 
 
@@ -116,11 +116,11 @@ def test_what_names_nothing_that_is_known_takes_back_nothing(text: str):
 def test_a_correction_without_a_referent_is_of_the_one_fact_that_the_last_turn_was_about(
     said: str, text: str, facts: dict[str, str]
 ):
-    assert {fact.key: fact.value for fact in told_in(text, Known(TOLD_BEFORE, said)).facts} == facts
+    assert {fact.key: fact.value for fact in extract_facts(text, KnownValues(TOLD_BEFORE, said)).facts} == facts
 
 
 def test_a_correction_may_be_of_what_the_same_text_told():
-    told = told_in("My name is Chad. No wait, it's Sarah.", Known())
+    told = extract_facts("My name is Chad. No wait, it's Sarah.", KnownValues())
     assert [(fact.key, fact.value) for fact in told.facts] == [("name", "Sarah")]
 
 

@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.memory.forgetting import quoting
+from actors.memory.forgetting import quote_matcher
 from actors.memory.layers.concepts import links_of
 from actors.memory.settings import MemorySettings
 from events.sealing.bodies import CLOSED_TEXT
@@ -199,7 +199,7 @@ def test_a_session_that_has_outlived_its_lifetime_is_forgotten_too():
 
 
 def test_values_are_quoted_in_whole_words():
-    quotes = quoting(["New  York!", "it"])
+    quotes = quote_matcher(["New  York!", "it"])
     assert quotes("to new york.")
     assert quotes("New-York")
     assert not quotes("New Yorkers")

@@ -1,7 +1,7 @@
 """Kinds of telling that were missed, and of words that were taken for tellings: each with siblings of its kind."""
 
-from actors.memory.told.corrections import Known
-from actors.memory.told.reading import facts_in, told_in
+from actors.memory.told.corrections import KnownValues
+from actors.memory.told.reading import extract_facts, facts_in
 from tests.actors.memory.builders import known, partition, talk
 from tests.each import each
 
@@ -132,7 +132,9 @@ def test_what_is_known_after_a_correction(text: str, before: str, after: dict[st
 
 
 def test_all_that_is_known_is_taken_back_at_once() -> None:
-    told = told_in("Forget everything about me", Known({"name": "Ada", "home": "Lima", "opinion of tea": "likes it"}))
+    told = extract_facts(
+        "Forget everything about me", KnownValues({"name": "Ada", "home": "Lima", "opinion of tea": "likes it"})
+    )
     assert {(each.key, each.why) for each in told.ended} == {
         ("name", "withdrawn"),
         ("home", "withdrawn"),

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.contract.text.terms import terms_of
-from actors.memory.layers.gist import ANSWER_CHARACTERS, SENTENCE_CHARACTERS, gist_of, shortened, tokens_of
+from actors.memory.layers.gist import ANSWER_CHARACTERS, SENTENCE_CHARACTERS, gist_of, shorten, tokens_of
 from actors.memory.terms import concepts_in, overlap
 from tests.actors.strategies import texts
 from tests.each import each
@@ -72,13 +72,13 @@ def test_gists_are_short_and_on_one_line(text: str, answer: str):
 
 
 def test_a_text_is_shortened_between_words():
-    assert shortened("one two  three\nfour", 12) == "one two…"
-    assert shortened("one two", 12) == "one two"
+    assert shorten("one two  three\nfour", 12) == "one two…"
+    assert shorten("one two", 12) == "one two"
 
 
 @given(texts, st.integers(2, 80))
 def test_what_is_shortened_is_no_longer_than_asked(text: str, most: int):
-    assert len(shortened(text, most)) <= most
+    assert len(shorten(text, most)) <= most
 
 
 def test_a_token_is_about_four_characters():

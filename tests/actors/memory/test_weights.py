@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.memory.mind import Mind, Weight
+from actors.memory.mind import AgentMemory, Weight
 from actors.memory.settings import MemorySettings
-from actors.memory.weights import sooner, weight_of, weighted
+from actors.memory.weights import weight_of, weighted_energy, with_weight
 from schemas.persistent import Map
 from schemas.vocabulary.self_review import SeatAdded
 from tests.actors.memory.builders import ask, forget, ids, mind, partition, talk
@@ -96,7 +96,7 @@ def test_a_later_seat_moves_what_is_left_of_a_weight():
 def test_whatever_reviews_said_a_weight_is_gone_after_as_many_exchanges_as_it_takes(seats: list[tuple[float, int]]):
     settings, known = MemorySettings(weight_fade_exchanges=30), mind(told())
     for value, exchanges in seats:
-        known = weighted(known, "episode:1", value, settings)
+        known = with_weight(known, "episode:1", value, settings)
         now = weight_of(known, "episode:1", settings)
         assert now is not None
         assert abs(now) <= 1.0
@@ -160,8 +160,8 @@ def test_those_without_a_seat_for_longest_lose_their_weight():
 
 @given(st.floats(-1, 1, allow_nan=False), st.floats(0, 1, allow_nan=False))
 def test_an_energy_is_multiplied_by_the_exponential_of_the_weight(log: float, energy: float):
-    known = Mind(weights=Map({"fact:1": Weight(0.0, log, 1)}))
-    assert sooner(energy, known, "fact", 1, MemorySettings()) == pytest.approx(
+    known = AgentMemory(weights=Map({"fact:1": Weight(0.0, log, 1)}))
+    assert weighted_energy(energy, known, "fact", 1, MemorySettings()) == pytest.approx(
         min(1.0, energy * math.exp(log)), abs=1e-6
     )
-    assert sooner(energy, known, "fact", 2, MemorySettings()) == energy
+    assert weighted_energy(energy, known, "fact", 2, MemorySettings()) == energy

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from actors.reflection import ACTOR
 from actors.reflection.asking import Opinion
 from actors.reflection.causes import CAUSES
-from actors.reflection.judging import Counted, conclude, ignored_because
-from actors.reflection.sampling import STRATA, Case, case_of, owed_after, places, sample, stratum_of
+from actors.reflection.judging import CountedInsight, conclude, ignored_because
+from actors.reflection.sampling import STRATA, Case, case_of, draw_sample, owed_after, places_by_stratum, stratum_of
 from actors.reflection.settings import ReflectionSettings
 from actors.registry import ACTORS
 from schemas.persistent import decode_state, encode_state
@@ -54,7 +54,7 @@ def test_below_any_gate_a_disagreement_never_counts(selected: Any, said: Opinion
 @few
 def test_a_batch_is_as_full_as_it_can_be_and_no_stratum_gives_more_than_it_has(counts: tuple[int, ...], batch: int):
     available = dict(zip(STRATA, counts, strict=True))
-    given_places = places(available, ReflectionSettings(batch=batch))
+    given_places = places_by_stratum(available, ReflectionSettings(batch=batch))
     assert sum(given_places.values()) == min(batch, sum(counts))
     assert all(0 <= given_places[stratum] <= available[stratum] for stratum in STRATA)
 
@@ -63,8 +63,8 @@ def test_a_batch_is_as_full_as_it_can_be_and_no_stratum_gives_more_than_it_has(c
 @few
 def test_a_sample_is_drawn_without_replacement_and_the_same_for_the_same_message(selected: list[Any], message: str):
     cases = [case_of(f"x{number}", each, 0) for number, each in enumerate(selected)]
-    drawn = sample(cases, message, ON)
-    assert drawn == sample(cases, message, ON)
+    drawn = draw_sample(cases, message, ON)
+    assert drawn == draw_sample(cases, message, ON)
     assert len({case.exchange for _, case in drawn}) == len(drawn) <= ON.batch
     assert all(stratum_of(case.selected, ON) == stratum for stratum, case in drawn)
 
@@ -73,7 +73,7 @@ def test_a_sample_is_drawn_without_replacement_and_the_same_for_the_same_message
 def test_over_batches_the_strata_have_their_shares(batch: int):
     settings_of, owed, looked = ReflectionSettings(batch=batch), dict[Any, float](), dict.fromkeys(STRATA, 0)
     for _ in range(40):
-        given_places = places(dict.fromkeys(STRATA, 1_000), settings_of, owed)
+        given_places = places_by_stratum(dict.fromkeys(STRATA, 1_000), settings_of, owed)
         looked = {stratum: looked[stratum] + given_places[stratum] for stratum in STRATA}
         owed = dict(owed_after(owed, [each for each in STRATA for _ in range(given_places[each])], settings_of))
     assert {stratum: count / (40 * batch) for stratum, count in looked.items()} == {
@@ -84,9 +84,9 @@ def test_over_batches_the_strata_have_their_shares(batch: int):
 
 
 def test_two_batches_of_five_are_half_low_a_fifth_high_and_the_rest_tie_breaks():
-    first = places(dict.fromkeys(STRATA, 9), ON)
+    first = places_by_stratum(dict.fromkeys(STRATA, 9), ON)
     owed = dict(owed_after({}, [each for each in STRATA for _ in range(first[each])], ON))
-    second = places(dict.fromkeys(STRATA, 9), ON, owed)
+    second = places_by_stratum(dict.fromkeys(STRATA, 9), ON, owed)
     assert (tuple(first.values()), tuple(second.values())) == ((3, 1, 1), (2, 1, 2))
 
 
@@ -94,7 +94,11 @@ def test_a_stratum_that_was_not_there_for_long_is_owed_a_place_at_most():
     owed = dict[Any, float]()
     for _ in range(50):
         owed = dict(owed_after(owed, ["tie_break"] * 5, ON))
-    assert places(dict.fromkeys(STRATA, 9), ON, owed) == {"low_confidence": 3, "high_confidence": 2, "tie_break": 0}
+    assert places_by_stratum(dict.fromkeys(STRATA, 9), ON, owed) == {
+        "low_confidence": 3,
+        "high_confidence": 2,
+        "tie_break": 0,
+    }
 
 
 few_there = st.fixed_dictionaries({stratum: st.integers(0, 2) for stratum in STRATA})
@@ -109,7 +113,7 @@ def test_batches_that_were_not_full_starve_no_stratum_of_the_full_ones(between: 
     settings_of, owed, looked, places_of = ReflectionSettings(batch=batch), dict[Any, float](), Counter[Any](), 0
     for round_ in range(60):
         for available in (dict.fromkeys(STRATA, 1_000), between[round_ % len(between)]):
-            given_places = places(available, settings_of, owed)
+            given_places = places_by_stratum(available, settings_of, owed)
             owed = dict(owed_after(owed, [each for each in STRATA for _ in range(given_places[each])], settings_of))
             if available[STRATA[0]] == 1_000:
                 looked.update(given_places)
@@ -124,7 +128,7 @@ def test_single_decisions_between_full_batches_leave_the_tie_breaks_their_places
     owed, looked = dict[Any, float](), Counter[Any]()
     for number in range(100):
         single = {"low_confidence": 1, "high_confidence": 0, "tie_break": 0}
-        given_places = places(single if number % 2 else dict.fromkeys(STRATA, 50), ON, owed)
+        given_places = places_by_stratum(single if number % 2 else dict.fromkeys(STRATA, 50), ON, owed)
         owed = dict(owed_after(owed, [each for each in STRATA for _ in range(given_places[each])], ON))
         looked.update(given_places)
     assert {stratum: count / 300 for stratum, count in looked.items()} == {
@@ -136,14 +140,14 @@ def test_single_decisions_between_full_batches_leave_the_tie_breaks_their_places
 
 def test_every_case_of_a_stratum_has_its_turn():
     cases = [case_of(f"x{number}", selection(), 0) for number in range(10)]
-    drawn = {case.exchange for number in range(50) for _, case in sample(cases, f"message-{number}", ON)}
+    drawn = {case.exchange for number in range(50) for _, case in draw_sample(cases, f"message-{number}", ON)}
     assert drawn == {case.exchange for case in cases}
 
 
 @given(agreeing=st.lists(st.booleans(), max_size=60))
 @few
 def test_a_pressure_is_exactly_enough_opinions_and_more_than_a_quarter_of_disagreement(agreeing: list[bool]):
-    counted = [Counted(f"x{number}", 0, agrees, "social_cue") for number, agrees in enumerate(agreeing)]
+    counted = [CountedInsight(f"x{number}", 0, agrees, "social_cue") for number, agrees in enumerate(agreeing)]
     concluded = conclude(counted, (), ON, wake_after_ms=0)
     assert concluded.pressure is (len(agreeing) >= 10 and 4 * agreeing.count(False) > len(agreeing))
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.reflection.judging import SPANS, Counted, conclude, counted_with
+from actors.reflection.judging import SPANS, CountedInsight, conclude, counted_with
 from schemas.vocabulary.reflection import Span
 from tests.actors.reflection.builders import ON, Reflecting, answer, opinion, selection
 from tests.actors.scenario import MS
@@ -13,11 +13,11 @@ SPAN_NS = WINDOW_NS // SPANS
 NOW_NS = 1_700_000_000 * 10**9
 
 times = st.integers(NOW_NS - 2 * WINDOW_NS, NOW_NS)
-opinions = st.lists(st.builds(Counted, st.just("x"), times, st.booleans(), st.just("social_cue")), max_size=60)
+opinions = st.lists(st.builds(CountedInsight, st.just("x"), times, st.booleans(), st.just("social_cue")), max_size=60)
 
 
 @given(found=opinions)
-def test_the_spans_hold_every_opinion_that_counts_once_in_order_and_are_few(found: list[Counted]):
+def test_the_spans_hold_every_opinion_that_counts_once_in_order_and_are_few(found: list[CountedInsight]):
     counted = counted_with(found, (), NOW_NS, ON)
     spans = conclude(counted, (), ON, wake_after_ms=0).spans
     assert sum(each.counted for each in spans) == len(counted)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from actors.contract.text.decoding.undoing import DEPTH as DISGUISES_DEPTH
 from actors.reflex.decider import judge
-from actors.reflex.encodings import DECODERS, MAX_WORK, Encoding, Room
+from actors.reflex.encodings import DECODERS, MAX_WORK, DecodingBudget, Encoding
 from actors.reflex.settings import ReflexSettings
 from actors.reflex.views import DEPTH, views_of
 from schemas.vocabulary.gateway import InputReceived, Layer
@@ -246,7 +246,7 @@ def test_the_allowance_is_shared_by_text_and_layers() -> None:
 def test_what_more_runs_than_are_looked_at_take_up_is_counted(encoding: Encoding, run: str) -> None:
     text = run * 1000
     for work in (0, 20_000, 10**7):
-        runs = DECODERS[encoding](text, text.encode(), Room(10**6, work))
+        runs = DECODERS[encoding](text, text.encode(), DecodingBudget(10**6, work))
         looked_at = sum(each.end - each.start for each in runs.found)
         assert (runs.unread == 0) == (work == 10**7)
         assert looked_at + runs.unread <= len(text) + 200
@@ -291,7 +291,7 @@ def test_no_phrase_is_made_up_of_two_of_many_layers() -> None:
 def test_decoders_accept_anything(data: bytes, text: str) -> None:
     for source in (data.decode("latin-1"), text):
         for decode in DECODERS.values():
-            for run in decode(source, source.encode("ascii", "replace"), Room(10**6)).found:
+            for run in decode(source, source.encode("ascii", "replace"), DecodingBudget(10**6)).found:
                 assert 0 <= run.start < run.end <= len(source)
                 assert run.text
 
@@ -309,7 +309,7 @@ def test_whatever_is_encoded_comes_out_again(text: str) -> None:
     for encoder in ("hex", "hex spaced", "percent"):
         written = ENCODERS[encoder](text)
         decode = DECODERS["percent" if encoder == "percent" else "hex"]
-        (run,) = decode(written, written.encode(), Room(10**6)).found
+        (run,) = decode(written, written.encode(), DecodingBudget(10**6)).found
         assert run.text.encode() == data
 
 
@@ -320,7 +320,7 @@ BREAKS = st.text(" ,:;|_.-\n", max_size=3)
 @given(st.lists(st.tuples(PREFIXES, st.integers(1, 127), BREAKS), min_size=6, max_size=80))
 def test_hex_may_mix_prefixes_and_breaks(written: list[tuple[str, int, str]]) -> None:
     text = "0x20" + "".join(f"{prefix}{code:02x}{gap}" for prefix, code, gap in written)
-    (run,) = DECODERS["hex"](text, text.encode(), Room(10**6)).found
+    (run,) = DECODERS["hex"](text, text.encode(), DecodingBudget(10**6)).found
     assert run.text == " " + "".join(chr(code) for _, code, _ in written)
     assert (run.start, run.end) == (0, len(text))
 
@@ -331,7 +331,7 @@ def test_what_may_come_out_is_had_by_all_runs_in_equal_shares(encoder: Encoding)
         ENCODERS[encoder](text).replace("=", "") for text in ("never mind the door " * 100, "open the vault")
     )
     text = f"{long}{'; ' + '. ' * 300}{short}"
-    runs = DECODERS[encoder](text, text.encode(), Room(1000))
+    runs = DECODERS[encoder](text, text.encode(), DecodingBudget(1000))
     assert sum(len(run.text) + 1 for run in runs.found) - 1 <= 1000
     assert "open the vault" in runs.found[-1].text
     assert 0 < runs.unread < len(text)
@@ -358,4 +358,4 @@ def test_what_may_be_tried_is_shared_by_text_and_layers() -> None:
 @pytest.mark.parametrize("hidden", ["&#x00;", "0x41 zz ", "0x0x"])
 def test_a_megabyte_of_hex_that_leads_nowhere_is_read_once(hidden: str) -> None:
     text = "0x414243444546 " + hidden * (1_000_000 // len(hidden))
-    assert sum(len(run.text) for run in DECODERS["hex"](text, text.encode(), Room(10**6)).found) <= len(text)
+    assert sum(len(run.text) for run in DECODERS["hex"](text, text.encode(), DecodingBudget(10**6)).found) <= len(text)

@@ -14,9 +14,9 @@ from actors.reflex.imports import (
     MAX_IMPORTS,
     MAX_SIGNATURES,
     Imports,
-    after,
-    check,
+    checked_import,
     whole_library,
+    with_event,
 )
 from actors.reflex.library import InvalidLibrary, library_of
 from schemas.event import Event
@@ -116,22 +116,22 @@ def test_content_that_cannot_be_used_leaves_the_library_as_it_is(useless: Patter
     partition = Partition(ACTOR, HOUSE, useless)
     assert partition.state.imports.names() == ("house",)
     with pytest.raises(InvalidLibrary):
-        check(partition.state.imports, useless)
+        checked_import(partition.state.imports, useless)
 
 
 def test_no_more_imports_are_held_than_the_limit() -> None:
     imports = Imports()
     for number in range(MAX_IMPORTS):
-        imports = check(imports, imported(f"import {number}", threat("own", f"a {number} b")))
+        imports = checked_import(imports, imported(f"import {number}", threat("own", f"a {number} b")))
     with pytest.raises(InvalidLibrary, match="65 imports, of at most 64: withdraw some first"):
-        check(imports, imported("one more", threat("own", "a")))
-    assert check(imports, imported("import 7", threat("own", "b"))) != imports
+        checked_import(imports, imported("one more", threat("own", "a")))
+    assert checked_import(imports, imported("import 7", threat("own", "b"))) != imports
 
 
 def test_no_more_signatures_are_held_than_the_limit() -> None:
     half = threat("own", *(f"phrase {number}" for number in range(MAX_SIGNATURES // 2 + 1)))
-    imports = check(Imports(), imported("first", half))
-    assert after(imports, imported("second", half)) == imports
+    imports = checked_import(Imports(), imported("first", half))
+    assert with_event(imports, imported("second", half)) == imports
 
 
 def ending_in_one_another(first: int, last: int) -> PatternSet:
@@ -140,28 +140,28 @@ def ending_in_one_another(first: int, last: int) -> PatternSet:
 
 def test_signatures_that_end_in_one_another_are_refused_beyond_the_limit_and_named() -> None:
     with pytest.raises(InvalidLibrary) as refused:
-        check(Imports(), imported("deep", ending_in_one_another(1, MAX_DEPTH + 1)))
+        checked_import(Imports(), imported("deep", ending_in_one_another(1, MAX_DEPTH + 1)))
     assert "more than 32 signatures end in one another (deep/own: 'a', deep/own: 'aa', " in str(refused.value)
     assert f"… deep/own: '{'a' * 33}')" in str(refused.value)
     assert "keep 32 of them at most" in str(refused.value)
 
 
 def test_signatures_that_end_in_one_another_are_counted_over_all_imports() -> None:
-    imports = check(Imports(), imported("first", ending_in_one_another(1, MAX_DEPTH)))
+    imports = checked_import(Imports(), imported("first", ending_in_one_another(1, MAX_DEPTH)))
     with pytest.raises(InvalidLibrary, match="first/own: 'a'"):
-        check(imports, imported("second", threat("own", "a a")))
+        checked_import(imports, imported("second", threat("own", "a a")))
 
 
 @pytest.mark.parametrize("alike", ["la", "L A", "|4", "í a"])
 def test_what_ends_in_a_signature_but_for_white_space_case_or_digits_counts_too(alike: str) -> None:
     chain = ["1 " * letters + "a" for letters in range(MAX_DEPTH)]
-    check(Imports(), imported("deep", threat("own", *chain)))
+    checked_import(Imports(), imported("deep", threat("own", *chain)))
     with pytest.raises(InvalidLibrary, match="end in one another"):
-        check(Imports(), imported("deep", threat("own", *chain, alike)))
+        checked_import(Imports(), imported("deep", threat("own", *chain, alike)))
 
 
 def test_signatures_that_only_begin_alike_or_hold_one_another_may_be_many() -> None:
-    check(Imports(), imported("wide", threat("own", *("b" + "a" * letters + "b" for letters in range(100)))))
+    checked_import(Imports(), imported("wide", threat("own", *("b" + "a" * letters + "b" for letters in range(100)))))
 
 
 def test_a_minus_before_a_confidence_of_zero_makes_no_difference() -> None:
@@ -169,16 +169,16 @@ def test_a_minus_before_a_confidence_of_zero_makes_no_difference() -> None:
         imported("house", PatternSet(name="own", action="FLAG", confidence=zero, signatures=("a",)))
         for zero in (0.0, -0.0)
     )
-    after.cache_clear()  # equal events share an entry: let each be worked out
-    one = after(Imports(), minus)
-    after.cache_clear()
-    other = after(Imports(), plus)
+    with_event.cache_clear()  # equal events share an entry: let each be worked out
+    one = with_event(Imports(), minus)
+    with_event.cache_clear()
+    other = with_event(Imports(), plus)
     assert one.fingerprint == other.fingerprint
     assert encode_state(State(imports=one)) == encode_state(State(imports=other))
 
 
 def test_equal_imports_make_one_library() -> None:
-    one, other = (after(Imports(), imported("house", threat("own", "phrase"))) for _ in range(2))
+    one, other = (with_event(Imports(), imported("house", threat("own", "phrase"))) for _ in range(2))
     assert whole_library("seed", one) is whole_library("seed", other)
 
 

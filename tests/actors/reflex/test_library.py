@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from actors.reflex.library import InvalidLibrary, Profile, library_of, make_library
-from actors.reflex.spellings import deep_chain, searched
+from actors.reflex.spellings import deep_chain, search_texts
 from schemas.vocabulary.patterns import PatternSet, Signature
 from schemas.vocabulary.reflex import ReflexBlocked
 from tests.actors.reflex.judging import listed, threat, verdict
@@ -72,4 +72,4 @@ def test_the_guide_s_table_of_the_source_s_signatures_is_what_the_library_does()
 @pytest.mark.parametrize("profile", ["seed", "standard"])
 def test_no_more_than_three_signatures_of_a_profile_end_in_one_another(profile: Profile) -> None:
     texts = [signature.text for _, signature in library_of(profile).signatures()]
-    assert deep_chain(searched(texts), 3) == []
+    assert deep_chain(search_texts(texts), 3) == []

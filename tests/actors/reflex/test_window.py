@@ -12,7 +12,7 @@ from actors.contract.answers.window import LONGEST_HELD, STREAMED, WINDOW, Windo
 from actors.contract.text.views import Views, read_views
 from schemas.calls import ModelCall, Said
 from schemas.vocabulary.gateway import Layer
-from schemas.wording.fencing import fenced
+from schemas.wording.fencing import fenced_blocks
 from tests.actors.reflex.test_answers import HOST, SAID, SYSTEM
 from tests.actors.reflex.test_secrets import KEYS
 
@@ -126,7 +126,7 @@ def test_a_flood_of_beginnings_is_not_held_for_ever(flood: str) -> None:
 
 
 def test_a_call_of_ours_is_taken_apart_into_who_said_what() -> None:
-    blocks = fenced([("system, part 1 of 2", SYSTEM), ("memory, strongest first", "name: Ada")], [SAID])
+    blocks = fenced_blocks([("system, part 1 of 2", SYSTEM), ("memory, strongest first", "name: Ada")], [SAID])
     call = ModelCall(
         purpose="respond",
         messages=(Said(role="system", content="Be kind."), Said(role="user", content="\n\n".join([*blocks, SAID]))),

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from actors.regulator.record import limits
-from actors.router.overlay import NO_OFFSETS, moved, regulated
+from actors.router.overlay import NO_OFFSETS, moved_offsets, regulated_weights
 from actors.router.settings import RouterSettings, effective_weights
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, Reverted
 from tests.actors.regulator.builders import DAY_MS, HOUR_MS, WEIGHTS, Regulated, concluded, span
@@ -51,7 +51,7 @@ def lived(history: list[Any], *bases: dict[str, float], taken: list[Taken] | Non
     agent, offsets = Regulated(), NO_OFFSETS
     for day, (mix, ambiguous, kinds, opinion, wait_ms) in enumerate(history):
         base = bases[day // 3 % len(bases)]
-        in_force = regulated(base, offsets)
+        in_force = regulated_weights(base, offsets)
         assert_within_bounds(in_force, base)
         agent.partition.now_ns += DAY_MS // 2 * MS
         heard = len(agent.events)
@@ -63,10 +63,10 @@ def lived(history: list[Any], *bases: dict[str, float], taken: list[Taken] | Non
             agent.cycle(after_ms=wait_ms)
         for _, event in agent.events[heard:]:
             if isinstance(event, Adjusted | Reverted):
-                before = regulated(base, offsets)[event.parameter]
-                offsets = moved(offsets, event.parameter, event.delta, base)
+                before = regulated_weights(base, offsets)[event.parameter]
+                offsets = moved_offsets(offsets, event.parameter, event.delta, base)
                 if taken is not None:
-                    taken.append(Taken(event, before, regulated(base, offsets)[event.parameter]))
+                    taken.append(Taken(event, before, regulated_weights(base, offsets)[event.parameter]))
     return agent
 
 

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from actors.contract.text.shortening import estimate
-from actors.guardrails.critic import ask as ask_critic
+from actors.guardrails.critic import critique_call as ask_critic
 from actors.guardrails.settings import GuardrailsSettings
 from actors.responder.pending import Turn
 from actors.responder.prompting import request_for
 from actors.responder.settings import ResponderSettings
-from actors.router.tiebreak import ask as ask_tiebreaker
+from actors.router.tiebreak import tiebreak_call as ask_tiebreaker
 from schemas.calls import Cut
 from schemas.catalogue import entry_of
 from schemas.vocabulary.gateway import Layer

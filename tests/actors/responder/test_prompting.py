@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from actors.contract.text.shortening import estimate
-from actors.responder.context import FENCE_TOKENS, Memory, entities_of, memories_of, untold
+from actors.responder.context import FENCE_TOKENS, Memory, entities_of, memories_of, not_in_turns
 from actors.responder.fitting import latest, layer_blocks
 from actors.responder.pending import Case, Pending, Turn
 from actors.responder.prompting import request_for, with_data
@@ -18,7 +18,7 @@ from schemas.calls import Said
 from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.memory import Recollection
 from schemas.vocabulary.responder import ResponseRequested
-from schemas.wording.fencing import absent
+from schemas.wording.fencing import first_unused_key
 from tests.actors.responder.builders import Requested, asked, memory, recalled, with_model
 from tests.actors.scenario import START_NS, Address, Partition
 from tests.each import each
@@ -209,18 +209,18 @@ def test_memories_stand_in_a_block_of_data_with_their_strength() -> None:
 def test_a_turn_that_is_told_as_a_turn_is_not_told_again_as_a_memory(text: str) -> None:
     told = Memory(id="turn:1", layer="turn", energy=1.0, text=text, tokens=4)
     fact = Memory(id="fact:1", layer="fact", energy=1.0, text=text, tokens=4)
-    assert untold((told, fact), (Turn("My name is\nAda.", "Good."),)) == (fact,)
-    assert untold((told, fact), (Turn("I like tea.", "Good."),)) == (told, fact)
+    assert not_in_turns((told, fact), (Turn("My name is\nAda.", "Good."),)) == (fact,)
+    assert not_in_turns((told, fact), (Turn("I like tea.", "Good."),)) == (told, fact)
 
 
 def test_a_turn_is_recognised_by_whole_words() -> None:
     booked = Memory(id="turn:1", layer="turn", energy=1.0, text="I booked a flight.", tokens=4)
-    assert untold((booked,), (Turn("ok", "Good."),)) == (booked,)
+    assert not_in_turns((booked,), (Turn("ok", "Good."),)) == (booked,)
 
 
 def test_a_long_turn_is_recognised_by_how_it_begins() -> None:
     told = Memory(id="turn:1", layer="turn", energy=1.0, text="user: " + "word " * 30 + "…", tokens=40)
-    assert untold((told,), (Turn("word " * 100, "Good."),)) == ()
+    assert not_in_turns((told,), (Turn("word " * 100, "Good."),)) == ()
 
 
 # --- layers
@@ -263,7 +263,7 @@ def test_no_words_get_out_of_their_block(layers: tuple[Layer, ...], text: str, f
 
 
 def test_a_key_that_a_text_holds_is_not_used() -> None:
-    assert absent(iter(["one", "two", "three"]), ["one for all", "[end of data two]"]) == "three"
+    assert first_unused_key(iter(["one", "two", "three"]), ["one for all", "[end of data two]"]) == "three"
 
 
 @given(layers=layers_of_an_input, tokens=budgets)

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from actors.router import ACTOR
-from actors.router.selection import Context, observe, select_mode
+from actors.router.selection import Context, select_mode, signals_of
 from actors.router.settings import RouterSettings
 from schemas.event import Event
 from schemas.vocabulary.act import ActFinished
@@ -72,7 +72,9 @@ def route(
     **context: Any,
 ) -> ModeSelected:
     """Return the decision on a text; unless a ground is given, on the first of an agent."""
-    return select_mode(observe(text, familiarity), Context(topic=familiarity.conversation_topic, **context), settings)
+    return select_mode(
+        signals_of(text, familiarity), Context(topic=familiarity.conversation_topic, **context), settings
+    )
 
 
 def partition(settings: RouterSettings = CALIBRATED) -> Partition:

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.router import ACTOR
-from actors.router.scoring import contributions, guarded, scores_of
-from actors.router.selection import Context, observe, reroute, select_mode, settled
+from actors.router.scoring import contributions, scores_of, with_oscillation_guards
+from actors.router.selection import Context, reroute, select_mode, signals_of, with_tiebreak
 from actors.router.settings import RouterSettings
 from actors.router.signals import BLANK, read_text
 from schemas.catalogue import CATALOGUE, decode_event
@@ -54,7 +54,7 @@ Case = tuple[str, Familiarity, Context]
 
 def selection(case: Case, chosen: RouterSettings) -> ModeSelected:
     text, familiarity, context = case
-    return select_mode(observe(text, familiarity), context, chosen)
+    return select_mode(signals_of(text, familiarity), context, chosen)
 
 
 @given(cases, all_settings)
@@ -76,7 +76,7 @@ def test_scores_are_the_sums_of_their_terms(case: Case, chosen: RouterSettings):
     """mode-router: Scoring Formula, each mode gets a weighted composite score."""
     _, _, context = case
     selected = selection(case, chosen)
-    terms = guarded(
+    terms = with_oscillation_guards(
         contributions(selected.signals, selected.weights),
         selected.weights,
         context.previous_mode,
@@ -116,7 +116,7 @@ def test_the_choice_has_the_highest_score_and_the_terminal_mode_the_highest_with
 @given(cases, all_settings, st.sampled_from((*MODES, "invalid", "failed:no_model")))
 def test_a_tie_breaker_can_only_choose_a_candidate(case: Case, chosen: RouterSettings, outcome: str):
     selected = selection(case, chosen)
-    after = settled(selected, outcome, chosen)
+    after = with_tiebreak(selected, outcome, chosen)
     allowed = outcome if outcome in selected.tiebreaker_candidates else selected.selected_mode
     assert (after.selected_mode, after.tiebreaker_outcome) == (allowed, outcome)
     assert after.scores == selected.scores

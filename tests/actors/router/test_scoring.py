@@ -10,9 +10,9 @@ from actors.router.scoring import (
     confidence_of,
     contributions,
     effective_margin,
-    guarded,
     ranked,
     scores_of,
+    with_oscillation_guards,
 )
 from actors.router.settings import CALIBRATED, SEED, Saturation, Thresholds
 from schemas.vocabulary.router import Mode
@@ -199,14 +199,14 @@ def test_an_empty_input_would_lose_under_the_formula_alone():
 
 def test_an_unproductive_act_makes_another_less_likely():
     """mode-router: Anti-Oscillation Guards, previous ACT unproductive -> act_score -= 0.15."""
-    terms = guarded(contributions(signals(), CALIBRATED), CALIBRATED, "RESPOND", act_unproductive=True)
+    terms = with_oscillation_guards(contributions(signals(), CALIBRATED), CALIBRATED, "RESPOND", act_unproductive=True)
     assert terms["ACT"]["guard.unproductive_act"] == -0.15
     assert scores_of(terms)["ACT"] == 0.05
 
 
 def test_after_a_clarification_an_answer_is_more_likely():
     """mode-router: Anti-Oscillation Guards, previous CLARIFY -> respond_score += 0.05."""
-    terms = guarded(contributions(signals(), CALIBRATED), CALIBRATED, "CLARIFY", act_unproductive=False)
+    terms = with_oscillation_guards(contributions(signals(), CALIBRATED), CALIBRATED, "CLARIFY", act_unproductive=False)
     assert terms["RESPOND"]["guard.after_clarify"] == 0.05
     assert scores_of(terms)["RESPOND"] == 0.625
 
@@ -215,7 +215,7 @@ def test_after_a_clarification_an_answer_is_more_likely():
 def test_otherwise_no_guard_applies(previous: Mode | None):
     """mode-router: Anti-Oscillation Guards, ephemeral: no others."""
     terms = contributions(signals(), CALIBRATED)
-    assert guarded(terms, CALIBRATED, previous, act_unproductive=False) == terms
+    assert with_oscillation_guards(terms, CALIBRATED, previous, act_unproductive=False) == terms
 
 
 @each(

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from actors.act.loop import begun
+from actors.act.loop import new_loop
 from actors.act.settings import ActSettings
-from actors.router.selection import Context, observe, reroute, select_mode
+from actors.router.selection import Context, reroute, select_mode, signals_of
 from actors.router.settings import RouterSettings
 from bench.turns import GROUNDS
 from schemas.catalogue import entry_of
@@ -27,7 +27,7 @@ def reading(**kinds: float) -> TurnReading:
 
 
 def routed(turn: TurnReading | None, familiarity: Familiarity = COLD, text: str = "the text") -> ModeSelected:
-    return select_mode(observe(text, familiarity, turn), Context(), STANDARD)
+    return select_mode(signals_of(text, familiarity, turn), Context(), STANDARD)
 
 
 def memories(count: int, energy: float = 0.5) -> tuple[Recollection, ...]:
@@ -91,7 +91,7 @@ def test_a_router_decides_by_appraisal_s_reading():
 
 def test_an_answer_to_our_question_is_not_asked_about_again():
     turn = reading(underspecified=0.4)
-    signals = observe("Friday", ground(turns=1), turn)
+    signals = signals_of("Friday", ground(turns=1), turn)
     assert select_mode(signals, Context(), STANDARD).selected_mode == "CLARIFY"
     assert select_mode(signals, Context(previous_mode="CLARIFY"), STANDARD).selected_mode == "RESPOND"
 
@@ -128,7 +128,7 @@ def test_the_source_s_profiles_do_not_look_at_what_a_text_is():
     for profile in ("calibrated", "seed"):
         settings = RouterSettings(profile=profile)
         decisions = {
-            select_mode(observe("the text", COLD, turn), Context(), settings).selected_mode
+            select_mode(signals_of("the text", COLD, turn), Context(), settings).selected_mode
             for turn in (None, reading(), reading(social=0.9), reading(recall=0.9))
         }
         assert decisions == {"CLARIFY"}
@@ -146,5 +146,5 @@ def test_a_correction_of_a_weight_that_the_profile_lacks_changes_nothing():
 
 @each(("left_ms", "loop_ms"), [(5_000, 3_000), (30_000, 18_000), (60_000, 45_000), (75_000, 60_000), (600_000, 60_000)])
 def test_a_loop_has_the_source_s_minute_where_the_deadline_leaves_time_to_answer(left_ms: int, loop_ms: int):
-    loop = begun(0, left_ms * 1_000_000, ActSettings())
+    loop = new_loop(0, left_ms * 1_000_000, ActSettings())
     assert loop.due_ns == loop_ms * 1_000_000

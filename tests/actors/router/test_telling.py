@@ -7,7 +7,7 @@ import msgspec
 from structlog.testing import capture_logs
 
 from actors.registry import ACTORS
-from actors.router.telling import tell
+from actors.router.telling import log_lines
 from events.jetstream import JetStreamLog
 from schemas.catalogue import CATALOGUE
 from schemas.vocabulary.router import ModeSelected
@@ -20,7 +20,7 @@ SELECTED = msgspec.structs.replace(route("Hey"), selected_mode="RESPOND", router
 
 def test_a_selection_says_mode_confidence_and_time():
     """mode-router: Log Prefixes, [ROUTER] Mode selected: RESPOND (confidence: 0.85, 2.3ms)."""
-    assert tell(SELECTED, 2.3) == ("[ROUTER] Mode selected: RESPOND (confidence: 0.85, 2.3ms)",)
+    assert log_lines(SELECTED, 2.3) == ("[ROUTER] Mode selected: RESPOND (confidence: 0.85, 2.3ms)",)
 
 
 def test_a_tie_break_says_who_stood_against_whom_and_who_won():
@@ -28,19 +28,19 @@ def test_a_tie_break_says_who_stood_against_whom_and_who_won():
     settled = msgspec.structs.replace(
         SELECTED, tiebreaker_used=True, tiebreaker_candidates=("RESPOND", "CLARIFY"), tiebreaker_outcome="RESPOND"
     )
-    assert tell(settled, 2.3)[0] == "[ROUTER] Tie-breaker invoked: RESPOND vs CLARIFY → RESPOND"
-    assert tell(settled, 2.3)[1:] == tell(SELECTED, 2.3)
+    assert log_lines(settled, 2.3)[0] == "[ROUTER] Tie-breaker invoked: RESPOND vs CLARIFY → RESPOND"
+    assert log_lines(settled, 2.3)[1:] == log_lines(SELECTED, 2.3)
 
 
 def test_an_ambiguity_settled_by_scores_invoked_nobody():
     ambiguous = route("Thanks!")
     assert ambiguous.tiebreaker_candidates
-    assert tell(ambiguous, 0.04) == ("[ROUTER] Mode selected: ACKNOWLEDGE (confidence: 0.15, 0.0ms)",)
+    assert log_lines(ambiguous, 0.04) == ("[ROUTER] Mode selected: ACKNOWLEDGE (confidence: 0.15, 0.0ms)",)
 
 
 def test_other_events_say_nothing():
     others = [entry.sample for entry in CATALOGUE.values() if entry.event is not ModeSelected]
-    assert {tell(event, 1.0) for event in others} == {()}
+    assert {log_lines(event, 1.0) for event in others} == {()}
 
 
 def test_a_worker_writes_a_line_for_each_decision_with_its_exchange(broker: Broker):

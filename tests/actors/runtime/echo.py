@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 from actors.runtime.records import to_record
-from events.decision import Cause, address
+from events.decision import Cause, address_events
 from events.log import Append, Log, Record
 from schemas.actor import Emission, Message, Scope
 from schemas.catalogue import CATALOGUE
@@ -69,14 +69,14 @@ def effector(perform: Perform = echo, *, timeout_s: float = 30.0, concurrency: i
 def question(number: int, text: str = "hello", *, agent: str = "ann", session: str = "") -> Record:
     """Build a request to be stored; its id is ``question-<number>``'s, its exchange ``exchange-<number>``."""
     cause = Cause(f"question-{number}", 0, 0, agent, session or f"s{number}", f"exchange-{number}", "_", "_")
-    [decided] = address("asker", cause, (EchoAsked(text=text),), Partitions())
+    [decided] = address_events("asker", cause, (EchoAsked(text=text),), Partitions())
     return to_record(decided, "test", "", 1_750_000_000_000_000_000, 0)
 
 
 def song(number: int, text: str = "la") -> Record:
     """Build a request of the other kind."""
     cause = Cause(f"song-{number}", 0, 0, "ann", f"s{number}", f"song-{number}", "_", "_")
-    [decided] = address("singer", cause, (EchoSung(text=text),), Partitions())
+    [decided] = address_events("singer", cause, (EchoSung(text=text),), Partitions())
     return to_record(decided, "test", "", 1_750_000_000_000_000_000, 0)
 
 

@@ -12,7 +12,7 @@ from actors.registry import ACTORS
 from actors.runtime.clock import Clock
 from actors.runtime.context import Role
 from actors.runtime.worker import Worker
-from deploy.processes.worker import replier
+from deploy.processes.worker import reply_sender
 from events.jetstream import JetStreamLog, KeyValueMembership, KeyValueSnapshots
 from events.log import Membership, Stored
 from events.loggers import get_logger
@@ -119,7 +119,7 @@ async def living(
         actors,
         name=name,
         settings={"act": PATIENT},
-        reply=replier(log.connection),
+        reply=reply_sender(log.connection),
         snapshot_every=snapshot_every,
         standby=standby,
         clock=clock,
@@ -166,7 +166,7 @@ async def converse(log: JetStreamLog, sessions: int, turns: int, first: int = 0)
                 exchange=exchange_of(number, turn),
             )
             await edge.submit(addressed)
-            ends.append(await edge.answer(addressed.exchange, DEADLINE_S))
+            ends.append(await edge.await_end(addressed.exchange, DEADLINE_S))
         return ends
 
     async with Client.open(log) as edge:

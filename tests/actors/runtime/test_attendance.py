@@ -3,9 +3,15 @@
 import msgspec
 import pytest
 
-from actors.runtime.membership.attendance import BLIND_AFTER_S, WINDOW_S, Watch, by_stage, lacks
+from actors.runtime.membership.attendance import (
+    BLIND_AFTER_S,
+    WINDOW_S,
+    AvailabilityWatch,
+    by_stage,
+    unserved_partitions,
+)
 from actors.runtime.membership.heartbeat import Heartbeat, heartbeat_of
-from schemas.attendance import Absence, Overrun
+from schemas.attendance import Overrun, UnservedPartition
 from schemas.stages import names_of, scopes
 from schemas.subjects import Partitions
 
@@ -22,42 +28,42 @@ def serving(*without: tuple[str, str], actors: tuple[str, ...] = (), **more: obj
     return msgspec.json.encode(Heartbeat(actors, serves=serves, **more))  # type: ignore[arg-type]
 
 
-def absent(watch: Watch, now: float) -> dict[tuple[str, str], Absence]:
+def absent(watch: AvailabilityWatch, now: float) -> dict[tuple[str, str], UnservedPartition]:
     attendance = watch.attendance(now)
     assert attendance is not None
     return {(each.stage, each.partition): each for each in attendance.absent}
 
 
 def test_a_stage_that_nobody_hosts_has_no_owner_in_any_partition() -> None:
-    found = lacks([Heartbeat(("reflex",), serves={"reflex": ("00", "01")})], PARTITIONS)
+    found = unserved_partitions([Heartbeat(("reflex",), serves={"reflex": ("00", "01")})], PARTITIONS)
     assert by_stage(found, ("reflex", "arbiter")) == {"arbiter": ("no_owner", ("00", "01"))}
 
 
 def test_one_partition_alone_can_be_without_an_owner() -> None:
     presence = Heartbeat(("arbiter",), serves={"arbiter": ("00",)})
-    assert by_stage(lacks([presence], PARTITIONS), ("arbiter",)) == {"arbiter": ("recovering", ("01",))}
+    assert by_stage(unserved_partitions([presence], PARTITIONS), ("arbiter",)) == {"arbiter": ("recovering", ("01",))}
 
 
 def test_a_stalled_partition_is_not_served_though_it_has_an_owner() -> None:
     presence = Heartbeat(("arbiter",), serves={"arbiter": ("00",)}, stalled={"arbiter": ("01",)})
-    assert by_stage(lacks([presence], PARTITIONS), ("arbiter",)) == {"arbiter": ("stalled", ("01",))}
+    assert by_stage(unserved_partitions([presence], PARTITIONS), ("arbiter",)) == {"arbiter": ("stalled", ("01",))}
 
 
 def test_absence_counts_from_when_a_stage_was_last_seen_served() -> None:
-    watch, place = Watch(PARTITIONS), ("arbiter", "01")
+    watch, place = AvailabilityWatch(PARTITIONS), ("arbiter", "01")
     watch.look({"w": serving()}, 10.0)
     watch.look({"w": serving(place)}, 11.0)
     assert absent(watch, 11.0)[place].for_ms == 1_000
     watch.look({"w": serving(place)}, 13.0)
     assert absent(watch, 13.0) == {
-        place: Absence(stage="arbiter", partition="01", lack="no_owner", for_ms=3_000, seen=True)
+        place: UnservedPartition(stage="arbiter", partition="01", lack="no_owner", for_ms=3_000, seen=True)
     }
     watch.look({"w": serving()}, 13.5)
     assert absent(watch, 13.5) == {}
 
 
 def test_a_stage_that_was_never_served_is_away_since_somebody_looks() -> None:
-    watch, place = Watch(PARTITIONS), ("arbiter", "01")
+    watch, place = AvailabilityWatch(PARTITIONS), ("arbiter", "01")
     watch.look({"w": serving(place)}, 10.0)
     watch.look({"w": serving(place)}, 12.0)
     assert (absent(watch, 12.0)[place].for_ms, absent(watch, 12.0)[place].seen) == (2_000, False)
@@ -65,7 +71,7 @@ def test_a_stage_that_was_never_served_is_away_since_somebody_looks() -> None:
 
 @pytest.mark.parametrize("why", ["the list was away", "whoever looks was held up"])
 def test_time_in_which_nobody_looked_makes_nobody_absent(why: str) -> None:
-    watch, place = Watch(PARTITIONS), ("arbiter", "01")
+    watch, place = AvailabilityWatch(PARTITIONS), ("arbiter", "01")
     watch.look({"w": serving()}, 10.0)
     if why == "the list was away":
         watch.lose_sight()
@@ -76,7 +82,7 @@ def test_time_in_which_nobody_looked_makes_nobody_absent(why: str) -> None:
 
 def test_a_heartbeat_of_another_release_counts_for_nothing_and_breaks_nothing() -> None:
     assert heartbeat_of(b"\xff") is None
-    watch = Watch(PARTITIONS)
+    watch = AvailabilityWatch(PARTITIONS)
     watch.look({"w": b'{"actors": 7}', "v": serving()}, 1.0)
     assert absent(watch, 1.0) == {}
 
@@ -86,7 +92,7 @@ def overran(count: int, worst_ms: float = 12.0) -> dict[str, object]:
 
 
 def test_decisions_over_budget_are_added_up_over_workers_and_handed_out_once_a_window() -> None:
-    watch = Watch(PARTITIONS)
+    watch = AvailabilityWatch(PARTITIONS)
     watch.look({"a": serving(**overran(5))}, 0.0)  # counted before anybody looked: told by somebody else
     watch.look({"a": serving(**overran(7)), "b": serving(**overran(1, 30.0))}, 1.0)
     early = watch.attendance(1.0)

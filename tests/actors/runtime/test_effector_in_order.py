@@ -8,7 +8,7 @@ import pytest
 
 from events.jetstream import JetStreamLog
 from schemas.actor import Emission, Message
-from schemas.effector import Line, TryLater, Turn
+from schemas.effector import OrderedQueue, QueueTurn, TryLater
 from schemas.event import Event
 from schemas.permissions import durable_name
 from tests.actors.on_broker import on_broker
@@ -90,18 +90,18 @@ def test_a_line_that_stands_still_holds_up_no_other_and_passes_over_what_is_anot
     async def body(log: JetStreamLog) -> None:
         still = asyncio.Event()
 
-        async def stands_still(message: Message, turn: Turn) -> Sequence[Event | Emission]:
-            assert turn == Turn(attempt=1, behind=3)
+        async def stands_still(message: Message, turn: QueueTurn) -> Sequence[Event | Emission]:
+            assert turn == QueueTurn(attempt=1, behind=3)
             async with asyncio.timeout(DEADLINE_S):
                 await still.wait()
             return await echo(message)
 
-        async def goes_on(message: Message, turn: Turn) -> Sequence[Event | Emission]:
+        async def goes_on(message: Message, turn: QueueTurn) -> Sequence[Event | Emission]:
             return await echo(message)
 
         lines = (
-            Line("1", (EchoAsked,), lambda message: message.exchange == "exchange-0", stands_still),
-            Line("2", (EchoAsked,), lambda message: message.exchange != "exchange-0", goes_on),
+            OrderedQueue("1", (EchoAsked,), lambda message: message.exchange == "exchange-0", stands_still),
+            OrderedQueue("2", (EchoAsked,), lambda message: message.exchange != "exchange-0", goes_on),
         )
         await ask(log, *range(4))
         async with running(broker, replace(effector(), consumes=(EchoSung,), lines=lines)):

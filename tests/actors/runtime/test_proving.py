@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from actors.registry import ACTORS
-from actors.runtime.partition.proving import Proof
-from actors.runtime.partition.wholeness import Wholeness
+from actors.runtime.partition.proving import CompletenessProof
+from actors.runtime.partition.wholeness import GapCheck
 from events.view import View
 from schemas.subjects import Partitions
 
 AFTER, UPTO = 10, 90
 
 
-class Asked(Wholeness):
+class Asked(GapCheck):
     """Notes which stretches are asked for, and finds each whole."""
 
     def __init__(self) -> None:
@@ -26,11 +26,11 @@ class Asked(Wholeness):
         self.stretches.append((after, upto))
 
 
-def proved(body: Callable[[Proof], Awaitable[None]]) -> list[tuple[int, int]]:
+def proved(body: Callable[[CompletenessProof], Awaitable[None]]) -> list[tuple[int, int]]:
     asked = Asked()
 
     async def run() -> None:
-        proof = Proof(asked)
+        proof = CompletenessProof(asked)
         proof.read_back(AFTER, UPTO)
         proof.begin(View(ACTORS["clock"], "all", Partitions(agents=1, sessions=1)), UPTO)
         await body(proof)
@@ -42,7 +42,7 @@ def proved(body: Callable[[Proof], Awaitable[None]]) -> list[tuple[int, int]]:
 def test_a_timer_is_proved_from_the_beginning_also_after_a_decision_was_proved_from_its_cause_on() -> None:
     """The event that a timer fired before may be lost, and stand before all that is decided now."""
 
-    async def body(proof: Proof) -> None:
+    async def body(proof: CompletenessProof) -> None:
         assert proof.is_owed(40)
         await proof.settle(40)
         proof.is_given(40)
@@ -57,7 +57,7 @@ def test_a_timer_is_proved_from_the_beginning_also_after_a_decision_was_proved_f
 
 
 def test_a_decision_about_what_came_later_owes_nothing_and_settles_nothing() -> None:
-    async def body(proof: Proof) -> None:
+    async def body(proof: CompletenessProof) -> None:
         assert not proof.is_owed(UPTO)
         assert proof.is_owed()
         assert proof.is_owed(UPTO - 1)
@@ -66,7 +66,7 @@ def test_a_decision_about_what_came_later_owes_nothing_and_settles_nothing() -> 
 
 
 def test_nothing_is_owed_once_all_is_proved() -> None:
-    async def body(proof: Proof) -> None:
+    async def body(proof: CompletenessProof) -> None:
         await proof.settle(AFTER)
         proof.is_given(AFTER)
         assert not proof.is_owed()

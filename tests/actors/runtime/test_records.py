@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.runtime.records import rfc3339, to_record, traceparent
-from events.decision import Cause, address
+from events.decision import Cause, address_events
 from schemas.envelope import decode_headers
 from schemas.event import encode_event
 from schemas.identity import event_id
@@ -18,7 +18,7 @@ from schemas.vocabulary.reflex import ReflexPassed
 EXCHANGE = "0197739e0d0000112233445566778899"
 NOW_NS = 1_750_000_000_123_456_789
 CAUSE = Cause("the-cause", 41, 7, "ann", "morning", EXCHANGE, "00", "03")
-[DECIDED] = address("reflex", CAUSE, (ReflexPassed(),), Partitions())
+[DECIDED] = address_events("reflex", CAUSE, (ReflexPassed(),), Partitions())
 
 
 def test_a_record_says_who_decided_what_because_of_what() -> None:

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 import pytest
 
 from actors.registry import ACTORS
-from actors.runtime.shared_reading import SharedReading
+from actors.runtime.shared_reading import SharedReader
 from events.errors import Unavailable
 from events.jetstream import JetStreamLog
-from events.jetstream.reading import Reading
+from events.jetstream.reading import StreamReader
 from events.log import Stored
-from events.loss_recording import lost_within, record_losses
+from events.loss_recording import loss_of_gap, record_losses
 from schemas.actor import Actor
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.runtime.living import PARTITIONS, all_partitions, at_rest, converse, led_by, living
@@ -60,16 +60,16 @@ class Counted(SimulatedLog):
 Found = list[tuple[int, bool]]
 
 
-async def _read(shared: SharedReading, actor: Actor[object], partition: str, after: int = 0, upto: int = 5) -> Found:
+async def _read(shared: SharedReader, actor: Actor[object], partition: str, after: int = 0, upto: int = 5) -> Found:
     found: Found = []
     await shared.read(actor, partition, after, upto, lambda delivery, own: found.append((delivery.stored.seq, own)))
     return found
 
 
-def shared(body: Callable[[SharedReading], Awaitable[object]], log: Counted) -> None:
+def shared(body: Callable[[SharedReader], Awaitable[object]], log: Counted) -> None:
     async def main() -> None:
         async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
-            await body(SharedReading(log, tuple(ACTORS.values()), tasks))
+            await body(SharedReader(log, tuple(ACTORS.values()), tasks))
 
     asyncio.run(main())
 
@@ -77,7 +77,7 @@ def shared(body: Callable[[SharedReading], Awaitable[object]], log: Counted) -> 
 def test_who_asks_at_the_same_time_is_served_by_one_reading_each_with_what_is_its_own() -> None:
     log = Counted()
 
-    async def body(shared: SharedReading) -> None:
+    async def body(shared: SharedReader) -> None:
         found = await asyncio.gather(
             _read(shared, REFLEX, "03"), _read(shared, REFLEX, "03", 1, 3), _read(shared, ROUTER, "02", 1)
         )
@@ -90,7 +90,7 @@ def test_who_asks_at_the_same_time_is_served_by_one_reading_each_with_what_is_it
 def test_who_comes_while_it_reads_is_served_by_the_next_reading() -> None:
     log = Counted()
 
-    async def body(shared: SharedReading) -> None:
+    async def body(shared: SharedReader) -> None:
         first = asyncio.create_task(_read(shared, REFLEX, "03"))
         await log.begun.wait()
         assert await _read(shared, REFLEX, "03", 1) == [(3, True), (4, False)]
@@ -103,7 +103,7 @@ def test_who_comes_while_it_reads_is_served_by_the_next_reading() -> None:
 def test_what_lies_between_two_stretches_is_not_read() -> None:
     log = Counted()
 
-    async def body(shared: SharedReading) -> None:
+    async def body(shared: SharedReader) -> None:
         found = await asyncio.gather(
             _read(shared, REFLEX, "03", 3, 5), _read(shared, REFLEX, "03", 0, 1), _read(shared, REFLEX, "03", 4, 5)
         )
@@ -116,7 +116,7 @@ def test_what_lies_between_two_stretches_is_not_read() -> None:
 def test_a_partition_that_is_given_up_harms_no_other() -> None:
     log = Counted()
 
-    async def body(shared: SharedReading) -> None:
+    async def body(shared: SharedReader) -> None:
         first, second = (asyncio.create_task(_read(shared, REFLEX, "03")) for _ in range(2))
         await log.begun.wait()
         first.cancel()
@@ -129,7 +129,7 @@ def test_a_partition_that_is_given_up_harms_no_other() -> None:
 def test_a_log_that_goes_away_is_told_to_all_and_read_from_the_beginning_by_who_asks_again() -> None:
     log = Counted(fails=1)
 
-    async def body(shared: SharedReading) -> None:
+    async def body(shared: SharedReader) -> None:
         found = await asyncio.gather(*(_read(shared, REFLEX, "03") for _ in range(2)), return_exceptions=True)
         assert [type(each) for each in found] == [Unavailable, Unavailable]
         assert len(await _read(shared, REFLEX, "03")) == 3
@@ -138,7 +138,7 @@ def test_a_log_that_goes_away_is_told_to_all_and_read_from_the_beginning_by_who_
 
 
 def test_a_fold_that_cannot_go_on_is_told_to_who_asked_for_it_alone() -> None:
-    async def body(shared: SharedReading) -> None:
+    async def body(shared: SharedReader) -> None:
         def refuse(*_: object) -> None:
             raise ValueError("not this one")
 
@@ -156,9 +156,9 @@ GAPS = 10
 def test_many_gaps_cost_a_start_no_reading_a_gap_and_partition(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reading of several filters begins anew behind each gap; with dozens of gaps a set was not ready for minutes."""
     made = 0
-    create = Reading._create
+    create = StreamReader._create
 
-    async def counted(reading: Reading) -> int:
+    async def counted(reading: StreamReader) -> int:
         nonlocal made
         made += 1
         return await create(reading)
@@ -174,9 +174,9 @@ def test_many_gaps_cost_a_start_no_reading_a_gap_and_partition(broker: Broker, m
             flip_bit_of(broker.store, seq)
         broker.start()
         await back(Setting(log, broker.kill, broker.start))
-        losses = [lost_within(seq, seq) for seq in rotten]
+        losses = [loss_of_gap(seq, seq) for seq in rotten]
         await record_losses(log, losses, "test", "2026-01-01T00:00:00Z", "")
-        monkeypatch.setattr(Reading, "_create", counted)
+        monkeypatch.setattr(StreamReader, "_create", counted)
         async with living(broker, "b") as worker:
             await led_by(worker)
             assert made < 2 * len(all_partitions())
@@ -194,7 +194,7 @@ def test_losses_that_are_found_together_are_recorded_together_and_once(broker: B
 
     async def body(log: JetStreamLog) -> None:
         await log.append([plain(record(PASSED, b"x")) for _ in range(8)])
-        losses = [lost_within(seq, seq) for seq in (3, 5, 7)]
+        losses = [loss_of_gap(seq, seq) for seq in (3, 5, 7)]
         await record_losses(log, losses[:1], "test", "2026-01-01T00:00:00Z", "")
         for _ in range(2):
             await record_losses(log, losses, "test", "2026-01-01T00:00:00Z", "")

@@ -9,7 +9,7 @@ import pytest
 from actors.gateway import new_input
 from actors.reflex import ACTOR as REFLEX
 from actors.runtime.clock import SystemClock
-from actors.runtime.turns import ROOM, SLICE_NS, Turns
+from actors.runtime.turns import ROOM, SLICE_NS, FairScheduler
 from events.jetstream import JetStreamLog
 from events.log import Append, Stored, Tail
 from schemas.actor import Emission, Message
@@ -23,7 +23,7 @@ from tests.broker import Broker
 class Partition:
     """Decides one message a turn, and gets in line again while more wait."""
 
-    def __init__(self, name: str, backlog: int, turns: Turns, told: list[str]) -> None:
+    def __init__(self, name: str, backlog: int, turns: FairScheduler, told: list[str]) -> None:
         self.backlog = backlog
         self._name, self._turns, self._told = name, turns, told
 
@@ -36,7 +36,7 @@ class Partition:
 
 def test_partitions_that_wait_take_turns() -> None:
     async def body() -> list[str]:
-        turns, told = Turns(), list[str]()
+        turns, told = FairScheduler(), list[str]()
         for name, backlog in (("a", 4), ("b", 2), ("c", 1)):
             turns.add(Partition(name, backlog, turns, told))
         running = asyncio.create_task(turns.run())
@@ -49,10 +49,10 @@ def test_partitions_that_wait_take_turns() -> None:
 
 def test_no_turn_is_given_while_messages_are_handed_out_and_none_is_read_beyond_the_room() -> None:
     async def body() -> None:
-        turns, told = Turns(), list[str]()
+        turns, told = FairScheduler(), list[str]()
         turns.add(Partition("a", ROOM + 3, turns, told))
         running = asyncio.create_task(turns.run())
-        with turns.held():
+        with turns.paused():
             for _ in range(20):
                 await asyncio.sleep(0)
             assert len(told) <= 1  # one may have been on its way

@@ -188,7 +188,7 @@ def test_a_copy_of_the_answer_reaches_the_inbox_that_the_input_names(broker: Bro
                 "Hello", agent="ann", session="s", partitions=PARTITIONS, now_ns=1, reply_to="_INBOX.test.answers"
             )
             await edge.submit(addressed)
-            end = await edge.answer(addressed.exchange, DEADLINE_S)
+            end = await edge.await_end(addressed.exchange, DEADLINE_S)
             async with asyncio.timeout(DEADLINE_S):
                 topic, data = await copies.get()
         assert topic == "forged_id.response.emitted"
@@ -359,7 +359,7 @@ def test_an_event_too_large_for_the_broker_becomes_a_failure_and_the_exchange_en
                     limits=InputLimits(layers=1_000),
                 )
                 await edge.submit(addressed)
-                end = await edge.answer(addressed.exchange, DEADLINE_S)
+                end = await edge.await_end(addressed.exchange, DEADLINE_S)
                 assert (end.event.action, end.event.reason) == ("FAILED", "appraisal_failed")
                 failures = await failures_of(log, {"appraisal"})
                 assert {failure.reason for failure in failures.values()} == {"append_refused"}

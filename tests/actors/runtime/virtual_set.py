@@ -92,7 +92,7 @@ class Set:
             self.exchanges.append(addressed.exchange)
             began = loop.time()
             await edge.submit(addressed)
-            return await edge.answer(addressed.exchange, 2 * DEADLINE_S), loop.time() - began
+            return await edge.await_end(addressed.exchange, 2 * DEADLINE_S), loop.time() - began
 
     def recorded(self, *kinds: type[Event]) -> list[Any]:
         """Return the events of some kinds, in order; a kind stands for what derives from it, too."""

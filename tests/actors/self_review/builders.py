@@ -7,7 +7,7 @@ import msgspec
 
 from actors.self_review import ACTOR
 from actors.self_review.decider import mind_of
-from actors.self_review.mind import Mind
+from actors.self_review.mind import AgentState
 from actors.self_review.settings import SelfReviewSettings
 from schemas.event import Event
 from schemas.vocabulary.loops import Part, TickObserved
@@ -45,7 +45,7 @@ def citizen(settings: SelfReviewSettings | None = None, *, ticks: int = WARM_UP)
     return partition
 
 
-def mind(partition: Partition) -> Mind:
+def mind(partition: Partition) -> AgentState:
     """Return what is kept of the citizen."""
     return mind_of(partition.state, FELIX.agent)
 

@@ -10,7 +10,7 @@ import pytest
 
 from actors.self_review.gate import events_of
 from actors.self_review.holding import Identity
-from actors.self_review.mind import SIGNALS, Mind, Observed, ticked
+from actors.self_review.mind import SIGNALS, AgentState, TickScores, with_tick
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import tick_of
 from schemas.vocabulary.loops import Part, TickObserved
@@ -25,14 +25,14 @@ STILL = tick_of(TickObserved(), 0.0)
 def reviews(seed: int, ticks: int, cooldown: int = 3) -> list[int]:
     """Return the ticks that fire when six independent signals are drawn; the gate opens again after a cooldown."""
     drawn, found = random.Random(seed), []
-    self, opens = Mind(), 0
+    self, opens = AgentState(), 0
     for number in range(ticks):
         signals = tuple(round(drawn.betavariate(2, 5), 6) for _ in SIGNALS)
-        seen = Observed(signals=signals, grade=None, swap=None, criticality=0.0, memory=None, identity=Identity())
+        seen = TickScores(signals=signals, grade=None, swap=None, criticality=0.0, memory=None, identity=Identity())
         if number >= opens and events_of("felix", 0, self, STILL, seen, SETTINGS):
             found.append(number)
             opens = number + 1 + cooldown
-        self = ticked(self, STILL, seen, SETTINGS)
+        self = with_tick(self, STILL, seen, SETTINGS)
     return found
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from actors.self_review import ACTOR
 from actors.self_review.decider import mind_of
-from actors.self_review.mind import Mind
+from actors.self_review.mind import AgentState
 from actors.self_review.settings import SelfReviewSettings
-from actors.self_review.tick import hashed
+from actors.self_review.tick import hash_names
 from schemas.event import Event
 from schemas.persistent import state_builtins
 from schemas.vocabulary.act import ActFinished
@@ -78,7 +78,7 @@ def talked(*events: Event, text: str = FERRY, address: Address = HERE) -> Partit
     return partition
 
 
-def seen(partition: Partition) -> Mind:
+def seen(partition: Partition) -> AgentState:
     return mind_of(partition.state, HERE.agent)
 
 
@@ -103,7 +103,7 @@ def test_an_exchange_that_reached_deliberation_is_a_tick_when_it_ends():
     assert seen(partition).past[-1].session == HERE.session
     found = signals(partition)
     assert (found["affect"], found["novel_uncertain"]) == (0.2, 0.3)
-    assert held(partition) >= set(hashed(("episode:2", "episode:3", "fact:1")))
+    assert held(partition) >= set(hash_names(("episode:2", "episode:3", "fact:1")))
 
 
 @pytest.mark.parametrize("stage", ["REFLEX", "COHERENCE", "ARBITER"])
@@ -144,7 +144,7 @@ def test_a_tick_without_a_prompt_that_can_be_judged_has_signals_but_no_score(tex
 def test_what_an_act_loop_found_is_among_the_entities_too():
     finished = ActFinished(termination="empty_plan", iterations=1, productive=True, elapsed_ms=3, findings=(AT_NINE,))
     partition = talked(recalled(TICKET), finished, answer(TICKET))
-    assert held(partition) >= set(hashed(("episode:3", "fact:1")))
+    assert held(partition) >= set(hash_names(("episode:3", "fact:1")))
     assert signals(partition)["regret"] > 0.2
 
 

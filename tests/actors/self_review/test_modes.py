@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.self_review.modes import Decisions, conflict, decided, named, opposition
+from actors.self_review.modes import Decisions, active_modes, conflict, opposition, with_decision
 from actors.self_review.settings import SelfReviewSettings
 from schemas.persistent import Map
 
@@ -40,7 +40,7 @@ def test_divergence_is_the_total_variation_distance_weighed_by_the_rarer_mode():
 
 
 def test_decisions_are_counted_under_every_active_mode():
-    found = decided(decided(Map(), ("guardian", "explorer"), "ACT"), ("guardian",), "RESPOND")
+    found = with_decision(with_decision(Map(), ("guardian", "explorer"), "ACT"), ("guardian",), "RESPOND")
     assert found == after(guardian={"ACT": 1, "RESPOND": 1}, explorer={"ACT": 1})
 
 
@@ -55,8 +55,8 @@ def test_one_mode_alone_is_in_no_conflict():
 
 
 def test_no_more_than_the_most_active_modes_are_looked_at():
-    assert len(named({f"mode_{number}": 0.5 for number in range(1_000)})) == 32
-    assert list(named({"mode_poet": 0.4, "guardian": 0.9, "idle": 0.0})) == ["guardian", "poet"]
+    assert len(active_modes({f"mode_{number}": 0.5 for number in range(1_000)})) == 32
+    assert list(active_modes({"mode_poet": 0.4, "guardian": 0.9, "idle": 0.0})) == ["guardian", "poet"]
 
 
 counts = st.dictionaries(st.sampled_from(["ACT", "RESPOND", "BLOCKED"]), st.integers(1, 10**6), min_size=1)

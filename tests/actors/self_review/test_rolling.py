@@ -5,7 +5,7 @@ import statistics
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.self_review.rolling import deviation, median, normalised, replaced
+from actors.self_review.rolling import deviation, median, normalised, replaced_in_order
 
 values = st.lists(st.floats(0, 10, allow_nan=False) | st.sampled_from([0.0, 0.5, 1.0]), max_size=40)
 
@@ -28,7 +28,7 @@ def test_a_value_takes_the_place_of_another_in_order(found: list[float], data: s
     left = list(found)
     if gone is not None:
         left.remove(gone)
-    assert replaced(tuple(sorted(found)), gone, 0.7) == tuple(sorted([*left, 0.7]))
+    assert replaced_in_order(tuple(sorted(found)), gone, 0.7) == tuple(sorted([*left, 0.7]))
 
 
 def test_a_value_is_normalised_by_median_and_deviation():

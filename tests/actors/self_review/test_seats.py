@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.self_review.mind import Mind, Seat, seated, worth_of
+from actors.self_review.mind import AgentState, Seat, with_seat, worth_of
 from actors.self_review.settings import SelfReviewSettings
-from actors.self_review.tick import hashed
+from actors.self_review.tick import hash_names
 from schemas.actor import Emission
 from schemas.vocabulary.loops import Part, TickObserved
 from schemas.vocabulary.operator import ForgetOrdered
@@ -84,10 +84,10 @@ def test_a_seat_fades_over_ticks(after: int, left: float):
 
 def test_a_seat_counts_where_its_context_comes_up_again_and_nowhere_else():
     settings = SelfReviewSettings()
-    seat = Seat(0.3, 100, "session", hashed(("tap", "washer")))
-    assert worth_of((seat,), 100, frozenset(hashed(("tap", "drip"))), settings) == 0.3
-    assert worth_of((seat,), 100, frozenset(hashed(("bread",))), settings) == 0.7
-    assert worth_of((Seat(0.3, 100),), 100, frozenset(hashed(("bread",))), settings) == 0.3
+    seat = Seat(0.3, 100, "session", hash_names(("tap", "washer")))
+    assert worth_of((seat,), 100, frozenset(hash_names(("tap", "drip"))), settings) == 0.3
+    assert worth_of((seat,), 100, frozenset(hash_names(("bread",))), settings) == 0.7
+    assert worth_of((Seat(0.3, 100),), 100, frozenset(hash_names(("bread",))), settings) == 0.3
 
 
 def said(felix: Partition, entity: str, value: float, *context: str, session: str = "") -> None:
@@ -98,7 +98,7 @@ def said(felix: Partition, entity: str, value: float, *context: str, session: st
 
 def worth(felix: Partition, entity: str, *stimulus: str) -> float:
     """Return what an entity is worth where these terms come up."""
-    return worth_of(mind(felix).seats.get(entity, ()), mind(felix).ticks, frozenset(hashed(stimulus)), SETTINGS)
+    return worth_of(mind(felix).seats.get(entity, ()), mind(felix).ticks, frozenset(hash_names(stimulus)), SETTINGS)
 
 
 def test_what_is_said_on_one_matter_moves_nothing_on_another():
@@ -130,11 +130,11 @@ def test_whatever_was_said_an_entity_is_worth_what_it_began_with_where_nothing_o
     seats: list[tuple[list[str], float, int]], stimulus: list[str]
 ):
     quick = SelfReviewSettings(fade_ticks=30)
-    one = Mind()
+    one = AgentState()
     for context, value, ticks_between in seats:
-        one = seated(one, msgspec.structs.replace(seat("a", value), context=tuple(context)), "", quick)
+        one = with_seat(one, msgspec.structs.replace(seat("a", value), context=tuple(context)), "", quick)
         one = msgspec.structs.replace(one, ticks=one.ticks + ticks_between)
-    known, about = one.seats.get("a", ()), frozenset(hashed(stimulus))
+    known, about = one.seats.get("a", ()), frozenset(hash_names(stimulus))
     assert len(known) <= 4
     now = worth_of(known, one.ticks, about, quick)
     assert 0.0 <= now <= 1.0

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from actors.swarm.settings import SwarmSettings
-from schemas.attendance import Absence, Attendance, Lack, Overrun
+from schemas.attendance import Availability, Lack, Overrun, UnservedPartition
 from schemas.catalogue import entry_of
 from schemas.event import Event
 from schemas.stages import REQUIRED
@@ -21,19 +21,21 @@ GRACE_MS, START_MS, RECOVERY_MS, REPEAT_MS = 8_000, 15_000, 30_000, 15_000
 TOKENS = ("00", "01")
 
 
-def away(stage: str, for_ms: int, *partitions: str, lack: Lack = "no_owner", seen: bool = True) -> tuple[Absence, ...]:
+def away(
+    stage: str, for_ms: int, *partitions: str, lack: Lack = "no_owner", seen: bool = True
+) -> tuple[UnservedPartition, ...]:
     names = partitions or TOKENS
-    return tuple(Absence(stage=stage, partition=name, lack=lack, for_ms=for_ms, seen=seen) for name in names)
+    return tuple(UnservedPartition(stage=stage, partition=name, lack=lack, for_ms=for_ms, seen=seen) for name in names)
 
 
 def attend(
     partition: Partition,
-    *absent: Absence,
+    *absent: UnservedPartition,
     overran: Mapping[str, Overrun] | None = None,
     quiet_ms: Mapping[str, int] | None = None,
 ) -> list[Event]:
     """Let swarm record a measurement; return the events."""
-    seen = Attendance(
+    seen = Availability(
         partitions=Partitions(agents=2, sessions=2),
         absent=absent,
         overran=overran,
@@ -41,8 +43,8 @@ def attend(
         window_ms=10_000,
         watched_ms=100_000,
     )
-    assert partition.actor.attends is not None
-    events = list(partition.actor.attends(partition.state, seen))
+    assert partition.actor.on_availability is not None
+    events = list(partition.actor.on_availability(partition.state, seen))
     partition.fold(*(partition.own(event) for event in events))
     return events
 

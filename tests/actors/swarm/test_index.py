@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.swarm.index import Ruled, agreement_of, alignment_of, consistency_of, measure, moved, share, side_of
+from actors.swarm.index import Ruled, agreement_of, alignment_of, consistency_of, has_moved, measure, share, side_of
 from actors.swarm.settings import SwarmSettings
 from tests.actors.swarm.builders import similar
 from tests.each import each
@@ -96,7 +96,7 @@ def test_a_share_of_nothing_is_whole():
 
 @pytest.mark.parametrize(("sci", "last", "told"), [(0.95, 1.0, True), (0.950001, 1.0, False), (0.85, 0.8, True)])
 def test_an_index_has_moved_from_0_05_on_in_either_direction(sci: float, last: float, told: bool):
-    assert moved(sci, last, SwarmSettings()) is told
+    assert has_moved(sci, last, SwarmSettings()) is told
 
 
 def test_weights_must_add_up_to_one():

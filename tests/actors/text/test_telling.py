@@ -1,7 +1,7 @@
 """Where telling words stand in a text: as they are, and in every rewriting that the guards undo."""
 
 from actors.contract.text.excerpt import WHOLE, excerpt_of
-from actors.contract.text.judge.telling import WORDS, telling_in
+from actors.contract.text.judge.telling import WORDS, instruction_words_in
 from actors.contract.text.prefilter import kinds_in
 from actors.contract.text.rewriting import REWRITE
 from tests.each import each
@@ -51,7 +51,7 @@ def test_every_rewriting_has_a_text_above() -> None:
 def test_a_spaced_word_is_found_where_its_first_letter_stands() -> None:
     text = f"{CALM}d i s r e g a r d   t h a t"
 
-    places, words = telling_in(text, 0, len(text))
+    places, words = instruction_words_in(text, 0, len(text))
 
     assert places.tolist() == [len(CALM)]
     assert WORDS[int(words[0])] == "disregard"
@@ -59,14 +59,14 @@ def test_a_spaced_word_is_found_where_its_first_letter_stands() -> None:
 
 @each("text", ["", " ", "a", "a b c d e", "o l v i d", "x y z x y z x y z", "\u00e9 " * 40])
 def test_single_characters_alone_tell_nothing(text: str) -> None:
-    assert telling_in(text, 0, len(text))[0].tolist() == []
+    assert instruction_words_in(text, 0, len(text))[0].tolist() == []
 
 
 def test_words_between_the_given_places_only_are_found() -> None:
     text = "forget password forget"
 
-    assert telling_in(text, 7, 15)[0].tolist() == [7]
-    assert telling_in(text, 8, 15)[0].tolist() == []
+    assert instruction_words_in(text, 7, 15)[0].tolist() == [7]
+    assert instruction_words_in(text, 8, 15)[0].tolist() == []
 
 
 @each(

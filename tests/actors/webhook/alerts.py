@@ -10,12 +10,12 @@ import msgspec
 
 from actors.runtime.clock import SystemClock
 from actors.webhook.calling import connections
-from actors.webhook.delivering import Delivering
+from actors.webhook.delivering import AlertDelivery
 from actors.webhook.receivers import Address
 from actors.webhook.settings import Receiver, WebhookSettings
 from schemas.actor import Message
 from schemas.catalogue import CATALOGUE
-from schemas.effector import TryLater, Turn
+from schemas.effector import QueueTurn, TryLater
 from schemas.event import Event
 from schemas.vocabulary.alerts import Alert
 from schemas.vocabulary.webhook import WebhookQueued
@@ -62,7 +62,7 @@ class Shell:
         pauses: The seconds between calls, so far.
     """
 
-    def __init__(self, over: Delivering, sleep: Callable[[float], Awaitable[None]]) -> None:
+    def __init__(self, over: AlertDelivery, sleep: Callable[[float], Awaitable[None]]) -> None:
         self.over = over
         self.pauses: list[float] = []
         self._sleep = sleep
@@ -70,10 +70,10 @@ class Shell:
     async def perform(self, message: Message, *, behind: int = 0) -> Sequence[Event]:
         """Have a request answered."""
         if not isinstance(message.event, WebhookQueued):
-            return await self.over.share(message)
+            return await self.over.queue_alert(message)
         for attempt in count(1):
             try:
-                return await self.over.deliver(message, Turn(attempt, behind))
+                return await self.over.deliver(message, QueueTurn(attempt, behind))
             except TryLater as later:
                 self.pauses.append(later.after_s)
                 await self._sleep(later.after_s)
@@ -90,7 +90,7 @@ async def delivering(
     """Open deliveries to receivers at addresses."""
     async with connections(settings.connect_ms / 1000) as http:
         found = {name: Address(url) for name, url in urls.items()}
-        yield Shell(Delivering(http, settings, found, clock=SystemClock()), sleep)
+        yield Shell(AlertDelivery(http, settings, found, clock=SystemClock()), sleep)
 
 
 def queued(name: str = "ops", *, seq: int = 9, age_ms: int = 0, waited_ms: int = 0, **changes: Any) -> Message:

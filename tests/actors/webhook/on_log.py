@@ -2,7 +2,7 @@
 
 from actors.runtime.records import to_record
 from events.codec import Recorded, decode
-from events.decision import Cause, address
+from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog
 from events.log import Record
 from schemas.event import Event
@@ -13,7 +13,7 @@ from tests.events.setting import collect
 def stored(number: int, event: Event) -> Record:
     """Return an alert as its actor's shell appends it."""
     cause = Cause(f"cause-{number}", 0, 0, "", "", "", "_", "_")
-    [decided] = address("alerts", cause, (event,), Partitions())
+    [decided] = address_events("alerts", cause, (event,), Partitions())
     return to_record(decided, "test", "", 1_750_000_000_000_000_000, 0)
 
 

@@ -15,7 +15,7 @@ from structlog.testing import LogCapture
 from actors.webhook import delivering as delivering_module
 from actors.webhook.calling import retry_after
 from actors.webhook.delivering import alert_of, enrich_failure
-from actors.webhook.receivers import LINES, is_wanted, lines
+from actors.webhook.receivers import QUEUES, is_wanted, queue_numbers
 from actors.webhook.settings import Receiver, WebhookSettings
 from schemas.effector import TryLater
 from schemas.entry import Severity
@@ -220,11 +220,11 @@ def test_an_alert_that_has_waited_for_long_gives_way_where_too_many_wait_behind_
 
 @given(st.sets(st.text("abcdef", min_size=1, max_size=4), max_size=20))
 def test_each_receiver_has_a_line_of_its_own_while_there_are_enough(names: set[str]) -> None:
-    found = lines(names)
+    found = queue_numbers(names)
     assert found.keys() == names
-    assert len({*found.values()}) == min(len(names), len(LINES))
-    assert {str(line) for line in found.values()} <= {*LINES}
-    assert lines(sorted(names, reverse=True)) == found
+    assert len({*found.values()}) == min(len(names), len(QUEUES))
+    assert {str(line) for line in found.values()} <= {*QUEUES}
+    assert queue_numbers(sorted(names, reverse=True)) == found
 
 
 def test_a_receiver_that_no_worker_knows_any_more_gets_nothing_once_none_has_come() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from actors import breaker, clock
 from actors.runtime.worker import Worker
-from deploy.operating.breaker_orders import Done, NotCarriedOut, give
+from deploy.operating.breaker_orders import NotCarriedOut, OrderDone, give_breaker_order
 from deploy.operating.deadline import Deadline
 from events.jetstream import JetStreamLog
 from events.jetstream.keyvalue import KeyValueMembership, KeyValueSnapshots
@@ -143,9 +143,11 @@ def test_reset_is_carried_out_told_and_kept_in_the_log(broker: Broker, tmp_path:
     meanwhile(broker, scenario)
 
 
-def recovering(log: JetStreamLog, seen: int) -> Awaitable[Done]:
+def recovering(log: JetStreamLog, seen: int) -> Awaitable[OrderDone]:
     order = BreakerRecoveryOrdered(by="ann", why="spoke with them")
-    return give(log, "default", SESSION, order, BreakerRecoveryStarted, deadline=Deadline(DEADLINE_S), seen=seen)
+    return give_breaker_order(
+        log, "default", SESSION, order, BreakerRecoveryStarted, deadline=Deadline(DEADLINE_S), seen=seen
+    )
 
 
 def test_an_order_to_recover_that_comes_behind_the_sessions_own_recovery_says_so(broker: Broker) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from actors.llm.answering import Partial
 from actors.runtime.records import to_record
 from events.codec import Recorded, decode
-from events.decision import address, cause_of
+from events.decision import address_events, cause_of
 from events.jetstream import JetStreamLog
 from events.log import Append
 from schemas.catalogue import entry_of
@@ -97,7 +97,7 @@ async def _answer(log: JetStreamLog, script: Script) -> None:
                 if isinstance(each, bytes):
                     await log.connection.publish(received.reply_to, each)
                     continue
-                [decided] = address(f"test-{number}", cause_of(recorded), (each,), log.partitions)
+                [decided] = address_events(f"test-{number}", cause_of(recorded), (each,), log.partitions)
                 await log.append([Append([to_record(decided, "test", "", time.time_ns(), 0)])])
 
 

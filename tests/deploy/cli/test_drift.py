@@ -10,7 +10,7 @@ from actors.drift import ACTOR
 from actors.drift.settings import DriftSettings
 from deploy.cli.mind.drift import drift, shown
 from events.codec import Recorded, decode
-from events.replay.looking import NothingThere
+from events.replay.looking import NothingFound
 from schemas.catalogue import CATALOGUE
 from schemas.vocabulary.drift import DriftScheduled
 from tests.actors.drift.builders import partition, talk, thought
@@ -61,8 +61,8 @@ def test_none_of_the_thoughts_is_shown_where_none_is_asked_for(tmp_path: Path) -
 
 def test_an_agent_that_never_drifted_is_told_with_what_to_check(tmp_path: Path) -> None:
     done = show(tmp_path / "ledger.db", "nobody")
-    assert isinstance(done.exception, NothingThere)
-    with pytest.raises(NothingThere, match=r"drift\.enabled"):
+    assert isinstance(done.exception, NothingFound)
+    with pytest.raises(NothingFound, match=r"drift\.enabled"):
         raise done.exception
 
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from actors.reflection import ACTOR
 from deploy.cli.mind.reflection import reflection
-from events.replay.looking import NothingThere
+from events.replay.looking import NothingFound
 from schemas.vocabulary.reflection import ReflectionScheduled
 from tests.actors.reflection.builders import ON, end, selection
 from tests.actors.scenario import configured
@@ -46,6 +46,6 @@ def test_people_read_it_in_words(tmp_path: Path) -> None:
 
 def test_an_agent_that_nothing_is_kept_of_is_told_with_what_to_check(tmp_path: Path) -> None:
     done = show(tmp_path / "ledger.db", "nobody")
-    assert isinstance(done.exception, NothingThere)
-    with pytest.raises(NothingThere, match=r"reflection\.backend=llm"):
+    assert isinstance(done.exception, NothingFound)
+    with pytest.raises(NothingFound, match=r"reflection\.backend=llm"):
         raise done.exception

@@ -13,7 +13,7 @@ from actors.router.selection import Context, select_mode
 from actors.router.settings import RouterSettings, Thresholds
 from deploy.cli.rendering.entries import entry_of, line_of
 from deploy.cli.rendering.replay import changed_fields
-from deploy.cli.rendering.why.details import Case, details, quoted
+from deploy.cli.rendering.why.details import Case, details, quoted_line
 from deploy.cli.rendering.why.routing import adds_up, score_table
 from deploy.cli.rendering.why.tree import render
 from deploy.cli.rendering.words import HIDDEN, without_words
@@ -123,8 +123,8 @@ def test_a_match_in_a_decoded_view_is_told_without_a_text_that_is_not_recorded()
 
 
 def test_a_quote_is_one_line_that_a_terminal_cannot_obey() -> None:
-    assert quoted("red \x1b[31m\n alert\u202e!") == "“red  [31m alert !”"
-    assert quoted("x" * 500, 10) == "“" + "x" * 9 + "…”"
+    assert quoted_line("red \x1b[31m\n alert\u202e!") == "“red  [31m alert !”"
+    assert quoted_line("x" * 500, 10) == "“" + "x" * 9 + "…”"
 
 
 def test_an_exchange_is_shown_whole_with_its_times() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.gateway import Piece
+from actors.gateway import AnswerPiece
 from actors.llm.answering import Partial
 from deploy.cli.asking.exchange import show
-from deploy.cli.asking.speaking import Speaker
+from deploy.cli.asking.speaking import StreamedAnswer
 from deploy.cli.rendering.decision import exchange_of
 from deploy.client import client_on
 from events.jetstream import Access, Connection, JetStreamLog
@@ -26,13 +26,13 @@ def encoded(index: int, text: str, *, attempt: int = 1) -> bytes:
     return msgspec.json.encode(Partial(request="r", exchange="x", attempt=attempt, index=index, text=text))
 
 
-def piece(index: int, text: str, *, attempt: int = 1) -> Piece:
-    return Piece(request="r", attempt=attempt, index=index, text=text, done=False)
+def piece(index: int, text: str, *, attempt: int = 1) -> AnswerPiece:
+    return AnswerPiece(request="r", attempt=attempt, index=index, text=text, done=False)
 
 
-def spoken(*heard: Piece) -> tuple[str, Speaker]:
+def spoken(*heard: AnswerPiece) -> tuple[str, StreamedAnswer]:
     written: list[str] = []
-    speaker = Speaker(written.append, 80)
+    speaker = StreamedAnswer(written.append, 80)
     for each in heard:
         speaker.take(each)
     speaker.end()
@@ -42,7 +42,7 @@ def spoken(*heard: Piece) -> tuple[str, Speaker]:
 def shown(capsys: pytest.CaptureFixture[str], answer: str, spoken: str) -> str:
     """Return what is printed of an answer behind what was spoken, without the decision below it."""
     end = msgspec.structs.replace(END, response=answer)
-    speaker = Speaker(lambda text: print(text, end=""), 80)
+    speaker = StreamedAnswer(lambda text: print(text, end=""), 80)
     if spoken:
         speaker.take(piece(0, spoken))
     show(exchange_of("x", "ann", "s", end, (), 1.0), as_json=False, speaker=speaker)
@@ -93,7 +93,7 @@ def test_pieces_come_to_the_inbox_of_the_caller_and_all_else_is_passed_over(brok
         written: asyncio.Queue[str] = asyncio.Queue()
         others = (encode_event(END), b"{", b"\xff", b"[]", b'{"text": "Lima."}')
         try:
-            async with client_on(log) as client, client.hearing(Speaker(written.put_nowait, 80).take) as inbox:
+            async with client_on(log) as client, client.hearing(StreamedAnswer(written.put_nowait, 80).take) as inbox:
                 await taken_up(log.connection.nc)
                 for data in (*others, *(encoded(place, text) for place, text in enumerate(("Lima", " is", " it.")))):
                     await theirs.publish(inbox, data)

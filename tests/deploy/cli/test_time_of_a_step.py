@@ -15,7 +15,7 @@ def test_a_command_keeps_its_time_whatever_its_loop_is_doing(when: str) -> None:
     on = Event()
 
     async def work(deadline: Deadline) -> None:
-        deadline.asks("nats://127.0.0.1:1")
+        deadline.note_servers("nats://127.0.0.1:1")
         try:
             if when == "in a step":
                 on.wait(60)  # as modules are loaded, or a batch folded: nothing of the loop runs meanwhile

@@ -11,27 +11,27 @@ from hypothesis import strategies as st
 
 from actors.contract.privacy.settings import PrivacySettings
 from actors.llm.endpoint import BadEndpoint
-from actors.llm.local import missing
+from actors.llm.local import missing_parts
 from actors.llm.settings import LlmSettings, Models
 from actors.registry import ACTORS
 from deploy.config.loading import BadConfiguration, Config, Layer, all_sections, assignment_layer, model_layer, resolve
 from deploy.config.models import (
     PURPOSES,
-    Attachment,
+    ModelChoice,
     actor_flags,
-    attach,
     check_answerable,
+    choose_model,
     is_listed,
     names_of,
-    usable,
+    usable_models,
     worker_flags,
 )
 from deploy.config.settings import UpstreamSettings
 from deploy.config.upstream import upstream_of
 from deploy.health.finding import Verdict
-from deploy.health.models import Serving, judge_effectors, judge_model
+from deploy.health.models import ConsumerLoad, judge_effectors, judge_model
 from deploy.processes.running_set import ModelInUse
-from schemas.asking import asking
+from schemas.asking import model_setting_paths
 from tests.actors.llm.scripted import fails, in_background, says, serving
 from tests.each import each
 
@@ -42,8 +42,8 @@ def configured(*layers: Layer) -> Config:
     return resolve(all_sections(), layers)
 
 
-def attached(*layers: Layer, ollama: str = NOWHERE, environment: dict[str, str] | None = None) -> Attachment:
-    return asyncio.run(attach(configured(*layers), environment or {}, ollama=ollama, glance_s=30))
+def attached(*layers: Layer, ollama: str = NOWHERE, environment: dict[str, str] | None = None) -> ModelChoice:
+    return asyncio.run(choose_model(configured(*layers), environment or {}, ollama=ollama, glance_s=30))
 
 
 # --- what is found
@@ -85,11 +85,11 @@ def test_an_ollama_without_a_model_that_talks_is_passed_over(models: tuple[str, 
 
 
 def test_another_service_on_the_port_of_ollama_is_passed_over() -> None:
-    async def run() -> Attachment:
+    async def run() -> ModelChoice:
         server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
-            return await attach(configured(), {}, ollama=f"http://127.0.0.1:{port}/v1")
+            return await choose_model(configured(), {}, ollama=f"http://127.0.0.1:{port}/v1")
 
     assert asyncio.run(run()).use.backend == "composer"
 
@@ -124,7 +124,9 @@ def test_the_key_travels_with_the_question() -> None:
     async def run() -> str:
         async with serving(fails(401)) as endpoint:
             endpoint.models = ()
-            found = await attach(configured(model_layer("x", endpoint.base_url)), {"NEURAXIS_LLM_API_KEY": "a\nb"})
+            found = await choose_model(
+                configured(model_layer("x", endpoint.base_url)), {"NEURAXIS_LLM_API_KEY": "a\nb"}
+            )
             return found.warning
 
     with pytest.raises(BadEndpoint, match="the LLM key in NEURAXIS_LLM_API_KEY is not one line"):
@@ -137,7 +139,7 @@ def test_a_local_model_that_cannot_run_is_refused_with_the_remedy(tmp_path: Path
         attached(model_layer("--llm", "local"), assignment_layer(f"llm.local_model={file}"))
 
 
-@pytest.mark.skipif(bool(missing(LlmSettings())), reason=missing(LlmSettings()))
+@pytest.mark.skipif(bool(missing_parts(LlmSettings())), reason=missing_parts(LlmSettings()))
 def test_the_local_model_is_the_one_that_is_installed() -> None:
     assert attached(model_layer("--llm", "local")).use == ModelInUse(
         backend="local", models=("SmolLM2-135M-Instruct.Q4_1",)
@@ -177,7 +179,7 @@ def test_where_nobody_says_the_responder_keeps_its_own() -> None:
 
 
 def test_a_context_that_somebody_gave_the_responder_stays() -> None:
-    found = Attachment(use=ModelInUse(backend="openai", base_url="http://llm/v1"), why="", context=100)
+    found = ModelChoice(use=ModelInUse(backend="openai", base_url="http://llm/v1"), why="", context=100)
     assert told(actor_flags(found, configured()))["responder.context_tokens"] == "512"
     set_ = configured(assignment_layer("responder.context_tokens=2000"))
     assert "responder.context_tokens" not in told(actor_flags(found, set_))
@@ -185,7 +187,7 @@ def test_a_context_that_somebody_gave_the_responder_stays() -> None:
 
 def test_a_base_url_with_a_query_reaches_the_effectors_whole() -> None:
     url = "https://llm.example/openai/deployments/gpt?api-version=2024-10-21"
-    found = Attachment(use=ModelInUse(backend="openai", base_url=url), why="")
+    found = ModelChoice(use=ModelInUse(backend="openai", base_url=url), why="")
     layers = [assignment_layer(f"{key}={value}") for key, value in told(worker_flags(found)).items()]
     assert configured(*layers).section("llm", LlmSettings).base_url == url
 
@@ -196,7 +198,7 @@ names = st.sampled_from(["qwen3:8b", "qwen3:4b", "qwen3:14b", "llama3:latest", "
 @given(st.lists(names, unique=True), st.sets(st.sampled_from(PURPOSES)))
 def test_every_model_asked_is_listed_or_was_set_by_somebody(listed: list[str], pinned: set[str]) -> None:
     wanted = Models(act="mine", respond="llama3")
-    found = usable(wanted, listed, pinned)
+    found = usable_models(wanted, listed, pinned)
     if found is None:
         assert all("embed" in name for name in listed)
         return
@@ -210,7 +212,7 @@ def test_every_model_asked_is_listed_or_was_set_by_somebody(listed: list[str], p
 
 
 def test_a_purpose_without_a_model_stays_without_one() -> None:
-    found = usable(Models(reflect=""), ("qwen3:8b",), ())
+    found = usable_models(Models(reflect=""), ("qwen3:8b",), ())
     assert found is not None
     assert found.reflect == ""
     assert names_of(found) == ("qwen3:8b",)
@@ -224,7 +226,7 @@ def told(flags: tuple[str, ...]) -> dict[str, str]:
     return dict(assignment.split("=", 1) for assignment in flags[1::2])
 
 
-OPENAI = Attachment(use=ModelInUse(backend="openai", base_url="http://llm/v1"), models=Models(act="a"), why="")
+OPENAI = ModelChoice(use=ModelInUse(backend="openai", base_url="http://llm/v1"), models=Models(act="a"), why="")
 
 
 def test_the_actors_are_told_to_ask_the_model() -> None:
@@ -244,12 +246,12 @@ def test_what_somebody_has_set_stays() -> None:
 
 def test_inputs_are_judged_by_a_model_that_is_attached_but_not_by_the_small_one_in_the_worker() -> None:
     assert told(actor_flags(OPENAI, configured()))["appraisal.trust.judge"] == "llm"
-    local = Attachment(use=ModelInUse(backend="local"), why="")
+    local = ModelChoice(use=ModelInUse(backend="local"), why="")
     assert "appraisal.trust.judge" not in told(actor_flags(local, configured()))
 
 
 def test_without_a_model_the_actors_are_told_nothing() -> None:
-    assert actor_flags(Attachment(use=ModelInUse(backend="composer"), why=""), configured()) == ()
+    assert actor_flags(ModelChoice(use=ModelInUse(backend="composer"), why=""), configured()) == ()
 
 
 @each(
@@ -265,7 +267,7 @@ def test_without_a_model_the_actors_are_told_nothing() -> None:
     ],
 )
 def test_an_actor_that_is_set_to_ask_a_model_is_refused_where_none_is_attached(asking: str) -> None:
-    none = Attachment(use=ModelInUse(backend="composer"), why="llm.backend says so")
+    none = ModelChoice(use=ModelInUse(backend="composer"), why="llm.backend says so")
     config = configured(assignment_layer(asking))
     with pytest.raises(BadConfiguration, match=rf"{asking} .*none is attached: llm.backend says so.*llm.base_url"):
         check_answerable(none, config)
@@ -315,8 +317,8 @@ def test_a_model_is_judged_by_what_its_endpoint_lists(use: Any, listed: Any, ver
     ("found", "verdict", "detail"),
     [
         ({}, Verdict.SKIP, "none are needed"),
-        ({"llm": Serving(4, 0, 0), "delegate": Serving(0, 1, 3)}, Verdict.OK, "served, 3 requests waiting"),
-        ({"llm": Serving(0, 0, 5), "delegate": Serving(1, 0, 0)}, Verdict.FAIL, "nobody serves llm"),
+        ({"llm": ConsumerLoad(4, 0, 0), "delegate": ConsumerLoad(0, 1, 3)}, Verdict.OK, "served, 3 requests waiting"),
+        ({"llm": ConsumerLoad(0, 0, 5), "delegate": ConsumerLoad(1, 0, 0)}, Verdict.FAIL, "nobody serves llm"),
         ({"llm": None}, Verdict.FAIL, "nobody serves llm"),
     ],
 )  # fmt: skip
@@ -327,13 +329,13 @@ def test_effectors_that_nobody_serves_are_told(found: Any, verdict: Verdict, det
 
 
 def test_settings_that_ask_a_model_are_found_by_their_mark_however_deep() -> None:
-    marked = {name: list(asking(actor.settings_type)) for name, actor in ACTORS.items()}
+    marked = {name: list(model_setting_paths(actor.settings_type)) for name, actor in ACTORS.items()}
     assert (marked["responder"], marked["appraisal"], marked["clock"]) == (["backend"], ["trust.judge"], [])
 
 
 def test_a_setting_that_is_marked_takes_the_word_for_a_model() -> None:
     for actor in ACTORS.values():
-        for path in asking(actor.settings_type):
+        for path in model_setting_paths(actor.settings_type):
             value: object = "llm"
             for part in reversed(path.split(".")):
                 value = {part: value}

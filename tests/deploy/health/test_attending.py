@@ -2,7 +2,7 @@
 
 from actors.gateway.http.records.seen import StageHealth
 from actors.runtime.membership.heartbeat import Heartbeat
-from deploy.health.attending import stage_healths
+from deploy.health.attending import stage_health
 from schemas.attendance import Overrun
 from schemas.subjects import Partitions
 
@@ -10,7 +10,7 @@ PARTITIONS = Partitions(agents=1, sessions=2)
 
 
 def healths(*alive: Heartbeat) -> dict[str, StageHealth]:
-    return {each.stage: each for each in stage_healths(alive, PARTITIONS, ("reflex", "clock"))}
+    return {each.stage: each for each in stage_health(alive, PARTITIONS, ("reflex", "clock"))}
 
 
 def test_needed_stages_are_told_of_and_others_where_somebody_hosts_them() -> None:

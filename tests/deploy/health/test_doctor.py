@@ -9,11 +9,11 @@ from actors.webhook.settings import Receiver
 from deploy.cli.options import Target
 from deploy.cli.running.doctor import _patient
 from deploy.config.loading import Layer, all_sections, resolve
-from deploy.config.models import Attachment
+from deploy.config.models import ModelChoice
 from deploy.health import doctor
 from deploy.health.finding import Verdict
 from deploy.health.serving import needed_by
-from deploy.processes.running_set import DataFolder, InForce, ModelInUse, RunFile
+from deploy.processes.running_set import DataFolder, ModelInUse, RunFile, RunSettings
 from deploy.processes.supervisor import Status
 from deploy.processes.up import in_force_of
 from schemas.subjects import Partitions
@@ -43,7 +43,7 @@ def test_a_stream_must_hold_every_message_from_the_first(
     ("failure", "verdict"), [("", OK), ("write error: no space left", FAIL), ("the broker holds no stream X", SKIP)]
 )
 def test_a_broker_that_stores_nothing_any_more_fails_with_what_it_says(failure: str, verdict: Verdict) -> None:
-    found = doctor.judge_storing(failure)
+    found = doctor.judge_storage(failure)
     assert found.verdict is verdict
     assert failure in found.detail
 
@@ -129,7 +129,7 @@ def test_the_receivers_examined_are_those_of_the_running_set_wherever_one_asks(
     (tmp_path / "neuraxis.toml").write_text("[log]\nagents = 2\n")  # of somebody else
     data = DataFolder(tmp_path / "data")
     ops = Receiver(style="slack", url_env="OPS_WEBHOOK_URL")
-    in_force = InForce(agents=8, sessions=32, receivers={"ops": ops}, effectors=("webhook",), key_file="key")
+    in_force = RunSettings(agents=8, sessions=32, receivers={"ops": ops}, effectors=("webhook",), key_file="key")
     with data.locked():
         context = tmp_path / "admin.json"
         context.write_text('{"url": "nats://127.0.0.1:9"}')
@@ -145,7 +145,7 @@ def test_the_receivers_examined_are_those_of_the_running_set_wherever_one_asks(
 def test_a_set_says_what_it_was_started_with() -> None:
     given = {"webhook": {"receivers": {"ops": {"style": "slack", "url_env": "OPS_WEBHOOK_URL"}}}, "log": {"agents": 8}}
     config = resolve(all_sections(), [Layer("test", given)])
-    in_force = in_force_of(config, Attachment(use=ModelInUse(backend="composer"), why=""))
+    in_force = in_force_of(config, ModelChoice(use=ModelInUse(backend="composer"), why=""))
     assert in_force.receivers["ops"].url_env == "OPS_WEBHOOK_URL"
     assert (in_force.agents, in_force.effectors) == (8, ("webhook",))
 
@@ -156,5 +156,5 @@ def test_a_stage_is_needed_as_the_configuration_has_it_wherever_one_looks() -> N
     needed = ("reflex", "breaker", "swarm", "alerts")
     assert _patient(target).stages == needed
     assert needed_by(target.config(more={"swarm": SwarmSettings})) == needed
-    attached = Attachment(use=ModelInUse(backend="composer"), why="")
+    attached = ModelChoice(use=ModelInUse(backend="composer"), why="")
     assert in_force_of(target.config(every_section=True), attached).stages == needed

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from deploy.health.readiness import NO_LEDGER, ledger_fault, writing_fault
+from deploy.health.readiness import NO_LEDGER, ledger_fault, ledger_write_fault
 from events.jetstream import Access, Connection, JetStreamLog
 from tests.broker import Broker
 from tests.deploy.waiting import until
@@ -65,11 +65,13 @@ def test_a_ledger_whose_disk_alone_is_full_says_so_until_there_is_room(broker: B
 
 
 def test_a_folder_that_cannot_be_written_is_told_without_its_name(tmp_path: Path) -> None:
-    assert writing_fault(tmp_path / "ledger.db") == ""
-    assert writing_fault(tmp_path / "none" / "ledger.db") == "the ledger cannot be written: No such file or directory"
+    assert ledger_write_fault(tmp_path / "ledger.db") == ""
+    assert (
+        ledger_write_fault(tmp_path / "none" / "ledger.db") == "the ledger cannot be written: No such file or directory"
+    )
     with small_disk(tmp_path / "small", megabytes=1) as disk:
         disk.protect(True)
-        assert "Read-only file system" in writing_fault(disk.folder / "ledger.db")
+        assert "Read-only file system" in ledger_write_fault(disk.folder / "ledger.db")
 
 
 def test_a_process_that_stands_still_does_not_hold_up_who_asks(broker: Broker, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from actors.runtime.membership.heartbeat import Heartbeat
 from deploy.health.finding import Verdict
-from deploy.health.serving import NEEDED, told
+from deploy.health.serving import NEEDED, unserved_text
 from deploy.health.stages import judge_budgets, judge_snapshots, judge_stages
 from schemas.attendance import Overrun
 from schemas.stages import names_of, scopes
@@ -50,7 +50,7 @@ def test_what_nobody_has_to_run_may_be_left_out_and_is_a_warning_where_it_is_run
 def test_where_nobody_lives_everything_that_is_needed_is_named() -> None:
     found = judge_stages([], PARTITIONS)
     assert all(stage in found.detail for stage in NEEDED)
-    assert told({}, PARTITIONS) == ""
+    assert unserved_text({}, PARTITIONS) == ""
 
 
 def test_decisions_over_budget_are_added_up_over_workers() -> None:

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from actors.runtime.membership.heartbeat import Heartbeat
 from actors.runtime.membership.reporting import report
-from deploy.health.serving import Stages, told, watch
+from deploy.health.serving import StageWatch, log_unserved_stages, unserved_text
 from events.jetstream import Access, Connection, KeyValueMembership
 from schemas.stages import REQUIRED, names_of, scopes
 from schemas.subjects import Partitions
@@ -29,11 +29,11 @@ def test_who_says_ready_has_told_that_it_works_so_a_start_accuses_nobody(broker:
             membership = await KeyValueMembership.over(connection)
             written, told_of = asyncio.Event(), asyncio.Event()
             reporting = asyncio.create_task(report(membership, "w", {"ledger": written.is_set}, told_of))
-            seen = Stages(membership, PARTITIONS, ("ledger",))
+            seen = StageWatch(membership, PARTITIONS, ("ledger",))
 
             async def stalls() -> bool:
                 await seen.look()
-                return told(seen.unserved(), PARTITIONS) == "ledger (stalled)"
+                return unserved_text(seen.unserved(), PARTITIONS) == "ledger (stalled)"
 
             await until(stalls, "the ledger to be told of")
             assert not told_of.is_set()
@@ -54,10 +54,10 @@ def test_a_stage_that_was_never_served_counts_at_once_and_one_that_was_after_a_w
         connection = await Connection.open(Access(servers=broker.url))
         try:
             membership = await KeyValueMembership.over(connection)
-            seen = Stages(membership, PARTITIONS, ("reflex", "arbiter"))
+            seen = StageWatch(membership, PARTITIONS, ("reflex", "arbiter"))
             await membership.beat("w", serving("reflex"))
             await seen.look()
-            assert told(seen.unserved(), PARTITIONS) == "arbiter (no owner)"
+            assert unserved_text(seen.unserved(), PARTITIONS) == "arbiter (no owner)"
             assert seen.unserved(patient=True) == {}, "the set may have come up a moment ago"
             await membership.beat("w", serving("reflex", "arbiter"))
             await seen.look()
@@ -82,7 +82,9 @@ def test_a_set_s_log_tells_which_stages_are_lost_and_when_they_are_found(broker:
     async def main() -> None:
         connection = await Connection.open(Access(servers=broker.url))
         membership = await KeyValueMembership.over(connection)
-        watching = asyncio.create_task(watch(Access(servers=broker.url), PARTITIONS, ("reflex", "ledger")))
+        watching = asyncio.create_task(
+            log_unserved_stages(Access(servers=broker.url), PARTITIONS, ("reflex", "ledger"))
+        )
         try:
 
             async def beats(*names: str) -> None:
@@ -114,7 +116,7 @@ def test_an_exchange_has_nobody_to_end_it_where_a_guard_and_who_would_tell_of_it
         connection = await Connection.open(Access(servers=broker.url))
         try:
             membership = await KeyValueMembership.over(connection)
-            seen = Stages(membership, PARTITIONS)
+            seen = StageWatch(membership, PARTITIONS)
             rest = {*REQUIRED, "swarm"} - {"arbiter", "swarm"}
             await membership.beat("w", serving(*rest, "arbiter", "swarm"))
             await seen.look()

@@ -69,7 +69,7 @@ def converse(running: RunningSet, session: str, texts: tuple[str, ...], agent: s
                         text, agent=agent, session=session, partitions=log.partitions, now_ns=time.time_ns()
                     )
                     await edge.submit(addressed)
-                    answers.append((await edge.answer(addressed.exchange, DEADLINE)).event.response)
+                    answers.append((await edge.await_end(addressed.exchange, DEADLINE)).event.response)
             await at_rest(log)
         return answers
 

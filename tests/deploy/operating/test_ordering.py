@@ -59,8 +59,8 @@ def test_an_order_that_a_stuck_broker_took_up_is_said_to_be_in_doubt(broker: Bro
 
 async def ordered_within(seconds: float, client: Client) -> None:
     """Give the order as a command does."""
-    async with Deadline(seconds).kept() as deadline:
-        deadline.sending("the order", "look")
+    async with Deadline(seconds).enforced() as deadline:
+        deadline.note_sending("the order", "look")
         await client.order([ORDER], deadline.inner_s)
 
 

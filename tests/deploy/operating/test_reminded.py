@@ -5,8 +5,8 @@ import asyncio
 import msgspec
 
 from actors.runtime.records import to_record
-from deploy.operating.reminded import reminded_sessions
-from events.decision import Cause, address
+from deploy.operating.reminded import sessions_with_copies
+from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog
 from events.log import Append, Record
 from schemas.catalogue import CATALOGUE, entry_of
@@ -24,7 +24,7 @@ def stored(event: Event, session: str, agent: str = "ann") -> Record:
     """Return an event as the shell of its actor appends it."""
     tokens = PARTITIONS.agent_token(agent), PARTITIONS.session_token(session)
     cause = Cause(f"{session} {agent} {type(event).__name__}", 0, 0, agent, session, "", *tokens)
-    [decided] = address(entry_of(event).owner, cause, (event,), PARTITIONS)
+    [decided] = address_events(entry_of(event).owner, cause, (event,), PARTITIONS)
     return to_record(decided, "test", "", 1_750_000_000_000_000_000, 0)
 
 
@@ -43,7 +43,7 @@ def reminded(broker: Broker, records: list[Record], session: str) -> tuple[str, 
         log = await JetStreamLog.connect(broker.url, sealed=False)
         try:
             await log.append([Append(records)])
-            return await reminded_sessions(log, "ann", session)
+            return await sessions_with_copies(log, "ann", session)
         finally:
             await log.close()
 

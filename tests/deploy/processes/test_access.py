@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from deploy.config.settings import BrokerSettings
-from deploy.processes.access import BadContext, Reach, access_of, context_of, stated
+from deploy.processes.access import BadContext, BrokerChoice, access_of, context_of, effective_choice
 from deploy.processes.running_set import DataFolder, NotRunning, RunFile
 from events.jetstream import Access
 from tests.each import each
@@ -23,18 +23,23 @@ def context(path: Path, **fields: str) -> Path:
 @each(
     ("flags", "environment", "settings", "expected"),
     [
-        (Reach(url="flag"), {"NATS_URL": "variable"}, BrokerSettings(url="file"), Reach(url="flag")),
-        (Reach(context="flag"), {"NATS_URL": "variable"}, BrokerSettings(url="file"), Reach(context="flag")),
-        (Reach(), {"NATS_URL": "variable"}, BrokerSettings(url="file"), Reach(url="variable")),
-        (Reach(), {}, BrokerSettings(context="file"), Reach(context="file")),
-        (Reach(creds="c"), {"NATS_URL": "variable"}, BrokerSettings(), Reach(url="variable", creds="c")),
-        (Reach(), {"NATS_URL": ""}, BrokerSettings(), Reach()),
+        (BrokerChoice(url="flag"), {"NATS_URL": "variable"}, BrokerSettings(url="file"), BrokerChoice(url="flag")),
+        (
+            BrokerChoice(context="flag"),
+            {"NATS_URL": "variable"},
+            BrokerSettings(url="file"),
+            BrokerChoice(context="flag"),
+        ),
+        (BrokerChoice(), {"NATS_URL": "variable"}, BrokerSettings(url="file"), BrokerChoice(url="variable")),
+        (BrokerChoice(), {}, BrokerSettings(context="file"), BrokerChoice(context="file")),
+        (BrokerChoice(creds="c"), {"NATS_URL": "variable"}, BrokerSettings(), BrokerChoice(url="variable", creds="c")),
+        (BrokerChoice(), {"NATS_URL": ""}, BrokerSettings(), BrokerChoice()),
     ],
 )
 def test_flags_win_over_the_environment_and_that_over_the_configuration(
-    flags: Reach, environment: dict[str, str], settings: BrokerSettings, expected: Reach
+    flags: BrokerChoice, environment: dict[str, str], settings: BrokerSettings, expected: BrokerChoice
 ) -> None:
-    assert stated(flags, settings, environment) == expected
+    assert effective_choice(flags, settings, environment) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,7 +55,7 @@ def test_flags_win_over_the_environment_and_that_over_the_configuration(
 def test_a_url_is_taken_apart_so_that_its_secret_is_never_shown(
     url: str, servers: str, user: str, password: str, tmp_path: Path
 ) -> None:
-    access = access_of(Reach(url=url), DataFolder(tmp_path))
+    access = access_of(BrokerChoice(url=url), DataFolder(tmp_path))
     assert (access.servers, access.user, access.password) == (servers, user, password)
     assert password == "" or password not in repr(access)
 
@@ -58,7 +63,7 @@ def test_a_url_is_taken_apart_so_that_its_secret_is_never_shown(
 @pytest.mark.parametrize("url", ["http://broker", "nats://broker:port", "nats://", "nats://broker:99999"])
 def test_what_is_no_address_of_a_broker_is_refused(url: str, tmp_path: Path) -> None:
     with pytest.raises(BadContext, match="is not a broker's address"):
-        access_of(Reach(url=url), DataFolder(tmp_path))
+        access_of(BrokerChoice(url=url), DataFolder(tmp_path))
 
 
 def test_a_context_is_found_by_name_where_the_nats_command_keeps_it(
@@ -68,7 +73,7 @@ def test_a_context_is_found_by_name_where_the_nats_command_keeps_it(
     folder = tmp_path / "nats" / "context"
     folder.mkdir(parents=True)
     context(folder / "production.json", url="nats://broker", user="me", password="secret", inbox_prefix="_INBOX.me")
-    access = access_of(Reach(context="production"), DataFolder(tmp_path))
+    access = access_of(BrokerChoice(context="production"), DataFolder(tmp_path))
     assert (access.servers, access.user, access.inbox_prefix) == ("nats://broker:4222", "me", "_INBOX.me")
 
 
@@ -82,7 +87,7 @@ def test_a_context_stands_for_an_access_and_back(tmp_path: Path) -> None:
         password=written.password,
         inbox_prefix=written.inbox_prefix,
     )
-    assert access_of(Reach(context=str(path)), DataFolder(tmp_path), name="n") == access
+    assert access_of(BrokerChoice(context=str(path)), DataFolder(tmp_path), name="n") == access
 
 
 @pytest.mark.parametrize(
@@ -101,12 +106,12 @@ def test_a_context_that_cannot_be_used_is_refused_with_the_reason(
     if content is not None:
         path.write_text(content)
     with pytest.raises(BadContext, match=expected):
-        access_of(Reach(context=str(path)), DataFolder(tmp_path))
+        access_of(BrokerChoice(context=str(path)), DataFolder(tmp_path))
 
 
 def test_a_broker_named_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadContext, match="named twice"):
-        access_of(Reach(url="nats://broker", context="production"), DataFolder(tmp_path))
+        access_of(BrokerChoice(url="nats://broker", context="production"), DataFolder(tmp_path))
 
 
 def test_without_a_name_the_set_in_the_data_folder_is_used(tmp_path: Path) -> None:
@@ -114,7 +119,7 @@ def test_without_a_name_the_set_in_the_data_folder_is_used(tmp_path: Path) -> No
     path = context(tmp_path / "operator.json", url="nats://127.0.0.1:4333", user="operator", password="secret")
     with data.locked():
         data.write(msgspec.structs.replace(RUN, context=str(path)))
-        access = access_of(Reach(), data)
+        access = access_of(BrokerChoice(), data)
     assert (access.servers, access.user) == ("nats://127.0.0.1:4333", "operator")
 
 
@@ -123,12 +128,12 @@ def test_of_an_embedded_broker_the_wished_users_context_is_used(tmp_path: Path) 
     context(tmp_path / "ledger.json", url="nats://127.0.0.1:4333", user="ledger", password="secret")
     with data.locked():
         data.write(msgspec.structs.replace(RUN, contexts=str(tmp_path)))
-        assert access_of(Reach(), data, user="ledger").user == "ledger"
+        assert access_of(BrokerChoice(), data, user="ledger").user == "ledger"
 
 
 def test_a_folder_without_a_set_is_refused_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(NotRunning, match="start one with `neuraxis up`"):
-        access_of(Reach(), DataFolder(tmp_path))
+        access_of(BrokerChoice(), DataFolder(tmp_path))
 
 
 def test_a_set_whose_broker_has_no_address_yet_is_said_to_be_starting(tmp_path: Path) -> None:
@@ -136,4 +141,4 @@ def test_a_set_whose_broker_has_no_address_yet_is_said_to_be_starting(tmp_path: 
     with data.locked():
         data.write(msgspec.structs.replace(RUN, nats_url=""))
         with pytest.raises(NotRunning, match="still starting"):
-            access_of(Reach(), data)
+            access_of(BrokerChoice(), data)

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from deploy.config.loading import resolve
 from deploy.config.settings import BrokerSettings, LogSettings, RuntimeSettings
-from deploy.processes.access import Reach, access_of
+from deploy.processes.access import BrokerChoice, access_of
 from deploy.processes.broker import (
     ADMIN,
     DECIDERS,
@@ -58,7 +58,7 @@ def embedded(folder: Path, **settings: object) -> EmbeddedBroker:
 
 
 def as_user(broker: EmbeddedBroker, user: str) -> Access:
-    return access_of(Reach(context=str(context_file(broker.layout.contexts, user))), DataFolder(Path()))
+    return access_of(BrokerChoice(context=str(context_file(broker.layout.contexts, user))), DataFolder(Path()))
 
 
 def run(broker: EmbeddedBroker, meanwhile: Callable[[Supervisor], Awaitable[None]]) -> None:

@@ -12,7 +12,7 @@ from deploy.config.loading import all_sections, assignment_layer, resolve
 from deploy.processes.broker import DECIDERS
 from deploy.processes.broker import EFFECTORS as USER
 from deploy.processes.broker.users import broker_users
-from deploy.processes.effectors import EFFECTORS, InvalidEffector, load, needed
+from deploy.processes.effectors import EFFECTORS, InvalidEffector, load, needed_effectors
 
 
 def test_the_effectors_are_found_by_name() -> None:
@@ -39,7 +39,7 @@ def test_those_are_hosted_that_have_something_to_do(
     assignments: tuple[str, ...], attached: bool, hosted: tuple[str, ...]
 ) -> None:
     config = resolve(all_sections(), [assignment_layer(assignment) for assignment in assignments])
-    assert needed(config, attached=attached) == hosted
+    assert needed_effectors(config, attached=attached) == hosted
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from actors.registry import actor_named
 from actors.runtime.records import to_record
 from deploy.processes.lifeline import READY
 from events.codec import Recorded, decode
-from events.decision import Cause, address
+from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog
 from events.log import Append, Stored
 from events.replay.replay import Replay
@@ -57,7 +57,7 @@ async def say(log: JetStreamLog, text: str, session: str) -> None:
     seq = await log.append([Append([sent.record])])
     tokens = log.partitions.agent_token("a"), log.partitions.session_token(session)
     cause = Cause(sent.exchange, seq, time.time_ns(), "a", session, sent.exchange, *tokens)
-    [word] = address("memory", cause, [MemoryRecalled(familiarity=COLD, recollections=())], log.partitions)
+    [word] = address_events("memory", cause, [MemoryRecalled(familiarity=COLD, recollections=())], log.partitions)
     await log.append([Append([to_record(word, "test", "test", time.time_ns(), 0)])])
 
 

@@ -21,7 +21,7 @@ def test_queries_tell_how_an_exchange_ended_and_who_leads_what(tmp_path: Path) -
         async with running.log() as log, Client.open(log) as edge:
             addressed = new_input("Hello", agent="a", session="s", partitions=log.partitions, now_ns=time.time_ns())
             await edge.submit(addressed)
-            answered = await edge.answer(addressed.exchange, DEADLINE)
+            answered = await edge.await_end(addressed.exchange, DEADLINE)
             question = json.dumps({"exchange": addressed.exchange}).encode()
             deadline = time.monotonic() + DEADLINE
             headers, found = await _ask(log, "forged_id.query.ledger.exchange", question)

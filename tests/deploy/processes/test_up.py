@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from deploy.processes.access import Reach, access_of
+from deploy.processes.access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
 from events.jetstream import JetStreamLog
 from schemas.catalogue import prefixes_of
@@ -153,7 +153,7 @@ def test_nothing_outlives_a_set_that_is_killed_and_the_next_one_starts_on_its_lo
 
 
 async def _last_sequence(data: Path) -> int:
-    log = await JetStreamLog.connect(access_of(Reach(), DataFolder(data)), create=False)
+    log = await JetStreamLog.connect(access_of(BrokerChoice(), DataFolder(data)), create=False)
     try:
         return (await log.info()).last_seq
     finally:
@@ -209,7 +209,7 @@ def _recorded_settings(up: Up, actor: str) -> dict[str, Any]:
     """Return the settings that a partition of an actor decides with, from its own record of them."""
 
     async def look() -> dict[str, Any]:
-        log = await JetStreamLog.connect(access_of(Reach(), DataFolder(up.data)), create=False)
+        log = await JetStreamLog.connect(access_of(BrokerChoice(), DataFolder(up.data)), create=False)
         try:
             filters = [f"log.*.*.{prefixes_of(actor)[0]}.configured"]
             async for batch in log.history(filters, 0, (await log.info()).last_seq):

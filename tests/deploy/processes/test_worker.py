@@ -21,8 +21,8 @@ from actors.runtime.records import to_record
 from deploy.config.loading import all_sections, assignment_layer, resolve
 from deploy.processes.effectors import EFFECTORS
 from deploy.processes.lifeline import READY
-from deploy.processes.worker import UnknownWork, check_work, known_work, replier, with_something_to_do
-from events.decision import Cause, NewEvent, address
+from deploy.processes.worker import UnknownWork, check_work, known_work, reply_sender, work_with_settings
+from events.decision import Cause, NewEvent, address_events
 from events.jetstream import Access, Connection, JetStreamLog
 from events.log import Append, Record
 from schemas.actor import Message
@@ -120,11 +120,11 @@ def test_a_worker_of_all_hosts_every_actor_that_decides(broker: Broker, tmp_path
 
 def test_of_the_effectors_those_are_run_that_are_configured() -> None:
     given = resolve(all_sections(), [assignment_layer("llm.base_url=http://127.0.0.1:1/v1")])
-    assert with_something_to_do(("effectors",), given) == ("delegate", "llm")
-    assert with_something_to_do(("effectors", "webhook"), given) == ("delegate", "llm", "webhook"), "it was named"
-    assert with_something_to_do(("all", "llm"), resolve(all_sections(), [])) == (*ACTORS, "llm")
+    assert work_with_settings(("effectors",), given) == ("delegate", "llm")
+    assert work_with_settings(("effectors", "webhook"), given) == ("delegate", "llm", "webhook"), "it was named"
+    assert work_with_settings(("all", "llm"), resolve(all_sections(), [])) == (*ACTORS, "llm")
     with pytest.raises(UnknownWork, match="no effector has anything to do"):
-        with_something_to_do(("effectors",), resolve(all_sections(), []))
+        work_with_settings(("effectors",), resolve(all_sections(), []))
 
 
 def test_a_worker_that_stands_by_itself_does_not_end_without_a_supervisor(broker: Broker, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_worker_of_effectors_answers_requests_and_logs_neither_key_nor_words(
         prompts={},
     )
     cause = Cause("cause", 0, 0, "ann", "s", "exchange-0", "_", "_")
-    [decided] = address("responder", cause, (asked,), Partitions())
+    [decided] = address_events("responder", cause, (asked,), Partitions())
 
     async def answer() -> bytes:
         log = await JetStreamLog.connect(broker.url)
@@ -246,7 +246,7 @@ def sent_for(broker: Broker, inbox: str) -> dict[str, bytes]:
                 ended.set()
 
         await connection.nc.subscribe(">", cb=take)
-        await replier(connection)(inbox, answer_to(inbox))
+        await reply_sender(connection)(inbox, answer_to(inbox))
         await connection.publish("end", b"")
         async with asyncio.timeout(ALIVE_S):
             await ended.wait()

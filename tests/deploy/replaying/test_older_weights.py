@@ -15,7 +15,7 @@ from actors.contract.text.judge import weights
 from actors.contract.text.judge.model import InvalidModel, dump_model, load_model
 from actors.registry import ACTORS
 from deploy.cli import main
-from deploy.replaying.bundle_verdicts import verified as bundle_verified
+from deploy.replaying.bundle_verdicts import verify_bundle as bundle_verified
 from schemas.actor import Actor, Emission, Message
 from schemas.event import Event
 from tests.deploy.replaying.test_bundle_verdicts import bundle
@@ -65,7 +65,7 @@ def judging_by(actor: Actor[Any], models: tuple[str, ...]) -> Actor[Any]:
 @pytest.fixture
 def recording(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Recording:
     """A talk that was judged by the older weights."""
-    weights.supply(folder)
+    weights.add_weights(folder)
     with monkeypatch.context() as march:
         for name in ("intuition", "appraisal"):
             march.setitem(ACTORS, name, judging_by(ACTORS[name], names_in(folder)))
@@ -125,13 +125,13 @@ def test_a_what_if_decides_by_the_recorded_weights_where_they_are_supplied(ledge
 def test_a_bundle_s_test_decides_by_supplied_weights(recording: Recording, folder: Path, tmp_path: Path) -> None:
     path = bundle(tmp_path / "case.nxb", recording.log)
     assert "model_scorer-" in bundle_verified(path).summary
-    weights.supply(folder)
+    weights.add_weights(folder)
     assert bundle_verified(path).complaint == ""
     assert "unverified" not in bundle_verified(path).summary
 
 
 def test_live_decisions_rest_on_this_release_s_weights_whatever_is_supplied(folder: Path) -> None:
-    weights.supply(folder)
+    weights.add_weights(folder)
     recorded = live(TALK[:1])
     said = b"".join(each.data for each in recorded.log)
     assert not any(name.encode() in said for name in names_in(folder))
@@ -139,7 +139,7 @@ def test_live_decisions_rest_on_this_release_s_weights_whatever_is_supplied(fold
 
 def test_a_folder_without_weights_is_refused_and_says_what_to_give(tmp_path: Path) -> None:
     with pytest.raises(InvalidModel, match=r"holds no weights: give a folder with files such as scorer\.npz"):
-        weights.supply(tmp_path)
+        weights.add_weights(tmp_path)
     (tmp_path / "scorer.npz").write_bytes(b"no weights")
     result = CliRunner().invoke(main, ["replay", "--verify", "--log", "none.db", "--models", str(tmp_path)])
     assert result.exit_code == 2

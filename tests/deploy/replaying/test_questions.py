@@ -12,7 +12,7 @@ from actors.registry import UnknownActor
 from deploy.config.loading import BadConfiguration
 from deploy.replaying.questions import DecideAgain, ShowState, decided_again, known_settings, layers_of, state_shown
 from deploy.replaying.what_if import settings_of
-from events.replay.looking import NothingThere
+from events.replay.looking import NothingFound
 from events.replay.sources import LedgerSource
 from events.replay.states.conditions import BadCondition
 from events.replay.states.reading import NoSuchPartition
@@ -82,7 +82,7 @@ def test_every_decision_that_is_otherwise_is_told_with_its_numbers_and_without_w
 
 
 def test_an_exchange_that_is_not_there_cannot_be_decided_again(source: LedgerSource) -> None:
-    with pytest.raises(NothingThere, match="exchange-9"):
+    with pytest.raises(NothingFound, match="exchange-9"):
         asyncio.run(
             decided_again(
                 source, DecideAgain(exchange="exchange-9", upto=last_of(source), settings={"router.act": False})
@@ -96,7 +96,7 @@ def test_an_exchange_that_is_not_there_cannot_be_decided_again(source: LedgerSou
         ("braker", "morning", "", UnknownActor),
         ("breaker", "all", "", NoSuchPartition),
         ("breaker", "morning", "[", BadCondition),
-        ("breaker", "morning", "nowhere", NothingThere),
+        ("breaker", "morning", "nowhere", NothingFound),
     ],
 )
 def test_a_state_that_is_nowhere_is_no_state(
@@ -111,5 +111,5 @@ def test_a_state_is_told_as_of_a_point_and_not_behind_the_end(source: LedgerSour
     assert whole > 0
     first = asyncio.run(state_shown(source, ShowState(actor="breaker", key="morning", at=1)))
     assert first.under_key == {}
-    with pytest.raises(NothingThere):
+    with pytest.raises(NothingFound):
         asyncio.run(state_shown(source, ShowState(actor="breaker", key="morning", at=last_of(source) + 1)))

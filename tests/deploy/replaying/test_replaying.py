@@ -12,7 +12,7 @@ import pytest
 from actors.registry import ACTORS
 from events.log import Stored
 from events.replay.replay import Replay, Report
-from events.replay.replaying import END, Point, run
+from events.replay.replaying import END, Point, run_replay
 from events.replay.sources import LedgerSource
 from events.replay.states.bisecting import first_holding
 from events.replay.states.conditions import condition_of
@@ -59,7 +59,7 @@ def opened(path: Path) -> Iterator[LedgerSource]:
 
 
 def folded(source: LedgerSource, upto: Point = END, actors: Sequence[Actor[Any]] = MUTE, **more: Any) -> Report:
-    return asyncio.run(run(source, Replay(actors, source.partitions, **more), upto, progress=lambda _: None))
+    return asyncio.run(run_replay(source, Replay(actors, source.partitions, **more), upto, progress=lambda _: None))
 
 
 def folded_by_deciding(log: Sequence[Stored], recording: Recording) -> dict[str, str]:
@@ -153,7 +153,7 @@ def test_what_leads_to_nothing_does_not_keep_a_replay_s_memory(tmp_path: Path) -
                     yield [stored]
 
         source.history = one_by_one  # type: ignore[method-assign]
-        asyncio.run(run(source, replay, progress=look))
+        asyncio.run(run_replay(source, replay, progress=look))
     assert 0 < most <= 50
 
 

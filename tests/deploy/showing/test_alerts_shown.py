@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from rich.text import Text
 
-from deploy.cli.rendering.alerts import AlertShown, is_loud, line_of, shown, still_firing
+from deploy.cli.rendering.alerts import AlertShown, alert_of, is_loud, line_of, still_firing
 from schemas.catalogue import CATALOGUE
 from tests.events.ledger.messages import INPUT, stored
 
@@ -14,14 +14,14 @@ from tests.events.ledger.messages import INPUT, stored
 def told(seq: int, **changes: Any) -> AlertShown:
     """Return an alert of the log, shown."""
     event = msgspec.structs.replace(CATALOGUE["forged_id.alert.critical.breaker"].sample, **changes)
-    found = shown(stored(seq, event, agent="", session="", exchange=""))
+    found = alert_of(stored(seq, event, agent="", session="", exchange=""))
     assert found is not None
     return found
 
 
 def test_what_is_no_alert_is_not_shown() -> None:
-    assert shown(stored(1, INPUT)) is None
-    assert shown(stored(2, CATALOGUE["forged_id.alert.scheduled"].sample)) is None
+    assert alert_of(stored(1, INPUT)) is None
+    assert alert_of(stored(2, CATALOGUE["forged_id.alert.scheduled"].sample)) is None
 
 
 def test_what_fires_is_what_has_not_been_resolved_since() -> None:

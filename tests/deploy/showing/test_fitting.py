@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from deploy.cli.rendering.layout.fitting import fitted
+from deploy.cli.rendering.layout.fitting import fitted_table
 from deploy.cli.rendering.layout.terminal import print_hanging
 from deploy.health.finding import Finding, Verdict
 from schemas.export import subjects_rows
@@ -42,7 +42,7 @@ SUBJECTS = [
 def shown(rows: Sequence[Mapping[str, str]], width: int) -> str:
     console = Console(width=width, file=None, force_terminal=False)
     with console.capture() as captured:
-        console.print(fitted(list(rows[0]), rows, width))
+        console.print(fitted_table(list(rows[0]), rows, width))
     return captured.get()
 
 

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from actors.registry import ACTORS
-from deploy.cli.rendering.alerts import shown
-from deploy.cli.rendering.entries import entry_of, grouped, line_of
+from deploy.cli.rendering.alerts import alert_of
+from deploy.cli.rendering.entries import entry_of, group_unreadable, line_of
 from deploy.cli.rendering.why.tree import plain_sentence, render
 from events.log import Stored
 from events.replay.explain import explain
@@ -37,7 +37,7 @@ def test_two_such_inputs_are_one_alert_of_each_severity(log: Sequence[Stored]) -
     assert len({each["alert"] for each in alerts}) == 1
     assert len({each["alert"] for each in log_alerts(log)}) <= 2
     assert alerts[0]["figures"]["failed_topic"] == "forged_id.input.received"
-    told = [alert for each in log if (alert := shown(each)) is not None and alert.severity == "critical"]
+    told = [alert for each in log if (alert := alert_of(each)) is not None and alert.severity == "critical"]
     assert "cannot be read" in told[0].summary
     assert alerts[0]["detail"] == "undecodable forged_id.input.received"
 
@@ -62,11 +62,13 @@ def test_why_says_that_it_was_never_read_and_what_to_do(log: Sequence[Stored]) -
 def test_a_tail_for_people_has_one_line_for_each_such_message(log: Sequence[Stored]) -> None:
     entries = [entry_of(each, words=False) for each in log]
     failed = [entry for entry in entries if entry.topic.endswith(".failed")]
-    lines = [line_of(*row).plain for row in grouped(entries) if row[0].topic.endswith(".failed")]
+    lines = [line_of(*row).plain for row in group_unreadable(entries) if row[0].topic.endswith(".failed")]
     assert len(lines) == 2
     names = {entry.topic.split(".")[1] for entry in failed}
     assert all(name in lines[0] for name in names)
-    assert [row[0] for row in grouped(entries) if row[0] not in failed] == [one for one in entries if one not in failed]
+    assert [row[0] for row in group_unreadable(entries) if row[0] not in failed] == [
+        one for one in entries if one not in failed
+    ]
 
 
 def test_an_exchange_that_is_under_way_is_still_open() -> None:

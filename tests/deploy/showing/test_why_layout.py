@@ -8,9 +8,9 @@ from rich.console import Console
 
 from actors.coherence.settings import CoherenceSettings
 from deploy.cli.rendering.why.entropy import explains, sum_of
-from deploy.cli.rendering.why.hops import hops
+from deploy.cli.rendering.why.hops import timing_table
 from deploy.cli.rendering.why.tree import render
-from deploy.cli.rendering.why.trunks import nodes_below, trunk
+from deploy.cli.rendering.why.trunks import nodes_below, trunk_to_end
 from events.replay.explain import Explanation
 from schemas.catalogue import entry_of
 from schemas.envelope import LATENCY, decode_headers
@@ -77,7 +77,7 @@ def test_every_event_stands_in_the_layout_once(recording: Recording) -> None:
 def laid_out(explanation: Explanation) -> list[int]:
     waiting, places = list(explanation.roots), []
     while waiting:
-        for node, branches in trunk(waiting.pop(), frozenset(explanation.critical_path)):
+        for node, branches in trunk_to_end(waiting.pop(), frozenset(explanation.critical_path)):
             places.append(node.seq)
             waiting += branches
     return places
@@ -89,7 +89,7 @@ def test_each_hop_tells_its_time_and_its_share_of_the_way() -> None:
         for number, stored in enumerate(answering_chain())
     ]
     console = Console(file=io.StringIO(), width=200, color_system=None)
-    for line in hops(explained(messages)):
+    for line in timing_table(explained(messages)):
         console.print(line)
     assert isinstance(console.file, io.StringIO)
     head, _, first, *rest = console.file.getvalue().splitlines()

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from actors.gateway.client import Answered
 from deploy.cli.rendering import reasons
-from deploy.cli.rendering.calls import told_cuts
+from deploy.cli.rendering.calls import cuts_text
 from deploy.cli.rendering.decision import decision_line, exchange_of
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.cli.rendering.why.details import Case, details
@@ -170,7 +170,7 @@ def test_what_was_cut_of_a_prompt_is_told_where_it_is_asked_answered_and_in_the_
 
 def test_of_many_parts_that_were_cut_the_first_are_told_one_by_one() -> None:
     many = tuple(Cut(part=f"document, part {place} of 200", characters=1_000, kept=0) for place in range(1, 201))
-    told_many = told_cuts(many)
+    told_many = cuts_text(many)
     assert "document, part 6 of 200 to 0 of 1,000 characters, 194 more parts to 0 of 194,000 characters" in told_many
     assert len(told_many) < 500
 

@@ -18,7 +18,7 @@ from actors.router.settings import RouterSettings, effective_weights
 from deploy.cli import main
 from deploy.cli.mind.simulate import simulate
 from deploy.cli.rendering import sweeps
-from deploy.simulating.living import DAY_NS, DECIDERS, PROFILE, START_NS, Life, live
+from deploy.simulating.living import DAY_NS, DECIDERS, PROFILE, START_NS, Simulation, simulate_days
 from deploy.simulating.people import WORDS, Population, session_of
 from deploy.simulating.plants import PLANTS
 from deploy.simulating.plot import plot_of
@@ -38,16 +38,16 @@ SHORT, GONE_ON = 40, 22
 
 
 @cache
-def _life(plant: str, days: int, seed: int, gone_on: int | None) -> Life:
-    return live(days=days, seed=seed, exchanges_per_day=120, plant=plant, gone_on=gone_on)
+def _life(plant: str, days: int, seed: int, gone_on: int | None) -> Simulation:
+    return simulate_days(days=days, seed=seed, exchanges_per_day=120, plant=plant, gone_on=gone_on)
 
 
-def life(plant: str, days: int = DAYS, seed: int = 1, gone_on: int | None = None) -> Life:
+def life(plant: str, days: int = DAYS, seed: int = 1, gone_on: int | None = None) -> Simulation:
     """Return a life, lived once however it is asked for: a cache tells ``f(1)`` and ``f(seed=1)`` apart."""
     return _life(plant, days, seed, gone_on)
 
 
-def lived(plant: str) -> Life:
+def lived(plant: str) -> Simulation:
     """Return a life with something wrong, as short as tells it."""
     return life(plant, days=SHORT, gone_on=GONE_ON) if plant in SET_RIGHT else life(plant)
 
@@ -198,10 +198,10 @@ def test_a_router_decides_with_each_correction_from_its_next_decision_on():
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_one_others():
-    first, second = (live(days=4, seed=7, exchanges_per_day=60, plant="none") for _ in range(2))
+    first, second = (simulate_days(days=4, seed=7, exchanges_per_day=60, plant="none") for _ in range(2))
     assert (first.digest, first.states) == (second.digest, second.states)
     assert msgspec.json.encode(report_of(first)) == msgspec.json.encode(report_of(second))
-    assert live(days=4, seed=8, exchanges_per_day=60, plant="none").digest != first.digest
+    assert simulate_days(days=4, seed=8, exchanges_per_day=60, plant="none").digest != first.digest
     assert {*first.states} == {*DECIDERS}
 
 
@@ -274,7 +274,7 @@ def test_what_cannot_be_lived_or_drawn_is_refused_at_once_with_what_to_do(argume
 def test_a_report_says_planted_only_of_what_happened():
     planted_on = PLANTS["misrouting"].planted_on
     assert planted_on == PLANTED
-    short = live(days=PLANTED, seed=1, exchanges_per_day=1, plant="misrouting")
+    short = simulate_days(days=PLANTED, seed=1, exchanges_per_day=1, plant="misrouting")
     assert report_of(short).planted_on is None
     assert report_of(life("misrouting")).planted_on == PLANTED
     assert report_of(life("none")).planted_on is None

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from deploy.cli import main as neuraxis
 from deploy.training.corpus import Row
-from deploy.training.judged import judged_rows
+from deploy.training.judged import rows_of_verdicts
 from events.replay.sources import LedgerSource
 from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
 from tests.actors.scenario import Address
@@ -31,7 +31,7 @@ def told() -> Recording:
 def rows_in(ledger: Path) -> list[Row]:
     source = LedgerSource(ledger)
     try:
-        return asyncio.run(judged_rows(source))
+        return asyncio.run(rows_of_verdicts(source))
     finally:
         source.close()
 

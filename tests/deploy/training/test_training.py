@@ -20,9 +20,9 @@ from actors.intuition.scorer import MODEL_VERSION
 from deploy.cli import main as neuraxis
 from deploy.training import augment
 from deploy.training.augment import augmented, authored
-from deploy.training.corpus import Row, folds_of, load_rows, quoting, training_places
+from deploy.training.corpus import Row, folds_of, load_rows, rows_quoted_elsewhere, training_places
 from deploy.training.fitting import Prepared, Recipe, fit, held_out_scores, prepare, scores_of, threshold_of
-from deploy.training.report import BEGIN, END, fired_by_fold, report_of, tally
+from deploy.training.report import BEGIN, END, fired_by_fold, tally_caught, write_report
 from deploy.training.writing import train_into
 
 RECIPE = Recipe(kind="test", without=frozenset(), penalty=0.1, rounds=1, benign=0.05, hard=0.1)
@@ -80,7 +80,7 @@ def test_a_row_that_quotes_a_held_out_row_is_not_trained_on(quoting_text: str) -
         Row(quoting_text, "attack", "jailbreak", "b"),
         Row("Hi", "benign", "x", "c"),
     ]
-    assert training_places(rows, [0, 1, 1], [0], quoting(rows, [0, 1, 1])) == [2]
+    assert training_places(rows, [0, 1, 1], [0], rows_quoted_elsewhere(rows, [0, 1, 1])) == [2]
 
 
 def test_a_row_made_of_a_held_out_row_is_not_trained_on() -> None:
@@ -90,7 +90,7 @@ def test_a_row_made_of_a_held_out_row_is_not_trained_on() -> None:
         Row("made of the first", "benign", "x", "made:x", (0,)),
         Row("of the second", "benign", "x", "made:x", (1,)),
     ]
-    assert training_places(made, [0, 1], [0], quoting(rows, [0, 1])) == [1, 3]
+    assert training_places(made, [0, 1], [0], rows_quoted_elsewhere(rows, [0, 1])) == [1, 3]
 
 
 def test_every_slot_of_the_authored_phrases_is_filled() -> None:
@@ -163,10 +163,10 @@ def test_the_report_lists_weak_sources_first_and_replaces_the_one_between_its_ma
     rows = [
         Row(f"{word} {number}", "attack", "jailbreak", source) for source, word in words.items() for number in range(20)
     ]
-    found = tally(rows, {"scorer": np.array([row.source != "second" for row in rows])})
+    found = tally_caught(rows, {"scorer": np.array([row.source != "second" for row in rows])})
     file = tmp_path / "guards.md"
     file.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    report_of(found, file)
+    write_report(found, file)
     text = file.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
@@ -175,7 +175,7 @@ def test_the_report_lists_weak_sources_first_and_replaces_the_one_between_its_ma
     assert sources == ["all", "second", "first", "third"]
     file.write_text("no marks")
     with pytest.raises(ValueError, match=r"guards\.md: no lines"):
-        report_of(found, file)
+        write_report(found, file)
 
 
 @pytest.mark.parametrize("wrong", ["into", "report", "no folder"])

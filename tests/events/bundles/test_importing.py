@@ -10,7 +10,7 @@ from events.errors import Misconfigured, Unavailable
 from events.jetstream import Connection, JetStreamLog, KeyValueSnapshots
 from events.jetstream.connection import Access
 from events.jetstream.durable import DurablePull
-from events.jetstream.importing import Recording, Standing, append, begin, check, finish, standing_of
+from events.jetstream.importing import ImportProgress, Recording, append, begin, check, finish, import_progress
 from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import Append, Fence, Record, Stored
@@ -34,9 +34,9 @@ def recording(messages: Sequence[Stored] = MESSAGES, sealed: bool = False) -> Re
     )
 
 
-async def imported(connection: Connection, what: Recording) -> Standing:
+async def imported(connection: Connection, what: Recording) -> ImportProgress:
     """Import what is missing; return where it went on."""
-    standing = await standing_of(connection, STREAM, what)
+    standing = await import_progress(connection, STREAM, what)
     if standing.whole:
         return standing
     if not standing.begun:
@@ -310,7 +310,7 @@ def test_an_unfinished_import_whose_stream_keeps_a_gap_is_refused_at_once(broker
 
     async def again(connection: Connection) -> None:
         with pytest.raises(Misconfigured, match=r"lost some of what was imported.*import into a new one"):
-            await standing_of(connection, STREAM, recording())
+            await import_progress(connection, STREAM, recording())
 
     on(broker, again)
 
@@ -336,7 +336,7 @@ def test_a_log_that_was_imported_whole_and_lost_since_is_not_said_to_be_imported
         assert seq == before + 1
         (new,) = await collect(log, seq - 1)
         assert (new.data, new.time_ns > MESSAGES[-1].time_ns) == (b"new", True)
-        assert (await standing_of(connection, STREAM, recording())).whole
+        assert (await import_progress(connection, STREAM, recording())).whole
         with pytest.raises(Misconfigured, match="the stream has lost it since"):
             await check(connection, STREAM, recording(), lambda _: None)
 

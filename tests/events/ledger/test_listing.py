@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from events.errors import Misconfigured
-from events.ledger import Page, Wanted, list_exchanges
+from events.ledger import ExchangeFilter, Page, list_exchanges
 from events.log import Stored
 from schemas.intake.strict import BadInput
 from tests.events.ledger.messages import INPUT, RESPONSE, stored, write
@@ -15,7 +15,7 @@ COUNT = 7
 
 
 def listed(path: Path, **wanted: object) -> Page:
-    return list_exchanges(path, msgspec.convert(wanted, Wanted))
+    return list_exchanges(path, msgspec.convert(wanted, ExchangeFilter))
 
 
 def ids(page: Page) -> list[str]:
@@ -89,7 +89,7 @@ def told(stage: str, action: str, reason: str, mode: str) -> str:
 
 def test_words_find_what_an_end_is_told_with_and_its_reason_by_name(ledger: Path) -> None:
     def found(words: str, **more: object) -> list[str]:
-        return ids(list_exchanges(ledger, msgspec.convert({"words": words, **more}, Wanted), told))
+        return ids(list_exchanges(ledger, msgspec.convert({"words": words, **more}, ExchangeFilter), told))
 
     assert found("ONE odd") == found("r1") == ["x5", "x3", "x1"]
     assert found("even", at=3) == ["x0"]

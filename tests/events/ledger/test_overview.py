@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from events.errors import Misconfigured
-from events.ledger import Overview, look_over
+from events.ledger import Overview, overview_at
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
 from schemas.intake.strict import BadInput
@@ -22,7 +22,7 @@ def sample(name: str) -> Any:
 
 
 def looked(path: Path, at: int = 0) -> Overview:
-    return look_over(path, at, HEALTHY)
+    return overview_at(path, at, HEALTHY)
 
 
 def ledger(folder: Path, *messages: Stored) -> Path:

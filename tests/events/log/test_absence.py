@@ -3,7 +3,7 @@
 from structlog.testing import capture_logs
 
 from events.intervals import MOST_S
-from events.jetstream.absence import Absence
+from events.jetstream.absence import BrokerOutage
 
 
 class Clock:
@@ -16,7 +16,7 @@ class Clock:
         return self.now
 
 
-def told(absence: Absence, clock: Clock, seconds: float) -> list[float]:
+def told(absence: BrokerOutage, clock: Clock, seconds: float) -> list[float]:
     """Have an attempt fail ten times a second, for so long; return when that was spoken of."""
     with capture_logs() as lines:
         for _ in range(round(seconds * 10)):
@@ -27,18 +27,18 @@ def told(absence: Absence, clock: Clock, seconds: float) -> list[float]:
 
 def test_ten_failures_a_second_are_a_line_now_and_then() -> None:
     clock = Clock()
-    assert told(Absence("nats://broker:4222", clock), clock, 20) == [0, 1, 3, 7, 15]
+    assert told(BrokerOutage("nats://broker:4222", clock), clock, 20) == [0, 1, 3, 7, 15]
 
 
 def test_a_long_absence_is_spoken_of_every_minute() -> None:
     clock = Clock()
-    times = told(Absence("nats://broker:4222", clock), clock, 1_000)
+    times = told(BrokerOutage("nats://broker:4222", clock), clock, 1_000)
     assert times[-1] - times[-2] == MOST_S
 
 
 def test_the_next_absence_begins_anew_and_names_the_broker_and_what_to_do() -> None:
     clock = Clock()
-    absence = Absence("nats://broker:4222", clock)
+    absence = BrokerOutage("nats://broker:4222", clock)
     told(absence, clock, 20)
     absence.ended()
     with capture_logs() as (lines):
@@ -53,6 +53,6 @@ def test_the_next_absence_begins_anew_and_names_the_broker_and_what_to_do() -> N
 
 def test_a_login_that_is_refused_is_told_from_a_broker_that_is_not_there() -> None:
     with capture_logs() as lines:
-        Absence("nats://a:1").failed("nats: 'Authorization Violation'")
-        Absence("nats://a:1").failed("connection refused")
+        BrokerOutage("nats://a:1").failed("nats: 'Authorization Violation'")
+        BrokerOutage("nats://a:1").failed("connection refused")
     assert ["--creds" in line["remedy"] for line in lines] == [True, False]

@@ -6,7 +6,7 @@ import pytest
 
 from events.errors import Conflict, Misconfigured, Unavailable, UnknownOutcome
 from events.jetstream.log import JetStreamLog
-from events.jetstream.reading import BACKLOG, Reading
+from events.jetstream.reading import BACKLOG, StreamReader
 from events.log import MAX_RECORD_BYTES, Record
 from schemas.subjects import Partitions
 from tests.broker import Broker
@@ -134,7 +134,7 @@ def test_a_tail_for_one_who_stops_reading_holds_little_and_goes_on_where_it_was(
         await log.append([plain(*[record()] * 400)])
         await log.append([plain(*[record()] * 400)])
         tail = await log.tail(["log.>"], 0, pull=4)
-        assert isinstance(tail, Reading)
+        assert isinstance(tail, StreamReader)
         held = 0
         for _ in range(400):  # whatever is on its way has come by then
             await log.connection.nc.flush()

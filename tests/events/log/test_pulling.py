@@ -1,6 +1,6 @@
 """What a server's statuses say of a pull request."""
 
-from events.jetstream.pulling import unserved
+from events.jetstream.pulling import undelivered_count
 from tests.each import each
 
 
@@ -18,4 +18,4 @@ from tests.each import each
 def test_a_request_that_is_over_tells_what_it_left_and_any_other_status_is_a_loss(
     headers: dict[str, str], left: int | None
 ) -> None:
-    assert unserved(headers, 7) == left
+    assert undelivered_count(headers, 7) == left

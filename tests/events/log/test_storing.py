@@ -9,7 +9,7 @@ import pytest
 
 from events.errors import LogError
 from events.jetstream import JetStreamLog
-from events.jetstream.storing import storing_fault
+from events.jetstream.storing import storage_fault
 from events.jetstream.stream import DEFAULT_STREAM, stream_config
 from events.log import Append, Record
 from schemas.subjects import Partitions
@@ -34,7 +34,7 @@ async def until(log: JetStreamLog, holds: Callable[[Any], bool]) -> None:
 
 
 async def fault(log: JetStreamLog) -> str:
-    return await storing_fault(log.connection, log.stream)
+    return await storage_fault(log.connection, log.stream)
 
 
 def test_a_broker_that_stores_is_found_well_and_left_as_it_was(broker: Broker) -> None:

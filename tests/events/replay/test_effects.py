@@ -10,7 +10,7 @@ import pytest
 from deploy.replaying.effects import SERVED
 from events.bundles import read_events
 from events.log import Stored
-from events.replay.verifying.effects import CausesReader, EffectReport, Effects
+from events.replay.verifying.effects import EffectCheck, EffectReport, RequestIdReader
 from schemas.catalogue import ALERTS, CATALOGUE
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of
@@ -32,10 +32,10 @@ def released() -> tuple[Stored, ...]:
 
 
 def checked(log: Sequence[Stored], of: frozenset[str] = frozenset()) -> EffectReport:
-    reader = CausesReader(TOPICS.keys())
+    reader = RequestIdReader(TOPICS.keys())
     for stored in log:
         reader.feed(stored)
-    effects = Effects(TOPICS, reader.finish(), of)
+    effects = EffectCheck(TOPICS, reader.finish(), of)
     for stored in log:
         effects.feed(stored)
     return effects.finish()
@@ -265,10 +265,10 @@ def test_a_specialist_s_answer_to_another_question_is_found(change: dict[str, ob
 
 def test_requests_that_nobody_answers_are_counted_and_not_remembered():
     log = delivered(QUEUED)
-    reader = CausesReader(TOPICS.keys())
+    reader = RequestIdReader(TOPICS.keys())
     for stored in log.messages:
         reader.feed(stored)
-    effects = Effects(TOPICS, reader.finish())
+    effects = EffectCheck(TOPICS, reader.finish())
     for stored in log.messages:
         effects.feed(stored)
     tracemalloc.start()

@@ -7,7 +7,7 @@ import msgspec
 
 from events.log import Record, Stored
 from events.replay.replay import Report
-from events.sealing.bodies import opened, part_to_seal, sealed_record
+from events.sealing.bodies import open_texts, part_to_seal, sealed_record
 from schemas.actor import Actor, Message, Scope
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived
@@ -95,7 +95,7 @@ def closed(stored: Stored) -> Stored:
     sealed = sealed_record(Record(stored.subject, stored.headers, stored.data), part, None)
     if sealed.headers is stored.headers:
         return stored
-    return opened(Stored(stored.seq, stored.time_ns, stored.subject, sealed.headers, sealed.data), None)
+    return open_texts(Stored(stored.seq, stored.time_ns, stored.subject, sealed.headers, sealed.data), None)
 
 
 def counts(report: Report) -> tuple[int, int, int]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.log import Stored
-from events.replay.in_order import in_order
+from events.replay.in_order import merged_by_seq
 
 READING = st.lists(st.integers(1, 40), unique=True).map(sorted)
 
@@ -20,7 +20,7 @@ async def batches(seqs: Sequence[int], size: int) -> AsyncIterator[Sequence[Stor
 @given(st.lists(st.tuples(READING, st.integers(1, 5)), max_size=4))
 def test_every_message_of_several_readings_comes_once_and_in_order(readings: list[tuple[list[int], int]]) -> None:
     async def main() -> list[int]:
-        merged = in_order([batches(seqs, size) for seqs, size in readings])
+        merged = merged_by_seq([batches(seqs, size) for seqs, size in readings])
         return [stored.seq async for batch in merged for stored in batch]
 
     assert asyncio.run(main()) == sorted({seq for seqs, _ in readings for seq in seqs})

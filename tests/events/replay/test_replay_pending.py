@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from actors.registry import ACTORS
 from events.log import Stored
-from events.replay.verifying.outcome import merged
+from events.replay.verifying.outcome import merged_reports
 from events.replay.verifying.pending import LIVELY_S, OVERDUE_S, Activity, Pending, merged_seconds, oldest_of
 from schemas.actor import Actor
 from schemas.vocabulary.gateway import InputReceived
@@ -195,13 +195,13 @@ def test_processes_that_share_a_replay_name_what_one_would():
     units = {tuple(name.split("/")) for name in whole.state_hashes}
     shares = [{unit for unit in units if (unit[0] == "reflex") is alone} for alone in (True, False)]
     reports = [verified(ACTORS.values(), cut, share=share) for share in shares]
-    assert merged(reports, 20).waiting == whole.waiting
-    assert merged(reports, 20).active == whole.active
+    assert merged_reports(reports, 20).waiting == whole.waiting
+    assert merged_reports(reports, 20).active == whole.active
 
 
 def test_processes_that_share_a_replay_hold_a_partition_against_what_others_fold():
     recording = talk(STOOD, range(OVERDUE_S + 2))
     units = {(name, partition) for name, partition in recording.leaders}
     shares = [verified(recording.actors, recording.log, share=share) for share in ({STOOD}, units - {STOOD})]
-    (missed,) = merged(shares, 20).waiting
+    (missed,) = merged_reports(shares, 20).waiting
     assert (missed.partition, missed.is_overdue(recording.log[-1].time_ns)) == (STOOD[1], True)

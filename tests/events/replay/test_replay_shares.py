@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from events.log import Stored
 from events.replay.replay import Replay, Report, Unit
-from events.replay.verifying.outcome import Difference, Differences, merged
+from events.replay.verifying.outcome import Difference, Differences, merged_reports
 from events.routes import partition_names
 from schemas.actor import Actor
 from schemas.vocabulary.gateway import InputReceived
@@ -40,7 +40,7 @@ def share_of(actors: Sequence[Actor[Any]], log: Sequence[Stored], units: frozens
 
 def shared(actors: Sequence[Actor[Any]], log: Sequence[Stored], jobs: dict[Unit, int]) -> Report:
     shares = {number: frozenset(unit for unit in jobs if jobs[unit] == number) for number in set(jobs.values())}
-    return merged([share_of(actors, log, units) for units in shares.values()], KEEP)
+    return merged_reports([share_of(actors, log, units) for units in shares.values()], KEEP)
 
 
 @given(recording=conversations(), data=st.data())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from events.codec import Recorded, Unreadable, decode
 from events.errors import Refused
 from events.log import Record, Seal
-from events.sealing.bodies import CLOSED_TEXT, GONE, HEADER, opened, part_to_seal, sealed_record
+from events.sealing.bodies import CLOSED_TEXT, GONE, HEADER, open_texts, part_to_seal, sealed_record
 from events.sealing.cipher import SealBroken, SessionKey
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, encode_event
@@ -31,7 +31,7 @@ def sealed(record: Record, key: SessionKey | None = KEY) -> Record:
 @given(EVERY_EVENT)
 def test_every_event_of_the_catalogue_comes_out_as_it_went_in(event: Event) -> None:
     record = recorded(event)
-    message = opened(stored(sealed(record)), KEY)
+    message = open_texts(stored(sealed(record)), KEY)
     assert message.data == record.data
     assert message.seal is Seal.OPENED
 
@@ -50,7 +50,7 @@ def test_what_cannot_be_opened_still_is_the_event_with_a_mark_for_its_words(even
     record = sealed(recorded(event))
     if HEADER not in record.headers:
         return
-    message = opened(stored(record), None)
+    message = open_texts(stored(record), None)
     assert message.seal is Seal.CLOSED
     found = decode(message)
     assert isinstance(found, Recorded)
@@ -64,7 +64,7 @@ def test_texts_that_look_sealed_survive_wherever_they_are(text: str, label: str,
     record = recorded(InputReceived(text=text, label=label, situation=situation))
     once = sealed(record)
     message = stored(once)
-    assert (opened(message, KEY) if HEADER in once.headers else message).data == record.data
+    assert (open_texts(message, KEY) if HEADER in once.headers else message).data == record.data
 
 
 def test_the_same_event_sealed_twice_is_the_same_bytes() -> None:
@@ -123,7 +123,7 @@ def test_another_key_does_not_open() -> None:
 
 
 def assert_broken(record: Record) -> None:
-    message = opened(stored(record), KEY)
+    message = open_texts(stored(record), KEY)
     assert message.seal is Seal.BROKEN
     assert message.data == record.data
     assert isinstance(decode(message), Unreadable)
@@ -133,7 +133,7 @@ def test_without_a_key_the_words_are_left_out_for_good() -> None:
     record = sealed(said("too late"), None)
     assert record.headers[HEADER] == GONE
     assert b"late" not in record.data
-    event = decode(opened(stored(record), None))
+    event = decode(open_texts(stored(record), None))
     assert isinstance(event, Recorded)
     assert event.message.event == InputReceived(text=CLOSED_TEXT)
 

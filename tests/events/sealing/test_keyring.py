@@ -69,7 +69,7 @@ def test_a_key_is_fetched_once() -> None:
         assert known
         assert key is not None
         assert key.id == ID
-        assert await keyring.to_seal("n", begins=False) is key
+        assert await keyring.to_seal("n", create=False) is key
         assert shelf.looks == 1
 
     asyncio.run(body())
@@ -103,9 +103,9 @@ def test_a_destroyed_key_does_not_live_on_in_a_process_that_hears_of_it() -> Non
         keyring = Keyring(shelf)
         await keyring.fetch([("n", ID)])
         await shelf.destroy("n")
-        keyring.heard("n", b"")
+        keyring.note_written("n", b"")
         assert keyring.known("n", ID) == (False, None)
-        assert await keyring.to_seal("n", begins=False) is None
+        assert await keyring.to_seal("n", create=False) is None
 
     asyncio.run(body())
 
@@ -117,10 +117,10 @@ def test_a_key_destroyed_while_it_is_fetched_is_not_kept() -> None:
 
         def destroyed() -> None:
             shelf.entries["n"] = KeyEntry(2, b"")
-            keyring.heard("n", b"")
+            keyring.note_written("n", b"")
 
         shelf.meanwhile = destroyed
-        assert await keyring.to_seal("n", begins=False) is None
+        assert await keyring.to_seal("n", create=False) is None
         assert len(keyring) == 0
 
     asyncio.run(body())
@@ -131,7 +131,7 @@ def test_what_was_missed_is_asked_again() -> None:
         shelf = holding()
         keyring = Keyring(shelf)
         await keyring.fetch([("n", ID), ("gone", ID)])
-        keyring.missed_some()
+        keyring.forget_all()
         assert keyring.known("n", ID) == keyring.known("gone", ID) == (False, None)
 
     asyncio.run(body())
@@ -139,7 +139,7 @@ def test_what_was_missed_is_asked_again() -> None:
 
 def test_a_secret_heard_opens_what_names_its_key_without_being_fetched() -> None:
     keyring = Keyring(Shelf())
-    keyring.heard("n", SECRET)
+    keyring.note_written("n", SECRET)
     assert keyring.current("n") is None  # whether it was stored is not known yet
     known, key = keyring.known("n", ID)
     assert known
@@ -149,7 +149,7 @@ def test_a_secret_heard_opens_what_names_its_key_without_being_fetched() -> None
 
 def test_a_secret_that_was_heard_but_turned_away_opens_nothing() -> None:
     keyring = Keyring(Shelf())
-    keyring.heard("n", FRESH)
+    keyring.note_written("n", FRESH)
     assert keyring.known("n", ID) == (False, None)
     assert keyring.current("n") is None
 
@@ -158,11 +158,11 @@ def test_only_what_comes_from_outside_begins_a_session() -> None:
     async def body() -> None:
         shelf = Shelf()
         keyring = Keyring(shelf)
-        assert await keyring.to_seal("n", begins=False) is None
+        assert await keyring.to_seal("n", create=False) is None
         assert shelf.entries == {}
-        key = await keyring.to_seal("n", begins=True)
+        key = await keyring.to_seal("n", create=True)
         assert key is not None
-        assert await keyring.to_seal("n", begins=False) is key
+        assert await keyring.to_seal("n", create=False) is key
 
     asyncio.run(body())
 
@@ -171,7 +171,7 @@ def test_a_forgotten_session_that_begins_anew_gets_a_key_that_opens_nothing_of_b
     async def body() -> None:
         shelf = holding(b"")
         keyring = Keyring(shelf)
-        key = await keyring.to_seal("n", begins=True)
+        key = await keyring.to_seal("n", create=True)
         assert key is not None
         assert key.id != ID
         await keyring.fetch([("n", ID)])
@@ -186,7 +186,7 @@ def test_of_two_that_make_a_key_at_once_both_use_the_first() -> None:
     async def body() -> None:
         shelf = Shelf()
         one, other = Keyring(shelf), Keyring(shelf)
-        first, second = await asyncio.gather(one.to_seal("n", begins=True), other.to_seal("n", begins=True))
+        first, second = await asyncio.gather(one.to_seal("n", create=True), other.to_seal("n", create=True))
         assert first is not None
         assert second is not None
         assert first.id == second.id

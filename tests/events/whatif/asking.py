@@ -11,7 +11,7 @@ from actors.responder.settings import ResponderSettings
 from deploy.replaying.what_if import REQUESTS
 from events.bundles import Redaction
 from events.log import Stored
-from events.replay.whatif import Changes, PastReader, Report, Timeline
+from events.replay.whatif import Changes, RecordIndexer, Report, Timeline
 from events.sealing.sealing import closed_sealing
 from schemas.envelope import decode_headers
 from schemas.event import Event
@@ -34,7 +34,7 @@ def whatif(
 ) -> Report:
     """Decide a log anew, and tell the fates ``of`` exchanges; ``more`` are other changes."""
     actors = tuple(ACTORS.values())
-    reader = PastReader(actors, partitions)
+    reader = RecordIndexer(actors, partitions)
     for stored in log:
         reader.feed(stored)
     changes = Changes(settings=settings or {}, **more)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from actors.registry import ACTORS
 from actors.runtime.records import to_record
 from deploy.replaying.what_if import changes_of
-from events.decision import Cause, NewEvent, address
+from events.decision import Cause, NewEvent, address_events
 from events.log import Stored
-from events.replay.whatif import Past, PastReader, Report
-from events.replay.whatif.alignment import aligned
+from events.replay.whatif import RecordIndex, RecordIndexer, Report
+from events.replay.whatif.alignment import with_recorded_ids
 from schemas.event import Event, topic_of
 from schemas.vocabulary.patterns import PatternSet, PatternsImported
 from schemas.vocabulary.reflex import ReflexLibraryChanged, ReflexPassed
@@ -105,15 +105,15 @@ def test_every_event_has_a_place_of_its_own_and_its_kinds_first_as_far_as_there_
 
 def places(decided: str, recorded: str) -> list[int]:
     """Return the places among recorded events that decided ones are given, both by letter."""
-    past = past_of(address("reflex", CAUSE, [EVENTS[each] for each in recorded], PARTITIONS))
-    made = address("reflex", CAUSE, [EVENTS[each] for each in decided], PARTITIONS)
-    found = aligned(made, ("reflex",), past)
-    ids = [each.message.id for each in address("reflex", CAUSE, [EVENTS["a"]] * 10, PARTITIONS)]
+    past = past_of(address_events("reflex", CAUSE, [EVENTS[each] for each in recorded], PARTITIONS))
+    made = address_events("reflex", CAUSE, [EVENTS[each] for each in decided], PARTITIONS)
+    found = with_recorded_ids(made, ("reflex",), past)
+    ids = [each.message.id for each in address_events("reflex", CAUSE, [EVENTS["a"]] * 10, PARTITIONS)]
     return [ids.index(each.message.id) for each in found]
 
 
-def past_of(recorded: Sequence[NewEvent]) -> Past:
-    reader = PastReader([ACTORS["reflex"]], PARTITIONS)
+def past_of(recorded: Sequence[NewEvent]) -> RecordIndex:
+    reader = RecordIndexer([ACTORS["reflex"]], PARTITIONS)
     for seq, one in enumerate(recorded, 2):
         record = to_record(one, "test", "", 0, 7)
         reader.feed(Stored(seq, 0, record.subject, dict(record.headers), record.data))

@@ -3,7 +3,7 @@
 import msgspec
 
 from actors.registry import ACTORS
-from events.replay.whatif import PastReader
+from events.replay.whatif import RecordIndexer
 from schemas.catalogue import ALERTS
 from schemas.entry import Severity
 from schemas.envelope import Envelope, decode_headers
@@ -67,7 +67,7 @@ def test_what_leads_to_no_alert_any_more_is_delivered_to_nobody():
 
 def test_a_record_tells_whether_anybody_received_alerts():
     for recording, effectors in ((live([("morning", ATTACK)]), set()), (delivered(), {"webhook"})):
-        reader = PastReader(tuple(ACTORS.values()), PARTITIONS)
+        reader = RecordIndexer(tuple(ACTORS.values()), PARTITIONS)
         for stored in recording.log:
             reader.feed(stored)
         assert reader.finish().effectors == effectors

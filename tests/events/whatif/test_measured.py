@@ -13,7 +13,7 @@ import actors
 from actors.registry import ACTORS
 from deploy.replaying.what_if_verdicts import complaint, measured_texts
 from events.log import Stored
-from schemas.settings.measuring import measured
+from schemas.settings.measuring import measured_settings
 from tests.each import each
 from tests.events.whatif.asking import live, whatif
 
@@ -66,7 +66,7 @@ def read_in_measuring(package: Path) -> set[str]:
 @each("name", sorted(ACTORS))
 def test_every_setting_that_no_decision_reads_is_marked_as_measured_with_and_no_other(name: str) -> None:
     actor, package = ACTORS[name], folder_of(actors) / name
-    marked = measured(msgspec.to_builtins(actor.settings_type()), actor.settings_type)
+    marked = measured_settings(msgspec.to_builtins(actor.settings_type()), actor.settings_type)
     fields = {field.name for field in msgspec.structs.fields(actor.settings_type)}
     in_decisions, in_measuring = read_in_decisions(package), read_in_measuring(package)
     assert {path for path, reading in marked.items() if reading == "alone"} == fields - in_decisions

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from actors.contract.text.decoding.left import Left
+from actors.contract.text.decoding.left import Undecoded
 from actors.contract.text.decoding.plausible import PRINTED
 
 _GROUP = 5
@@ -48,7 +48,7 @@ def _digits(alphabet: bytes) -> Digits:
 _ALPHABETS = tuple(map(_digits, (_RFC_1924, _ASCII85, _Z85)))
 
 
-def base85(text: str) -> Iterator[str | Left]:
+def base85(text: str) -> Iterator[str | Undecoded]:
     """Yield what runs of base85 say in a text, in one piece or over lines, as they stand or as a document's values."""
     text = text.replace("\r\n", "\n")
     tried = dict.fromkeys((text, _LINE_END.sub("", text) if "\n" in text else text))
@@ -58,7 +58,7 @@ def base85(text: str) -> Iterator[str | Left]:
         yield from _runs(np.frombuffer(each.encode("ascii", "replace"), dtype=np.uint8))
 
 
-def _runs(data: npt.NDArray[np.uint8]) -> Iterator[str | Left]:
+def _runs(data: npt.NDArray[np.uint8]) -> Iterator[str | Undecoded]:
     places = _places(data)
     if not len(places):
         return
@@ -71,7 +71,7 @@ def _runs(data: npt.NDArray[np.uint8]) -> Iterator[str | Left]:
             if begin < end:
                 continue  # within a run
             if decoded == MOST_RUNS:
-                yield Left(_LEAST * (len(begins) - MOST_RUNS))
+                yield Undecoded(_LEAST * (len(begins) - MOST_RUNS))
                 break
             said, end = _decoded(data, begin, digits)
             decoded += 1

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from actors.contract.text.decoding.left import Left
+from actors.contract.text.decoding.left import Undecoded
 
 CARRIES = "this link carries data away:"
 """What is said of such an address, before the name of the place: a signature of the library."""
@@ -35,7 +35,7 @@ _SECRET = re.compile(
 )
 
 
-def carriers(text: str) -> Iterator[str | Left]:
+def exfiltration_sentences(text: str) -> Iterator[str | Undecoded]:
     """Yield a sentence for each address of a text that carries data away."""
     if "http" not in text:
         return
@@ -56,7 +56,7 @@ def carriers(text: str) -> Iterator[str | Left]:
     if found:
         yield "\n".join(f"{CARRIES} {name}" for name in found)
     if len(places) > _MOST:
-        yield Left(len(text) - places[_MOST])
+        yield Undecoded(len(text) - places[_MOST])
 
 
 def _places(text: str) -> list[int]:

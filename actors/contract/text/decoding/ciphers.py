@@ -77,7 +77,7 @@ def _ciphers() -> tuple[tuple[Undo, ...], Known, Known]:
     return tuple(undo), words, tokens
 
 
-def ciphers(text: str) -> Iterator[str]:
+def undo_ciphers(text: str) -> Iterator[str]:
     """Yield the parts of a text that are in a cipher with it undone, one text a cipher; of a short text all."""
     undo, words, tokens = _ciphers()
     data = text.encode("ascii", "replace")

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from actors.contract.text.decoding.left import Left
+from actors.contract.text.decoding.left import Undecoded
 from actors.contract.text.decoding.stretches import stretches_of
 from actors.contract.text.excerpt import excerpt_of
 
@@ -50,7 +50,7 @@ _SEAM = "\u034f"
 _TAGS = re.compile(r"<!--(?:[^<>]*|[^>]{0,200})-->|</?[A-Za-z][^<>]*>")
 
 
-def documents(text: str) -> Iterator[str | Left]:
+def join_document_values(text: str) -> Iterator[str | Undecoded]:
     """Yield the values of a document laid together, as words and as parts of words; its names; a page without tags."""
     if text.count('"') + text.count("'") >= 2 * _FEWEST:
         found = [value for value in _strings(_without_padding(text)) if len(value) <= _PIECE]
@@ -64,7 +64,7 @@ def documents(text: str) -> Iterator[str | Left]:
             yield stretches_of(said, ((place, place) for place in seams))
 
 
-def _names(text: str) -> Iterator[str | Left]:
+def _names(text: str) -> Iterator[str | Undecoded]:
     """Yield the names of a document laid together, and names with short values where these follow each other.
 
     Of a table the names come again with every row: what stood side by side before is left out.
@@ -82,7 +82,7 @@ def _names(text: str) -> Iterator[str | Left]:
     for each in (names, once, parts):
         if len(kept := _not_again(each)) >= _FEWEST:
             for laid in _laid_together(kept):
-                if isinstance(laid, Left):
+                if isinstance(laid, Undecoded):
                     yield laid
                 else:
                     said[laid] = None
@@ -112,7 +112,7 @@ def _without_tags(text: str) -> tuple[str, list[int]]:
     return said[:-1], [place for place in places if place and said[place - 1].isalnum() and said[place].isalnum()]
 
 
-def _laid_together(values: Sequence[str]) -> Iterator[str | Left]:
+def _laid_together(values: Sequence[str]) -> Iterator[str | Undecoded]:
     """Yield values as words and as parts of words; of many, what stands around telling words of either kind.
 
     A telling word that is in parts is seen only where these are joined, and an order begins a word only where they
@@ -126,7 +126,7 @@ def _laid_together(values: Sequence[str]) -> Iterator[str | Left]:
     yield seamed.text.replace(_SEAM, "")
     for shown in (words, seamed):
         if shown.unread:
-            yield Left(shown.unread)
+            yield Undecoded(shown.unread)
 
 
 def _strings(text: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ _QUOTED_OR_BREAK = re.compile(r"=[0-9A-F]{2}|=[ \t]*\r?\n")
 _SOFT_BREAK = re.compile(r"=[ \t]*\r?\n")
 
 
-def escapes(text: str) -> Iterator[str]:
+def undo_escapes(text: str) -> Iterator[str]:
     """Yield a text with its escapes undone."""
     if text.count("\\") + text.count("%") + text.count("&#") + text.count("U+") >= FEWEST:
         said, count = _ESCAPE.subn(_character, stretches_of(text, (match.span() for match in _ESCAPE.finditer(text))))

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Left(NamedTuple):
+class Undecoded(NamedTuple):
     """Characters that a form did not look at, among those that may be in it."""
 
     characters: int

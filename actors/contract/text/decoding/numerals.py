@@ -35,7 +35,7 @@ _PARTING = " \t\r\n,;|/.+-"
 _IS_DIGIT = np.array([chr(code).isdigit() and code < 128 for code in range(256)])
 
 
-def numerals(text: str) -> Iterator[str]:
+def decode_numerals(text: str) -> Iterator[str]:
     """Yield what runs of numbers say."""
     # However wide the columns of numbers are.
     runs = _runs(_WIDE.sub(" ", text))

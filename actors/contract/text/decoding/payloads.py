@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from actors.contract.text.decoding.base85 import base85
-from actors.contract.text.decoding.left import Left
+from actors.contract.text.decoding.left import Undecoded
 from actors.contract.text.decoding.plausible import PRINTED, is_worded, text_of
 from actors.contract.text.decoding.words import long_tokens, words_in
 
@@ -51,7 +51,7 @@ _BETWEEN = 2
 Decode = Callable[[str], bytes]
 
 
-def payloads(text: str) -> Iterator[str | Left]:
+def decode_payloads(text: str) -> Iterator[str | Undecoded]:
     """Yield what the runs of a text decode to."""
     data = text.encode("ascii", "replace")
     words = words_in(data)
@@ -72,7 +72,7 @@ def payloads(text: str) -> Iterator[str | Left]:
         yield from _decoded([match[0][2:-2] for match in _ASCII85.finditer(text)], base64.a85decode)
 
 
-def _whole(words: Iterable[str]) -> Iterator[str | Left]:
+def _whole(words: Iterable[str]) -> Iterator[str | Undecoded]:
     long = list(dict.fromkeys(words))
     encoded = [word for word in long if _MIXED.search(word)]
     backwards = [word[::-1] for word in encoded]
@@ -85,14 +85,14 @@ def _whole(words: Iterable[str]) -> Iterator[str | Left]:
     yield from _decoded([word for word in long if _BASE32.fullmatch(word)], _from_base32)
 
 
-def _tokens(tokens: Iterable[str]) -> Iterator[str | Left]:
+def _tokens(tokens: Iterable[str]) -> Iterator[str | Undecoded]:
     """Yield what long tokens decode to that have signs in them: parted base64."""
     long = list(dict.fromkeys(token for token in tokens if not token.isalnum()))
     bare = map(_bare, long)
     yield from _decoded([run for run in bare if len(run) >= _LONG and _MIXED.search(run)], _from_base64)
 
 
-def _decoded(runs: Sequence[str], decode: Decode) -> Iterator[str | Left]:
+def _decoded(runs: Sequence[str], decode: Decode) -> Iterator[str | Undecoded]:
     """Yield what runs decode to that is text, and how much of them is not decoded at all."""
     chosen, left = runs, 0
     if len(runs) > MOST_RUNS:
@@ -110,7 +110,7 @@ def _decoded(runs: Sequence[str], decode: Decode) -> Iterator[str | Left]:
         if said:
             yield said
     if left:
-        yield Left(left)
+        yield Undecoded(left)
 
 
 def _beginning_as_text(runs: Sequence[str], decode: Decode) -> Sequence[str]:

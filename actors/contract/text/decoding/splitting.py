@@ -14,7 +14,7 @@ from itertools import accumulate
 import numpy as np
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from actors.contract.text.decoding.left import Left
+from actors.contract.text.decoding.left import Undecoded
 from actors.contract.text.decoding.likely import has_letters_apart
 from actors.contract.text.decoding.words import parts_of
 from actors.contract.text.folding import fold
@@ -58,7 +58,7 @@ _ENDINGS = ("", "e", "s", "es", "ed", "d", "ing", "ion", "ions", "ation", "al", 
 _UNKNOWN_COST, _WORD_COST = 3.0, 1.0
 
 
-def splitting(text: str) -> Iterator[str | Left]:
+def rejoin_split_words(text: str) -> Iterator[str | Undecoded]:
     """Yield a text with its split words joined, if it has any, and with what is run together taken apart."""
     said = text
     if has_letters_apart(text):
@@ -73,7 +73,7 @@ def splitting(text: str) -> Iterator[str | Left]:
         [token for token in dict.fromkeys(tokens) if len(token) >= _RUN or not token.strip(_PUNCTUATION).isalpha()]
     )
     if left:
-        yield Left(left)
+        yield Undecoded(left)
     if put_right:
         yield " ".join(_around(tokens, put_right))
     elif said.count("\n") == text.count("\n") and said != text:

@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.contract.text.decoding.carriers import carriers
-from actors.contract.text.decoding.ciphers import ciphers
-from actors.contract.text.decoding.documents import documents
-from actors.contract.text.decoding.escapes import escapes
-from actors.contract.text.decoding.left import Left
+from actors.contract.text.decoding.carriers import exfiltration_sentences
+from actors.contract.text.decoding.ciphers import undo_ciphers
+from actors.contract.text.decoding.documents import join_document_values
+from actors.contract.text.decoding.escapes import undo_escapes
+from actors.contract.text.decoding.left import Undecoded
 from actors.contract.text.decoding.likely import forms_in
-from actors.contract.text.decoding.numerals import numerals
-from actors.contract.text.decoding.payloads import payloads
+from actors.contract.text.decoding.numerals import decode_numerals
+from actors.contract.text.decoding.payloads import decode_payloads
 from actors.contract.text.decoding.plausible import is_text, is_worded
-from actors.contract.text.decoding.splitting import splitting
-from actors.contract.text.decoding.unseen import unseen
+from actors.contract.text.decoding.splitting import rejoin_split_words
+from actors.contract.text.decoding.unseen import decode_invisible
 from actors.contract.text.excerpt import excerpt_of
-from actors.contract.text.judge.telling import PLAIN_TELLING
+from actors.contract.text.judge.telling import PLAIN_INSTRUCTION_WORDS
 from actors.contract.text.views import EXTRACTED
 
 DEPTH, DEPTH_OF_REWRITTEN = 6, 3
@@ -44,18 +44,18 @@ MOST_VIEWS, MOST_READ = 8, 4_096
 MOST_WORK = 32_768
 """Characters that are undone again, of what comes out, besides as many as the text has."""
 
-Form = Callable[[str], Iterator[str | Left]]
+Form = Callable[[str], Iterator[str | Undecoded]]
 
 _FORMS: tuple[tuple[str, Form], ...] = (
-    ("unseen", unseen),
-    ("escapes", escapes),
-    ("numerals", numerals),
-    ("payloads", payloads),
+    ("unseen", decode_invisible),
+    ("escapes", undo_escapes),
+    ("numerals", decode_numerals),
+    ("payloads", decode_payloads),
     *EXTRACTED,
-    ("pieces", documents),
-    ("carrier", carriers),
-    ("split", splitting),
-    ("cipher", ciphers),
+    ("pieces", join_document_values),
+    ("carrier", exfiltration_sentences),
+    ("split", rejoin_split_words),
+    ("cipher", undo_ciphers),
 )
 
 
@@ -82,20 +82,20 @@ class Decoded(msgspec.Struct, frozen=True):
         return is_worded(self.text)
 
 
-class Undone(NamedTuple):
+class DecodedTexts(NamedTuple):
     """What a text says with its disguises undone, and how many disguised characters were left as they are."""
 
     found: tuple[Decoded, ...]
     unread: int
 
 
-def decoded_of(text: str) -> tuple[Decoded, ...]:
+def decoded_texts(text: str) -> tuple[Decoded, ...]:
     """Return what a text says once its disguises are undone, outer ones first; empty for nearly every text."""
-    return undone_of(text).found
+    return decode_nested(text).found
 
 
 @lru_cache(maxsize=64)
-def undone_of(text: str) -> Undone:
+def decode_nested(text: str) -> DecodedTexts:
     """Undo the disguises of a text.
 
     Several senses ask for the same texts one after the other: the latest answers are kept.
@@ -123,7 +123,7 @@ def undone_of(text: str) -> Undone:
                         below.append(Decoded((*parent.path, name), laid))
         found += below
         level = below
-    return Undone(tuple(found), left)
+    return DecodedTexts(tuple(found), left)
 
 
 def _undone(parent: Decoded, known: set[str]) -> Iterator[tuple[str, list[str], int]]:
@@ -137,7 +137,7 @@ def _undone(parent: Decoded, known: set[str]) -> Iterator[tuple[str, list[str], 
         if name in likely and (last != (name,) or name in _NESTED):
             said, left = [], 0
             for each in form(text):
-                if isinstance(each, Left):
+                if isinstance(each, Undecoded):
                     left += each.characters
                 elif each not in known and is_text(each):
                     known.add(each)
@@ -157,7 +157,7 @@ def _laid_together(said: Sequence[str]) -> Iterator[str]:
     yield from (_BETWEEN.join(each) for each in others.values() if each)
 
 
-class Read(NamedTuple):
+class JudgedTexts(NamedTuple):
     """What judges of words read of a text besides itself, and how many disguised characters they do not."""
 
     texts: tuple[str, ...]
@@ -165,13 +165,13 @@ class Read(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def read_of(text: str) -> Read:
+def texts_for_judges(text: str) -> JudgedTexts:
     """Return what judges of words read of a text besides itself: what it says with its disguises undone.
 
     What only rewrites the text counts where it has a telling word that the text has not.
     """
     said: list[str] = []
-    undone = undone_of(text)
+    undone = decode_nested(text)
     left = undone.unread
     plain = text.lower()
     for decoded in undone.found:
@@ -179,9 +179,9 @@ def read_of(text: str) -> Read:
             continue
         lowered = decoded.text.lower()
         if not _REWRITTEN.issuperset(decoded.path) or any(
-            word in lowered and word not in plain for word in PLAIN_TELLING
+            word in lowered and word not in plain for word in PLAIN_INSTRUCTION_WORDS
         ):
             shown, unread = excerpt_of(decoded.text, MOST_READ)
             said.append(shown)
             left += unread
-    return Read(tuple(said[:MOST_VIEWS]), left + sum(map(len, said[MOST_VIEWS:])))
+    return JudgedTexts(tuple(said[:MOST_VIEWS]), left + sum(map(len, said[MOST_VIEWS:])))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import permutations
 
-from actors.contract.text.decoding.left import Left
+from actors.contract.text.decoding.left import Undecoded
 from actors.contract.text.decoding.plausible import is_text, text_of
 
 _RUN = re.compile(r"[^\x00-\x7f]{6}")
@@ -17,7 +17,7 @@ _MOST = 65_536
 """Characters of one run that are read."""
 
 
-def unseen(text: str) -> Iterator[str | Left]:
+def decode_invisible(text: str) -> Iterator[str | Undecoded]:
     """Yield what is written in characters that show nothing."""
     if text.isascii() or not _RUN.search(text):
         return
@@ -26,12 +26,12 @@ def unseen(text: str) -> Iterator[str | Left]:
         said = text_of(bytes(code - 0xFE00 if code < 0xFE10 else code - 0xE0100 + 16 for code in codes))
         if said:
             yield said
-        yield Left(max(0, len(match[0]) - _MOST))
+        yield Undecoded(max(0, len(match[0]) - _MOST))
     for match in _TAGS.finditer(text):
         yield "".join(chr(ord(char) - 0xE0000) for char in match[0])
     for match in _BITS.finditer(text):
         yield from _from_bits(match[0][:_MOST])
-        yield Left(max(0, len(match[0]) - _MOST))
+        yield Undecoded(max(0, len(match[0]) - _MOST))
 
 
 def _from_bits(run: str) -> Iterator[str]:

@@ -32,9 +32,9 @@ def arrays_in(data: bytes, kind: str, whole: tuple[str, ...], shares: str) -> Ma
     except _WRONG as wrong:
         raise InvalidModel(f"{kind}: not a weights file: {wrong}; train it anew") from wrong
     if any(found[name].dtype.kind not in "iu" for name in whole):
-        raise unfit(kind)
+        raise unfit_model(kind)
     if found[shares].dtype.kind != "f" or found[shares].ndim != 1 or not np.isfinite(found[shares]).all():
-        raise unfit(kind)
+        raise unfit_model(kind)
     return found
 
 
@@ -43,6 +43,6 @@ def are_keys(keys: Array) -> bool:
     return keys.ndim == 1 and keys.dtype == np.uint32 and bool((keys[1:] > keys[:-1]).all())
 
 
-def unfit(kind: str) -> InvalidModel:
+def unfit_model(kind: str) -> InvalidModel:
     """Return the error of a file whose arrays are not what this release reads."""
     return InvalidModel(f"{kind}: trained on other numbers than this release reads; train it anew")

@@ -7,8 +7,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from actors.contract.text.decoding import read_of
-from actors.contract.text.escapes import unescaped
+from actors.contract.text.decoding import texts_for_judges
+from actors.contract.text.escapes import unescape_strings
 from actors.contract.text.excerpt import DECODED, excerpt_of
 from actors.contract.text.judge.features import Keys, Reading, read
 from actors.contract.text.judge.passages import Occurrences, Passage, worst_passage
@@ -57,10 +57,10 @@ def read_text(text: str) -> Text:
 
     Appraisal and intuition read the same texts one after the other: the latest are read once.
     """
-    text = unescaped(text)
+    text = unescape_strings(text)
     shown, unread = excerpt_of(text)
     encoded = excerpt_of(text, DECODED).text
-    views, decoded = read_views(encoded), read_of(encoded)
+    views, decoded = read_views(encoded), texts_for_judges(encoded)
     plain = _DATA.sub(lambda run: f"{run[0][:_OF_DATA]} {run[0][-_OF_DATA:]}", shown)
     known = {view.text for view in views.found}
     readings = (

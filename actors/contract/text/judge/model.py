@@ -10,10 +10,10 @@ import io
 import msgspec
 import numpy as np
 
-from actors.contract.text.judge.archives import InvalidModel, are_keys, arrays_in, unfit
+from actors.contract.text.judge.archives import InvalidModel, are_keys, arrays_in, unfit_model
 from actors.contract.text.judge.evidence import Table, Text, worst_of
 
-__all__ = ["InvalidModel", "Model", "dump_model", "load_model", "log_odds", "margin", "squashed"]
+__all__ = ["InvalidModel", "Model", "dump_model", "load_model", "log_odds", "margin", "to_unit_interval"]
 
 _HEAD = 2
 _MOST = 1 << 15
@@ -39,7 +39,7 @@ def load_model(data: bytes, kind: str) -> Model:
     keys, weights, head = found["keys"], found["weights"], found["thresholds"]
     fits = are_keys(keys) and head.shape == (_HEAD,) and weights.shape == keys.shape and len(keys) > 0
     if not fits or not -_MOST < int(weights.min()) <= int(weights.max()) < _MOST:
-        raise unfit(kind)
+        raise unfit_model(kind)
     name = f"{kind}-{hashlib.sha256(data).hexdigest()[:8]}"
     return Model(name, Table(keys, weights.astype(np.int32)), *map(float, head))
 
@@ -66,7 +66,7 @@ def margin(model: Model, text: Text) -> float:
     return log_odds(model, text) - model.threshold
 
 
-def squashed(margin: float, scale: float = 2.0) -> float:
+def to_unit_interval(margin: float, scale: float = 2.0) -> float:
     """Return a margin as a number in (0, 1), 0.5 at margin 0, by division only, which is exact everywhere."""
     share = margin / scale
     return 0.5 + 0.5 * share / (1.0 + abs(share))

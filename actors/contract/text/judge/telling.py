@@ -17,7 +17,7 @@ from actors.contract.text.folding import LOOKALIKES, fold
 
 Numbers = npt.NDArray[np.int64]
 
-TELLING = (
+INSTRUCTION_WORDS = (
     "ignor",
     "disregard",
     "forget",
@@ -50,13 +50,15 @@ LEET = str.maketrans("0134578@$", "oieastbas")
 
 LEET_MARKS = tuple(map(chr, LEET))
 
-PLAIN_TELLING = tuple(word for word in TELLING if word.isascii() and sum(map(str.isalpha, word)) >= 6)
+PLAIN_INSTRUCTION_WORDS = tuple(
+    word for word in INSTRUCTION_WORDS if word.isascii() and sum(map(str.isalpha, word)) >= 6
+)
 """Telling words that are looked for in rewritings, too: shorter ones, and words of few letters, turn up by chance."""
 
 WORDS = (
-    *TELLING,
-    *(codecs.decode(word, "rot13") for word in PLAIN_TELLING),
-    *(word[::-1] for word in PLAIN_TELLING),
+    *INSTRUCTION_WORDS,
+    *(codecs.decode(word, "rot13") for word in PLAIN_INSTRUCTION_WORDS),
+    *(word[::-1] for word in PLAIN_INSTRUCTION_WORDS),
 )
 """What is searched for: telling words, then those in rot13, then those backwards. Leetspeak is undone first."""
 
@@ -90,7 +92,7 @@ def _automaton() -> BytesAhoCorasick:
     return BytesAhoCorasick([word for _, word in _ASCII], implementation=Implementation.DFA)
 
 
-def telling_in(text: str, begin: int, end: int) -> tuple[Numbers, Numbers]:
+def instruction_words_in(text: str, begin: int, end: int) -> tuple[Numbers, Numbers]:
     """Return where telling words begin that lie between two places of a text, and which of ``WORDS`` each is."""
     plain = text.isascii()
     letters, origins = (text[begin:end].lower().encode("ascii"), None) if plain else _letters(text[begin:end])
@@ -139,19 +141,19 @@ def has_reversed(squeezed: bytes) -> bool:
     return bool(_backwards().find_matches_as_indexes(squeezed.translate(_UNDONE)))
 
 
-def may_tell(text: str) -> bool:
-    """Whether a text may have any of ``PLAIN_TELLING`` in it, in small letters or capitals."""
+def may_instruct(text: str) -> bool:
+    """Whether a text may have any of ``PLAIN_INSTRUCTION_WORDS`` in it, in small letters or capitals."""
     return bool(_forwards().find_matches_as_indexes(text.lower().encode("ascii", "replace")))
 
 
 @cache
 def _forwards() -> BytesAhoCorasick:
-    return BytesAhoCorasick([word.encode() for word in PLAIN_TELLING], implementation=Implementation.DFA)
+    return BytesAhoCorasick([word.encode() for word in PLAIN_INSTRUCTION_WORDS], implementation=Implementation.DFA)
 
 
 @cache
 def _backwards() -> BytesAhoCorasick:
-    words = ["".join(word.split())[::-1].encode() for word in PLAIN_TELLING]
+    words = ["".join(word.split())[::-1].encode() for word in PLAIN_INSTRUCTION_WORDS]
     return BytesAhoCorasick(words, implementation=Implementation.DFA)
 
 

@@ -34,7 +34,7 @@ _supplied: dict[str, Weights] = {}
 _instead: dict[str, Weights] = {}
 
 
-def supply(folder: Path) -> tuple[str, ...]:
+def add_weights(folder: Path) -> tuple[str, ...]:
     """Have this process know the weights in a folder by their names, besides its own; return those names.
 
     They judge where a record rests on them, and nowhere else.
@@ -54,7 +54,7 @@ def supply(folder: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def judging_by(folder: Path) -> Iterator[None]:
+def judging_with(folder: Path) -> Iterator[None]:
     """Judge by the weights in a folder for the length of the block, whatever weights a record rests on.
 
     For trying weights on a recorded log before they are adopted; kinds that the folder lacks are left as they are.
@@ -77,7 +77,7 @@ def judging_by(folder: Path) -> Iterator[None]:
         _instead.update(before)
 
 
-def supplied(name: str) -> Weights | None:
+def added_weights(name: str) -> Weights | None:
     """Return the weights that judge where a record rests on those of a name, or None: this release's do, if any."""
     return _instead.get(_kind_of(name)) or _supplied.get(name)
 
@@ -116,7 +116,7 @@ def turn_weights_of(package: str) -> TurnModel:
     return load_turn_model(_bytes_of("turn", package))
 
 
-def check_own() -> None:
+def check_configured_weights() -> None:
     """Read the weights that the environment names, if any: a process that cannot read them decides nothing.
 
     Raises:

@@ -35,7 +35,7 @@ _BEGIN, _END = "<s>", "</s>"
 _RARE, _NAME, _NUMBER = "<x>", "<N>", "<9>"
 
 
-class Turn(msgspec.Struct, frozen=True):
+class TurnFeatures(msgspec.Struct, frozen=True):
     """A text cut into words: folded, and the shape that stands for each where it is a rare word."""
 
     words: tuple[str, ...]
@@ -44,7 +44,7 @@ class Turn(msgspec.Struct, frozen=True):
     marks: tuple[str, ...]
 
 
-def turn_of(text: str) -> Turn:
+def turn_of(text: str) -> TurnFeatures:
     """Return a text as its words and what the whole looks like."""
     clean = (text if text.isascii() else INVISIBLE.sub("", text)).strip()
     shown = clean if len(clean) <= OPENING + CLOSING else f"{clean[:OPENING]}\n{clean[-CLOSING:]}"
@@ -64,7 +64,7 @@ def turn_of(text: str) -> Turn:
             shapes.append(shape)
         opening = found[0] in ".!?。？！\n:"
     marks = _marks(clean, shown, len(words), capitals, numbers)
-    return Turn(tuple(words), tuple(shapes), " ".join(words), marks)
+    return TurnFeatures(tuple(words), tuple(shapes), " ".join(words), marks)
 
 
 @lru_cache(maxsize=65536)
@@ -106,11 +106,11 @@ def word_keys(words: Sequence[str]) -> Keys:
     return _finish(np.array([symbol_key(word) for word in words], dtype=np.uint64), _WORD_SALT)
 
 
-def features_of(turn: Turn, common: Keys) -> Keys:
+def features_of(turn: TurnFeatures, common: Keys) -> Keys:
     """Return a turn's features, each once, ascending; ``common`` (ascending) are the words that are not replaced."""
     plain = np.array([symbol_key(each) for each in (_BEGIN, *turn.words, _END)], dtype=np.uint64)
     alone = _finish(plain[1:-1], _WORD_SALT)
-    is_common = within(alone, common)
+    is_common = is_among(alone, common)
     # A word that is met everywhere stands for itself; any other for its shape.
     shaped = np.array([symbol_key(shape) for shape in turn.shapes], dtype=np.uint64)
     outline = plain.copy()
@@ -146,7 +146,7 @@ def _letters(folded: str) -> list[Keys]:
     return found
 
 
-def within(keys: Keys, among: Keys) -> npt.NDArray[np.bool_]:
+def is_among(keys: Keys, among: Keys) -> npt.NDArray[np.bool_]:
     """Return which keys are among some ascending ones."""
     if not len(among):
         return np.zeros(len(keys), dtype=np.bool_)

@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from actors.contract.text.judge.archives import are_keys, arrays_in, unfit
-from actors.contract.text.turn.features import Keys, Turn, features_of, turn_of, within, word_keys
+from actors.contract.text.judge.archives import are_keys, arrays_in, unfit_model
+from actors.contract.text.turn.features import Keys, TurnFeatures, features_of, is_among, turn_of, word_keys
 
 TurnKind = Literal["answerable", "underspecified", "social", "recall", "task"]
 """What a turn is: it can be answered as it stands; something that only the person can supply is missing; a courtesy;
@@ -64,14 +64,14 @@ def probabilities(model: TurnModel, text: str) -> dict[TurnKind, float]:
     return {kind: round(share / total, DECIMALS) for kind, share in zip(KINDS, shares, strict=True)}
 
 
-def evidence_of(model: TurnModel, turn: Turn) -> tuple[tuple[float, ...], float]:
+def evidence_of(model: TurnModel, turn: TurnFeatures) -> tuple[tuple[float, ...], float]:
     """Return what a turn's features say for each kind, and how far that can be relied on, from 0 to 1."""
     features = features_of(turn, model.common)
     spots = np.minimum(np.searchsorted(model.keys, features), len(model.keys) - 1)
     known = spots[model.keys[spots] == features]
     sums = model.weights[known].sum(axis=0, dtype=np.int64)
     scale = WEIGHT_UNIT * float(np.sqrt(float(max(len(features), 1))))
-    met = int(within(word_keys(turn.words), model.words).sum())
+    met = int(is_among(word_keys(turn.words), model.words).sum())
     certainty = certainty_of(len(known), len(features), met, len(turn.words))
     return tuple(float(each) / scale for each in sums.tolist()), certainty
 
@@ -94,7 +94,7 @@ def load_turn_model(data: bytes) -> TurnModel:
     head = found["head"].tolist()
     fits = all(map(are_keys, (keys, common, words))) and len(head) == len(KINDS) + 1
     if not fits or not len(keys) or found["weights"].shape != (len(keys), len(KINDS)):
-        raise unfit(KIND)
+        raise unfit_model(KIND)
     weights = found["weights"].astype(np.int16)
     name = f"{KIND}-{hashlib.sha256(data).hexdigest()[:8]}"
     return TurnModel(name, keys, weights, tuple(head[:-1]), common, words, head[-1])

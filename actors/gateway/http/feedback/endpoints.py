@@ -12,7 +12,7 @@ from actors.gateway.http.bodies import Failure, Name
 from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.loops.endpoints import IdempotencyKey
 from actors.gateway.http.operating import NotFound, Operations
-from actors.gateway.http.reading import User, agent_of, key_of, strictly
+from actors.gateway.http.reading import User, agent_of, key_of, refuse_unless
 from actors.gateway.http.scopes import ASK, OF_AGENT, agent_of_key, may_operate, operate
 from actors.gateway.outside import InvalidField
 from schemas.vocabulary.feedback import FeedbackGiven, HarmReported, Reward
@@ -57,7 +57,7 @@ _RESPONSES = {
     "/v1/feedback",
     status_code=202,
     security=ASK,
-    before_request=strictly(Feedback),
+    before_request=refuse_unless(Feedback),
     responses=_RESPONSES,
     opt={OF_AGENT: True},
 )

@@ -6,7 +6,7 @@ import msgspec
 
 from actors.gateway.http.bodies import Name
 from actors.gateway.outside import InvalidField
-from actors.gateway.written import WrittenParts
+from actors.gateway.written import InputParts
 from schemas.vocabulary.responder import Action, Stage
 
 MOST_INPUTS = 128
@@ -15,7 +15,7 @@ MOST_INPUTS = 128
 Word = Annotated[str, msgspec.Meta(max_length=200)]
 
 
-class GuardInput(WrittenParts, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GuardInput(InputParts, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An input to be checked: what the user says, and what else goes into the prompt.
 
     Without a ``session`` it is one of its own: what was checked before counts for nothing then.
@@ -71,7 +71,7 @@ class ModerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     model: Word | None = None
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ModerationDecision(msgspec.Struct, frozen=True, kw_only=True):
     """How an exchange ended, beside what OpenAI's shape has room for."""
 
     exchange: str
@@ -91,7 +91,7 @@ class ModerationResult(msgspec.Struct, frozen=True, kw_only=True):
     flagged: bool
     categories: dict[str, bool]
     category_scores: dict[str, float]
-    neuraxis: Told
+    neuraxis: ModerationDecision
 
 
 class Moderation(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +111,7 @@ def inputs_of(body: GuardRequest) -> tuple[tuple[str, GuardInput], ...]:
     if body.inputs is None:
         found: tuple[tuple[str, GuardInput], ...] = (("", body),)
     else:
-        beside = next((name for name in ("text", *WrittenParts.__struct_fields__) if getattr(body, name)), "")
+        beside = next((name for name in ("text", *InputParts.__struct_fields__) if getattr(body, name)), "")
         if beside:
             raise InvalidField(beside, f"{beside} stands beside inputs: put it into one of them")
         found = tuple((f"inputs[{place}]", _with_defaults(each, body)) for place, each in enumerate(body.inputs))

@@ -16,16 +16,16 @@ from actors.gateway.http.guard.bodies import (
     GuardVerdict,
     GuardVerdicts,
     Moderation,
+    ModerationDecision,
     ModerationRequest,
     ModerationResult,
-    Told,
     inputs_of,
     texts_of,
 )
 from actors.gateway.http.guard.categories import refused_for, scores_of
-from actors.gateway.http.guard.service import Check, Checked, GuardService, Unchecked, numbers_of
+from actors.gateway.http.guard.service import Check, Checked, GuardService, NoVerdict, numbers_of
 from actors.gateway.http.openai.failures import ApiFailure
-from actors.gateway.http.reading import User, agent_of, strictly
+from actors.gateway.http.reading import User, agent_of, refuse_unless
 from actors.gateway.http.scopes import ASK, OF_AGENT
 from actors.gateway.inputs import NothingSaid
 from actors.gateway.outside import InvalidField, InvalidInput
@@ -45,7 +45,7 @@ _OPENAIS = {status: ResponseSpec(ApiFailure, description=each.description) for s
     "/v1/guard",
     status_code=200,
     security=ASK,
-    before_request=strictly(GuardRequest),
+    before_request=refuse_unless(GuardRequest),
     responses=_RESPONSES,
     opt={OF_AGENT: True},
 )
@@ -63,7 +63,7 @@ async def guard(data: JSONBody[GuardRequest], request: Request[Any, Any, State],
     "/v1/moderations",
     status_code=200,
     security=ASK,
-    before_request=strictly(ModerationRequest),
+    before_request=refuse_unless(ModerationRequest),
     responses=_OPENAIS,
     opt={OF_AGENT: True},
 )
@@ -140,12 +140,12 @@ def _moderated(service: GuardService, found: Checked) -> ModerationResult:
     categories = refused_for(found.end, found.said)
     if not found.allowed and not any(categories.values()):
         # A guard failed, or kept silent: neither flagged nor not would be true.
-        raise Unchecked(f"exchange {found.exchange}: {service.sentence(found.end, found.said)} Send it again.")
+        raise NoVerdict(f"exchange {found.exchange}: {service.sentence(found.end, found.said)} Send it again.")
     return ModerationResult(
         flagged=not found.allowed,
         categories=categories,
         category_scores=scores_of(found.said),
-        neuraxis=Told(
+        neuraxis=ModerationDecision(
             exchange=found.exchange,
             stage=found.end.stage,
             action=found.end.action,

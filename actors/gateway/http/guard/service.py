@@ -8,7 +8,7 @@ import msgspec
 
 from actors.gateway.client import Client
 from actors.gateway.exchanges import Answered
-from actors.gateway.http.loops.service import NotAccepted, Unanswered, Unjudged
+from actors.gateway.http.loops.service import NoJudge, NotAccepted, Unanswered
 from actors.gateway.outside import Addressed
 from actors.gateway.terms import Term
 from actors.gateway.waiting import NoEnd
@@ -60,7 +60,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     situation: str = "general"
 
 
-class Unchecked(Exception):
+class NoVerdict(Exception):
     """The guards came to no verdict on an input; the message says why, and what to do."""
 
 
@@ -141,7 +141,7 @@ class GuardService:
         except NoEnd as late:
             told = f"exchange {addressed.exchange} is in the log, and"
             if late.lacking:
-                raise Unjudged(f"{told} nobody serves {late.lacking}: it ends when a worker does") from None
+                raise NoJudge(f"{told} nobody serves {late.lacking}: it ends when a worker does") from None
             raise Unanswered(
                 f"{told} has no end after {term.waited:.1f} s: are the workers running? /readyz tells"
             ) from None

@@ -15,12 +15,12 @@ from actors.gateway.http.bodies import (
     LoopCompletion,
     LoopDecision,
     check_loop,
-    completed,
-    overridden,
+    completion_event,
+    override_event,
 )
 from actors.gateway.http.loops.answers import decision_of, status_of
 from actors.gateway.http.loops.service import LoopService
-from actors.gateway.http.reading import QUERY, User, agent_of, key_of, strictly
+from actors.gateway.http.reading import QUERY, User, agent_of, key_of, refuse_unless
 from actors.gateway.http.scopes import ASK, OF_AGENT, OPERATE, operate
 from actors.gateway.outside import check_name
 
@@ -38,7 +38,7 @@ _WRITING = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
     "/orchestrator/loop-complete",
     status_code=200,
     security=ASK,
-    before_request=strictly(LoopCompletion),
+    before_request=refuse_unless(LoopCompletion),
     responses=_WRITING,
     opt={OF_AGENT: True},
 )
@@ -50,7 +50,7 @@ async def complete_loop(
 ) -> LoopDecision:
     """Have guardrails decide on a loop that is done: does it run again, and why. An override takes `operate`, too."""
     loops: LoopService = request.app.state.loops
-    agent, told, key = agent_of(request, data.agent, user), completed(data), key_of(idempotency_key)
+    agent, told, key = agent_of(request, data.agent, user), completion_event(data), key_of(idempotency_key)
     if told.override_fatigue or told.override_max_reruns:
         await operate(request)
     return decision_of(await loops.complete(agent, told, key))
@@ -77,7 +77,7 @@ async def show_guardrails(
     "/orchestrator/override-guardrails/{loop_id:str}",
     status_code=200,
     security=OPERATE,
-    before_request=strictly(GuardrailsOverride),
+    before_request=refuse_unless(GuardrailsOverride),
     responses={**_WRITING, 404: _UNKNOWN},
     opt={OF_AGENT: True},
 )
@@ -90,7 +90,7 @@ async def override_guardrails(
 ) -> GuardrailsOverridden:
     """Let a loop's family run on past its fatigue or its rerun limit, for a time; who and why are recorded."""
     loops: LoopService = request.app.state.loops
-    told = overridden(loop_id, data)
+    told = override_event(loop_id, data)
     done = await loops.override(agent_of(request, data.agent, user), told, key_of(idempotency_key))
     return GuardrailsOverridden(
         loop_id=done.loop_id,

@@ -50,7 +50,7 @@ class Unanswered(Exception):
     """An event is stored, and nothing has answered it in time; the message says where it is and what to do."""
 
 
-class Unjudged(Exception):
+class NoJudge(Exception):
     """An event is stored, and nobody runs who would answer it; the message says where it is and what to do."""
 
 
@@ -169,7 +169,7 @@ class LoopService:
             "guardrails": guardrails,
             **dict(zip(self._looks, further, strict=True)),
         }
-        if (trouble := self._client.trouble) and all(map(passes, checks.values())):
+        if (trouble := self._client.append_trouble) and all(map(passes, checks.values())):
             checks["log"] = f"an append of late was not confirmed: {trouble}"
         self._tell(checks)
         return {name: without_places(said) for name, said in checks.items()}
@@ -229,7 +229,7 @@ class LoopService:
                 )
             except NoEnd as late:
                 if late.lacking:
-                    raise Unjudged(
+                    raise NoJudge(
                         f"{told}, and nobody serves {late.lacking}: it is judged when a worker does, ask for the "
                         "loop's status then"
                     ) from None

@@ -7,10 +7,10 @@ from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody
 
-from actors.gateway.http.bodies import Accepted, Failure, Tick, observed
+from actors.gateway.http.bodies import Accepted, Failure, Tick, tick_event
 from actors.gateway.http.loops.endpoints import IdempotencyKey
 from actors.gateway.http.loops.service import LoopService
-from actors.gateway.http.reading import User, agent_of, key_of, strictly
+from actors.gateway.http.reading import User, agent_of, key_of, refuse_unless
 from actors.gateway.http.scopes import ASK, OF_AGENT
 
 _BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
@@ -21,7 +21,7 @@ _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: 
     "/v1/ticks",
     status_code=202,
     security=ASK,
-    before_request=strictly(Tick),
+    before_request=refuse_unless(Tick),
     responses={400: _BAD, 503: _NOT_TAKEN},
     opt={OF_AGENT: True},
 )
@@ -33,5 +33,5 @@ async def observe_tick(
 ) -> Accepted:
     """Take in the state of an agent's mind at one tick; self-review looks at it once it is in the log."""
     loops: LoopService = request.app.state.loops
-    agent, tick = observed(data)
+    agent, tick = tick_event(data)
     return await loops.observe(agent_of(request, agent, user), tick, key_of(idempotency_key))

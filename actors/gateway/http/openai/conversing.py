@@ -8,14 +8,14 @@ import msgspec
 
 from actors.gateway.client import Client
 from actors.gateway.exchanges import Answered
-from actors.gateway.forwarded import Passed
+from actors.gateway.forwarded import PassedInput
 from actors.gateway.http.openai.answers import Decision, Usage, decision_of, sum_of
 from actors.gateway.http.openai.histories import Histories
-from actors.gateway.http.openai.messages import Read, folded
+from actors.gateway.http.openai.messages import ReadMessage, merge_layers
 from actors.gateway.http.openai.questions import Question
-from actors.gateway.http.openai.speech import Speech
+from actors.gateway.http.openai.speech import StreamedText
 from actors.gateway.outside import Addressed
-from actors.gateway.pieces import Piece
+from actors.gateway.pieces import AnswerPiece
 from actors.gateway.terms import Term
 from events.codec import Recorded, decode
 from events.errors import LogError
@@ -34,7 +34,7 @@ USAGE_S = 1.0
 _NS_PER_S = 1_000_000_000
 
 
-class Unended(Exception):
+class ExchangeFailed(Exception):
     """An exchange failed; the message says why, ``decision`` what was decided."""
 
     def __init__(self, decision: Decision) -> None:
@@ -45,7 +45,7 @@ class Unended(Exception):
         )
 
 
-class Ended(msgspec.Struct, frozen=True):
+class AnswerEnd(msgspec.Struct, frozen=True):
     """The end of an exchange; ``rest`` is what of its text was not told before, None where it is another text."""
 
     event: ResponseEmitted
@@ -55,7 +55,7 @@ class Ended(msgspec.Struct, frozen=True):
     rest: str | None
 
 
-class Spoken(msgspec.Struct, frozen=True):
+class AnswerText(msgspec.Struct, frozen=True):
     """A piece of an exchange's answer, and when it was begun (Unix seconds)."""
 
     exchange: str
@@ -78,7 +78,7 @@ class Conversations:
         self._wait_s = wait_s
         self._early = early
 
-    async def ask(self, question: Question) -> Ended:
+    async def ask(self, question: Question) -> AnswerEnd:
         """Have a question answered.
 
         Raises:
@@ -88,7 +88,7 @@ class Conversations:
         """
         return await self._ended(question, self._input(question), self._begin())
 
-    async def tell(self, question: Question) -> AsyncGenerator[Spoken | Ended, None]:
+    async def ask_streaming(self, question: Question) -> AsyncGenerator[AnswerText | AnswerEnd, None]:
         """Have a question answered, and yield its text as it comes, as far as it stands; then its end.
 
         Raises:
@@ -97,7 +97,7 @@ class Conversations:
         if not self._early:
             yield await self.ask(question)
             return
-        speech, pieces = Speech(), asyncio.Queue[Piece | None]()
+        speech, pieces = StreamedText(), asyncio.Queue[AnswerPiece | None]()
         async with self._client.hearing(pieces.put_nowait) as inbox:
             addressed, created = self._input(question, inbox), self._client.now_ns() // _NS_PER_S
             asking = asyncio.create_task(self._ended(question, addressed, self._begin()), name="asking")
@@ -105,14 +105,14 @@ class Conversations:
             try:
                 while (piece := await pieces.get()) is not None:
                     if text := speech.take(piece):
-                        yield Spoken(addressed.exchange, created, text)
+                        yield AnswerText(addressed.exchange, created, text)
                 ended = asking.result()
                 yield msgspec.structs.replace(ended, rest=speech.rest(ended.event.response))
             finally:
                 asking.cancel()
                 await asyncio.wait((asking,))
 
-    async def passed(self, question: Question, further_s: float) -> Passed | Ended:
+    async def ask_guards(self, question: Question, further_s: float) -> PassedInput | AnswerEnd:
         """Have the guards read a question that another's model is to answer; return that they let it pass, or its end.
 
         ``further_s`` is how long its answer may take from then on; whoever asks has to say what came of it, and takes
@@ -124,8 +124,8 @@ class Conversations:
         addressed = self._input(question, purpose="forward", further_s=further_s)
         term = self._begin()
         await self._client.submit(addressed, term)
-        word = await self._client.passed(addressed.exchange, term)
-        return word if isinstance(word, Passed) else end_of(word, agent=question.agent, session=question.session)
+        word = await self._client.await_passed(addressed.exchange, term)
+        return word if isinstance(word, PassedInput) else end_of(word, agent=question.agent, session=question.session)
 
     def _begin(self) -> Term:
         return self._client.begin(self._wait_s + END_S)
@@ -137,17 +137,17 @@ class Conversations:
             question.text,
             agent=question.agent,
             session=question.session,
-            layers=folded(question.layers, self._client.limits.layers),
+            layers=merge_layers(question.layers, self._client.limits.layers),
             wordless=question.wordless,
             inbox=inbox,
             deadline_after_ms=max(1, round((self._wait_s + further_s) * 1000)),
             purpose=purpose,
         )
 
-    async def _ended(self, question: Question, addressed: Addressed, term: Term) -> Ended:
+    async def _ended(self, question: Question, addressed: Addressed, term: Term) -> AnswerEnd:
         answered = await self._client.exchange(addressed, term)
         ended = end_of(answered, agent=question.agent, session=question.session)
-        said = (*question.messages, Read("assistant", ended.event.response))
+        said = (*question.messages, ReadMessage("assistant", ended.event.response))
         self.histories.keep(question.conversation, said, question.definitions)
         if ended.event.backend != "llm":
             return ended
@@ -167,12 +167,12 @@ class Conversations:
         return sum_of(usages)
 
 
-def end_of(answered: Answered, *, agent: str, session: str) -> Ended:
+def end_of(answered: Answered, *, agent: str, session: str) -> AnswerEnd:
     """Return the end of an exchange, of which nothing was told before; raises Unended for one that failed."""
     decision = decision_of(answered.event, exchange=answered.exchange, agent=agent, session=session)
     if answered.event.action == "FAILED":
-        raise Unended(decision)
-    return Ended(answered.event, decision, Usage(), answered.time_ns // _NS_PER_S, answered.event.response)
+        raise ExchangeFailed(decision)
+    return AnswerEnd(answered.event, decision, Usage(), answered.time_ns // _NS_PER_S, answered.event.response)
 
 
 def _usage_of(event: object) -> Usage:

@@ -21,18 +21,18 @@ from actors.gateway.http.openai.answers import (
     models_in,
 )
 from actors.gateway.http.openai.chunks import Chunks, event_of
-from actors.gateway.http.openai.conversing import Conversations, Ended, Spoken, Unended
+from actors.gateway.http.openai.conversing import AnswerEnd, AnswerText, Conversations, ExchangeFailed
 from actors.gateway.http.openai.failures import ApiFailure, failure_of
-from actors.gateway.http.openai.forwarding import Forwarding, Incoming
+from actors.gateway.http.openai.forwarding import IncomingRequest, UpstreamForwarder
 from actors.gateway.http.openai.messages import read_message
 from actors.gateway.http.openai.questions import ANSWER, FORWARD, SESSION, Question, named_session, question_of
-from actors.gateway.http.openai.requests import MODEL, ChatRequest, Given, check_answerable, read_request
-from actors.gateway.http.openai.sending import Gone, Sent, raw, unless_gone
+from actors.gateway.http.openai.requests import MODEL, ChatRequest, ParsedRequest, check_answerable, read_request
+from actors.gateway.http.openai.sending import ClientGone, StreamingResponse, raw_headers, unless_client_gone
 from actors.gateway.http.openai.upstream import UpstreamFailed
 from actors.gateway.http.reading import HEADERS, QUERY, User, agent_of
 from actors.gateway.http.scopes import ASK, OF_AGENT
 from events.errors import LogError
-from schemas.intake.strict import shown
+from schemas.intake.strict import quoted_name
 
 _GIVEN = "chat"
 """Where a request's state keeps its body."""
@@ -87,15 +87,15 @@ async def complete_chat(
         with _going_on(conversations, question):
             if data.stream:
                 return await _streamed(request, conversations, question, data)
-            return _completed(await unless_gone(request.receive, conversations.ask(question)), data)
-    except Gone:
+            return _completed(await unless_client_gone(request.receive, conversations.ask(question)), data)
+    except ClientGone:
         return Response(None, status_code=_GONE)
 
 
 @get("/v1/models", security=ASK, opt={OF_AGENT: True})
 async def list_models(request: Request[Any, Any, State]) -> Models:
     """List the models that may be asked for: the mind, and where there is an upstream its models."""
-    forwarding: Forwarding | None = request.app.state.forwarding
+    forwarding: UpstreamForwarder | None = request.app.state.forwarding
     listed: list[Any] = []
     if forwarding is not None:
         with suppress(UpstreamFailed):
@@ -112,26 +112,26 @@ async def show_model(model: FromPath[str], request: Request[Any, Any, State]) ->
         return Response(Model(id=MODEL), media_type="application/json")
     forwarding = _forwarding(request, name)
     if {"", ".", ".."} & set(name.split("/")):  # it would lead elsewhere than to a model, with our key
-        raise UnknownModel(f"there is no model {shown(name)}: /v1/models lists those there are")
+        raise UnknownModel(f"there is no model {quoted_name(name)}: /v1/models lists those there are")
     found = await forwarding.fetch(f"/models/{quote(name)}", request.scope["headers"])
-    return Sent(_whole(found.body), found.headers, found.status)
+    return StreamingResponse(_whole(found.body), found.headers, found.status)
 
 
 ENDPOINTS = (complete_chat, list_models, show_model)
 
 
-def _forwarding(request: Request[Any, Any, State], model: str) -> Forwarding:
-    forwarding: Forwarding | None = request.app.state.forwarding
+def _forwarding(request: Request[Any, Any, State], model: str) -> UpstreamForwarder:
+    forwarding: UpstreamForwarder | None = request.app.state.forwarding
     if forwarding is None:
         raise UnknownModel(
-            f"there is no model {shown(model)} here: ask for {MODEL}, which is the whole mind, or name the endpoint of "
+            f"there is no model {quoted_name(model)} here: ask for {MODEL}, which is the whole mind, or name the endpoint of "
             "your own models in gateway.upstream.url"
         )
     return forwarding
 
 
 def _question(request: Request[Any, Any, State], session: str, user: str, kind: str) -> Question:
-    given: Given = request.state[_GIVEN]
+    given: ParsedRequest = request.state[_GIVEN]
     conversations: Conversations = request.app.state.conversations
     caller, session = "", named_session(given, session)
     if not session:
@@ -149,7 +149,7 @@ def _going_on(conversations: Conversations, question: Question) -> Iterator[None
     """
     try:
         yield
-    except (Unended, UpstreamFailed):
+    except (ExchangeFailed, UpstreamFailed):
         if question.caller:
             conversations.histories.wait_before(question.session, question.caller, question.messages)
         raise
@@ -157,21 +157,25 @@ def _going_on(conversations: Conversations, question: Question) -> Iterator[None
         conversations.histories.wait_at(question.session, question.caller, question.messages)
 
 
-def _completed(ended: Ended, data: ChatRequest) -> Response[Any]:
+def _completed(ended: AnswerEnd, data: ChatRequest) -> Response[Any]:
     completion = completion_of(ended.event, ended.decision, ended.usage, ended.created, data.model)
     return Response(completion, headers=headers_of(ended.decision), media_type="application/json")
 
 
 async def _forwarded(
-    request: Request[Any, Any, State], forwarding: Forwarding, question: Question, data: ChatRequest
+    request: Request[Any, Any, State], forwarding: UpstreamForwarder, question: Question, data: ChatRequest
 ) -> Response[Any]:
-    incoming = Incoming(await request.body(), request.scope["headers"], request.scope["query_string"])
-    found = await unless_gone(request.receive, forwarding.forward(question, incoming))
-    if isinstance(found, Ended):
-        return Sent(_events(found, None, data), _event_headers(found)) if data.stream else _completed(found, data)
+    incoming = IncomingRequest(await request.body(), request.scope["headers"], request.scope["query_string"])
+    found = await unless_client_gone(request.receive, forwarding.forward(question, incoming))
+    if isinstance(found, AnswerEnd):
+        return (
+            StreamingResponse(_events(found, None, data), _event_headers(found))
+            if data.stream
+            else _completed(found, data)
+        )
     ours = headers_of(found.ended.decision) if found.ended is not None else {_EXCHANGE: found.exchange}
     body = _whole(found.body) if isinstance(found.body, bytes) else found.body
-    return Sent(body, [*found.headers, *raw(ours)], found.status)
+    return StreamingResponse(body, [*found.headers, *raw_headers(ours)], found.status)
 
 
 async def _whole(body: bytes) -> AsyncGenerator[bytes, None]:
@@ -182,35 +186,35 @@ async def _streamed(
     request: Request[Any, Any, State], conversations: Conversations, question: Question, data: ChatRequest
 ) -> Response[Any]:
     """Begin a stream once there is something to send: what fails before that has a status of its own."""
-    told = conversations.tell(question)
+    told = conversations.ask_streaming(question)
     try:
-        first = await unless_gone(request.receive, anext(told))
+        first = await unless_client_gone(request.receive, anext(told))
     except BaseException:
         await told.aclose()
         raise
-    return Sent(_events(first, told, data), _event_headers(first))
+    return StreamingResponse(_events(first, told, data), _event_headers(first))
 
 
-def _event_headers(first: Spoken | Ended) -> list[tuple[bytes, bytes]]:
-    known = headers_of(first.decision) if isinstance(first, Ended) else {_EXCHANGE: first.exchange}
-    return raw({"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", **known})
+def _event_headers(first: AnswerText | AnswerEnd) -> list[tuple[bytes, bytes]]:
+    known = headers_of(first.decision) if isinstance(first, AnswerEnd) else {_EXCHANGE: first.exchange}
+    return raw_headers({"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", **known})
 
 
 async def _events(
-    first: Spoken | Ended, told: AsyncGenerator[Spoken | Ended, None] | None, data: ChatRequest
+    first: AnswerText | AnswerEnd, told: AsyncGenerator[AnswerText | AnswerEnd, None] | None, data: ChatRequest
 ) -> AsyncGenerator[bytes, None]:
     """Yield the events of a stream. What goes wrong in it is an event, too: its status is sent already."""
-    exchange = first.decision.exchange if isinstance(first, Ended) else first.exchange
+    exchange = first.decision.exchange if isinstance(first, AnswerEnd) else first.exchange
     chunks = Chunks(exchange, first.created, data.model, with_usage=data.with_usage)
     yield chunks.begin()
     try:
         async with aclosing(told) if told is not None else nullcontext():
-            item: Spoken | Ended = first
-            while isinstance(item, Spoken):
+            item: AnswerText | AnswerEnd = first
+            while isinstance(item, AnswerText):
                 yield chunks.text(item.text)
                 assert told is not None
                 item = await anext(told)
-    except (Unended, LogError) as wrong:
+    except (ExchangeFailed, LogError) as wrong:
         yield event_of(failure_of(503, str(wrong), "unanswered"))
         return
     rest = item.rest

@@ -16,15 +16,15 @@ import msgspec
 from actors.contract.answers.prompt import Prompt
 from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.client import Client
-from actors.gateway.forwarded import Passed
+from actors.gateway.forwarded import PassedInput
 from actors.gateway.http.openai.answers import REFUSALS
-from actors.gateway.http.openai.conversing import Conversations, Ended, Unended, end_of
+from actors.gateway.http.openai.conversing import AnswerEnd, Conversations, ExchangeFailed, end_of
 from actors.gateway.http.openai.passing.guarding import Guarded, Watch
 from actors.gateway.http.openai.passing.masking import Private
 from actors.gateway.http.openai.questions import Question
-from actors.gateway.http.openai.recording import Heard, heard_in_pieces, heard_whole
-from actors.gateway.http.openai.sending import Broken
-from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, returned, unfit
+from actors.gateway.http.openai.recording import RelayedAnswer, read_streamed_answer, read_whole_answer
+from actors.gateway.http.openai.sending import SourceBroken
+from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, headers_to_return, unfit
 from actors.gateway.terms import Term
 from events.errors import LogError
 from events.http_client import httpx
@@ -45,7 +45,7 @@ Abandoned = Literal["upstream_unreachable", "upstream_overdue", "upstream_refuse
 _logger = get_logger("neuraxis.gateway")
 
 
-class Fetched(msgspec.Struct, frozen=True):
+class FetchedResponse(msgspec.Struct, frozen=True):
     """A response of the upstream to a question that is no exchange."""
 
     status: int
@@ -53,17 +53,17 @@ class Fetched(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class Relayed(msgspec.Struct, frozen=True):
+class RelayedResponse(msgspec.Struct, frozen=True):
     """A response of the upstream as it is passed on: whole, or in pieces."""
 
     exchange: str
     status: int
     headers: list[tuple[bytes, bytes]]
-    body: "bytes | Pieces"
-    ended: Ended | None = None
+    body: "bytes | RelayedBody"
+    ended: AnswerEnd | None = None
 
 
-class Incoming(msgspec.Struct, frozen=True):
+class IncomingRequest(msgspec.Struct, frozen=True):
     """A request as it came."""
 
     body: bytes
@@ -71,7 +71,7 @@ class Incoming(msgspec.Struct, frozen=True):
     query: bytes
 
 
-class Forwarding:
+class UpstreamForwarder:
     """Passes requests on to an upstream; made by :meth:`open`."""
 
     def __init__(
@@ -104,7 +104,7 @@ class Forwarding:
         wait_s: float,
         watch: Watch,
         privacy: PrivacySettings,
-    ) -> AsyncIterator["Forwarding"]:
+    ) -> AsyncIterator["UpstreamForwarder"]:
         """Pass requests on for the length of the block.
 
         ``wait_s`` is how long the upstream may take for one, ``watch`` what a stream is ended for, ``privacy`` whose
@@ -117,7 +117,7 @@ class Forwarding:
             finally:
                 service._closed = True
 
-    async def forward(self, question: Question, incoming: Incoming) -> Ended | Relayed:
+    async def forward(self, question: Question, incoming: IncomingRequest) -> AnswerEnd | RelayedResponse:
         """Have the guards read a request, and pass it on; returns their refusal, or what came back.
 
         Raises:
@@ -131,7 +131,7 @@ class Forwarding:
             # First, and beside all others: a long text takes a while, and an input that waits has a deadline.
             private = await asyncio.to_thread(Private, incoming.body, self._privacy)
         word = await self._judged(question)
-        if isinstance(word, Ended):
+        if isinstance(word, AnswerEnd):
             return word
         term = self.client.begin(self._wait_s)
         if private:
@@ -153,43 +153,45 @@ class Forwarding:
             raise
         streamed = response.headers.get("content-type", "").startswith("text/event-stream") and response.is_success
         guarded = Guarded(Prompt(question.text, question.layers), self.watch) if streamed else None
-        pieces = Pieces(self, response, word, question, term, guarded, private)
+        pieces = RelayedBody(self, response, word, question, term, guarded, private)
         if wrong := unfit(response):
             await pieces.aclose("upstream_refused")
             raise UpstreamFailed("upstream_refused", wrong)
         if streamed:
             # It may end before a length that the upstream gave.
-            headers = [(name, value) for name, value in returned(response) if name != b"content-length"]
-            return Relayed(word.exchange, response.status_code, headers, pieces)
+            headers = [(name, value) for name, value in headers_to_return(response) if name != b"content-length"]
+            return RelayedResponse(word.exchange, response.status_code, headers, pieces)
         return await self._whole(pieces, question)
 
-    async def _whole(self, pieces: "Pieces", question: Question) -> Ended | Relayed:
+    async def _whole(self, pieces: "RelayedBody", question: Question) -> AnswerEnd | RelayedResponse:
         passed, response = pieces.passed, pieces.response
         try:
             async with contextlib.aclosing(pieces):
                 async for _ in pieces:
                     if pieces.cut_off:
-                        raise Broken(f"the upstream's answer has more than {MOST_BYTES:,} bytes")
-        except Broken as broken:
+                        raise SourceBroken(f"the upstream's answer has more than {MOST_BYTES:,} bytes")
+        except SourceBroken as broken:
             raise UpstreamFailed("upstream_cut", str(broken)) from broken
         body = bytes(pieces.taken)
-        headers = [each for each in returned(response) if pieces.private is None or each[0] != b"content-length"]
-        relayed = Relayed(passed.exchange, response.status_code, headers, body)
+        headers = [
+            each for each in headers_to_return(response) if pieces.private is None or each[0] != b"content-length"
+        ]
+        relayed = RelayedResponse(passed.exchange, response.status_code, headers, body)
         if not response.is_success:
             return relayed
         ended = await self.end(passed)
         return ended if ended.event.action in REFUSALS else msgspec.structs.replace(relayed, ended=ended)
 
-    async def end(self, passed: Passed) -> Ended:
+    async def end(self, passed: PassedInput) -> AnswerEnd:
         """Return the end of an exchange whose answer is on record: the word of whoever looks at answers.
 
         Raises:
             Unended, LogError: nobody does, or not in time; what nobody has looked at is not delivered.
         """
-        answered = await self.client.answer(passed.exchange, RECORD_S)
+        answered = await self.client.await_end(passed.exchange, RECORD_S)
         return end_of(answered, agent=passed.agent, session=passed.session)
 
-    async def fetch(self, path: str, headers: Headers) -> Fetched:
+    async def fetch(self, path: str, headers: Headers) -> FetchedResponse:
         """Ask the upstream for something that is no exchange; raises UpstreamFailed."""
         try:
             async with asyncio.timeout(FETCH_S):
@@ -202,9 +204,9 @@ class Forwarding:
             raise UpstreamFailed("upstream_overdue", "the upstream has not answered in time: try again") from None
         except httpx.HTTPError as wrong:
             raise UpstreamFailed("upstream_cut", "the upstream's answer broke off: try again") from wrong
-        return Fetched(response.status_code, returned(response), body)
+        return FetchedResponse(response.status_code, headers_to_return(response), body)
 
-    async def _judged(self, question: Question) -> Passed | Ended:
+    async def _judged(self, question: Question) -> PassedInput | AnswerEnd:
         """Return the guards' word. Where nobody waits for it any more, what they let pass is abandoned all the same."""
         judging = self._tasks.create_task(self._word(question), name="judging")
         try:
@@ -216,41 +218,41 @@ class Forwarding:
             raise word
         return word
 
-    async def _word(self, question: Question) -> Passed | Ended | Exception:
+    async def _word(self, question: Question) -> PassedInput | AnswerEnd | Exception:
         try:
-            return await self._conversations.passed(question, self._wait_s + RECORD_S)
+            return await self._conversations.ask_guards(question, self._wait_s + RECORD_S)
         except Exception as wrong:
             return wrong  # raised in a group of tasks it would end all of them
 
-    def _leave_judged(self, judging: "asyncio.Task[Passed | Ended | Exception]") -> None:
-        if not judging.cancelled() and isinstance(word := judging.result(), Passed):
+    def _leave_judged(self, judging: "asyncio.Task[PassedInput | AnswerEnd | Exception]") -> None:
+        if not judging.cancelled() and isinstance(word := judging.result(), PassedInput):
             self.abandon(word, "client_left")
 
-    async def record(self, passed: Passed, heard: Heard, question: Question) -> None:
+    async def record(self, passed: PassedInput, answer: RelayedAnswer, question: Question) -> None:
         """Put an answer on record; raises LogError where the log does not take it in time."""
-        await self.client.settle(passed, heard.answer, RECORD_S)
-        if heard.said is not None and not heard.answer.stopped_for:
+        await self.client.settle(passed, answer.answer, RECORD_S)
+        if answer.said is not None and not answer.answer.stopped_for:
             self._conversations.histories.keep(
-                question.conversation, (*question.messages, heard.said), question.definitions
+                question.conversation, (*question.messages, answer.said), question.definitions
             )
 
-    def abandon(self, passed: Passed, reason: Abandoned, status: int | None = None) -> None:
+    def abandon(self, passed: PassedInput, reason: Abandoned, status: int | None = None) -> None:
         """Put on record that a request gets no answer, in time of its own: nobody waits for that."""
         if self._closed:  # its exchange ends at its deadline
             _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=reason, error="stopped")
             return
         self._tasks.create_task(self._abandon(passed, InputAbandoned(reason=reason, status=status)), name="abandon")
 
-    async def _abandon(self, passed: Passed, word: InputAbandoned) -> None:
+    async def _abandon(self, passed: PassedInput, word: InputAbandoned) -> None:
         try:
             await self.client.settle(passed, word, RECORD_S)
         except LogError as error:
             # Its exchange ends at its deadline, then.
             _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=word.reason, error=error.code)
-        self.client.leave(passed.exchange)
+        self.client.stop_waiting(passed.exchange)
 
 
-class Pieces:
+class RelayedBody:
     """The body of a response as it comes, recorded at its end; an asynchronous generator in all that matters.
 
     Attributes:
@@ -260,9 +262,9 @@ class Pieces:
 
     def __init__(
         self,
-        service: Forwarding,
+        service: UpstreamForwarder,
         response: httpx.Response,
-        passed: Passed,
+        passed: PassedInput,
         question: Question,
         term: Term,
         guarded: Guarded | None = None,
@@ -281,7 +283,7 @@ class Pieces:
         self.private = private or None
         self._over = False
 
-    def __aiter__(self) -> "Pieces":
+    def __aiter__(self) -> "RelayedBody":
         return self
 
     async def __anext__(self) -> bytes:
@@ -303,7 +305,7 @@ class Pieces:
                 return await self._last(self._guarded)
             except ValueError as wrong:
                 self._abandon("upstream_cut")
-                raise Broken(str(wrong)) from wrong
+                raise SourceBroken(str(wrong)) from wrong
             if piece:
                 return piece
         raise StopAsyncIteration
@@ -318,15 +320,15 @@ class Pieces:
             return guarded.rest()
         try:
             ended = await self._service.end(self.passed)
-        except (Unended, LogError) as wrong:
+        except (ExchangeFailed, LogError) as wrong:
             _logger.warning("answer_unjudged", exchange=self.passed.exchange, error=type(wrong).__name__)
-            raise Broken(str(wrong)) from wrong
+            raise SourceBroken(str(wrong)) from wrong
         refused = ended.event.action in REFUSALS
         return guarded.refusal(ended.event.response, ended.decision) if refused else guarded.rest()
 
     async def _record(self, guarded: Guarded) -> bool:
         """Put a stream on record; return whether there is an answer in it, whose exchange will end."""
-        heard = heard_in_pieces(bytes(self.taken))
+        heard = read_streamed_answer(bytes(self.taken))
         if heard.failed and not guarded.found:
             self._abandon("upstream_cut")
             return False
@@ -338,8 +340,8 @@ class Pieces:
             await self._service.record(self.passed, heard, self._question)
         except LogError as error:
             _logger.warning("answer_unrecorded", exchange=self.passed.exchange, error=error.code)
-            self._service.client.leave(self.passed.exchange)
-            raise Broken(str(error)) from error
+            self._service.client.stop_waiting(self.passed.exchange)
+            raise SourceBroken(str(error)) from error
         return True
 
     async def _next(self) -> bytes:
@@ -357,10 +359,10 @@ class Pieces:
                 raise
         except TimeoutError:
             self._abandon("upstream_overdue" if not self._term.left else "upstream_cut")
-            raise Broken("the upstream's answer was not there in time: try again") from None
+            raise SourceBroken("the upstream's answer was not there in time: try again") from None
         except httpx.HTTPError as wrong:
             self._abandon("upstream_cut")
-            raise Broken(f"the upstream's answer broke off ({type(wrong).__name__}): try again") from wrong
+            raise SourceBroken(f"the upstream's answer broke off ({type(wrong).__name__}): try again") from wrong
         else:
             if self.private is not None and self._guarded is not None:
                 piece = self.private.take(piece)
@@ -378,7 +380,7 @@ class Pieces:
             self._abandon("upstream_refused", self.response.status_code)
             return
         self._told = True
-        await self._service.record(self.passed, heard_whole(bytes(self.taken)), self._question)
+        await self._service.record(self.passed, read_whole_answer(bytes(self.taken)), self._question)
 
     def _abandon(self, reason: Abandoned, status: int | None = None) -> None:
         if not self._told:

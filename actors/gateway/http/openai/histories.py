@@ -15,7 +15,7 @@ from hashlib import sha256
 
 import msgspec
 
-from actors.gateway.http.openai.messages import Read, digest_of
+from actors.gateway.http.openai.messages import ReadMessage, digest_of
 
 _ANSWERS = "assistant"
 _MOST_ALIKE = 64
@@ -25,7 +25,7 @@ MOST = 10_000
 """Conversations that are kept; the one that was longest without an exchange goes first."""
 
 
-class Known(msgspec.Struct, frozen=True):
+class ReadConversation(msgspec.Struct, frozen=True):
     """What was read of a conversation: so many messages, what they and the definitions beside them were."""
 
     count: int
@@ -38,29 +38,29 @@ class Histories:
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, ReadConversation] = {}
         self._waiting: dict[bytes, tuple[str, ...]] = {}
 
-    def read_of(self, conversation: str, messages: Sequence[Read]) -> int:
+    def read_of(self, conversation: str, messages: Sequence[ReadMessage]) -> int:
         """Return how many messages at the beginning of a conversation were read before."""
         known = self._known.get(conversation)
         if known is None or known.count > len(messages) or digest_of(messages[: known.count]) != known.messages:
             return 0
         return known.count
 
-    def knows_definitions(self, conversation: str, definitions: Sequence[Read]) -> bool:
+    def knows_definitions(self, conversation: str, definitions: Sequence[ReadMessage]) -> bool:
         """Whether the definitions of a conversation are those that were read before."""
         known = self._known.get(conversation)
         return known is not None and known.definitions == digest_of(definitions)
 
-    def keep(self, conversation: str, messages: Sequence[Read], definitions: Sequence[Read]) -> None:
+    def keep(self, conversation: str, messages: Sequence[ReadMessage], definitions: Sequence[ReadMessage]) -> None:
         """Take it that a conversation was read up to and with ``messages``."""
         self._known.pop(conversation, None)
-        self._known[conversation] = Known(len(messages), digest_of(messages), digest_of(definitions))
+        self._known[conversation] = ReadConversation(len(messages), digest_of(messages), digest_of(definitions))
         if len(self._known) > self._most:
             del self._known[next(iter(self._known))]
 
-    def session_of(self, caller: str, messages: Sequence[Read]) -> str:
+    def session_of(self, caller: str, messages: Sequence[ReadMessage]) -> str:
         """Return the session of the conversation that the last messages go on with, a new one where none waits there.
 
         Another who goes on from the same place has to be another conversation: ``wait_at`` has it wait again.
@@ -71,7 +71,7 @@ class Histories:
             self._waiting[place] = tuple(others)
         return session or f"chat:{secrets.token_hex(16)}"
 
-    def wait_at(self, session: str, caller: str, messages: Sequence[Read]) -> None:
+    def wait_at(self, session: str, caller: str, messages: Sequence[ReadMessage]) -> None:
         """Have a session wait for whoever goes on behind these messages."""
         place = _place(caller, messages)
         waiting = self._waiting.pop(place, ())
@@ -79,19 +79,19 @@ class Histories:
         if len(self._waiting) > self._most:
             del self._waiting[next(iter(self._waiting))]
 
-    def wait_before(self, session: str, caller: str, messages: Sequence[Read]) -> None:
+    def wait_before(self, session: str, caller: str, messages: Sequence[ReadMessage]) -> None:
         """Have a session wait where it did: what was to go on has come to nothing."""
         if before := messages[: _answered(messages)]:
             self.wait_at(session, caller, before)
 
 
-def _answered(messages: Sequence[Read]) -> int:
+def _answered(messages: Sequence[ReadMessage]) -> int:
     """Return how many messages there are up to the last answer that something follows."""
     said = [place for place, each in enumerate(messages) if each.role != _ANSWERS]
     return next((place for place in range(said[-1] if said else 0, 0, -1) if messages[place - 1].role == _ANSWERS), 0)
 
 
-def _place(caller: str, messages: Sequence[Read]) -> bytes:
+def _place(caller: str, messages: Sequence[ReadMessage]) -> bytes:
     """Return what a conversation is found by: what was said to the model. Clients may change or drop its answers."""
     asked = sha256(caller.encode())
     for each in messages:

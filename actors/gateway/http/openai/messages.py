@@ -45,7 +45,7 @@ _DEFINITIONS = frozenset({"tools", "functions", "response_format"})
 """Parameters that say what a model may call, or what its answer must look like."""
 
 
-class Read(msgspec.Struct, frozen=True):
+class ReadMessage(msgspec.Struct, frozen=True):
     """A message as the guards read it."""
 
     role: Role
@@ -57,10 +57,10 @@ class Read(msgspec.Struct, frozen=True):
         return sha256(f"{self.role}\n{self.words}".encode(errors="surrogatepass")).digest()
 
 
-def read_message(message: Mapping[str, Any]) -> Read:
+def read_message(message: Mapping[str, Any]) -> ReadMessage:
     """Return a message as the guards read it: its text, and whatever else in it is words."""
     shown = {name: value for name, value in message.items() if name != "name" or _is_words(value)}
-    return Read(ROLES[message["role"]], "\n".join(words_in(shown)))
+    return ReadMessage(ROLES[message["role"]], "\n".join(words_in(shown)))
 
 
 def text_of(message: Mapping[str, Any]) -> str:
@@ -71,7 +71,7 @@ def text_of(message: Mapping[str, Any]) -> str:
     return "\n".join(part["text"] for part in content if isinstance(part.get("text"), str))
 
 
-def definitions_in(body: Mapping[str, Any]) -> tuple[Read, ...]:
+def definitions_in(body: Mapping[str, Any]) -> tuple[ReadMessage, ...]:
     """Return what beside its messages a request shows to a model: a part for each tool and each further parameter."""
     found = []
     for name, value in body.items():
@@ -80,22 +80,22 @@ def definitions_in(body: Mapping[str, Any]) -> tuple[Read, ...]:
         for each in value if isinstance(value, list) else (value,):
             words = "\n".join(words_in(each))
             if words.strip():
-                found.append(Read("tool" if name in _DEFINITIONS else "document", words))
+                found.append(ReadMessage("tool" if name in _DEFINITIONS else "document", words))
     return tuple(found)
 
 
-def asides_in(body: Mapping[str, Any]) -> tuple[Read, ...]:
+def asides_in(body: Mapping[str, Any]) -> tuple[ReadMessage, ...]:
     """Return what is read each time of what a request says of itself, such as its metadata."""
     said = [value for name in sorted(_ASIDE & body.keys()) for value in words_in(body[name], "id")]
-    return (Read("document", "\n".join(said)),) if said else ()
+    return (ReadMessage("document", "\n".join(said)),) if said else ()
 
 
-def layers_of(parts: Iterable[Read]) -> tuple[Layer, ...]:
+def layers_of(parts: Iterable[ReadMessage]) -> tuple[Layer, ...]:
     """Return parts as layers; those without words are left out."""
     return tuple(Layer(role=part.role, content=part.words) for part in parts if part.words.strip())
 
 
-def folded(layers: Sequence[Layer], most: int) -> tuple[Layer, ...]:
+def merge_layers(layers: Sequence[Layer], most: int) -> tuple[Layer, ...]:
     """Return layers, at most so many: of a long conversation what its roles said first is one layer each.
 
     A client sends its whole history, however many messages that are, and a gateway that was started again reads all of
@@ -111,7 +111,7 @@ def folded(layers: Sequence[Layer], most: int) -> tuple[Layer, ...]:
     return (*(Layer(role=role, content="\n".join(words)) for role, words in said.items()), *layers[first:])
 
 
-def digest_of(parts: Sequence[Read]) -> bytes:
+def digest_of(parts: Sequence[ReadMessage]) -> bytes:
     """Return what tells a sequence of parts from any other."""
     return sha256(b"".join(part.digest for part in parts)).digest()
 

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from actors.gateway.http.openai.histories import Histories
-from actors.gateway.http.openai.messages import Read, asides_in, definitions_in, layers_of, read_message, text_of
-from actors.gateway.http.openai.requests import Given
+from actors.gateway.http.openai.messages import ReadMessage, asides_in, definitions_in, layers_of, read_message, text_of
+from actors.gateway.http.openai.requests import ParsedRequest
 from actors.gateway.inputs import NothingSaid, check_says_something
 from actors.gateway.outside import InvalidField
 from schemas.names import wrong_with_name
@@ -38,11 +38,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     wordless: bool
     caller: str
     conversation: str
-    messages: tuple[Read, ...]
-    definitions: tuple[Read, ...]
+    messages: tuple[ReadMessage, ...]
+    definitions: tuple[ReadMessage, ...]
 
 
-def named_session(given: Given, header: str) -> str:
+def named_session(given: ParsedRequest, header: str) -> str:
     """Return the session that a request names: the header's, else that of its ``user``; empty where it names none."""
     user = given.request.user
     if header or not user:
@@ -56,7 +56,7 @@ def _hashed(name: str) -> str:
 
 
 def question_of(
-    given: Given, histories: Histories, *, agent: str, session: str, kind: str, caller: str = ""
+    given: ParsedRequest, histories: Histories, *, agent: str, session: str, kind: str, caller: str = ""
 ) -> Question:
     """Return the input that a request is: the last user message is its text, all else that is new a layer.
 

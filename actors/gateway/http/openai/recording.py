@@ -10,33 +10,33 @@ from typing import Any
 import msgspec
 
 from actors.gateway.forwarded import answer_of
-from actors.gateway.http.openai.messages import Read, read_message
+from actors.gateway.http.openai.messages import ReadMessage, read_message
 from schemas.intake.sse import DONE, Events
 from schemas.vocabulary.gateway import AnswerChoice, InputAnswered, ToolCall
 
 
-class Heard(msgspec.Struct, frozen=True):
+class RelayedAnswer(msgspec.Struct, frozen=True):
     """An answer as it is recorded, and as the guards read its first choice in the next request's history.
 
     ``failed``: the endpoint said within its stream that it failed.
     """
 
     answer: InputAnswered
-    said: Read | None = None
+    said: ReadMessage | None = None
     failed: bool = False
 
 
-def heard_whole(body: bytes) -> Heard:
+def read_whole_answer(body: bytes) -> RelayedAnswer:
     """Return what a body says."""
     found = _object(body)
     choices = _list(found.get("choices"))
     if not choices:
-        return Heard(answer_of([AnswerChoice(text=body.decode("utf-8", "replace"))]))
+        return RelayedAnswer(answer_of([AnswerChoice(text=body.decode("utf-8", "replace"))]))
     messages = [_mapping(choice.get("message")) for choice in choices]
     return _heard(found, messages, [choice.get("finish_reason") for choice in choices])
 
 
-def heard_in_pieces(body: bytes) -> Heard:
+def read_streamed_answer(body: bytes) -> RelayedAnswer:
     """Return what a stream of events says that was passed on."""
     events = Events()
     chunks = [_object(event.data) for event in (*events.take(body), *events.end()) if event.data.strip() != DONE]
@@ -51,7 +51,7 @@ def heard_in_pieces(body: bytes) -> Heard:
     failed = any("error" in chunk for chunk in chunks)
     if not parts:
         text = "" if failed else body.decode("utf-8", "replace")
-        return Heard(answer_of([AnswerChoice(text=text)]), failed=failed)
+        return RelayedAnswer(answer_of([AnswerChoice(text=text)]), failed=failed)
     ordered = [parts[index] for index in sorted(parts)]
     heard = _heard(told, [each.message for each in ordered], [each.finish for each in ordered])
     return msgspec.structs.replace(heard, failed=failed)
@@ -90,7 +90,7 @@ class _Parts:
                     whole[key] += function[key]
 
 
-def _heard(told: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], finishes: Iterable[Any]) -> Heard:
+def _heard(told: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], finishes: Iterable[Any]) -> RelayedAnswer:
     usage = _mapping(told.get("usage"))
     answer = answer_of(
         [_choice(message, finish) for message, finish in zip(messages, finishes, strict=True)],
@@ -98,7 +98,7 @@ def _heard(told: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], finis
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
     )
-    return Heard(answer, read_message({**messages[0], "role": "assistant"}))
+    return RelayedAnswer(answer, read_message({**messages[0], "role": "assistant"}))
 
 
 def _choice(message: Mapping[str, Any], finish: Any) -> AnswerChoice:

@@ -66,23 +66,23 @@ class ChatRequest(msgspec.Struct, frozen=True):
         return self.stream_options is not None and bool(self.stream_options.include_usage)
 
 
-class Given(msgspec.Struct, frozen=True):
+class ParsedRequest(msgspec.Struct, frozen=True):
     """A request, and the whole of its body."""
 
     request: ChatRequest
     body: dict[str, Any]
 
 
-def read_request(raw: bytes) -> Given:
+def read_request(raw: bytes) -> ParsedRequest:
     """Read a body; raises InvalidField, which names the parameter."""
     try:
-        body = strict.plain(raw)
+        body = strict.read_plain(raw)
         if not isinstance(body, dict):
             raise InvalidField("", "the body is no JSON object: send model and messages")
         try:
-            return Given(msgspec.convert(body, ChatRequest), body)
+            return ParsedRequest(msgspec.convert(body, ChatRequest), body)
         except msgspec.ValidationError as wrong:
-            raise strict.fault(ChatRequest, wrong) from wrong
+            raise strict.validation_error(ChatRequest, wrong) from wrong
     except strict.BadInput as wrong:
         raise InvalidField(wrong.field, str(wrong), wrong.code) from wrong
 
@@ -110,7 +110,7 @@ def check_answerable(request: ChatRequest) -> None:
         for number, part in enumerate(message.content if isinstance(message.content, list) else ()):
             if part.text is None:
                 where = f"messages[{place}].content[{number}]"
-                raise _cannot(where, f"model {MODEL} reads text alone, and {where} is {strict.shown(part.type)}")
+                raise _cannot(where, f"model {MODEL} reads text alone, and {where} is {strict.quoted_name(part.type)}")
 
 
 def _cannot(field: str, message: str) -> InvalidField:

@@ -11,11 +11,11 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 T = TypeVar("T")
 
 
-class Broken(Exception):
+class SourceBroken(Exception):
     """What is passed on broke off at its source."""
 
 
-class Parts(Protocol):
+class BodyParts(Protocol):
     """Parts of a body, as they come: an asynchronous generator, in all that matters."""
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
@@ -25,17 +25,17 @@ class Parts(Protocol):
         ...
 
 
-class Gone(Exception):
+class ClientGone(Exception):
     """Whoever asked has gone: nobody waits for the answer."""
 
 
-async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
+async def unless_client_gone(receive: Receive, work: Awaitable[T]) -> T:
     """Wait for work, and cancel it where the client goes before; raises Gone then, else what the work raises."""
     working, leaving = asyncio.ensure_future(work), asyncio.create_task(_left(receive), name="client leaves")
     try:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            raise Gone
+            raise ClientGone
         return working.result()
     finally:
         working.cancel()
@@ -45,7 +45,7 @@ async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
             working.exception()  # where nobody waits for it, it is seen all the same
 
 
-def raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+def raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     """Return headers as they are on the wire."""
     return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
@@ -55,13 +55,13 @@ async def _left(receive: Receive) -> None:
         pass
 
 
-class Sent(Response[Any]):
+class StreamingResponse(Response[Any]):
     """A response whose parts are sent as they come, and are asked for no more once the client has gone.
 
-    Where they break off (:class:`Broken`), so does the response: nobody takes it for a whole one.
+    Where they break off (:class:`SourceBroken`), so does the response: nobody takes it for a whole one.
     """
 
-    def __init__(self, parts: Parts, headers: Iterable[tuple[bytes, bytes]], status_code: int = 200) -> None:
+    def __init__(self, parts: BodyParts, headers: Iterable[tuple[bytes, bytes]], status_code: int = 200) -> None:
         super().__init__(None, status_code=status_code)
         self._parts = parts
         self._head = list(headers)
@@ -78,5 +78,5 @@ class Sent(Response[Any]):
                     await send({"type": "http.response.body", "body": part, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-        with suppress(Gone, Broken):
-            await unless_gone(receive, all_parts())
+        with suppress(ClientGone, SourceBroken):
+            await unless_client_gone(receive, all_parts())

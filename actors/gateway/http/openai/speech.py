@@ -4,10 +4,10 @@ What a client was sent cannot be taken back. So only the first attempt at an ans
 the model is asked again, or a piece is missing, the rest waits for the end.
 """
 
-from actors.gateway.pieces import Piece
+from actors.gateway.pieces import AnswerPiece
 
 
-class Speech:
+class StreamedText:
     """The text of one answer so far.
 
     Attributes:
@@ -19,7 +19,7 @@ class Speech:
         self._asked: tuple[str, int] | None = None
         self._next = 0
 
-    def take(self, piece: Piece) -> str:
+    def take(self, piece: AnswerPiece) -> str:
         """Take a piece; return what of it is to be sent now."""
         asked = (piece.request, piece.attempt)
         if self._asked is None or (not self.sent and asked != self._asked):

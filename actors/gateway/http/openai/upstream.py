@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 from events.http_client import httpx
-from schemas.intake.strict import shown
+from schemas.intake.strict import quoted_name
 
 Headers = Iterable[tuple[bytes, bytes]]
 """Headers as they are on the wire."""
@@ -115,7 +115,7 @@ class Upstream:
         return [*kept, *self._key_headers, (b"accept-encoding", b"identity")]
 
 
-def returned(response: httpx.Response) -> list[tuple[bytes, bytes]]:
+def headers_to_return(response: httpx.Response) -> list[tuple[bytes, bytes]]:
     """Return the headers of a response as they are passed on: all but those of the connection."""
     return [
         (name, value)
@@ -131,7 +131,7 @@ def unfit(response: httpx.Response) -> str:
     coding = response.headers.get("content-encoding", "identity")
     if response.is_success and coding != "identity":
         # Nobody could read what it says: neither the record, nor a guard of answers.
-        return f"the upstream's answer is compressed ({shown(coding)}), unasked"
+        return f"the upstream's answer is compressed ({quoted_name(coding)}), unasked"
     return ""
 
 

@@ -17,13 +17,13 @@ from litestar.params import FromPath, HeaderParameter, QueryParameter
 from litestar.response import ServerSentEventMessage
 
 from actors.gateway.http.bodies import Failure
-from actors.gateway.http.openai.sending import Sent, raw
+from actors.gateway.http.openai.sending import StreamingResponse, raw_headers
 from actors.gateway.http.operating import NotFound
 from actors.gateway.http.reading import QUERY
-from actors.gateway.http.records.seen import Seen
+from actors.gateway.http.records.seen import SetOverview
 from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent, still_opens
 from actors.gateway.outside import InvalidField
-from events.ledger import ExchangeResult, Page, Wanted
+from events.ledger import ExchangeFilter, ExchangeResult, Page
 from events.ledger.listing import LONGEST_WORDS, MOST
 from events.ledger.reader import END
 from schemas.event import ROOT
@@ -37,7 +37,7 @@ LAST_EVENT = "Last-Event-ID"
 """Header by which a browser says which event it had last: its sequence."""
 
 
-class Happened(msgspec.Struct, frozen=True):
+class StreamedEvent(msgspec.Struct, frozen=True):
     """An event of the log as it is shown: its sequence, its public subject, itself as JSON, and its agent, if any."""
 
     seq: int
@@ -49,7 +49,7 @@ class Happened(msgspec.Struct, frozen=True):
 class Records(Protocol):
     """What reads the log and its ledger; each raises NotFound or a LogError."""
 
-    async def exchanges(self, wanted: Wanted) -> Page:
+    async def exchanges(self, wanted: ExchangeFilter) -> Page:
         """Return a page of exchanges, the latest first."""
         ...
 
@@ -61,11 +61,13 @@ class Records(Protocol):
         """Return why an exchange ended so, as ``neuraxis why --json`` does."""
         ...
 
-    async def overview(self, at: int) -> Seen:
+    async def overview(self, at: int) -> SetOverview:
         """Return how the set was at a sequence of the log; 0: how it is now."""
         ...
 
-    async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncGenerator[Happened | None, None]:
+    async def follow(
+        self, filter: str, after: int | None, *, words: bool
+    ) -> AsyncGenerator[StreamedEvent | None, None]:
         """Return the events behind a sequence (None: those to come), without end; None where nothing came for a while.
 
         An event comes once, and in order, whatever happens to the connection.
@@ -125,7 +127,7 @@ async def list_exchanges(
         _check_spelling(name, word, get_args(known))
     records: Records = request.app.state.records
     return await records.exchanges(
-        Wanted(
+        ExchangeFilter(
             agent=check_agent(request, agent or agent_of_key(request)),
             session=session,
             stage=stage,
@@ -143,7 +145,7 @@ async def list_exchanges(
 def _check_spelling(name: str, word: str, known: Sequence[str]) -> None:
     """Raise InvalidField for what no exchange has: an empty list would say that none ended so."""
     if word and word not in known:
-        raise InvalidField(name, f"{name}: there is no {name} {strict.shown(word)}: there are {', '.join(known)}")
+        raise InvalidField(name, f"{name}: there is no {name} {strict.quoted_name(word)}: there are {', '.join(known)}")
 
 
 @get("/api/exchanges/{exchange:str}", security=READ, responses=_OF_ONE, opt={OF_AGENT: True})
@@ -162,7 +164,7 @@ async def show_why(exchange: FromPath[str], request: Request[Any, Any, State]) -
 
 
 @get("/api/overview", security=READ, responses=_RESPONSES, opt={QUERY: ("at",)})
-async def show_overview(request: Request[Any, Any, State], at: At = 0) -> Seen:
+async def show_overview(request: Request[Any, Any, State], at: At = 0) -> SetOverview:
     """Return how the set was: what the latest exchanges came to, modes, latencies, alerts, breakers and changes."""
     records: Records = request.app.state.records
     return await records.overview(at)
@@ -192,11 +194,11 @@ async def follow_events(
             raise InvalidField(LAST_EVENT, f"the header {LAST_EVENT} is no sequence of the log: it is a number")
         after = int(last_event)
     happened = await records.follow(_filter_of(topic), after, words=words)
-    return Sent(_sent(happened, agent_of_key(request), still_opens(request)), _EVENT_STREAM)
+    return StreamingResponse(_sent(happened, agent_of_key(request), still_opens(request)), _EVENT_STREAM)
 
 
 _DIGITS = 19
-_EVENT_STREAM = raw(
+_EVENT_STREAM = raw_headers(
     {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no"}
 )
 
@@ -211,7 +213,7 @@ async def _exchange(request: Request[Any, Any, State], exchange: str) -> Exchang
 
 
 async def _sent(
-    happened: AsyncGenerator[Happened | None, None], agent: str, opens: Callable[[], bool]
+    happened: AsyncGenerator[StreamedEvent | None, None], agent: str, opens: Callable[[], bool]
 ) -> AsyncGenerator[bytes, None]:
     """Yield events as they are sent; with ``agent``, those of that agent alone. It ends when the key is revoked."""
     # Litestar's own response cancels a reading over and over, also while it is put away: its consumer would stay.

@@ -15,8 +15,8 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from actors.gateway.http.bodies import Failure, Name
-from actors.gateway.http.openai.sending import Gone, unless_gone
-from actors.gateway.http.reading import QUERY, strictly
+from actors.gateway.http.openai.sending import ClientGone, unless_client_gone
+from actors.gateway.http.reading import QUERY, refuse_unless
 from actors.gateway.http.scopes import READ
 from actors.gateway.outside import InvalidField
 from events.ledger.reader import END
@@ -61,7 +61,7 @@ At = Annotated[int, QueryParameter(ge=0, le=END, description="As of this sequenc
 Path = Annotated[str, QueryParameter(description='What is there alone, such as sessions["travel"].trust.')]
 
 
-@post("/api/what-if", status_code=200, security=READ, before_request=strictly(WhatIf), responses=_RESPONSES)
+@post("/api/what-if", status_code=200, security=READ, before_request=refuse_unless(WhatIf), responses=_RESPONSES)
 async def decide_again(data: JSONBody[WhatIf], request: Request[Any, Any, State]) -> Response[bytes]:
     """Decide an exchange again with other settings: how it ends, and each decision that is otherwise, before and after.
 
@@ -104,8 +104,8 @@ async def show_state(
 
 async def _told(request: Request[Any, Any, State], work: Awaitable[bytes]) -> Response[bytes]:
     try:
-        return Response(await unless_gone(request.receive, work), media_type=MediaType.JSON)
-    except Gone:
+        return Response(await unless_client_gone(request.receive, work), media_type=MediaType.JSON)
+    except ClientGone:
         raise ClientException("nobody waits for the answer any more") from None
 
 

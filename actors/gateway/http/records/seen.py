@@ -24,15 +24,15 @@ class StageHealth(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int = 0
 
 
-class Now(msgspec.Struct, frozen=True, kw_only=True):
+class LiveHealth(msgspec.Struct, frozen=True, kw_only=True):
     """What no log tells: its own ``head`` as the broker says it, and who serves which stage; both of this moment."""
 
     head: int
     stages: tuple[StageHealth, ...]
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class SetOverview(msgspec.Struct, frozen=True, kw_only=True):
     """How the set was at a point of the log; ``now`` is null where the point has passed."""
 
     recorded: Overview
-    now: Now | None
+    now: LiveHealth | None

@@ -20,7 +20,7 @@ _SHORT = 16
 Cells = Mapping[str, str]
 
 
-def fitted(names: Sequence[str], rows: Sequence[Cells], width: int) -> Table:
+def fitted_table(names: Sequence[str], rows: Sequence[Cells], width: int) -> Table:
     """Return a table of rows.
 
     Args:

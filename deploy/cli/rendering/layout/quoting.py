@@ -5,7 +5,7 @@ from deploy.cli.rendering.layout.printable import printable
 LONGEST_QUOTE = 300
 
 
-def quoted(text: str, limit: int = LONGEST_QUOTE) -> str:
+def quoted_line(text: str, limit: int = LONGEST_QUOTE) -> str:
     """Return a text in quotes on one line, cut at ``limit`` characters."""
     line = printable(" ".join(text[: limit * 2].split()))
     cut = line if len(line) <= limit and len(text) <= limit * 2 else line[: limit - 1] + "…"

@@ -6,7 +6,7 @@ _WIDEST, _NARROWEST = 4.2, 1.3
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
-def stroke(place: int, count: int, *, marked: bool = True) -> dict[str, Any]:
+def line_style(place: int, count: int, *, marked: bool = True) -> dict[str, Any]:
     """Return how to draw the line at ``place`` of ``count`` lines, drawn in that order, for matplotlib's ``plot``.
 
     Each is narrower than the one before and has a marker of its own, so that of lines with the same values all show.

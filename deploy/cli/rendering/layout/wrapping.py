@@ -7,7 +7,7 @@ from rich.cells import cell_len
 _TAB = 8
 
 
-class Wrapping:
+class WordWrapper:
     """Breaks what it is given before a word that has no room on its line.
 
     A word is kept back until it ends, or is as long as a line. What has no blanks is left to the terminal.
@@ -53,7 +53,7 @@ class Wrapping:
         return blank
 
 
-def wrapped(text: str, width: int) -> str:
+def wrap_words(text: str, width: int) -> str:
     """Return a whole text, broken between words."""
-    wrapping = Wrapping(width)
+    wrapping = WordWrapper(width)
     return wrapping.take(text) + wrapping.rest()

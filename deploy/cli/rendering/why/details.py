@@ -11,9 +11,9 @@ from rich.text import Text
 
 from actors.coherence.settings import CoherenceSettings
 from actors.router.settings import RouterSettings
-from deploy.cli.rendering.calls import told_cuts
+from deploy.cli.rendering.calls import cuts_text
 from deploy.cli.rendering.layout.printable import printable, printable_struct
-from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.reasons import ENDINGS, LET_PASS
 
 # Each of these registers how its events are told.
@@ -56,8 +56,8 @@ def details(event: Event, case: Case) -> Lines:
 
 @lines_on.register
 def _received(event: InputReceived) -> Lines:
-    lines: list[RenderableType] = [Text(quoted(event.text), "italic") if event.text else Text("(empty)", "dim")]
-    lines += [Text(f"{layer.role}: {quoted(layer.content)}", "italic") for layer in event.layers]
+    lines: list[RenderableType] = [Text(quoted_line(event.text), "italic") if event.text else Text("(empty)", "dim")]
+    lines += [Text(f"{layer.role}: {quoted_line(layer.content)}", "italic") for layer in event.layers]
     facts = [_PURPOSES[event.purpose]] if event.purpose in _PURPOSES else []
     facts += [f"label {event.label}"] if event.label else []
     facts += [f"situation {event.situation}"] if event.situation != "general" else []
@@ -70,8 +70,8 @@ def _received(event: InputReceived) -> Lines:
 def _told(event: InputAnswered) -> Lines:
     lines: list[RenderableType] = []
     for choice in event.choices:
-        lines.append(Text(quoted(choice.text), "italic") if choice.text else Text("(no words)", "dim"))
-        lines += [Text(f"calls {printable(each.name)}: {quoted(each.arguments)}") for each in choice.tool_calls]
+        lines.append(Text(quoted_line(choice.text), "italic") if choice.text else Text("(no words)", "dim"))
+        lines += [Text(f"calls {printable(each.name)}: {quoted_line(each.arguments)}") for each in choice.tool_calls]
         lines += [Text(f"ended by {printable(choice.finish_reason)}", "dim")] if choice.finish_reason else []
     facts = [f"model {printable(event.model)}"] if event.model else []
     facts += [f"{event.prompt_tokens:,} tokens of prompt"] if event.prompt_tokens is not None else []
@@ -93,7 +93,9 @@ def _match(match: Match, received: InputReceived | None) -> Text:
     start, end = match.span
     line = Text()
     line.append(f"{match.action} {match.pattern}", "bold red" if match.action == "BLOCK" else "yellow")
-    line.append(f": signature {quoted(match.signature)}, confidence {match.confidence:g}, characters {start}-{end}")
+    line.append(
+        f": signature {quoted_line(match.signature)}, confidence {match.confidence:g}, characters {start}-{end}"
+    )
     line.append("" if match.view == "plain" else f" of {match.view}")
     text = _text_of(match.view, received)
     if text is not None:
@@ -175,13 +177,13 @@ def _emitted(event: ResponseEmitted) -> Lines:
         return [verdict]
     verdict.append(f", written by {event.backend}{f' ({event.model})' if event.model else ''}")
     verdict.append(f", of loop {event.loop_id}" if event.loop_id else "")
-    answer = Text(quoted(event.response), "italic") if event.response else Text("(no words)", "dim")
+    answer = Text(quoted_line(event.response), "italic") if event.response else Text("(no words)", "dim")
     return [verdict, answer, *_lacking(event), *_identity(event), *entities(event.entities)]
 
 
 def _lacking(event: ResponseEmitted) -> Lines:
     ended = ENDINGS.get(event.finish_reason, "")
-    told = ([f"not whole: {ended}"] if ended else []) + ([told_cuts(event.cuts)] if event.cuts else [])
+    told = ([f"not whole: {ended}"] if ended else []) + ([cuts_text(event.cuts)] if event.cuts else [])
     return [Text(each, "yellow") for each in told]
 
 

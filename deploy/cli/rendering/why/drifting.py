@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from rich.text import Text
 
-from deploy.cli.rendering.calls import told_call
+from deploy.cli.rendering.calls import call_text
 from deploy.cli.rendering.layout.printable import printable
-from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.why.lines import Lines, lines_on
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted, DriftSynthesisRequested, DriftThought
 from schemas.vocabulary.memory import MemoryWandered
@@ -56,18 +56,18 @@ def _wandered(event: MemoryWandered) -> Lines:
     head = Text(f"{event.strategy}: ").append(printable(event.concept), "bold")
     head.append(f" ({printable(event.seed)}, strength {event.strength:g}) brings up, at most {event.activation:g}:")
     brought = ", ".join(f"{printable(each.term or each.concept)} {each.energy:g}" for each in event.activations)
-    ground = Text(f"{printable(event.episode)}: ", "dim").append(quoted(event.text), "italic")
+    ground = Text(f"{printable(event.episode)}: ", "dim").append(quoted_line(event.text), "italic")
     return [head, Text(brought or "nothing else"), ground]
 
 
 @lines_on.register
 def _requested(event: DriftSynthesisRequested) -> Lines:
-    return [Text(f"to put it into words, it {told_call(event.call)}")]
+    return [Text(f"to put it into words, it {call_text(event.call)}")]
 
 
 @lines_on.register
 def _thought(event: DriftThought) -> Lines:
-    line = Text(f"{event.kind}: ", "bold").append(quoted(event.text, _LONGEST), "italic")
+    line = Text(f"{event.kind}: ", "bold").append(quoted_line(event.text, _LONGEST), "italic")
     ground = f"from {printable(event.concept)} ({event.strategy}), activation {event.activation:g}, on "
     by = f"{event.by}{f', since {printable(event.reason)}' if event.reason else ''}"
     return [line, Text(f"{ground}{printable(event.episode)}; worded by {by}", "dim")]

@@ -7,10 +7,10 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from deploy.cli.rendering.calls import told_call
+from deploy.cli.rendering.calls import call_text
 from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.rendering.layout.printable import printable
-from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.why.lines import Lines, lines_on
 from schemas.unread import Unread
 from schemas.vocabulary.appraisal import (
@@ -134,7 +134,7 @@ def _appraised(event: AppraisalCompleted) -> Lines:
 
 @lines_on.register
 def _asked(event: JudgementRequested) -> Lines:
-    line = Text(f"{counted(len(event.layers), 'part')} left open: {told_call(event.call)}")
+    line = Text(f"{counted(len(event.layers), 'part')} left open: {call_text(event.call)}")
     line.append("; the input waits for the answer" if event.waits else "; the input goes on meanwhile")
     return [line, _layers(event.layers)]
 
@@ -215,7 +215,7 @@ def _recovering(event: BreakerRecoveryStarted) -> Lines:
 
 @lines_on.register
 def _reset(event: BreakerReset) -> Lines:
-    return [Text(f"by {quoted(event.by)}: {quoted(event.why)}"), *_standing(event.standing)]
+    return [Text(f"by {quoted_line(event.by)}: {quoted_line(event.why)}"), *_standing(event.standing)]
 
 
 @lines_on.register
@@ -256,7 +256,7 @@ def _denied(event: ArbiterDenied) -> Lines:
 @lines_on.register
 def _immediate(event: ArbiterImmediate) -> Lines:
     decisive = Text("answered at once", "bold green").append(_decisive(event.precedent, event.similarity))
-    return [decisive, Text(quoted(event.answer), "italic")]
+    return [decisive, Text(quoted_line(event.answer), "italic")]
 
 
 @lines_on.register
@@ -276,7 +276,7 @@ def _answer_read(event: ReflexAnswerPassed | ReflexAnswerBlocked) -> Lines:
     line = Text(f"withheld: {', '.join(faults)}", "bold red") if faults else Text("nothing to withhold it for")
     line = Text(f"by {event.by}: ").append(line).append(f", {event.leaked:.0%} of the system prompt in it")
     hosts = [Text(f"would carry words of the prompt to {', '.join(map(printable, event.hosts))}", "red")]
-    found = [Text(f"{each.action} {each.pattern}: signature {quoted(each.signature)}") for each in event.matches]
+    found = [Text(f"{each.action} {each.pattern}: signature {quoted_line(each.signature)}") for each in event.matches]
     kinds = Counter(each.kind for each in event.secrets)
     masked = " (masked)" if isinstance(event, ReflexAnswerPassed) and event.masked else ""
     found += [Text(f"{counted(number, kind.replace('_', ' '))} in it{masked}", "red") for kind, number in kinds.items()]

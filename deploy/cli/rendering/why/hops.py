@@ -14,7 +14,7 @@ _BAR_CELLS = 12
 _US_PER_MS = 1_000
 
 
-def hops(explanation: Explanation) -> Iterator[RenderableType]:
+def timing_table(explanation: Explanation) -> Iterator[RenderableType]:
     """Yield what each event took from its cause's server time to its own, and how much of that was deciding.
 
     The rest is storing the cause, delivering it, waiting for a turn, and storing the event. Bars are shares of the way

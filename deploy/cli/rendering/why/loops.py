@@ -3,9 +3,9 @@
 from rich.console import RenderableType
 from rich.text import Text
 
-from deploy.cli.rendering.calls import told_call
+from deploy.cli.rendering.calls import call_text
 from deploy.cli.rendering.layout.printable import printable
-from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.why.lines import Lines, lines_on
 from schemas.vocabulary.guardrails import (
     AppraisalRequested,
@@ -28,13 +28,13 @@ def _completed(event: LoopCompleted) -> Lines:
     line.append(", critics in conflict" if event.critics_conflict else "")
     line.append(f", biases {printable(', '.join(event.bias_tags))}" if event.bias_tags else "")
     lifted = _lifted(event.override_fatigue, event.override_max_reruns)
-    return [line, Text(f"overrides {lifted}, by {quoted(event.override_by)}", "yellow")] if lifted else [line]
+    return [line, Text(f"overrides {lifted}, by {quoted_line(event.override_by)}", "yellow")] if lifted else [line]
 
 
 @lines_on.register
 def _ordered_override(event: LoopOverridden) -> Lines:
     lifted = _lifted(event.override_fatigue, event.override_max_reruns) or "nothing"
-    by = f"by {quoted(event.override_by)}: {quoted(event.override_reason)}"
+    by = f"by {quoted_line(event.override_by)}: {quoted_line(event.override_reason)}"
     return [Text(f"loop {printable(event.loop_id)}: overrides {lifted}, {by}")]
 
 
@@ -67,7 +67,7 @@ def _trace(trace: LoopTrace, verdict: Text) -> Lines:
         lines.append(Text(f"biases: {printable(counted)}", "yellow" if trace.bias_echo else "dim"))
     spoke = f"spoke: {', '.join(trace.rerun_trigger)}; " if trace.rerun_trigger else ""
     judged = f"{spoke}judged by {printable(trace.reflection_persona)} for {printable(trace.orchestrator_persona)}"
-    overridden = f"; a limit was overridden by {quoted(trace.overridden_by)}" if trace.overridden_by else ""
+    overridden = f"; a limit was overridden by {quoted_line(trace.overridden_by)}" if trace.overridden_by else ""
     return [*lines, Text(f"{judged}{overridden}", "dim")]
 
 
@@ -85,18 +85,22 @@ def _refused(event: GuardrailsRefused) -> Lines:
 def _overridden(event: GuardrailsOverridden) -> Lines:
     lifted = _lifted(event.override_fatigue, event.override_max_reruns) or "nothing"
     line = Text(f"family {printable(event.family)}: {lifted} overridden for {event.lasts_ms / 60_000:g} minutes")
-    return [line.append(f", by {quoted(event.overridden_by)}: {quoted(event.override_reason)}")]
+    return [line.append(f", by {quoted_line(event.overridden_by)}: {quoted_line(event.override_reason)}")]
 
 
 @lines_on.register
 def _appraisal(event: AppraisalRequested) -> Lines:
     asked = Text(f"loop {printable(event.loop_id)}: the senses are asked for its scores")
-    return [asked, Text(f"question: {quoted(event.question)}", "dim"), Text(f"answer: {quoted(event.answer)}", "dim")]
+    return [
+        asked,
+        Text(f"question: {quoted_line(event.question)}", "dim"),
+        Text(f"answer: {quoted_line(event.answer)}", "dim"),
+    ]
 
 
 @lines_on.register
 def _critique(event: CritiqueRequested) -> Lines:
-    return [Text(f"loop {printable(event.loop_id)}, {told_call(event.call)}")]
+    return [Text(f"loop {printable(event.loop_id)}, {call_text(event.call)}")]
 
 
 def _lifted(fatigue: bool, reruns: bool) -> str:

@@ -6,10 +6,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from deploy.cli.rendering.calls import told_call, told_cuts
+from deploy.cli.rendering.calls import call_text, cuts_text
 from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.rendering.layout.printable import printable
-from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.reasons import ENDINGS, RETIRED
 from deploy.cli.rendering.why.lines import Lines, failure, lines_on
 from schemas.vocabulary.act import (
@@ -72,7 +72,7 @@ def _familiarity(known: Familiarity) -> Text:
 
 def _recollections(found: Iterable[Recollection]) -> Lines:
     lines = [
-        Text(f"{each.energy:.3f} {each.layer} {printable(each.id)}: {quoted(each.text, LONGEST_MEMORY)}", "dim")
+        Text(f"{each.energy:.3f} {each.layer} {printable(each.id)}: {quoted_line(each.text, LONGEST_MEMORY)}", "dim")
         for each in found
     ]
     return lines or [Text("nothing came to mind", "dim")]
@@ -81,14 +81,14 @@ def _recollections(found: Iterable[Recollection]) -> Lines:
 @lines_on.register
 def _remembered(event: MemoryRemembered) -> Lines:
     line = Text(f"salience {event.salience:g}, topic {printable(event.conversation_topic)}: ")
-    line.append(quoted(event.gist), "italic")
+    line.append(quoted_line(event.gist), "italic")
     lines: list[RenderableType] = [line, *_facts(event.facts)]
     concepts = printable(", ".join(event.concepts))
     return [*lines, Text(f"concepts {concepts}", "dim")] if concepts else lines
 
 
 def _facts(facts: Iterable[Fact]) -> list[Text]:
-    return [Text(f"fact {quoted(fact.key)}: {quoted(fact.value, LONGEST_MEMORY)}") for fact in facts]
+    return [Text(f"fact {quoted_line(fact.key)}: {quoted_line(fact.value, LONGEST_MEMORY)}") for fact in facts]
 
 
 @lines_on.register
@@ -97,7 +97,7 @@ def _facts_retired(event: FactsRetired) -> Lines:
 
 
 def _retired(fact: Retired) -> Text:
-    line = Text(f"fact {quoted(fact.key)} no more {quoted(fact.value, LONGEST_MEMORY)}: ", "yellow")
+    line = Text(f"fact {quoted_line(fact.key)} no more {quoted_line(fact.value, LONGEST_MEMORY)}: ", "yellow")
     return line.append(f"{fact.why}, {RETIRED[fact.why]} (fact:{fact.fact})")
 
 
@@ -122,8 +122,8 @@ def _result(result: ActionResult) -> Text:
 
 @lines_on.register
 def _forgotten(event: MemoryForgotten) -> Lines:
-    what = f"fact {quoted(event.key)}" if event.what == "fact" else "the session"
-    return [Text(f"{what}: memories dropped: {event.count}, by {quoted(event.by)}: {quoted(event.why)}")]
+    what = f"fact {quoted_line(event.key)}" if event.what == "fact" else "the session"
+    return [Text(f"{what}: memories dropped: {event.count}, by {quoted_line(event.by)}: {quoted_line(event.why)}")]
 
 
 @lines_on.register
@@ -133,7 +133,7 @@ def _said_in(event: TurnsForgotten) -> Lines:
 
 @lines_on.register
 def _plan_requested(event: ActPlanRequested) -> Lines:
-    return [Text(f"iteration {event.iteration}, {told_call(event.call)}")]
+    return [Text(f"iteration {event.iteration}, {call_text(event.call)}")]
 
 
 @lines_on.register
@@ -173,8 +173,8 @@ def _finished(event: ActFinished) -> Lines:
 
 
 def _action(action: Action) -> str:
-    words = [quoted(action.query, LONGEST_MEMORY)] if action.query else []
-    words += [f"{quoted(action.key)} = {quoted(action.value, LONGEST_MEMORY)}"] if action.key else []
+    words = [quoted_line(action.query, LONGEST_MEMORY)] if action.query else []
+    words += [f"{quoted_line(action.key)} = {quoted_line(action.value, LONGEST_MEMORY)}"] if action.key else []
     words += [f"of {printable(action.specialist)}"] if action.specialist else []
     return " ".join([f"{action.index} {action.skill}", *words])
 
@@ -186,26 +186,26 @@ def _completed(event: LlmCompleted) -> Lines:
     line.append(f"ended by {printable(event.finish_reason) or 'nothing it names'}")
     told = [f"not whole: {ENDINGS[event.ended]}"] if event.ended in ENDINGS else []
     told += [f"the endpoint does not take all: {printable(', '.join(event.adapted))}"] if event.adapted else []
-    told += [told_cuts(event.cuts)] if event.cuts else []
-    return [line, *(Text(each, "yellow") for each in told), Text(quoted(event.text), "italic")]
+    told += [cuts_text(event.cuts)] if event.cuts else []
+    return [line, *(Text(each, "yellow") for each in told), Text(quoted_line(event.text), "italic")]
 
 
 @lines_on.register
 def _unanswered(event: LlmFailed) -> Lines:
-    said = [Text(f"the endpoint said: {quoted(event.said)}", "red")] if event.said else []
+    said = [Text(f"the endpoint said: {quoted_line(event.said)}", "red")] if event.said else []
     return [*failure(event), *said]
 
 
 @lines_on.register
 def _specialist(event: DelegateAnswered) -> Lines:
-    return [Text(f"{event.index} {printable(event.specialist)}: ").append(quoted(event.answer), "italic")]
+    return [Text(f"{event.index} {printable(event.specialist)}: ").append(quoted_line(event.answer), "italic")]
 
 
 @lines_on.register
 def _tiebreak(event: TiebreakRequested) -> Lines:
     pair = " or ".join(f"{mode} ({event.scores.get(mode, 0.0):.3f})" for mode in event.candidates)
     line = Text(f"{pair}, margin {event.margin:g} below {event.effective_margin:g}")
-    return [line, Text(told_call(event.call), "dim")]
+    return [line, Text(call_text(event.call), "dim")]
 
 
 @lines_on.register
@@ -221,7 +221,7 @@ def _requested(event: ResponseRequested) -> Lines:
     loop = f"loop {printable(event.loop_id)}, to be judged" if event.loop_id else "not to be judged"
     again = f", run again for {printable(event.rerun_reason)}" if event.rerun_reason else ""
     return [
-        Text().append(event.mode, "bold").append(f", {told_call(event.call)}"),
+        Text().append(event.mode, "bold").append(f", {call_text(event.call)}"),
         Text(f"prompts {printable(prompts)}", "dim"),
         Text(f"{loop}{again}", "dim"),
         *entities(event.entities),

@@ -16,7 +16,7 @@ from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.why.details import Case, details
 from deploy.cli.rendering.why.tree import event_of, last_of
-from deploy.cli.rendering.why.trunks import trunk
+from deploy.cli.rendering.why.trunks import trunk_to_end
 from events.replay.explain import Explanation, Node
 from schemas.event import ROOT
 from schemas.vocabulary.gateway import InputReceived
@@ -86,7 +86,7 @@ def _rows(explanation: Explanation) -> Iterator[_Row]:
         root, depth, above = waiting.pop()
         grown: list[tuple[Node, int, int | None]] = []
         # A branch stands right below what led to it, before the trunk goes on.
-        (node, branches), *rest = islice(trunk(root, way), 2)
+        (node, branches), *rest = islice(trunk_to_end(root, way), 2)
         places[node.id] = len(places)
         yield _Row(node, depth, above)
         if rest:

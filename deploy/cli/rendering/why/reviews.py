@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.cli.rendering.layout.printable import printable
-from deploy.cli.rendering.layout.quoting import quoted
+from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.why.lines import Lines, lines_on
 from schemas.vocabulary.loops import Part, TickObserved
 from schemas.vocabulary.self_review import (
@@ -58,7 +58,7 @@ def _measured(event: SelfReviewMeasured) -> Lines:
 def _seat(event: SeatAdded) -> Lines:
     colour = "red" if event.value < 0 else "green"
     line = Text(f"{printable(event.entity)} {event.seat_type} ").append(f"{event.value:+g}", colour)
-    about = ", ".join(map(quoted, event.context))
+    about = ", ".join(map(quoted_line, event.context))
     return [line.append(f", {event.scope}, said on {about}" if about else f", {event.scope}", "dim")]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from actors.router.scoring import contributions, guarded, scores_of
+from actors.router.scoring import contributions, scores_of, with_oscillation_guards
 from actors.router.settings import RouterSettings
 from schemas.vocabulary.router import Mode, ModeSelected
 
@@ -33,7 +33,8 @@ def score_table(selected: ModeSelected, settings: RouterSettings | None = None) 
         terms = contributions(selected.signals, selected.weights, chosen.thresholds, chosen.saturation)
         # Whether an ACT loop had found nothing is not recorded either, but it shows in ACT's score.
         attempts = [
-            guarded(terms, selected.weights, selected.previous_mode, unproductive) for unproductive in (False, True)
+            with_oscillation_guards(terms, selected.weights, selected.previous_mode, unproductive)
+            for unproductive in (False, True)
         ]
     except KeyError:
         return ()

@@ -14,8 +14,8 @@ from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.reasons import LET_PASS
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.cli.rendering.why.details import Case, details
-from deploy.cli.rendering.why.hops import hops
-from deploy.cli.rendering.why.trunks import nodes_below, trunk
+from deploy.cli.rendering.why.hops import timing_table
+from deploy.cli.rendering.why.trunks import nodes_below, trunk_to_end
 from events.replay.explain import Explanation, Node
 from events.replay.gaps import Stretch
 from schemas.catalogue import CATALOGUE
@@ -103,7 +103,7 @@ def _never_read(explanation: Explanation, events: list[Event]) -> str:
 
 
 def _grow(tree: Tree, root: Node, way: frozenset[int], case: Case) -> None:
-    for node, branches in trunk(root, way):
+    for node, branches in trunk_to_end(root, way):
         heading = Text("" if node is root else "↓ ", "dim").append(
             node.topic.removeprefix(f"{ROOT}."), "not dim bold cyan"
         )
@@ -120,7 +120,7 @@ def _closing(explanation: Explanation, events: Iterable[Event]) -> Iterator[Rend
     ended = any(isinstance(event, ResponseEmitted) for event in events)
     if not ended and not _never_read(explanation, events):
         yield Text("the exchange is open: it has no end yet", "yellow")
-    yield from hops(explanation)
+    yield from timing_table(explanation)
     if explanation.unreached:
         why = explanation.absent[explanation.unreached[0]]
         yield Text(f"never reached: {', '.join(explanation.unreached)}: {why}")

@@ -17,7 +17,7 @@ def nodes_below(node: Node) -> Iterator[Node]:
         waiting += reversed(found.led_to)
 
 
-def trunk(root: Node, way: Set[int]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
+def trunk_to_end(root: Node, way: Set[int]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
     """Yield a root and, one after another, the event that each led to on the way, with what else it led to.
 
     ``way`` are sequences (``Explanation.way``). Beside and behind it the trunk follows what led to most; where several

@@ -6,37 +6,39 @@ from typing import Any
 
 from actors.gateway.http.feedback.service import Rated
 from actors.gateway.http.operating import BreakerWasReset, NotFound, Verdict, VerdictRecorded
-from actors.gateway.http.records.endpoints import Happened
-from actors.gateway.http.records.seen import Seen
+from actors.gateway.http.records.endpoints import StreamedEvent
+from actors.gateway.http.records.seen import SetOverview
 from events.errors import Unavailable
-from events.ledger import ExchangeResult, Page, Wanted
+from events.ledger import ExchangeFilter, ExchangeResult, Page
 
 
 class Records:
     """Records of two agents."""
 
     def __init__(self) -> None:
-        self.wanted: list[Wanted] = []
+        self.wanted: list[ExchangeFilter] = []
 
-    async def exchanges(self, wanted: Wanted) -> Page:
+    async def exchanges(self, wanted: ExchangeFilter) -> Page:
         self.wanted.append(wanted)
         return Page(exchanges=(), before=0, head=0)
 
     async def exchange(self, exchange: str) -> ExchangeResult:
         return ExchangeResult(exchange=exchange, agent=exchange, session="s", started_seq=1)
 
-    async def overview(self, at: int) -> Seen:
+    async def overview(self, at: int) -> SetOverview:
         raise Unavailable("no process writes the ledger")
 
     async def why(self, exchange: str) -> bytes:
         return b"{}"
 
-    async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncGenerator[Happened | None, None]:
+    async def follow(
+        self, filter: str, after: int | None, *, words: bool
+    ) -> AsyncGenerator[StreamedEvent | None, None]:
         return self._following()
 
-    async def _following(self) -> AsyncGenerator[Happened | None, None]:
+    async def _following(self) -> AsyncGenerator[StreamedEvent | None, None]:
         for seq, agent in enumerate(("theirs", "own", "", "own"), 1):
-            yield Happened(seq, "forged_id.input.received", json.dumps({"agent": agent}), agent)
+            yield StreamedEvent(seq, "forged_id.input.received", json.dumps({"agent": agent}), agent)
 
 
 class Operations:

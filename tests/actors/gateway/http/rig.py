@@ -25,8 +25,8 @@ from actors.gateway.http.operating import NotFound
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.cli.rendering.sentences import sentence_on
-from deploy.health.serving import Stages
-from deploy.processes.gateway import hosted_by
+from deploy.health.serving import StageWatch
+from deploy.processes.gateway import hosted_actors
 from schemas.actor import Actor
 from tests.actors.gateway.asking import VirtualClock
 from tests.events.simulated_world import log_of
@@ -99,9 +99,9 @@ async def gateway(
     log, membership = log_of(stream), SimulatedMembership(SimulatedConnection(stream, "g"))
 
     async def hosted() -> frozenset[str]:
-        return hosted_by(tuple((await membership.members()).values()))
+        return hosted_actors(tuple((await membership.members()).values()))
 
-    stages = Stages(membership, log.partitions)
+    stages = StageWatch(membership, log.partitions)
     opening = Client.open(log, unended=stages.unended, hearing=hearing, now_ns=VirtualClock().now_ns)
     async with opening as edge, asyncio.TaskGroup() as tasks:
         judgements = Judgements(most)

@@ -12,10 +12,10 @@ from actors.gateway.http.bodies import (
     GuardrailsOverride,
     LoopCompletion,
     Tick,
-    completed,
-    observed,
-    overridden,
+    completion_event,
+    override_event,
     read,
+    tick_event,
 )
 from actors.gateway.outside import InvalidField
 from schemas.catalogue import CATALOGUE
@@ -29,7 +29,7 @@ LOOP, OVERRIDE, TICKS = "/orchestrator/loop-complete", "/orchestrator/override-g
 
 
 def completion(**fields: Any) -> LoopCompleted:
-    return completed(read(json.dumps({**SEED_COMPLETION, **fields}).encode(), LoopCompletion))
+    return completion_event(read(json.dumps({**SEED_COMPLETION, **fields}).encode(), LoopCompletion))
 
 
 def refused(body: Any, kind: Any = LoopCompletion) -> InvalidField:
@@ -42,8 +42,8 @@ def refused(body: Any, kind: Any = LoopCompletion) -> InvalidField:
 def event_of(raw: bytes, kind: Any) -> object:
     made = read(raw, kind)
     if isinstance(made, Tick):
-        return observed(made)
-    return completed(made) if isinstance(made, LoopCompletion) else overridden("loop_001", made)
+        return tick_event(made)
+    return completion_event(made) if isinstance(made, LoopCompletion) else override_event("loop_001", made)
 
 
 def test_the_seeds_request_is_taken_as_it_stands() -> None:
@@ -103,7 +103,7 @@ def test_a_question_or_an_answer_that_no_critic_would_read_is_refused(told: str,
 def test_an_override_that_overrides_nothing_is_refused_and_one_that_ends_overrides_is_not() -> None:
     who = {"override_by": "ann", "override_reason": "over"}
     assert refused(who, GuardrailsOverride).code == "missing_field"
-    told = overridden("loop_001", read(json.dumps({**who, "override_fatigue": False}).encode(), GuardrailsOverride))
+    told = override_event("loop_001", read(json.dumps({**who, "override_fatigue": False}).encode(), GuardrailsOverride))
     assert (told.override_fatigue, told.override_max_reruns) == (False, False)
 
 
@@ -166,9 +166,9 @@ def test_a_completion_that_overrides_says_by_whom(flag: str) -> None:
 def test_a_tick_is_what_the_vocabulary_has_and_whose_it_is() -> None:
     sample = CATALOGUE["forged_id.tick.observed"].sample
     body = {**json.loads(encode_event(sample)), "citizen": "felix"}
-    assert observed(read(json.dumps(body).encode(), Tick)) == ("felix", sample)
-    assert observed(read(b'{"agent": "felix", "arousal": 0}', Tick)) == ("felix", TickObserved())
-    assert observed(read(b'{"valence": 0}', Tick)) == ("", TickObserved())
+    assert tick_event(read(json.dumps(body).encode(), Tick)) == ("felix", sample)
+    assert tick_event(read(b'{"agent": "felix", "arousal": 0}', Tick)) == ("felix", TickObserved())
+    assert tick_event(read(b'{"valence": 0}', Tick)) == ("", TickObserved())
 
 
 def part(**fields: Any) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def test_a_tick_of_an_agent_without_a_name_is_refused(field: str) -> None:
 
 def test_a_tick_of_two_agents_is_refused() -> None:
     with pytest.raises(InvalidField, match="citizen"):
-        observed(read(b'{"agent": "felix", "citizen": "ann", "arousal": 0}', Tick))
+        tick_event(read(b'{"agent": "felix", "citizen": "ann", "arousal": 0}', Tick))
 
 
 BROKEN = [

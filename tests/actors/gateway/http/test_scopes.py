@@ -14,7 +14,7 @@ from actors.gateway.http.app import ENDPOINTS
 from actors.gateway.http.failures import HANDLERS
 from actors.gateway.http.keys import ALL_SCOPES, ANYBODY, Keyring
 from actors.gateway.http.keys.ring import LOOK_S
-from actors.gateway.http.records.endpoints import Happened
+from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.scopes import OF_AGENT, PUBLIC, SCHEME, keep_to_scope
 from deploy.operating.keys import add_key, revoke_key
 from tests.actors.gateway.asking import stored
@@ -192,11 +192,11 @@ def test_a_reader_of_events_whose_key_is_revoked_reads_no_further(tmp_path: Path
     key, told = add_key(file, ("read",), agent="", per_minute=0, note="")
 
     class Revoking(Records):
-        async def _following(self) -> AsyncGenerator[Happened | None, None]:
-            yield Happened(1, "forged_id.input.received", "{}")
+        async def _following(self) -> AsyncGenerator[StreamedEvent | None, None]:
+            yield StreamedEvent(1, "forged_id.input.received", "{}")
             revoke_key(file, key.id)
             now[0] += LOOK_S
-            yield Happened(2, "forged_id.input.received", "{}")
+            yield StreamedEvent(2, "forged_id.input.received", "{}")
 
     async def use(client: httpx.AsyncClient, stream: SimulatedStream) -> None:
         read = await client.get("/api/events", headers={"Authorization": f"Bearer {told}"})

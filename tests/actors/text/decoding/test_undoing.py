@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actors.contract.text.decoding import decoded_of, undone_of
+from actors.contract.text.decoding import decode_nested, decoded_texts
 from actors.contract.text.decoding.splitting import words_of
 from actors.contract.text.decoding.undoing import DEPTH, MOST_CHARACTERS, MOST_TEXTS
 from tests.actors.disguising import DISGUISES, PHRASE, b64
@@ -18,7 +18,7 @@ PIECES = st.lists(st.sampled_from(sorted(DISGUISES.values())), max_size=3).map("
 
 
 def said(text: str) -> list[str]:
-    return [decoded.text for decoded in decoded_of(text)]
+    return [decoded.text for decoded in decoded_texts(text)]
 
 
 @given(st.one_of(st.text(), SIGNS, PIECES.map(lambda text: text[:-1])))
@@ -48,7 +48,7 @@ def test_a_disguise_is_undone_to_the_phrase(name: str) -> None:
 
 
 def test_the_path_names_the_forms_from_the_outermost() -> None:
-    paths = {decoded.path for decoded in decoded_of(b64(DISGUISES["octal escapes"])) if decoded.text == PHRASE}
+    paths = {decoded.path for decoded in decoded_texts(b64(DISGUISES["octal escapes"])) if decoded.text == PHRASE}
     assert paths == {("payloads", "escapes")}
 
 
@@ -57,9 +57,9 @@ def test_encodings_in_each_other_are_undone_to_a_depth_and_are_counted_below_it(
     for _ in range(DEPTH):
         text = b64(text)
         assert PHRASE in said(text)
-        assert undone_of(text).unread == 0
+        assert decode_nested(text).unread == 0
     assert PHRASE not in said(b64(text))
-    assert undone_of(b64(text)).unread >= len(PHRASE)
+    assert decode_nested(b64(text)).unread >= len(PHRASE)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_an_ordinary_text_has_no_disguise(text: str) -> None:
 def test_random_bytes_in_base64_say_nothing() -> None:
     draw = random.Random(7)
     text = "\n".join(base64.b64encode(draw.randbytes(48)).decode() for _ in range(200))
-    assert not any(decoded.worded for decoded in decoded_of(text))
+    assert not any(decoded.worded for decoded in decoded_texts(text))
 
 
 def test_what_is_run_together_is_taken_apart_into_words() -> None:

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.contract.text.decoding import decoded_of
+from actors.contract.text.decoding import decoded_texts
 from actors.contract.text.decoding.words import long_tokens, words_in
 
 TEXTS = st.text(st.sampled_from("aAbBzZ029+/-_=. \n\t\u00a0\u2003\u00e9"), max_size=200)
@@ -33,4 +33,4 @@ def test_words_are_found_with_their_places(text: str) -> None:
 
 
 def test_names_in_small_letters_with_digits_are_no_base64() -> None:
-    assert not decoded_of(" ".join(["a28"] * 40))
+    assert not decoded_texts(" ".join(["a28"] * 40))

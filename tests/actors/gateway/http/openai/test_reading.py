@@ -10,9 +10,9 @@ from urllib.parse import quote
 import pytest
 
 from actors.gateway.http.openai.histories import Histories
-from actors.gateway.http.openai.messages import Read, folded
+from actors.gateway.http.openai.messages import ReadMessage, merge_layers
 from actors.gateway.http.openai.questions import Question, named_session, question_of
-from actors.gateway.http.openai.requests import Given, check_answerable, read_request
+from actors.gateway.http.openai.requests import ParsedRequest, check_answerable, read_request
 from actors.gateway.outside import InvalidField
 from schemas.names import wrong_with_name
 from schemas.vocabulary.gateway import Layer
@@ -27,7 +27,7 @@ def file_of(data: str) -> dict[str, Any]:
     return {"role": "user", "content": [{"type": "text", "text": "Hello!"}, part]}
 
 
-def given(messages: Any = HELLO, **fields: Any) -> Given:
+def given(messages: Any = HELLO, **fields: Any) -> ParsedRequest:
     return read_request(json.dumps({"model": "neuraxis", "messages": messages, **fields}).encode())
 
 
@@ -130,7 +130,7 @@ def test_what_a_request_says_of_itself_has_no_other_part_read_again() -> None:
     histories, tools = Histories(), [{"type": "function", "function": {"name": "f", "description": "Finds."}}]
     first = question(histories, tools=tools, metadata={"trace": "a1"})
     assert (len(first.layers), first.layers[-1].content) == (2, "a1")
-    said = (*first.messages, Read("assistant", "Hello Ann."))
+    said = (*first.messages, ReadMessage("assistant", "Hello Ann."))
     histories.keep(first.conversation, said, first.definitions)
     messages = [*HELLO, {"role": "assistant", "content": "Hello Ann."}, {"role": "user", "content": "More!"}]
     again = question(histories, messages, tools=tools, metadata={"trace": "b2"})
@@ -143,7 +143,7 @@ def test_what_was_read_before_is_not_read_again_and_a_changed_history_is() -> No
     tools = [{"type": "function", "function": {"name": "f", "description": "Finds."}}]
     messages: list[dict[str, Any]] = [system, *HELLO]
     first = question(histories, messages, tools=tools)
-    histories.keep(first.conversation, (*first.messages, Read("assistant", "Hello Ann.")), first.definitions)
+    histories.keep(first.conversation, (*first.messages, ReadMessage("assistant", "Hello Ann.")), first.definitions)
 
     more = [
         *messages,
@@ -165,7 +165,7 @@ def test_what_was_read_before_is_not_read_again_and_a_changed_history_is() -> No
 
 def test_histories_are_bounded_and_the_longest_idle_goes_first() -> None:
     histories = Histories(most=2)
-    words = (Read("user", "a"),)
+    words = (ReadMessage("user", "a"),)
     for name in ("one", "two", "one", "three"):
         histories.keep(name, words, ())
     assert [histories.read_of(name, words) for name in ("one", "two", "three")] == [1, 0, 1]
@@ -177,9 +177,12 @@ def test_a_session_is_the_headers_else_the_users() -> None:
     assert named_session(given(), "") == ""
 
 
-def talk(*said: str) -> list[Read]:
+def talk(*said: str) -> list[ReadMessage]:
     """Return messages of a system, a user and an assistant in turn."""
-    return [Read("system", "Be brief."), *(Read(("user", "assistant")[n % 2], each) for n, each in enumerate(said))]
+    return [
+        ReadMessage("system", "Be brief."),
+        *(ReadMessage(("user", "assistant")[n % 2], each) for n, each in enumerate(said)),
+    ]
 
 
 def test_a_conversation_finds_its_session_again_by_what_was_said_in_it() -> None:
@@ -191,7 +194,7 @@ def test_a_conversation_finds_its_session_again_by_what_was_said_in_it() -> None
     assert histories.session_of("ann", talk("Hey", "Hello.", "More!")) != first, "another conversation"
     assert histories.session_of("ann", talk("Hi", "Hello, as the client cut it", "More!")) == first
     histories.wait_at(first, "ann", talk("Hi", "Hello.", "More!"))
-    calls = [*talk("Hi", "Hello.", "More!", "{}"), Read("tool", "21 degrees"), Read("user", "Thanks.")]
+    calls = [*talk("Hi", "Hello.", "More!", "{}"), ReadMessage("tool", "21 degrees"), ReadMessage("user", "Thanks.")]
     assert histories.session_of("ann", calls) == first
 
 
@@ -247,7 +250,7 @@ def test_for_anothers_model_nothing_is_read_twice_and_what_goes_on_has_no_text()
     messages: list[dict[str, Any]] = [{"role": "system", "content": "Be brief."}, *HELLO]
     first = forwarded(messages)
     assert (first.text, [layer.role for layer in first.layers]) == ("Hello!", ["system"])
-    histories.keep(first.conversation, (*first.messages, Read("assistant", "{}\nf")), first.definitions)
+    histories.keep(first.conversation, (*first.messages, ReadMessage("assistant", "{}\nf")), first.definitions)
     call = {"id": "c", "type": "function", "function": {"arguments": "{}", "name": "f"}}
     messages += [{"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "tool", "content": "Mist."}]
     second = forwarded(messages)
@@ -355,8 +358,8 @@ def test_what_changes_no_meaning_is_taken() -> None:
 def test_of_a_long_conversation_all_is_read_and_the_latest_message_by_message() -> None:
     turns = [{"role": ("user", "assistant")[place % 2], "content": f"m{place}."} for place in range(21)]
     layers = question(Histories(), [{"role": "system", "content": "Be brief."}, *turns]).layers
-    assert folded(layers, 21) == layers
-    fewer = folded(layers, 9)
+    assert merge_layers(layers, 21) == layers
+    fewer = merge_layers(layers, 9)
     assert [(layer.role, layer.content) for layer in fewer[:3]] == [
         ("system", "Be brief."),
         ("user", "m0.\nm2.\nm4.\nm6.\nm8.\nm10.\nm12."),

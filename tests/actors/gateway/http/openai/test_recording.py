@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actors.gateway.http.openai.messages import read_message
-from actors.gateway.http.openai.recording import heard_in_pieces, heard_whole
+from actors.gateway.http.openai.recording import read_streamed_answer, read_whole_answer
 from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed
 from schemas.vocabulary.gateway import AnswerChoice, ToolCall
 from tests.actors.llm.scripted import nobody, says, serving
@@ -30,7 +30,7 @@ def delta(index: int = 0, finish: str | None = None, **fields: Any) -> dict[str,
 def test_a_whole_answer_is_recorded_with_its_calls_its_usage_and_how_it_ended() -> None:
     message = {"role": "assistant", "content": None, "tool_calls": [CALL], "refusal": None, "annotations": []}
     usage = {"prompt_tokens": 12, "completion_tokens": 7}
-    heard = heard_whole(whole({"message": message, "finish_reason": "tool_calls"}, usage=usage))
+    heard = read_whole_answer(whole({"message": message, "finish_reason": "tool_calls"}, usage=usage))
     called = AnswerChoice(tool_calls=(ToolCall(name="f", arguments='{"a": 1}'),), finish_reason="tool_calls")
     assert heard.answer.choices == (called,)
     assert (heard.answer.model, heard.answer.prompt_tokens, heard.answer.completion_tokens) == ("m", 12, 7)
@@ -49,7 +49,7 @@ def test_a_stream_is_recorded_as_the_answer_that_its_pieces_make() -> None:
         delta(finish="tool_calls"),
         {"choices": None, "usage": {"prompt_tokens": 12, "completion_tokens": 7}},
     )
-    heard = heard_in_pieces(pieces)
+    heard = read_streamed_answer(pieces)
     first, second = heard.answer.choices
     assert (first.text, first.finish_reason) == ("Lima", "tool_calls")
     assert first.tool_calls == (ToolCall(name="f", arguments='{"a": 1}'),)
@@ -61,7 +61,7 @@ def test_a_stream_is_recorded_as_the_answer_that_its_pieces_make() -> None:
 
 def test_what_a_model_says_beside_its_text_is_recorded_too() -> None:
     message = {"role": "assistant", "content": "No.", "reasoning_content": "They ask for it.", "refusal": "I may not."}
-    (choice,) = heard_whole(whole({"message": message})).answer.choices
+    (choice,) = read_whole_answer(whole({"message": message})).answer.choices
     assert all(part in choice.text for part in ("No.", "They ask for it.", "I may not."))
 
 
@@ -69,14 +69,14 @@ def test_what_a_model_says_beside_its_text_is_recorded_too() -> None:
     "body", [b"", b"no JSON", b"[1]", b'{"choices": 7}', b'{"choices": [7]}', b"\xff\xfe", b"[" * 99999]
 )
 def test_an_answer_in_another_form_is_recorded_as_its_text(body: bytes) -> None:
-    assert heard_whole(body).answer.choices[0].text == body.decode("utf-8", "replace")
-    assert heard_whole(body).said is None
-    assert not heard_in_pieces(body).failed
+    assert read_whole_answer(body).answer.choices[0].text == body.decode("utf-8", "replace")
+    assert read_whole_answer(body).said is None
+    assert not read_streamed_answer(body).failed
 
 
 def test_a_stream_that_tells_of_an_error_has_failed() -> None:
-    assert heard_in_pieces(stream(delta(content="Li"), {"error": {"message": "overloaded"}})).failed
-    assert heard_in_pieces(b'data: {"error": {"message": "overloaded"}}\n\n').failed
+    assert read_streamed_answer(stream(delta(content="Li"), {"error": {"message": "overloaded"}})).failed
+    assert read_streamed_answer(b'data: {"error": {"message": "overloaded"}}\n\n').failed
 
 
 THEIRS: Headers = (

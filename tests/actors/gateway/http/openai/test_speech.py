@@ -1,22 +1,22 @@
 """What of an answer is told while a model speaks, and what is left for its end."""
 
-from actors.gateway.http.openai.speech import Speech
-from actors.gateway.pieces import Piece, piece_in
+from actors.gateway.http.openai.speech import StreamedText
+from actors.gateway.pieces import AnswerPiece, piece_in
 
 
-def piece(text: str, index: int, attempt: int = 1, request: str = "r") -> Piece:
-    return Piece(request=request, attempt=attempt, index=index, text=text, done=False)
+def piece(text: str, index: int, attempt: int = 1, request: str = "r") -> AnswerPiece:
+    return AnswerPiece(request=request, attempt=attempt, index=index, text=text, done=False)
 
 
 def test_pieces_are_told_as_they_come_and_the_rest_at_the_end() -> None:
-    speech = Speech()
+    speech = StreamedText()
     assert [speech.take(piece(text, place)) for place, text in enumerate([" ", " Li", "ma"])] == ["", "Li", "ma"]
     assert speech.rest("Lima.") == "."
     assert speech.rest("Lima") == ""
 
 
 def test_an_answer_that_is_begun_again_waits_for_its_end() -> None:
-    speech = Speech()
+    speech = StreamedText()
     speech.take(piece("Li", 0))
     assert speech.take(piece("Qui", 0, attempt=2)) == ""
     assert speech.take(piece("to", 0, request="rerun")) == ""
@@ -25,13 +25,13 @@ def test_an_answer_that_is_begun_again_waits_for_its_end() -> None:
 
 
 def test_an_attempt_of_which_nothing_was_told_leaves_no_trace() -> None:
-    speech = Speech()
+    speech = StreamedText()
     speech.take(piece(" ", 0))
     assert speech.take(piece("Lima", 0, attempt=2)) == "Lima"
 
 
 def test_behind_a_piece_that_is_missing_nothing_is_told() -> None:
-    speech = Speech()
+    speech = StreamedText()
     assert [speech.take(piece(text, index)) for index, text in ((0, "Li"), (2, "x"), (0, "Li"))] == ["Li", "", ""]
     assert speech.rest("Limax") == "max"
 

@@ -9,7 +9,7 @@ from litestar import Litestar
 from litestar.datastructures import State
 
 from actors.gateway.http.keys import ANYBODY, Keyring
-from actors.gateway.http.records.endpoints import Happened, follow_events
+from actors.gateway.http.records.endpoints import StreamedEvent, follow_events
 from tests.actors.gateway.http.rig import gateway
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
@@ -21,12 +21,14 @@ class Followed:
     def __init__(self) -> None:
         self.put_away = False
 
-    async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncGenerator[Happened | None, None]:
+    async def follow(
+        self, filter: str, after: int | None, *, words: bool
+    ) -> AsyncGenerator[StreamedEvent | None, None]:
         return self._following()
 
-    async def _following(self) -> AsyncGenerator[Happened | None, None]:
+    async def _following(self) -> AsyncGenerator[StreamedEvent | None, None]:
         try:
-            yield Happened(7, "forged_id.alert.info.swarm", "{}")
+            yield StreamedEvent(7, "forged_id.alert.info.swarm", "{}")
             yield None
             await asyncio.Event().wait()
         finally:
