@@ -22,10 +22,10 @@ from actors.appraisal.trust import trust_of
 from actors.intuition.scorer import score
 from actors.reflex import ACTOR as REFLEX
 from bench.harness.table import percentiles
-from deploy.training.corpus import APART, INDIRECT, Row, is_direct, load_rows
-from deploy.training.fitting import FOLDS, held_out_scores, prepare
+from deploy.training.judge_fitting import FOLDS, held_out_scores, prepare
+from deploy.training.labelled_corpus import APART, INDIRECT, Row, is_direct, load_rows
 from deploy.training.report import fired_by_fold
-from deploy.training.writing import RECIPES
+from deploy.training.train_judges import RECIPES
 from schemas.actor import Message
 from schemas.identity import content_hash
 from schemas.vocabulary.gateway import InputReceived

@@ -25,7 +25,8 @@ from unittest import mock
 import msgspec
 import numpy as np
 
-from actors.intuition.index import Entry, Hashes, handle, similarity
+from actors.intuition.index import Entry, Hashes, similarity
+from actors.intuition.index import index_value as handle
 from actors.intuition.index.query import Query
 from actors.intuition.index.store import Store
 from actors.intuition.judging import Input, Part, judge

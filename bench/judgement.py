@@ -18,19 +18,19 @@ from pathlib import Path
 
 import msgspec
 
-from actors.appraisal.gate import events_of_answer, events_of_input, waiting_on
-from actors.appraisal.judging import appraise
-from actors.appraisal.memory import SessionMemory
+from actors.appraisal.appraising import appraise
+from actors.appraisal.session_memory import SessionMemory
 from actors.appraisal.settings import AppraisalSettings, TrustSettings
+from actors.appraisal.trust_gate import events_of_answer, events_of_input, waiting_on
 from actors.breaker.machine import reading_of
 from actors.breaker.settings import BreakerSettings
 from actors.intuition.scorer import THRESHOLD, score
-from actors.llm.opening import open_llm
+from actors.llm.open_effector import open_llm
 from actors.llm.settings import LlmSettings
 from actors.reflex import ACTOR as REFLEX
 from actors.runtime.clock import SystemClock
 from actors.runtime.effectors.spec import EffectorContext
-from deploy.training.corpus import INDIRECT, Row, is_direct, load_rows
+from deploy.training.labelled_corpus import INDIRECT, Row, is_direct, load_rows
 from schemas.actor import Message
 from schemas.effector import Effector
 from schemas.identity import content_hash

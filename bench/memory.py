@@ -16,10 +16,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from actors.memory.agent_memory import AgentMemory, with_exchange
 from actors.memory.layers.episodes import Episode, Episodes, weight_of
 from actors.memory.layers.session import Gist, Session, turn_of
-from actors.memory.mind import AgentMemory, with_exchange
-from actors.memory.recalling import Cue, recall
+from actors.memory.recall import Cue, recall
 from actors.memory.settings import MemorySettings
 from bench.harness.table import percentiles
 from schemas.persistent import decode_state, encode_state

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import msgspec
 
 from actors.self_review import ACTOR
+from actors.self_review.agent_state import TickScores, score_tick, with_tick
 from actors.self_review.decider import State, mind_of
 from actors.self_review.gate import events_of
-from actors.self_review.mind import TickScores, score_tick, with_tick
 from actors.self_review.tick import tick_of
 from bench.harness.table import percentiles
 from schemas.actor import Message

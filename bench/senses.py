@@ -19,8 +19,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from actors.appraisal.judging import appraise
-from actors.appraisal.memory import SessionMemory
+from actors.appraisal.appraising import appraise
+from actors.appraisal.session_memory import SessionMemory
 from actors.appraisal.settings import AppraisalSettings
 from actors.intuition.judging import input_of
 from actors.intuition.judging import judge as intuit

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from actors.monitor.settings import HEALTHY
 from actors.registry import ACTORS
+from actors.self_review.agent_state import SIGNALS
 from actors.self_review.decider import State, mind_of
-from actors.self_review.mind import SIGNALS
-from actors.self_review.rolling import deviation, median
+from actors.self_review.rolling_median import deviation, median
 from deploy.simulating.world import Place, World
 from schemas.actor import Message
 from schemas.identity import event_id

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from actors.gateway import Client
 from deploy.config.settings import BrokerSettings
-from deploy.health.serving import watching_stages
-from deploy.processes.access import BrokerChoice, access_of, effective_choice
+from deploy.health.stage_watch import watching_stages
+from deploy.processes.broker_access import BrokerChoice, access_of, effective_choice
 from deploy.processes.inbox import listening_inbox
 from deploy.processes.running_set import DataFolder
 from events.jetstream import JetStreamLog

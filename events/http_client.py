@@ -1,6 +1,6 @@
 """httpx, without the command line that it loads where it can: that would bring rich along."""
 
-from events.undrawn import without_rich
+from events.without_rich import without_rich
 
 with without_rich():
     import httpx as httpx

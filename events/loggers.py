@@ -4,7 +4,7 @@ Loading rich took a fifth of a command's start, so only code that draws loads it
 variables, which may be people's words or secrets.
 """
 
-from events.undrawn import without_rich
+from events.without_rich import without_rich
 
 with without_rich():
     import structlog

@@ -12,10 +12,10 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from schemas.attendance import Availability
+from schemas.availability import Availability
 from schemas.event import Configured, Event, Failed
 from schemas.settings.fault import settings_fault
-from schemas.settings.known_part import known_part
+from schemas.settings.known_settings import known_part
 
 NEWEST = 2**31 - 1
 """The behaviour of a message outside a view: that of whoever decides it."""

@@ -26,12 +26,12 @@ all is given up when the clock fires (``wake_after_ms`` of every request, which 
 that ends otherwise, by its deadline, takes its loop with it.
 
 Source: the ACT loop and the innate skills of the cognitive architecture document. ``loop`` holds one loop's steps,
-``planning`` plans, prompt and schema, ``decider`` the partition's state, ``telling`` the log lines.
+``planning`` plans, prompt and schema, ``decider`` the partition's state, ``log_lines`` the log lines.
 """
 
 from actors.act.decider import State, decide, evolve
+from actors.act.log_lines import log_lines
 from actors.act.settings import ActSettings
-from actors.act.telling import log_lines
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.clock import ClockFired

@@ -20,7 +20,6 @@ from collections.abc import Iterable
 
 import msgspec
 
-from actors.act.hearing import is_plan, plan_read, with_answer, with_message
 from actors.act.loop import (
     Asked,
     Loop,
@@ -33,6 +32,7 @@ from actors.act.loop import (
     with_iteration,
     with_open_actions_failed,
 )
+from actors.act.loop_messages import is_plan, plan_read, with_answer, with_message
 from actors.act.planning import offline_plan, plan_call, read_plan
 from actors.act.settings import ActSettings
 from schemas.actor import Emission, Message

@@ -10,7 +10,7 @@ import msgspec
 from actors.act.loop import Loop, Outcome, Step
 from actors.act.settings import ActSettings
 from actors.contract.text.shortening import shorten
-from schemas.calls import ModelCall, Said, Shortened, cuts_of, read_answer
+from schemas.model_calls import ModelCall, Said, Shortened, cuts_of, read_answer
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import Skill
 

@@ -15,7 +15,7 @@ it addresses the question, how far it drifts from all that came before it, and w
 says what the model was given, and whether guardrails will judge the answer.
 """
 
-from actors.appraisal.answers import missing_model, models_of
+from actors.appraisal.answer_scores import missing_model, models_of
 from actors.appraisal.decider import AppraisalState, decide, evolve, warm
 from actors.appraisal.settings import AppraisalSettings
 from schemas.actor import Actor, Scope

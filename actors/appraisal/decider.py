@@ -1,7 +1,8 @@
 """Appraisal's state machine: the numbers of each input, once, and what is kept of a session. Pure.
 
 input.received          -> appraisal.completed, unless the exchange was appraised or has ended; its text is kept. With
-                        it, or instead of it (``gate``), appraisal.judgement_requested where a model is to be asked
+                        it, or instead of it (``trust_gate``), appraisal.judgement_requested where a model is to be
+                        asked
 appraisal.judgement_requested  the model's word is waited for, and counted against the session's calls
 appraisal.completed     its embedding joins its session's stimuli and moves its topic
 response.requested      a model is asked, and its answer waited for
@@ -18,7 +19,7 @@ appraisal.configured    the settings from here on
 
 import msgspec
 
-from actors.appraisal.answers import (
+from actors.appraisal.answer_scores import (
     PendingAnswer,
     answered,
     appraise_answer,
@@ -26,7 +27,10 @@ from actors.appraisal.answers import (
     new_pending,
     with_request,
 )
-from actors.appraisal.gate import (
+from actors.appraisal.appraising import appraise, embedder_in, warm_up
+from actors.appraisal.session_memory import SessionMemory, with_input
+from actors.appraisal.settings import AppraisalSettings
+from actors.appraisal.trust_gate import (
     ENDED,
     SPENT_NS,
     CallBudget,
@@ -39,21 +43,13 @@ from actors.appraisal.gate import (
     spent_after,
     waiting_on,
 )
-from actors.appraisal.judging import appraise, embedder_in, warm_up
-from actors.appraisal.memory import SessionMemory, with_input
-from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.vectors import from_text
 from actors.contract.text.allowances import Allowances
 from schemas.actor import Message
 from schemas.event import Event, topic_of
 from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
-from schemas.vocabulary.appraisal import (
-    AnswerAppraised,
-    AppraisalCompleted,
-    AppraisalJudged,
-    JudgementRequested,
-)
+from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted, AppraisalJudged, JudgementRequested
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import AppraisalRequested

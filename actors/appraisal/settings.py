@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.asking import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
+from schemas.model_settings import FOLLOWS_MODEL
 from schemas.vocabulary.gateway import Role
 
 Embedder = Literal["auto", "hashed"]
@@ -77,7 +77,8 @@ class AppraisalSettings(msgspec.Struct, frozen=True, kw_only=True):
         judged_layers: Roles whose layers are judged for instructions to the model. An operator's own prompt
             (``system``) is not among them, since its purpose is to instruct the model.
         judged_characters: Largest number of characters of one input that are read for trust; each part counts 256
-            more. Beyond, its layers are read in equal shares, several as one text (``actors.contract.text.sheets``).
+            more. Beyond, its layers are read in equal shares, several as one text
+            (``actors.contract.text.joined_parts``).
         trust: When a language model is asked as well, and how its judgement counts.
         session_lifetime_ms: A session is kept at most this long after its last input, and at least half as long.
         settled_lifetime_ms: A repeated input is recognised for at least this long.

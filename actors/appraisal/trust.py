@@ -18,9 +18,9 @@ from itertools import pairwise
 
 import msgspec
 
-from actors.contract.text.judge.evidence import read_text, unread_share
 from actors.contract.text.judge.model import Model, margin
 from actors.contract.text.judge.weights import weights_of
+from actors.contract.text.judge.worst_passage import read_text, unread_share
 from schemas.vocabulary.appraisal import LayerTrust
 
 ROLE_CONFUSION = 0.65

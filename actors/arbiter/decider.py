@@ -15,12 +15,7 @@ from actors.arbiter.settings import ArbiterSettings
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.persistent import JoinBuffer
-from schemas.vocabulary.arbiter import (
-    ArbiterDenied,
-    ArbiterEscalated,
-    ArbiterImmediate,
-    ArbiterPassed,
-)
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate, ArbiterPassed
 from schemas.vocabulary.breaker import BreakerCleared
 from schemas.vocabulary.coherence import CoherencePassed
 from schemas.vocabulary.gateway import InputReceived, Purpose

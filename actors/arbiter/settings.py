@@ -3,7 +3,7 @@
 import msgspec
 
 from schemas.event import Milliseconds, Unit
-from schemas.settings.measuring import Budget
+from schemas.settings.measured_settings import Budget
 
 
 class ArbiterSettings(msgspec.Struct, frozen=True, kw_only=True):

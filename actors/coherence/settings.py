@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from schemas.event import Milliseconds, Unit
-from schemas.settings.measuring import Budget
+from schemas.settings.measured_settings import Budget
 
 Weight = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
 """How much a part counts, before the weights are brought to a sum of one."""

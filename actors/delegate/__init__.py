@@ -9,8 +9,8 @@ failure, the ACT loop goes on without that action's result.
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from actors.delegate.asking import SpecialistCaller, enrich_failure
 from actors.delegate.settings import DelegateSettings
+from actors.delegate.specialist_call import SpecialistCaller, enrich_failure
 from actors.runtime.effectors.spec import EffectorContext, EffectorSpec
 from schemas.effector import Effector
 from schemas.vocabulary.act import ActDelegationRequested

@@ -34,8 +34,8 @@ agents; of more, the least recently used are dropped, and drift again after thei
 """
 
 from actors.drift.decider import State, decide, evolve, reconfigured
+from actors.drift.log_lines import log_lines
 from actors.drift.settings import DriftSettings
-from actors.drift.telling import log_lines
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived

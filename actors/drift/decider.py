@@ -18,8 +18,7 @@ exchange counts as open.
 
 import msgspec
 
-from actors.drift.draws import draw_drift, draw_pause
-from actors.drift.mind import (
+from actors.drift.agent_state import (
     AgentState,
     Cycle,
     SynthesisRequest,
@@ -32,6 +31,7 @@ from actors.drift.mind import (
     with_skip,
     with_thought,
 )
+from actors.drift.draws import draw_drift, draw_pause
 from actors.drift.outcomes import (
     events_of_answer,
     events_of_timeout,

@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-from actors.drift.composing import WordedThought, compose_thought, read_thought, synthesis_call
+from actors.drift.agent_state import AgentState, Cycle, SynthesisRequest, reason_to_skip, until_first_rested_ms
 from actors.drift.draws import NO_PAUSE, Pause, draw_pause
-from actors.drift.mind import AgentState, Cycle, SynthesisRequest, reason_to_skip, until_first_rested_ms
 from actors.drift.settings import DriftSettings
+from actors.drift.thought_texts import WordedThought, compose_thought, read_thought, synthesis_call
 from schemas.actor import Emission, Message
 from schemas.event import Event
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftSynthesisRequested, DriftThought, Skip

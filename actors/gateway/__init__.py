@@ -4,13 +4,13 @@ No actor: it decides nothing and keeps no state worth replaying. An input counts
 acknowledged it; from then on it gets exactly one ``response.emitted``.
 """
 
+from actors.gateway.answer_pieces import AnswerPiece
 from actors.gateway.client import Client, Receipt
 from actors.gateway.exchanges import Answered
-from actors.gateway.forwarded import PassedInput, answer_of
+from actors.gateway.forwarded_inputs import PassedInput, answer_of
 from actors.gateway.inputs import check_name, new_input
 from actors.gateway.orders import Order
 from actors.gateway.outside import InvalidInput
-from actors.gateway.pieces import AnswerPiece
 from actors.gateway.waiting import NoEnd, is_answer_to
 
 __all__ = [

@@ -14,12 +14,12 @@ from typing import TypeVar, Unpack
 
 import msgspec
 
+from actors.gateway.answer_pieces import AnswerPiece, piece_in
 from actors.gateway.exchanges import FILTERS, Answered, Exchanges
-from actors.gateway.forwarded import PassedInput, new_outcome
+from actors.gateway.forwarded_inputs import PassedInput, new_outcome
 from actors.gateway.inputs import DEFAULT_LIMITS, InputOptions, new_input
 from actors.gateway.orders import Order, act_of
 from actors.gateway.outside import Addressed, agent_event
-from actors.gateway.pieces import AnswerPiece, piece_in
 from actors.gateway.sending import Sender
 from actors.gateway.terms import Term, Terms, Within, term_of
 from actors.gateway.waiting import persistently, served, waited_for

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from actors.gateway.forwarded import PassedInput
+from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.outside import Addressed
 from actors.gateway.terms import Terms, Within, term_of
 from actors.gateway.waiting import persistently, waited_for

@@ -10,8 +10,8 @@ from schemas.catalogue import entry_of
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of
 from schemas.identity import event_id
-from schemas.intake.choices import error_line
-from schemas.intake.moments import rfc3339
+from schemas.intake.error_messages import error_line
+from schemas.intake.timestamps import rfc3339
 from schemas.subjects import Partitions, stored_subject
 from schemas.vocabulary.gateway import InputReceived
 

@@ -44,16 +44,20 @@ scores, is scored in the same way (``loop_critic``), by a model if one is attach
 partition has a single writer and one scope. So both are kept by agent, and the loops of all sessions of an agent are
 decided in the order of the log.
 
-``family``  names of loops, and what is kept of a family    ``bias``     an agent's biases within the window
-``judging`` the decision on a loop                          ``critic``   what a model is asked, and its answer
-``live``    what is kept while a model is asked             ``outside``  external loops that wait for their critic
-``state``   what a partition keeps, and its overrides       ``telling``  log lines
+``loop_family``     names of loops, and what is kept of a family
+``bias``            an agent's biases within the window
+``judging``         the decision on a loop
+``critic``          what a model is asked, and its answer
+``open_exchange``   what is kept while a model is asked
+``external_loops``  external loops that wait for their critic
+``state``           what a partition keeps, and its overrides
+``log_lines``       log lines
 """
 
 from actors.guardrails.decider import decide, evolve
+from actors.guardrails.log_lines import log_lines
 from actors.guardrails.settings import GuardrailsSettings
 from actors.guardrails.state import State
-from actors.guardrails.telling import log_lines
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.appraisal import AnswerAppraised
 from schemas.vocabulary.gateway import InputReceived

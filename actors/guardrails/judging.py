@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from actors.guardrails.bias import Biases, count_families, repeated_tags
-from actors.guardrails.family import DECIMALS, Family, Loop, best_of, in_force, loop_name, split_loop_id, until_ns
+from actors.guardrails.loop_family import DECIMALS, Family, Loop, best_of, in_force, loop_name, split_loop_id, until_ns
 from actors.guardrails.settings import GuardrailsSettings
 from schemas.event import Event
 from schemas.vocabulary.guardrails import (

@@ -3,9 +3,9 @@
 import msgspec
 
 from actors.guardrails.bias import Biases
-from actors.guardrails.family import Family, LiftedLimit, reopened_family, split_loop_id
-from actors.guardrails.live import OpenExchange
-from actors.guardrails.outside import ExternalLoop
+from actors.guardrails.external_loops import ExternalLoop
+from actors.guardrails.loop_family import Family, LiftedLimit, reopened_family, split_loop_id
+from actors.guardrails.open_exchange import OpenExchange
 from actors.guardrails.settings import GuardrailsSettings
 from schemas.actor import Message
 from schemas.persistent import ExpiringMap, Map

@@ -37,9 +37,9 @@ So an answer depends on the map alone, never on what else was asked or folded be
 deciding is pure, and a property test asks states that went different ways, in any order. Ties go to the precedent
 recorded first, by a number that is part of the state, since a map's own order differs from process to process.
 
-``reading`` splits a text into words and phrases, ``signature`` makes shingles of them, ``windows`` finds the passages
-worth comparing, ``index`` finds the nearest signatures, ``library`` keeps the precedents, ``comparing`` spends the
-allowance, ``judging`` puts the verdict together.
+``text_words`` splits a text into words and phrases, ``signature`` makes shingles of them, ``passages`` finds the
+passages worth comparing, ``index`` finds the nearest signatures, ``library`` keeps the precedents, ``comparing`` spends
+the allowance, ``judging`` puts the verdict together.
 """
 
 from actors.intuition.decider import State, decide, evolve, initial, warm

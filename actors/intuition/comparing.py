@@ -2,7 +2,7 @@
 
 However many parts there are and however many motifs share their words, an input makes no more work than
 ``IntuitionSettings.work`` says. A quarter of it is for the input's text as a whole; a quarter for its other parts as
-wholes, in equal shares; the rest, and what those left, for passages, in the order that ``windows`` puts them in. So a
+wholes, in equal shares; the rest, and what those left, for passages, in the order that ``passages`` puts them in. So a
 part can use up its own share and no other's: the most promising passage of each part is compared before the second of
 any. By default that is some 400 passages in all; of more parts than that, the most promising are heard. The work is
 counted, in postings, and not timed: the same input is cut at the same place everywhere.
@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from actors.contract.text.sheets import shares
+from actors.contract.text.joined_parts import shares
 from actors.intuition.index import Found, Hashes, Nearest
 from actors.intuition.library import Library
-from actors.intuition.reading import Reading, read
+from actors.intuition.passages import passages
 from actors.intuition.settings import COMPARISON, IntuitionSettings
 from actors.intuition.signature import signature_of
-from actors.intuition.windows import passages
+from actors.intuition.text_words import Reading, read
 
 MOST_READ = 128 * 1024
 """Characters that are read of an input: of each part its share, one half from its beginning and one from its end."""

@@ -27,12 +27,7 @@ from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.delegate import DelegateAnswered
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.intuition import (
-    IntuitionPassed,
-    IntuitionRejected,
-    MotifLearned,
-    MotifRetired,
-)
+from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, MotifLearned, MotifRetired
 from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
 from schemas.vocabulary.reflex import ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted

@@ -7,10 +7,10 @@ import msgspec
 
 from actors.contract.text.decoding import decoded_texts
 from actors.contract.text.excerpt import DECODED, excerpt_of
-from actors.contract.text.judge.evidence import read_text, unread_share
+from actors.contract.text.joined_parts import joined_parts
 from actors.contract.text.judge.model import Model
 from actors.contract.text.judge.weights import added_weights
-from actors.contract.text.sheets import joined_parts
+from actors.contract.text.judge.worst_passage import read_text, unread_share
 from actors.contract.text.views import read_views
 from actors.intuition.comparing import compare
 from actors.intuition.index import Found

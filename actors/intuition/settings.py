@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from schemas.event import Milliseconds, Unit
-from schemas.settings.measuring import Budget
+from schemas.settings.measured_settings import Budget
 from schemas.vocabulary.gateway import Role
 
 COMPARISON = 4_096
@@ -32,7 +32,7 @@ class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         work: What comparing one input may count for, all its parts and passages together, in postings: the entries of
             inverted lists that are looked at, 32 for one that is compared in full, and 4,096 for every comparison.
         scored_characters: Characters of one input that the scorer reads, 256 more for each part being counted in;
-            beyond, its layers are read in equal shares, several as one text (``actors.contract.text.sheets``).
+            beyond, its layers are read in equal shares, several as one text (``actors.contract.text.joined_parts``).
         ended_lifetime_ms: How long at least a repeated input of an ended exchange is recognised.
         latency_budget_ms: What the shell holds measured times against (source R 7); no decision depends on it.
     """

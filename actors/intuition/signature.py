@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from actors.intuition.index import Hashes
-from actors.intuition.reading import hash_of, read
+from actors.intuition.text_words import hash_of, read
 
 MOST_WORDS = 4096
 """Words of a text that its signature covers."""

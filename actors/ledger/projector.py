@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from actors.ledger.anchoring import AnchorState, anchor_append, due_before_stop, with_anchor, with_batch
-from actors.ledger.losing import find_gaps, find_loss
+from actors.ledger.loss_detection import find_gaps, find_loss
 from actors.ledger.settings import LedgerSettings
-from actors.runtime.records import rfc3339
+from actors.runtime.envelopes import rfc3339
 from events.errors import Conflict, LedgerDamaged, LogCut, LogError, Unavailable
 from events.ledger import Head, LedgerWriter, belongs_to_other_program, path_aside, put_aside
 from events.log import Log, Stored, Tail

@@ -1,10 +1,10 @@
 """The one who speaks to language models: an effector over any endpoint of the OpenAI protocol (source M).
 
-It answers the events that carry a ``ModelCall`` (``actors.llm.answering.REQUESTS``) with ``llm.completed`` or, whatever
+It answers the events that carry a ``ModelCall`` (``actors.llm.calling.REQUESTS``) with ``llm.completed`` or, whatever
 goes wrong, ``llm.failed``; who asked goes on without. It decides nothing: which model, how often and how long are
 settings, what to ask is in the request. What an endpoint does not take of it is learned from its refusals
 (``actors.llm.wire.dialect``), and told with the answer. While a model speaks, pieces of its text go to the request's
-inbox (``actors.llm.answering.Partial``); the answer is the event alone.
+inbox (``actors.llm.calling.Partial``); the answer is the event alone.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -16,7 +16,7 @@ from schemas.effector import Effector
 
 def _open(settings: LlmSettings, context: EffectorContext) -> AbstractAsyncContextManager[Effector]:
     # Here: every process loads the settings, and the one that hosts the effector alone needs an HTTP client.
-    from actors.llm.opening import open_llm
+    from actors.llm.open_effector import open_llm
 
     return open_llm(settings, context)
 

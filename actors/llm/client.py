@@ -10,16 +10,16 @@ from hashlib import sha256
 
 import msgspec
 
+from actors.llm.context_fitting import fit_to_context
 from actors.llm.endpoint import Endpoint
-from actors.llm.fitting import fit_to_context
 from actors.llm.wire.dialect import Dialect, Dialects, learn_from_refusal
 from actors.llm.wire.protocol import request_body
-from actors.llm.wire.reading import Completion, ListedModel, NotTheProtocol, Refused, read_models
-from actors.llm.wire.receiving import MOST_BYTES, CutShort, Speak, answer_in, whole_body
-from actors.llm.wire.refusing import HIDDEN, reason_of, without_secrets
+from actors.llm.wire.refusals import HIDDEN, reason_of, without_secrets
+from actors.llm.wire.response_parsing import Completion, ListedModel, NotTheProtocol, Refused, read_models
+from actors.llm.wire.response_reading import MOST_BYTES, CutShort, Speak, answer_in, whole_body
 from events.http_client import httpx
 from events.loggers import get_logger
-from schemas.calls import Cut, ModelCall
+from schemas.model_calls import Cut, ModelCall
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID
 
 MOST_ERROR_BYTES = 64 * 1024

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import msgspec
 
-from actors.llm.wire.refusing import without_secrets
+from actors.llm.wire.refusals import without_secrets
 
 API_KEY = "NEURAXIS_LLM_API_KEY"
 """Environment variable that holds an endpoint's key."""

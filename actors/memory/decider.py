@@ -21,6 +21,18 @@ memory.configured       the settings from here on
 import msgspec
 
 from actors.contract.text.terms import terms_of
+from actors.memory.agent_memory import (
+    AgentMemory,
+    with_exchange,
+    with_facts,
+    with_recalls,
+    with_skills_used,
+    with_thought,
+)
+from actors.memory.extraction.corrections import KnownValues
+from actors.memory.extraction.keys import key_of
+from actors.memory.extraction.private import keeps, without_private
+from actors.memory.extraction.reading import ExtractedFacts, extract_facts
 from actors.memory.familiarity import familiarity_of
 from actors.memory.forgetting import (
     DroppedByFact,
@@ -35,17 +47,12 @@ from actors.memory.layers.episodes import Episode
 from actors.memory.layers.facts import Origin, asked_by, asks_for_all
 from actors.memory.layers.gist import gist_of
 from actors.memory.layers.session import Gist, Session, replaced, sessions_of, turn_of
-from actors.memory.mind import AgentMemory, with_exchange, with_facts, with_recalls, with_skills_used, with_thought
 from actors.memory.pending import Pending, pending_of, with_appraisal, with_noted, with_recall, without_words
-from actors.memory.recalling import Cue, recall
-from actors.memory.retiring import known_of, retired_values, retirement_events, with_retired
+from actors.memory.recall import Cue, recall
+from actors.memory.retirement import known_of, retired_values, retirement_events, with_retired
 from actors.memory.settings import MemorySettings
 from actors.memory.skills import SkillContext, fact_to_memorize, perform
 from actors.memory.terms import concepts_in
-from actors.memory.told.corrections import KnownValues
-from actors.memory.told.keys import key_of
-from actors.memory.told.private import keeps, without_private
-from actors.memory.told.reading import ExtractedFacts, extract_facts
 from actors.memory.wandering import WanderRequest, wander
 from actors.memory.weights import with_weight, without_stale_weights
 from schemas.actor import Emission, Message

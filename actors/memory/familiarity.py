@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from actors.memory.agent_memory import AgentMemory
 from actors.memory.layers.facts import CurrentValues, on_topic
 from actors.memory.layers.session import Session
-from actors.memory.mind import AgentMemory
 from actors.memory.pending import Pending
 from actors.memory.settings import MemorySettings
 from schemas.vocabulary.memory import Familiarity, Layer, Recollection

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from actors.contract.text.terms import terms_of
+from actors.memory.agent_memory import AgentMemory
+from actors.memory.extraction.keys import key_of
 from actors.memory.layers.concepts import rebuild_graph
 from actors.memory.layers.facts import size_of, without_told
 from actors.memory.layers.session import Session
 from actors.memory.layers.thoughts import with_kept_episodes
-from actors.memory.mind import AgentMemory
 from actors.memory.settings import MemorySettings
-from actors.memory.told.keys import key_of
 
 Quotes = Callable[[str], bool]
 """Whether a text holds words that are to be forgotten."""

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import msgspec
 
 from actors.contract.text.terms import READ
+from actors.memory.extraction.corrections import EndedValue
+from actors.memory.extraction.reading import ExtractedFacts
 from actors.memory.layers.vectors import from_text
-from actors.memory.told.corrections import EndedValue
-from actors.memory.told.reading import ExtractedFacts
 from schemas.actor import Message
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.gateway import InputReceived

@@ -5,16 +5,16 @@ from collections.abc import Iterable
 import msgspec
 
 from actors.contract.text.terms import terms_of
+from actors.memory.agent_memory import AgentMemory, failure_rate
+from actors.memory.extraction.private import without_private
+from actors.memory.extraction.reading import fact_of
 from actors.memory.familiarity import familiarity_of
 from actors.memory.layers.concepts import spread
 from actors.memory.layers.facts import CurrentValues, asked_by, asks_for_all
 from actors.memory.layers.session import Session
-from actors.memory.mind import AgentMemory, failure_rate
 from actors.memory.pending import Pending
-from actors.memory.recalling import Cue, Memory, recall, strongest
+from actors.memory.recall import Cue, Memory, recall, strongest
 from actors.memory.settings import MemorySettings
-from actors.memory.told.private import without_private
-from actors.memory.told.reading import fact_of
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import ActionResult, Fact, Introspection
 

@@ -20,10 +20,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from actors.memory.agent_memory import AgentMemory
 from actors.memory.layers.concepts import Concept, recent_links, spread, strength_of
 from actors.memory.layers.episodes import Episode
 from actors.memory.layers.thoughts import added_strength
-from actors.memory.mind import AgentMemory
 from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS
 from schemas.vocabulary.drift import Strategy

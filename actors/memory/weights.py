@@ -16,8 +16,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from actors.memory.agent_memory import AgentMemory, Weight
 from actors.memory.layers.thoughts import DRIFT
-from actors.memory.mind import AgentMemory, Weight
 from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS
 

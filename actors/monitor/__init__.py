@@ -7,7 +7,7 @@ reaches a red flag, or comes back: only on a change, with hysteresis, and from t
 A decision is the first choice of an exchange. It counts as ACT if an ACT loop followed, else as the mode of the answer.
 The choice after a loop cannot be ACT; counting it would make the share of ACT too low.
 
-``window`` keeps the decisions, ``judging`` the conditions, ``settings`` the ranges, ``decider`` the state.
+``decision_window`` keeps the decisions, ``judging`` the conditions, ``settings`` the ranges, ``decider`` the state.
 
 Source: the deterministic mode router of the cognitive architecture document, "Mode Entropy Monitoring".
 """

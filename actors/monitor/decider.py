@@ -8,20 +8,13 @@ monitor.configured        the settings from here on
 
 import msgspec
 
+from actors.monitor.decision_window import Misroute, Window, decision_of, with_decision, with_misroute
 from actors.monitor.judging import Condition, judge_modes, judge_rates, with_event
 from actors.monitor.settings import MonitorSettings
-from actors.monitor.window import Misroute, Window, decision_of, with_decision, with_misroute
 from schemas.actor import Emission, Message
 from schemas.event import Event
 from schemas.persistent import Map, without_oldest
-from schemas.vocabulary.monitor import (
-    ModeInRange,
-    ModeOutOfRange,
-    ModeRedFlag,
-    Rate,
-    RateExceeded,
-    RateRecovered,
-)
+from schemas.vocabulary.monitor import ModeInRange, ModeOutOfRange, ModeRedFlag, Rate, RateExceeded, RateRecovered
 from schemas.vocabulary.router import FeedbackObserved, Mode, ModeSelected
 
 _NS_PER_MS = 1_000_000

@@ -8,19 +8,11 @@ from typing import Literal
 
 import msgspec
 
+from actors.monitor.decision_window import Window, ambiguous_share, entropy, misroute_share, shares
 from actors.monitor.settings import MonitorSettings, Range
-from actors.monitor.window import Window, ambiguous_share, entropy, misroute_share, shares
 from schemas.event import Event
 from schemas.persistent import Map
-from schemas.vocabulary.monitor import (
-    ModeInRange,
-    ModeOutOfRange,
-    ModeRedFlag,
-    Rate,
-    RateExceeded,
-    RateRecovered,
-    Side,
-)
+from schemas.vocabulary.monitor import ModeInRange, ModeOutOfRange, ModeRedFlag, Rate, RateExceeded, RateRecovered, Side
 from schemas.vocabulary.router import Mode
 
 Level = Literal["out", "red"]

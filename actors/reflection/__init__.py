@@ -16,7 +16,7 @@ a sustained pattern         pressure only where, over 7 days, enough opinions co
 The second and third apply to disagreements alone, since an opinion that agrees claims no fault. If the person shows
 satisfaction only afterwards, the disagreement is removed from the window again.
 
-``sampling``  which decisions are reviewed      ``asking``   the request to the model, and its answer
+``sampling``  which decisions are reviewed      ``opinion_call``   the request to the model, and its answer
 ``judging``   safeguards, and the window        ``causes``   which signals support a dimension
 """
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from actors.reflection.asking import LONGEST_RATIONALE, Opinion
 from actors.reflection.causes import CAUSES
+from actors.reflection.opinion_call import LONGEST_RATIONALE, Opinion
 from actors.reflection.sampling import Case
 from actors.reflection.settings import ReflectionSettings
 from schemas.vocabulary.reflection import (

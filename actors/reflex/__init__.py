@@ -16,7 +16,7 @@ rot13. Spans are character offsets in that text or layer as it was received, or 
 
 What a model or a tool writes is read likewise, before anybody is given it, it is remembered or put into a prompt: the
 answer of another's model to a forwarded input (``input.answered``), answers and plans of our own (``llm.completed``),
-specialists' results (``delegate.answered``). An answer is compared with what its model was asked (``answers``):
+specialists' results (``delegate.answered``). An answer is compared with what its model was asked (``answer_leaks``):
 ``reflex.answer_blocked`` where it gives the system prompt away, would carry words of the prompt to a host by a
 picture's address, or has a key or password in it; else ``reflex.answer_passed``, with what was found. Which of it
 withholds an answer is a setting (``withheld_for``, ``secrets``); so it is for what goes into a prompt

@@ -21,14 +21,14 @@ from actors.contract.answers.leaks import turned
 from actors.contract.answers.prompt import Prompt
 from actors.contract.text.allowances import Allowances
 from actors.contract.text.decoding import decode_nested
-from actors.contract.text.sheets import shares
-from actors.reflex.answers import Said, Signatures, said_in, verdict_on
+from actors.contract.text.joined_parts import shares
+from actors.reflex.answer_leaks import Said, Signatures, said_in, verdict_on
 from actors.reflex.encodings import MAX_WORK, EncodedRun
 from actors.reflex.imports import Imports, whole_library, with_event
+from actors.reflex.joined_parts import TEXT, JoinedParts, joined_parts
 from actors.reflex.library import Library
 from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compile_library
 from actors.reflex.settings import ReflexSettings
-from actors.reflex.sheets import TEXT, JoinedParts, joined_parts
 from actors.reflex.views import View, Views, views_of
 from schemas.actor import Message
 from schemas.event import Event

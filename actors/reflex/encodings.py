@@ -25,7 +25,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from actors.contract.text.sheets import shares
+from actors.contract.text.joined_parts import shares
 from actors.reflex.base64words import MIXTURES, kinds_of, runs_of_words
 from actors.reflex.plaintext import texts_in
 

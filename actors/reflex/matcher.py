@@ -34,13 +34,13 @@ import msgspec
 import numpy as np
 from ahocorasick_rs import MATCHKIND_LEFTMOST_LONGEST, BytesAhoCorasick, Implementation
 
-from actors.contract.text.judge.telling import has_reversed
+from actors.contract.text.judge.instruction_words import has_reversed
 from actors.contract.text.rewriting import REWRITE, Rewriting
 from actors.reflex.library import Library
 from actors.reflex.normalise import JOINED, UNCERTAIN, Layout, Offsets, backwards, blur, lay_out, rot13, squeeze
 from actors.reflex.spellings import Spelling, deep_chain, is_word, spellings_of
-from actors.reflex.split import BareLetters, LetterGaps, bare_of, gaps_of, is_disguised, is_turned
-from actors.reflex.split import backwards as backwards_gaps
+from actors.reflex.split_signatures import BareLetters, LetterGaps, bare_of, gaps_of, is_disguised, is_turned
+from actors.reflex.split_signatures import backwards as backwards_gaps
 from schemas.vocabulary.patterns import PatternSet, Signature
 
 Reading = Literal["plain", "split"] | Rewriting

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from actors.reflex.characters import EXPANDED, INVISIBLE, MAX_EXPANSION, SPACE, Codes, fold_table
+from actors.reflex.fold_table import EXPANDED, INVISIBLE, MAX_EXPANSION, SPACE, Codes, fold_table
 
 _CONTROLS = bytes(code for code in range(128) if not chr(code).isprintable())
 _NOT_MATCHED = _CONTROLS + b" "

@@ -6,7 +6,7 @@ import msgspec
 
 from actors.reflex.library import Profile
 from schemas.event import Milliseconds
-from schemas.settings.measuring import Budget
+from schemas.settings.measured_settings import Budget
 from schemas.vocabulary.gateway import Role
 from schemas.vocabulary.reflex import AnswerFault
 

@@ -12,7 +12,6 @@ from itertools import accumulate, pairwise
 import msgspec
 import numpy as np
 
-from actors.reflex.characters import INVISIBLE, MARK, fold_table
 from actors.reflex.encodings import (
     APART,
     DECODERS,
@@ -24,6 +23,7 @@ from actors.reflex.encodings import (
     EncodedRuns,
     Encoding,
 )
+from actors.reflex.fold_table import INVISIBLE, MARK, fold_table
 from actors.reflex.normalise import Offsets, codes_of
 
 DEPTH = 3

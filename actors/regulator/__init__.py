@@ -7,11 +7,11 @@ times the severity, at most by .02, within the hard bounds of ``schemas.vocabula
 has risen, the next change of that weight is half as large. At least two days lie between two changes of a weight, and
 all changes of a day, reverts included, add up to .02 at most.
 
-The regulator only emits events. Routers apply them live, in the log's order (``actors.router.overlay``), and record in
-every decision the weights that it was made with. From there the regulator knows them.
+The regulator only emits events. Routers apply them live, in the log's order (``actors.router.regulator_offsets``), and
+record in every decision the weights that it was made with. From there the regulator knows them.
 
-``window`` counts decisions, ``pressures`` names what is wrong and which weight answers it, ``loop`` keeps the trials
-and all limits on changes, ``settings`` the numbers, ``decider`` the state.
+``decision_window`` counts decisions, ``pressures`` names what is wrong and which weight answers it, ``control_loop``
+keeps the trials and all limits on changes, ``settings`` the numbers, ``decider`` the state.
 
 Source: the deterministic mode router of the cognitive architecture document, "Routing Stability Regulator" and "Single
 Authority for Weight Mutation", with its contradictions settled as the design's page on subsystems says.

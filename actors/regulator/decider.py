@@ -13,11 +13,18 @@ Each cycle schedules the next one. So after a long standstill one cycle is due, 
 
 import msgspec
 
-from actors.regulator.loop import cycle_events, width_ns, with_adjustment, with_confirmation, with_cycle, with_reversion
+from actors.regulator.control_loop import (
+    cycle_events,
+    width_ns,
+    with_adjustment,
+    with_confirmation,
+    with_cycle,
+    with_reversion,
+)
+from actors.regulator.decision_window import MISROUTES, Slices, mode_of, with_decision, with_misroute, within
 from actors.regulator.pressures import Opinion
 from actors.regulator.record import Loop
 from actors.regulator.settings import RegulatorSettings
-from actors.regulator.window import MISROUTES, Slices, mode_of, with_decision, with_misroute, within
 from schemas.actor import Emission, Message
 from schemas.event import Event, topic_of
 from schemas.persistent import Map, without_oldest

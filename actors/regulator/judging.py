@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from actors.regulator.decision_window import Counts
 from actors.regulator.pressures import Opinion, chance_deviation, metric_of, opinion_since
 from actors.regulator.settings import RegulatorSettings
-from actors.regulator.window import Counts
 from schemas.vocabulary.regulator import PressureName, Verdict
 
 _NS_PER_MS = 1_000_000

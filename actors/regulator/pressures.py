@@ -38,8 +38,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from actors.regulator.decision_window import MISROUTES, Counts
 from actors.regulator.settings import RegulatorSettings
-from actors.regulator.window import MISROUTES, Counts
 from schemas.vocabulary.reflection import Dimension, Span, foremost
 from schemas.vocabulary.regulator import BOUNDS, Held, Pressure, PressureName
 from schemas.vocabulary.router import Mode

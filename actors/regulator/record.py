@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from actors.regulator.decision_window import Slices
 from actors.regulator.judging import Trial
 from actors.regulator.pressures import Answer, Opinion
 from actors.regulator.settings import RegulatorSettings
-from actors.regulator.window import Slices
 from schemas.persistent import Map
 from schemas.vocabulary.regulator import BOUNDS, FLOORS, PressureName
 

@@ -43,8 +43,8 @@ is silent, COHERENCE is named, the first stage that needs its numbers. Fixed not
 open then, until its sender tells what its own model said (``input.answered``), and reflex what it makes of that.
 Nothing of either is a turn of its session.
 
-**Stages that nobody serves.** Swarm records which (``swarm.stage_lost``, ``unserved``). An exchange that waits for one
-ends at once; one that will, as soon as it does, so that what an earlier stage refuses is refused by that stage.
+**Stages that nobody serves.** Swarm records which (``swarm.stage_lost``, ``unserved_stages``). An exchange that waits
+for one ends at once; one that will, as soon as it does, so that what an earlier stage refuses is refused by that stage.
 
 **Drafts.** A model's answer is held until guardrails have judged its loop (setting ``guardrails``): they let the best
 of its loops go out, or have the model asked once more, with what is to be mended. A draft is never lost: where it
@@ -60,8 +60,8 @@ generation); RESPOND and CLARIFY speak with the agent's soul, ACKNOWLEDGE withou
 """
 
 from actors.responder.decider import ResponderState, decide, evolve
+from actors.responder.log_lines import log_lines
 from actors.responder.settings import ResponderSettings
-from actors.responder.telling import log_lines
 from actors.responder.verdicts import PASSES, VERDICTS
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActFinished

@@ -10,7 +10,7 @@ from actors.responder.forwarding import with_answer
 from actors.responder.pending import Case, Pending, Turn
 from actors.responder.prompting import request_again, request_for
 from actors.responder.settings import ResponderSettings
-from actors.responder.unserved import AT_ONCE, Stages, end_of_unserved, with_message
+from actors.responder.unserved_stages import AT_ONCE, Stages, end_of_unserved, with_message
 from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
 from schemas.actor import Emission, Message, session_key
 from schemas.event import Event

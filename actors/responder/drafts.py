@@ -10,7 +10,7 @@ import msgspec
 
 from actors.contract.answers.credentials import masked
 from actors.responder.composer import text_of
-from actors.responder.ending import MODEL, end_of
+from actors.responder.end_of_exchange import MODEL, end_of
 from actors.responder.identity import identity_of
 from actors.responder.pending import Case, Draft, Pending
 from actors.responder.prompting import PURPOSES, WITH_SOUL, soul_of, time_to_ask

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from actors.contract.text.shortening import estimate, shares, shorten
-from actors.responder.context import FENCE_TOKENS, Memory, by_energy_told_first
+from actors.responder.memories import FENCE_TOKENS, Memory, by_energy_told_first
 from actors.responder.pending import Case, Turn
 from actors.responder.settings import ResponderSettings
-from schemas.calls import Cut, Shortened
+from schemas.model_calls import Cut, Shortened
 from schemas.vocabulary.gateway import Layer
 
 LEAST_BLOCK = 16

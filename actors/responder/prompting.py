@@ -12,7 +12,6 @@ from importlib.resources import files
 import msgspec
 
 from actors.contract.text.shortening import estimate, shorten
-from actors.responder.context import FENCE_TOKENS, entities_of, memories_of, not_in_turns
 from actors.responder.fitting import (
     LEAST_BLOCK,
     cut_of_memories,
@@ -22,8 +21,9 @@ from actors.responder.fitting import (
     token_budget,
     words_and_layers,
 )
+from actors.responder.memories import FENCE_TOKENS, entities_of, memories_of, not_in_turns
 from actors.responder.pending import Case, Turn
-from schemas.calls import ModelCall, Purpose, Said, Shortened, cuts_of
+from schemas.model_calls import ModelCall, Purpose, Said, Shortened, cuts_of
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, Trigger
 from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import Mode

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.asking import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
+from schemas.model_settings import FOLLOWS_MODEL
 
 Budget = Annotated[int, msgspec.Meta(ge=0, le=16_000)]
 """Tokens at most, as ``actors.contract.text.shortening`` estimates them."""

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from actors.responder.composer import Recall, compose, text_of
-from actors.responder.context import entities_of, fact_line, memories_of, not_in_turns, tellable, without_retired
 from actors.responder.drafts import (
     RERUN_FAILED,
     end_by_best_draft,
@@ -18,7 +17,7 @@ from actors.responder.drafts import (
     let_pass,
     set_aside,
 )
-from actors.responder.ending import PRECEDENT, end_of
+from actors.responder.end_of_exchange import PRECEDENT, end_of
 from actors.responder.forwarding import (
     SILENT,
     end_of_abandoned,
@@ -26,6 +25,7 @@ from actors.responder.forwarding import (
     end_of_passed_answer,
     is_forwarded,
 )
+from actors.responder.memories import entities_of, fact_line, memories_of, not_in_turns, tellable, without_retired
 from actors.responder.pending import STAGES, Case
 from actors.responder.prompting import PURPOSES, time_to_ask
 from actors.responder.quoting import quote
@@ -34,11 +34,7 @@ from schemas.event import Event, Failed, topic_of
 from schemas.stages import STAGE_OF
 from schemas.vocabulary.appraisal import AppraisalFailed
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate, ArbiterPassed
-from schemas.vocabulary.breaker import (
-    BreakerTerminated,
-    BreakerTripped,
-    BreakerWithheld,
-)
+from schemas.vocabulary.breaker import BreakerTerminated, BreakerTripped, BreakerWithheld
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.coherence import UNREAD, CoherenceRejected
 from schemas.vocabulary.gateway import InputAbandoned, InputAnswered, InputReceived

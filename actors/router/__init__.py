@@ -16,12 +16,13 @@ one that was dropped).
 Source: the deterministic mode router of the cognitive architecture document, with its contradictions settled as the
 design's page on subsystems says. ``signals`` reads texts, ``scoring`` holds the formula, ``settings`` its numbers,
 ``selection`` puts them together, ``tiebreak`` asks the model, ``feedback`` judges a choice by what was said next,
-``overlay`` holds what the regulator adds to the weights, ``telling`` writes the log lines, ``decider`` keeps the state.
+``regulator_offsets`` holds what the regulator adds to the weights, ``log_lines`` writes the log lines, ``decider``
+keeps the state.
 """
 
 from actors.router.decider import State, decide, evolve, initial
+from actors.router.log_lines import log_lines
 from actors.router.settings import RouterSettings
-from actors.router.telling import log_lines
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalCompleted

@@ -25,7 +25,14 @@ from typing import Literal
 import msgspec
 
 from actors.router.feedback import Answered, learn_from, observe_feedback, words_of
-from actors.router.overlay import NO_OFFSETS, Offsets, Overlay, RegulatorEvent, offsets_in_force, with_regulation
+from actors.router.regulator_offsets import (
+    NO_OFFSETS,
+    Offsets,
+    Overlay,
+    RegulatorEvent,
+    offsets_in_force,
+    with_regulation,
+)
 from actors.router.selection import Context, needs_tiebreak, reroute, select_mode, signals_of, with_tiebreak
 from actors.router.settings import RouterSettings, effective_weights
 from actors.router.tiebreak import outcome_of, tiebreak_call

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from actors.router.overlay import NO_OFFSETS, Offsets, regulated_weights
+from actors.router.regulator_offsets import NO_OFFSETS, Offsets, regulated_weights
 from actors.router.scoring import (
     MODES,
     choose,

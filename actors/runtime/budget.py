@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from events.loggers import get_logger
-from schemas.attendance import Overrun
+from schemas.availability import Overrun
 
 FIELD = "latency_budget_ms"
 """The field by which an actor's settings state a budget for each of its decisions, in milliseconds."""

@@ -8,12 +8,12 @@ import msgspec
 
 from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer, Group
-from actors.runtime.partition.wholeness import GapCheck
-from actors.runtime.shared_reading import SharedReader
-from actors.runtime.turns import FairScheduler
-from events.intervals import WarningBackoff
+from actors.runtime.fair_scheduler import FairScheduler
+from actors.runtime.partition.gap_check import GapCheck
+from actors.runtime.shared_reader import SharedReader
 from events.log import Log, Snapshots
 from events.losses import Losses
+from events.warning_backoff import WarningBackoff
 
 
 class Role(StrEnum):

@@ -6,8 +6,8 @@ from typing import Any
 
 from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer
+from actors.runtime.fair_scheduler import SLICE_NS, FairScheduler
 from actors.runtime.partition.shard import Shard
-from actors.runtime.turns import SLICE_NS, FairScheduler
 from events.codec import decode
 from events.log import Log, Stored
 from events.losses import LOSS_FILTER, Losses

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from actors.runtime.partition.wholeness import GapCheck
+from actors.runtime.partition.gap_check import GapCheck
 from events.log import Log, Stored, Tail
 from events.losses import LOSS_FILTER, Losses
 

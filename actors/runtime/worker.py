@@ -10,22 +10,22 @@ from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.committer import BATCH_FROM, Committer, Group
 from actors.runtime.context import Context, Counters, Role
 from actors.runtime.dispatcher import Dispatcher, Key
-from actors.runtime.membership.advance import StallDetector, by_actor
+from actors.runtime.fair_scheduler import FairScheduler
 from actors.runtime.membership.assignment import assign
-from actors.runtime.membership.attendance import AvailabilityWatch, with_overrun
+from actors.runtime.membership.availability import AvailabilityWatch, with_overrun
 from actors.runtime.membership.heartbeat import BEAT, Heartbeat, beat, heartbeat_of, leave
+from actors.runtime.membership.stall_detector import StallDetector, by_actor
+from actors.runtime.partition.gap_check import GapCheck
 from actors.runtime.partition.shard import Shard
-from actors.runtime.partition.wholeness import GapCheck
-from actors.runtime.shared_reading import SharedReader
-from actors.runtime.turns import FairScheduler
+from actors.runtime.shared_reader import SharedReader
 from events.errors import LogError
-from events.intervals import WarningBackoff
 from events.log import Log, Membership, Snapshots
 from events.loggers import get_logger
 from events.losses import Losses
 from events.routes import partition_names
+from events.warning_backoff import WarningBackoff
 from schemas.actor import Actor
-from schemas.attendance import Overrun
+from schemas.availability import Overrun
 
 POLL_INTERVAL = 0.5
 """Seconds between looks at who is alive."""

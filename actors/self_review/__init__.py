@@ -5,14 +5,14 @@ A *tick* of an agent is one finished exchange that the guards let pass, or one t
 them. The prompt of an exchange that was only checked, or that another model answered, is not known here: such a tick
 has affect, novelty and danger alone. No model is asked; everything is computed from recorded numbers.
 
-``tick``, ``exchange``   a tick, from an external engine and from an exchange of ours
-``modes``                which modes conflict, learned from what is decided under them
-``likeness``, ``score``  the score of a prompt
-``counterfactual``       the best swap of one entity
-``rolling``              median and deviation of a moving window
-``holding``              working memory and identity, from tick to tick
-``mind``                 what is kept of an agent: statistics, records, scores, the worth of entities
-``gate``                 when a review fires, what it records, when it is resolved
+``tick``, ``exchange``     a tick, from an external engine and from an exchange of ours
+``modes``                  which modes conflict, learned from what is decided under them
+``similarity``, ``score``  the score of a prompt
+``counterfactual``         the best swap of one entity
+``rolling_median``         median and deviation of a moving window
+``working_memory``         working memory and identity, from tick to tick
+``agent_state``            what is kept of an agent: statistics, records, scores, the worth of entities
+``gate``                   when a review fires, what it records, when it is resolved
 
 **What is recorded.** A tick that fires no review leads to no event; its numbers are folded again from the events that
 it was read from. A review is recorded in full: ``self_review.triggered`` and ``result`` with the source's fields,

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from actors.self_review.likeness import MICRO
 from actors.self_review.score import Grade, Scene, context_sums, geometric_mean
+from actors.self_review.similarity import MICRO
 
 _AT_ONCE = 1 << 14
 """Largest number of swaps that are scored at once."""

@@ -22,10 +22,7 @@ from operator import is_
 
 import msgspec
 
-from actors.self_review.exchange import Pending, pending_of, with_appraisal, with_recall, without_text
-from actors.self_review.exchange import tick_of as tick_of_exchange
-from actors.self_review.gate import events_of
-from actors.self_review.mind import (
+from actors.self_review.agent_state import (
     AgentState,
     TickScores,
     mean_fatigue,
@@ -36,6 +33,9 @@ from actors.self_review.mind import (
     without_session,
     without_words,
 )
+from actors.self_review.exchange import Pending, pending_of, with_appraisal, with_recall, without_text
+from actors.self_review.exchange import tick_of as tick_of_exchange
+from actors.self_review.gate import events_of
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import Tick
 from actors.self_review.tick import tick_of as tick_seen
@@ -52,11 +52,7 @@ from schemas.vocabulary.loops import TickObserved
 from schemas.vocabulary.memory import MemoryRecalled
 from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
-from schemas.vocabulary.self_review import (
-    SeatAdded,
-    SelfReviewDisarmed,
-    SelfReviewTriggered,
-)
+from schemas.vocabulary.self_review import SeatAdded, SelfReviewDisarmed, SelfReviewTriggered
 from schemas.vocabulary.swarm import SwarmMeasured
 
 _NS_PER_MS = 1_000_000

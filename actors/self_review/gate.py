@@ -8,15 +8,15 @@ measured against have left the window.
 
 from collections.abc import Iterable
 
-from actors.self_review.likeness import MICRO
-from actors.self_review.mind import PARTS, SIGNALS, AgentState, TickScores, record_of, scores_with
+from actors.self_review.agent_state import PARTS, SIGNALS, AgentState, TickScores, record_of, scores_with
 from actors.self_review.modes import active_of, weight_of
-from actors.self_review.rolling import deviation, median, normalised
+from actors.self_review.rolling_median import deviation, median, normalised
 from actors.self_review.score import Grade
 from actors.self_review.settings import SelfReviewSettings
+from actors.self_review.similarity import MICRO
 from actors.self_review.tick import Tick
 from schemas.event import Event
-from schemas.intake.moments import to_milliseconds
+from schemas.intake.timestamps import to_milliseconds
 from schemas.vocabulary.self_review import (
     Counterfactual,
     Dimensions,

@@ -19,7 +19,7 @@ from math import sqrt
 
 import msgspec
 
-from actors.self_review.likeness import MICRO, Matrix, cosines, embedding_vectors, term_vectors
+from actors.self_review.similarity import MICRO, Matrix, cosines, embedding_vectors, term_vectors
 from actors.self_review.tick import Entity, Tick
 
 _PARTS = 5

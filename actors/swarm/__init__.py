@@ -22,8 +22,8 @@ stage is lost the health alignment is 0, the delivered share that of the partiti
 not healthy. Decisions beyond a stage's latency budget, which shells measure too, become ``swarm.over_budget`` and
 ``swarm.within_budget``; no decision rests on them.
 
-``counting`` holds the sliding window, ``index`` the formula, ``attending`` what is worth recording of a measurement,
-``asking`` which stages something waits for, ``decider`` what each event adds.
+``sliding_window`` holds the sliding window, ``coherence_index`` the formula, ``availability_events`` what is worth
+recording of a measurement, ``asked_stages`` which stages something waits for, ``decider`` what each event adds.
 """
 
 from actors.swarm.decider import CONSUMED, SwarmState, decide, evolve, on_availability, reconfigured

@@ -5,9 +5,9 @@ the stages' verdicts         a decision of that actor
 the stages' failures         a decision of that actor that failed
 intuition.passed, .rejected  the precedents of its report, and the nearest one for the decision to come
 response.emitted             delivered, or not; a decision on an input like its nearest precedent
-requests to a model, an ACT   what waits for a stage that not every input needs (``asking``)
+requests to a model, an ACT   what waits for a stage that not every input needs (``asked_stages``)
   loop, a specialist
-swarm.stage_lost, _found     the stages that nobody serves, measured by the shell (``attending``)
+swarm.stage_lost, _found     the stages that nobody serves, measured by the shell (``availability_events``)
 swarm.over_budget, within_   those that decide too slowly, likewise
 swarm.measured               the index that is known from here on
 any of them                  -> swarm.measured, where the index has moved, or other stages are lost
@@ -18,10 +18,9 @@ from typing import TypeVar
 
 import msgspec
 
-from actors.swarm.asking import HEARD, with_asked_stages
-from actors.swarm.attending import LostStage, availability_events
-from actors.swarm.counting import Window
-from actors.swarm.index import (
+from actors.swarm.asked_stages import HEARD, with_asked_stages
+from actors.swarm.availability_events import LostStage, availability_events
+from actors.swarm.coherence_index import (
     AGREEING,
     DECIDED,
     DELIVERED,
@@ -36,8 +35,9 @@ from actors.swarm.index import (
     measure,
 )
 from actors.swarm.settings import SwarmSettings
+from actors.swarm.sliding_window import Window
 from schemas.actor import Emission, Message
-from schemas.attendance import Availability
+from schemas.availability import Availability
 from schemas.catalogue import entry_of, failure_of, owned_by
 from schemas.event import Event, Failed
 from schemas.persistent import ExpiringMap, Map
@@ -45,13 +45,7 @@ from schemas.stages import PATH
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from schemas.vocabulary.responder import ResponseEmitted
-from schemas.vocabulary.swarm import (
-    OverBudget,
-    StageFound,
-    StageLost,
-    SwarmMeasured,
-    WithinBudget,
-)
+from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMeasured, WithinBudget
 
 VERDICTS: tuple[type[Event], ...] = tuple(
     entry.event for owner in PATH for entry in owned_by(owner) if entry.verdict is not None

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from schemas.event import Milliseconds, Unit
-from schemas.settings.measuring import MEASURED_ALONE, MEASURED_TOO, MeasuredTimeout
+from schemas.settings.measured_settings import MEASURED_ALONE, MEASURED_TOO, MeasuredTimeout
 from schemas.stages import LEDGER, REQUIRED, scopes
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]

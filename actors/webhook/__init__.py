@@ -18,7 +18,7 @@ from schemas.effector import Effector
 
 def _open(settings: WebhookSettings, context: EffectorContext) -> AbstractAsyncContextManager[Effector]:
     # Here: every process loads the settings, and the one that hosts the effector alone needs an HTTP client.
-    from actors.webhook.opening import open_webhook
+    from actors.webhook.open_effector import open_webhook
 
     return open_webhook(settings, context)
 

@@ -12,7 +12,7 @@ import msgspec
 from actors.webhook.settings import Receiver
 from schemas.event import ROOT
 from schemas.vocabulary.alerts import Alert, Loudness
-from schemas.wording.meaning import alert_summary
+from schemas.wording.alert_summary import alert_summary
 
 _COLOURS: Mapping[Loudness, str] = {"critical": "#d00000", "warning": "#e8a200", "info": "#3a7bd5"}
 _RESOLVED = "#2eb67d"

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from actors.registry import ACTORS
-from actors.runtime.records import rfc3339, to_record
+from actors.runtime.envelopes import rfc3339, to_record
 from events.codec import decode
 from events.decision import Cause, NewEvent
 from events.ledger import LedgerWriter

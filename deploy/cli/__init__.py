@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from deploy.cli.groups import Commands
+from deploy.cli.command_types import Commands
 
 COMMANDS: dict[str, str] = {
     "up": "deploy.cli.running.up:up",
@@ -32,15 +32,15 @@ COMMANDS: dict[str, str] = {
     "precedents": "deploy.cli.guarding.precedents:precedents",
     "keys": "deploy.cli.guarding.keys:keys",
     "allowances": "deploy.cli.guarding.allowances:allowances",
-    "router": "deploy.cli.mind.router:router",
-    "train": "deploy.cli.mind.train:train",
+    "router": "deploy.cli.tuning.router:router",
+    "train": "deploy.cli.tuning.train:train",
     "breaker": "deploy.cli.guarding.breaker:breaker",
     "guardrails": "deploy.cli.guarding.guardrails:guardrails",
     "review": "deploy.cli.guarding.review:review",
-    "drift": "deploy.cli.mind.drift:drift",
-    "regulator": "deploy.cli.mind.regulator:regulator",
-    "reflection": "deploy.cli.mind.reflection:reflection",
-    "simulate": "deploy.cli.mind.simulate:simulate",
+    "drift": "deploy.cli.tuning.drift:drift",
+    "regulator": "deploy.cli.tuning.regulator:regulator",
+    "reflection": "deploy.cli.tuning.reflection:reflection",
+    "simulate": "deploy.cli.tuning.simulate:simulate",
     "forget": "deploy.cli.logs.forget:forget",
     "config": "deploy.cli.running.config:config",
     "doctor": "deploy.cli.running.doctor:doctor",
@@ -102,7 +102,7 @@ class _Neuraxis(Commands):
                 status = 0
         except Exception as error:
             from deploy.cli.failures import explain
-            from deploy.cli.saying import say
+            from deploy.cli.wrapped_lines import say
 
             line, status = explain(error)
             say(f"neuraxis: {line}", err=True)

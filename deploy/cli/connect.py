@@ -13,11 +13,11 @@ import click
 
 from deploy.cli.options import Target
 from deploy.operating.deadline import Deadline
-from deploy.processes.access import access_of, effective_choice
 from deploy.processes.broker import OPERATOR
+from deploy.processes.broker_access import access_of, effective_choice
 from deploy.processes.running_set import NotRunning
 from events.jetstream import Access, JetStreamLog
-from events.jetstream.storing import storage_fault
+from events.jetstream.storage_check import storage_fault
 
 SILENCE_S = 10.0
 """Seconds of a broker's silence after which a command that reads gives up. How long it reads is the log's length."""
@@ -83,7 +83,7 @@ def access_to(target: Target, user: str = OPERATOR) -> Access:
     """Return how a command reaches the broker it was pointed at; ``user`` applies to an embedded one.
 
     Raises:
-        BadConfiguration, BadContext, NotRunning: see ``deploy.processes.access`` and ``deploy.config.loading``.
+        BadConfiguration, BadContext, NotRunning: see ``deploy.processes.broker_access`` and ``deploy.config.loading``.
     """
     reach = effective_choice(target.flags, target.config().broker, os.environ)
     return access_of(reach, target.data, user=user, name="neuraxis cli")

@@ -7,7 +7,7 @@ import traceback
 import click
 
 from deploy.config.loading import BadConfiguration
-from deploy.processes.access import BadContext
+from deploy.processes.broker_access import BadContext
 from deploy.processes.running_set import FolderTaken, FolderUnusable, NotRunning
 from events.errors import LogError, Misconfigured, Unavailable, UnknownOutcome
 

@@ -35,7 +35,7 @@ class Target:
         sets: Sequence[str],
         begun: float | None = None,
     ) -> None:
-        from deploy.processes.access import BrokerChoice
+        from deploy.processes.broker_access import BrokerChoice
         from deploy.processes.running_set import DataFolder
 
         self.begun = time.monotonic() if begun is None else begun
@@ -148,7 +148,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _tell_unheeded(target: Target) -> None:
     if unheeded := target.unheeded():
-        from deploy.cli.saying import say
+        from deploy.cli.wrapped_lines import say
 
         say(
             f"neuraxis: --set {', '.join(unheeded)} changes nothing here: the processes of a set take it "

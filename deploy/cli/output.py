@@ -37,7 +37,7 @@ def table(rows: Iterable[Row], columns: Sequence[str] | None = None) -> None:
     plain: list[dict[str, Any]] = [msgspec.to_builtins(row) for row in rows]
     if not plain:
         return
-    from deploy.cli.rendering.layout.fitting import fitted_table
+    from deploy.cli.rendering.layout.table_fitting import fitted_table
     from deploy.cli.rendering.layout.terminal import console
 
     out = console()  # a file has no width: nothing is wrapped there

@@ -15,10 +15,10 @@ import msgspec
 from msgspec import inspect
 
 import actors
-from deploy.config.faults import error_of_section, with_key
+from deploy.config.error_messages import error_of_section, with_key
 from deploy.config.settings import BrokerSettings, GatewaySettings, LogSettings, RuntimeSettings
 from deploy.config.text_files import with_text_files
-from schemas.intake.choices import union_members
+from schemas.intake.error_messages import union_members
 from schemas.intake.strict import did_you_mean
 
 DEFAULT_FILE = Path("neuraxis.toml")

@@ -15,12 +15,12 @@ from actors.contract.privacy import recognising
 from actors.llm.endpoint import BadEndpoint, Endpoint, api_key, base_url
 from actors.llm.local import model_file
 from actors.llm.settings import LlmSettings, Models
-from actors.llm.wire.reading import ListedModel
+from actors.llm.wire.response_parsing import ListedModel
 from actors.responder.settings import LEAST_CONTEXT, MOST_CONTEXT
 from deploy.config.loading import BadConfiguration, Config
 from deploy.processes.running_set import ModelInUse
-from schemas.asking import model_setting_paths
-from schemas.calls import Purpose
+from schemas.model_calls import Purpose
+from schemas.model_settings import model_setting_paths
 
 OLLAMA = "http://127.0.0.1:11434/v1"
 """Where an Ollama listens unless it was told otherwise."""

@@ -4,9 +4,9 @@ Nothing is held but what is under way: a file may be larger than memory.
 """
 
 from deploy.feeding.feeder import Feeder
+from deploy.feeding.line_reader import Line, lines_of
 from deploy.feeding.lines import FIELDS, BadLine, LineFormat, Talk, Turn, format_of, parse
 from deploy.feeding.outcomes import Failure, Outcome
-from deploy.feeding.reading import Line, lines_of
 from deploy.feeding.tally import Summary, Tally
 
 __all__ = [

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable, Collection
 
 from actors.gateway import Answered, Client, InvalidInput
 from actors.gateway.agents import SHARED_AGENT, AgentPer, agent_for, why_user_is_ignored
+from deploy.feeding.line_reader import MAX_LINE_BYTES, Line
 from deploy.feeding.lines import BadLine, LineFormat, Talk, format_of, parse
 from deploy.feeding.outcomes import Failure, Outcome
-from deploy.feeding.reading import MAX_LINE_BYTES, Line
 from events.errors import LogError, UnknownOutcome
 from schemas.identity import new_exchange_id
 from schemas.vocabulary.gateway import Purpose

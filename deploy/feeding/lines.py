@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from actors.gateway.written import InputParts, Name, layers_of, situation_of
+from actors.gateway.input_parts import InputParts, Name, layers_of, situation_of
 from schemas.intake.strict import BadInput, convert, read, read_plain
 from schemas.vocabulary.gateway import Layer, Role
 

@@ -13,22 +13,22 @@ from urllib.parse import urlsplit
 import msgspec
 
 from actors.gateway.http.keys import is_loopback
-from actors.runtime.membership.attendance import readable_heartbeats
+from actors.runtime.membership.availability import readable_heartbeats
 from actors.webhook.settings import Receiver
 from deploy.cli.rendering.layout.counting import counted
-from deploy.health.finding import Finding, Verdict
-from deploy.health.gateway import examine_gateway
+from deploy.health.findings import Finding, Verdict
+from deploy.health.gateway_check import examine_gateway
 from deploy.health.lost_keys import examine_keys
-from deploy.health.models import examine_effectors, examine_model
+from deploy.health.model_check import examine_effectors, examine_model
 from deploy.health.readiness import NO_LEDGER, ledger_fault
-from deploy.health.stages import judge_budgets, judge_snapshots, judge_stages
-from deploy.health.webhooks import examine_receivers
+from deploy.health.stage_check import judge_budgets, judge_snapshots, judge_stages
+from deploy.health.webhook_check import examine_receivers
 from deploy.processes.broker.storing import storing_failure
 from deploy.processes.running_set import ModelInUse, RunFile
 from deploy.processes.up import durability_promise
 from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueMembership
-from events.jetstream.storing import NO_STREAM, storage_fault
+from events.jetstream.storage_check import NO_STREAM, storage_fault
 from events.jetstream.stream import ensure_stream
 from events.ledger import LedgerReader
 from schemas.stages import LEDGER

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from deploy.health.finding import Finding, Verdict
+from deploy.health.findings import Finding, Verdict
 from events.errors import LogError
 from events.jetstream import Connection
-from events.jetstream.sessionkeys import KeyValueKeys
+from events.jetstream.session_keys import KeyValueKeys
 from events.loggers import get_logger
 from events.sealing.bodies import GONE, HEADER
 from events.sealing.keys import key_name_in_headers

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from actors.gateway.http.checks import NOT_NEEDED, OK
+from actors.gateway.http.readiness_checks import NOT_NEEDED, OK
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection
 from schemas.event import ROOT

@@ -11,7 +11,7 @@ from actors.gateway.outside import InvalidInput
 from deploy.operating.withdrawing import in_force, orders_for
 from events.codec import Recorded, decode
 from events.log import Seal
-from events.replay.looking import NothingFound
+from events.replay.checks_of_extent import NothingFound
 from events.replay.sources import Source
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived

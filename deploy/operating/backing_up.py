@@ -10,7 +10,7 @@ from events.bundles import read_events
 from events.errors import LogError, Misconfigured, Unavailable
 from events.ledger import back_up
 from events.private_files import make_private_folder, remove_if_empty
-from events.replay.looking import NothingFound
+from events.replay.checks_of_extent import NothingFound
 from events.replay.sources import LedgerSource
 
 LEDGER = "ledger.db"

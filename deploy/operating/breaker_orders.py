@@ -7,11 +7,11 @@ import msgspec
 
 from actors.gateway import Client, Order, Receipt, is_answer_to
 from actors.gateway.orders import records_of
+from deploy.operating.agent_events import latest_events_of_agent
 from deploy.operating.deadline import Deadline
-from deploy.operating.recorded import latest_events_of_agent
 from events.codec import Recorded
 from events.jetstream import JetStreamLog
-from events.replay.looking import NothingFound
+from events.replay.checks_of_extent import NothingFound
 from events.replay.sources import Source, StreamSource
 from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, Standing
 from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrdered

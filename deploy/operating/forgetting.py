@@ -8,15 +8,15 @@ import msgspec
 
 from actors.gateway import Client, NoEnd, Order
 from actors.registry import ACTORS, actor_named
+from deploy.operating.agent_events import events_of_agent
 from deploy.operating.deadline import Deadline
-from deploy.operating.recorded import events_of_agent
-from deploy.operating.reminded import sessions_with_copies
+from deploy.operating.session_copies import sessions_with_copies
 from events.codec import Recorded
 from events.errors import LogError
 from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.log import Record, Seal, Stored
 from events.replay.replay import Replay
-from events.replay.replaying import run_replay
+from events.replay.run import run_replay
 from events.replay.sources import StreamSource
 from events.routes import partition_filters, partitions_of
 from events.sealing.bodies import HEADER, holds_words, part_to_seal
@@ -57,7 +57,8 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
 
     ``sealed`` events have words that its key opens, ``gone`` ones words that nothing opens any more, ``readable`` ones
     words that lie open. ``open`` exchanges have no end yet. ``sample_seq`` is the first sealed event, 0 for none.
-    ``reminded`` are sessions of the agent whose own events repeat words of this one; see ``deploy.operating.reminded``.
+    ``reminded`` are sessions of the agent whose own events repeat words of this one; see
+    ``deploy.operating.session_copies``.
     """
 
     agent: str

@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from deploy.config.loading import Config
-from deploy.processes.access import BrokerChoice, access_of
 from deploy.processes.broker import ADMIN, EmbeddedBroker
 from deploy.processes.broker.users import context_file
+from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
 from deploy.processes.supervisor import Supervisor
 from events.bundles import Manifest, unpack

@@ -6,8 +6,8 @@ from typing import TypeVar
 import msgspec
 
 from actors.gateway.orders import Order
-from deploy.operating.recorded import events_of_agent
-from events.replay.looking import NothingFound
+from deploy.operating.agent_events import events_of_agent
+from events.replay.checks_of_extent import NothingFound
 from events.replay.sources import Source
 from schemas.event import Event, topic_of
 from schemas.subjects import NO_PARTITION, stored_subject

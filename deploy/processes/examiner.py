@@ -10,8 +10,8 @@ import sys
 
 import msgspec
 
-from actors.gateway.http.checks import without_places
-from actors.gateway.http.operating import NotFound
+from actors.gateway.http.operator_endpoints import NotFound
+from actors.gateway.http.readiness_checks import without_places
 from actors.gateway.outside import InvalidField
 from actors.gateway.terms import Terms, term_of
 from deploy.processes.child import end, spawn

@@ -21,8 +21,8 @@ from actors.gateway.http.keys import Keyring, is_loopback
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import MetricsSource
-from actors.gateway.http.openai.conversing import Conversations
-from actors.gateway.http.serving import serve
+from actors.gateway.http.openai.conversations import Conversations
+from actors.gateway.http.server import serve
 from actors.gateway.metrics import Metrics
 from actors.llm.endpoint import Endpoint
 from actors.reflex.settings import ReflexSettings
@@ -32,17 +32,17 @@ from deploy.cli.rendering.sentences import sentence_on
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerProbe, ok_if_empty
-from deploy.health.serving import StageWatch, needed_by, unserved_text
+from deploy.health.stage_watch import StageWatch, needed_by, unserved_text
 from deploy.processes.gateway_examining import BrokerExaminations
 from deploy.processes.gateway_operating import BrokerOperations
 from deploy.processes.gateway_records import BrokerRecords
 from deploy.processes.inbox import listening_inbox
 from deploy.processes.lifeline import Lifeline
-from deploy.processes.listening import url_of
+from deploy.processes.listen_address import url_of
 from deploy.processes.stopping import stop_signal
 from deploy.processes.upstream import forwarding_to
 from events.jetstream import Access, Connection, KeyValueMembership
-from events.jetstream.storing import storage_fault
+from events.jetstream.storage_check import storage_fault
 from events.log import Log
 from events.loggers import get_logger
 

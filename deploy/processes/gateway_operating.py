@@ -8,9 +8,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from actors.gateway.http.checks import without_places
 from actors.gateway.http.loops.service import NotAccepted, Undecided
-from actors.gateway.http.operating import (
+from actors.gateway.http.operator_endpoints import (
     HARM_LEVEL,
     AllowanceShown,
     BreakerWasReset,
@@ -18,6 +17,7 @@ from actors.gateway.http.operating import (
     Verdict,
     VerdictRecorded,
 )
+from actors.gateway.http.readiness_checks import without_places
 from actors.gateway.orders import Order
 from actors.gateway.outside import InvalidField, InvalidInput
 from deploy.operating import breaker_orders
@@ -33,7 +33,7 @@ from deploy.operating.ordering import give
 from deploy.operating.precedents import precedents_in_force as listed_precedents
 from events.errors import UnknownOutcome
 from events.jetstream import Access, JetStreamLog
-from events.replay.looking import NothingFound
+from events.replay.checks_of_extent import NothingFound
 from events.replay.sources import StreamSource
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.operator import BreakerResetOrdered

@@ -12,14 +12,14 @@ from typing import TypeVar
 import msgspec
 
 from actors.gateway.http.feedback.service import Rated
-from actors.gateway.http.operating import NotFound
+from actors.gateway.http.operator_endpoints import NotFound
 from actors.gateway.http.records.endpoints import StreamedEvent
-from actors.gateway.http.records.seen import LiveHealth, SetOverview
+from actors.gateway.http.records.set_overview import LiveHealth, SetOverview
 from actors.gateway.outside import InvalidField
-from actors.runtime.membership.attendance import readable_heartbeats
-from deploy.health.attending import stage_health
-from deploy.health.serving import NEEDED
-from deploy.processes.queries import EXCHANGE_QUERY, EXCHANGES_QUERY, OVERVIEW_QUERY
+from actors.runtime.membership.availability import readable_heartbeats
+from deploy.health.stage_health import stage_health
+from deploy.health.stage_watch import NEEDED
+from deploy.processes.query_services import EXCHANGE_QUERY, EXCHANGES_QUERY, OVERVIEW_QUERY
 from events.codec import Recorded, decode
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection, JetStreamLog
@@ -156,7 +156,7 @@ class BrokerRecords:
         return self._following(filter, last if after is None else after, words)
 
     async def _following(self, filter: str, after: int, words: bool) -> AsyncGenerator[StreamedEvent | None, None]:
-        from deploy.cli.rendering.entries import entry_of
+        from deploy.cli.rendering.event_rows import entry_of
 
         self._followers += 1
         stopping = asyncio.create_task(self._stop.wait(), name="events stop")

@@ -23,20 +23,20 @@ from deploy.cli.rendering.greeting import Up, called_by, greeting
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import BadConfiguration, Config
 from deploy.config.models import ModelChoice, actor_flags, check_answerable, choose_model, worker_flags
-from deploy.config.upstream import upstream_of
+from deploy.config.upstream_settings import upstream_of
 from deploy.health.lost_keys import tell_of_lost_keys
 from deploy.health.lost_tails import record_what_snapshots_know
-from deploy.health.serving import log_unserved_stages, needed_by
+from deploy.health.stage_watch import log_unserved_stages, needed_by
 from deploy.operating.keys import keys_file
-from deploy.processes.access import BrokerChoice, access_of, context_of
 from deploy.processes.broker import ADMIN, DECIDERS, EFFECTORS, GATEWAY, LEDGER, OPERATOR, EmbeddedBroker
 from deploy.processes.broker.users import context_file, write_context
+from deploy.processes.broker_access import BrokerChoice, access_of, context_of
 from deploy.processes.effectors import needed_effectors
 from deploy.processes.lifeline import notify_systemd
-from deploy.processes.listening import address_of, listen, url_of
-from deploy.processes.program import WorkerProgram
+from deploy.processes.listen_address import address_of, listen, url_of
 from deploy.processes.running_set import DataFolder, RunFile, RunSettings
 from deploy.processes.supervisor import Program, ProgramFailed, Supervisor
+from deploy.processes.worker_program import WorkerProgram
 from events.errors import Misconfigured
 from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
 from events.jetstream.connection import ApiError

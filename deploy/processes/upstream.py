@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from actors.gateway import Client
-from actors.gateway.http.openai.conversing import Conversations
+from actors.gateway.http.openai.conversations import Conversations
 from actors.gateway.http.openai.forwarding import UpstreamForwarder
 from actors.gateway.http.openai.passing.guarding import Watch
 from actors.gateway.http.openai.upstream import Upstream

@@ -22,14 +22,14 @@ from actors.runtime.clock import SystemClock
 from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED, Group
 from actors.runtime.effectors.shell import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
-from actors.runtime.membership.reporting import report
+from actors.runtime.membership.heartbeat_reporting import report
 from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.processes.effectors import EFFECTORS, configured_effectors
 from deploy.processes.inbox import is_inbox
 from deploy.processes.lifeline import Lifeline
-from deploy.processes.queries import serving_queries
+from deploy.processes.query_services import serving_queries
 from deploy.processes.stopping import stop_signal
 from events.errors import LogCut, LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots

@@ -20,7 +20,7 @@ from events.bundles import read_manifest
 from events.codec import Recorded
 from events.replay.replay import Difference, Replay
 from events.replay.replay import Report as ReplayReport
-from events.replay.replaying import run_replay as run_replay
+from events.replay.run import run_replay as run_replay
 from events.replay.sources import LedgerSource, time_of_end
 from events.replay.verifying.effects import EffectReport
 from events.replay.verifying.pending import Pending

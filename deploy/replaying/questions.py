@@ -19,13 +19,13 @@ from deploy.replaying.what_if import changes_of, run, settings_of
 from deploy.replaying.what_if_verdicts import measured_texts, reason_text, why_nothing_compared
 from events.errors import LogError
 from events.jetstream import Access, Connection
-from events.replay.looking import NothingFound, check_holds
-from events.replay.replaying import END, Point
+from events.replay.checks_of_extent import NothingFound, check_holds
+from events.replay.run import END, Point
 from events.replay.sources import Source, StreamSource
 from events.replay.states.conditions import BadCondition, path_of
-from events.replay.states.reading import NoSuchPartition, no_such_path, partition_named, state_at, value_at
+from events.replay.states.partition_state import NoSuchPartition, no_such_path, partition_named, state_at, value_at
 from events.replay.whatif import Report, fields_of
-from schemas.intake.choices import union_members
+from schemas.intake.error_messages import union_members
 
 CONNECT_S = 10.0
 """Seconds in which a process that answers a question is connected to the broker."""

@@ -1,8 +1,8 @@
 """Weeks of conversations in seconds: the real deciders in virtual time, no broker and no clock. Deterministic.
 
 - ``world`` joins the deciders by a stream in memory;
-- ``people`` simulates the people who talk to the agent;
-- ``living`` runs the conversations, day after day;
-- ``plants`` lists the faults that can be planted;
+- ``simulated_people`` simulates the people who talk to the agent;
+- ``simulation`` runs the conversations, day after day;
+- ``planted_faults`` lists the faults that can be planted;
 - ``report`` sums up what happened, and ``plot`` draws it.
 """

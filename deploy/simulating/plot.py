@@ -4,10 +4,10 @@ from io import BytesIO
 from typing import Any
 
 from actors.router.settings import RouterSettings, effective_weights
-from deploy.cli.rendering.layout.strokes import line_style
+from deploy.cli.rendering.layout.line_styles import line_style
 from deploy.cli.rendering.sweeps import FORMS, require_matplotlib
-from deploy.simulating.living import PROFILE
 from deploy.simulating.report import MODES, Report
+from deploy.simulating.simulation import PROFILE
 
 _COLOURS = {
     "RESPOND": "#0072b2",

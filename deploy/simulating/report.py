@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from actors.router.settings import RouterSettings, effective_weights
-from deploy.simulating.living import DAY_NS, PROFILE, START_NS, Simulation
-from deploy.simulating.plants import PLANTS
+from deploy.simulating.planted_faults import PLANTS
+from deploy.simulating.simulation import DAY_NS, PROFILE, START_NS, Simulation
 from schemas.actor import Message
 from schemas.vocabulary.monitor import ModeInRange, ModeOutOfRange, ModeRedFlag
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, Reverted

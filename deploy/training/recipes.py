@@ -1,6 +1,6 @@
 """The training recipes of the two judges."""
 
-from deploy.training.fitting import Recipe
+from deploy.training.judge_fitting import Recipe
 
 SCORER = Recipe(
     kind="scorer",

@@ -7,9 +7,9 @@ import msgspec
 import numpy as np
 
 from actors.reflex import ACTOR as REFLEX
-from deploy.training.corpus import APART, INDIRECT, Row, family_of, is_direct
-from deploy.training.fitting import Prepared, Recipe, threshold_of
-from deploy.training.grams import Flags, Numbers
+from deploy.training.judge_fitting import Prepared, Recipe, threshold_of
+from deploy.training.labelled_corpus import APART, INDIRECT, Row, family_of, is_direct
+from deploy.training.ngrams import Flags, Numbers
 from schemas.actor import Message
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflex import ReflexBlocked

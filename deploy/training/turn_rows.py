@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from actors.contract.text.turn.model import TurnKind
-from deploy.training.labelled import Label, labelled_rows
+from actors.contract.text.dialogue_act.model import TurnKind
+from deploy.training.labelled_files import Label, labelled_rows
 from schemas.vocabulary.router import Mode
 
 WRITTEN = "written:"

@@ -1,7 +1,7 @@
 """The log on NATS JetStream: connection, stream, appends, readings, snapshots and membership."""
 
 from events.jetstream.connection import Access, Connection
-from events.jetstream.keyvalue import KeyValueMembership, KeyValueSnapshots
+from events.jetstream.key_value import KeyValueMembership, KeyValueSnapshots
 from events.jetstream.log import JetStreamLog
 
 __all__ = ["Access", "Connection", "JetStreamLog", "KeyValueMembership", "KeyValueSnapshots"]

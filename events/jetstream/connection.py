@@ -19,7 +19,7 @@ from nats.errors import Error as NatsError
 from nats.errors import StaleConnectionError, UnexpectedEOF
 
 from events.errors import Misconfigured, Refused, Unavailable, UnknownOutcome
-from events.jetstream.absence import LOGIN, BrokerOutage, is_refused
+from events.jetstream.broker_outage import LOGIN, BrokerOutage, is_refused
 from events.jetstream.client import HeaderClient
 from events.loggers import get_logger
 

@@ -14,7 +14,7 @@ import msgspec
 from events.errors import Conflict, Misconfigured, Refused, Unavailable, UnknownOutcome
 from events.jetstream.connection import ApiError, Connection
 from events.jetstream.imported import import_record
-from events.jetstream.keyvalue import SNAPSHOTS_BUCKET
+from events.jetstream.key_value import SNAPSHOTS_BUCKET
 from events.jetstream.log import JetStreamLog
 from events.jetstream.stream import (
     IMPORTED_HEAD,

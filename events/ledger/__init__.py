@@ -7,16 +7,16 @@ finds accidents and bit rot, not a clever forger. So the ledger appends its head
 """
 
 from events.ledger.backup import back_up
-from events.ledger.checking.aside import belongs_to_other_program, path_aside, put_aside
 from events.ledger.checking.chain import Head
 from events.ledger.checking.compare import compare
 from events.ledger.checking.report import Check, Comparison, Finding, Verification
+from events.ledger.checking.setting_aside import belongs_to_other_program, path_aside, put_aside
 from events.ledger.checking.verify import verify
-from events.ledger.listing import ExchangeFilter, ExchangeRow, Page, list_exchanges
+from events.ledger.exchange_list import ExchangeFilter, ExchangeRow, Page, list_exchanges
+from events.ledger.exchange_result import ExchangeResult, exchange_result
 from events.ledger.overview import Overview, Point, overview_at
 from events.ledger.reader import Extent, Folded, LedgerInfo, LedgerReader
 from events.ledger.rebuild import rebuild
-from events.ledger.results import ExchangeResult, exchange_result
 from events.ledger.rows import LedgerRow
 from events.ledger.writer import LedgerWriter, Written
 

@@ -7,9 +7,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
-from events.ledger.checking.journal import journal_damage
 from events.ledger.checking.report import Verification
 from events.ledger.checking.verify import verify
+from events.ledger.checking.wal_damage import journal_damage
 from events.ledger.failures import translated_errors
 from events.ledger.schema import AT_REST, connect_read_only, lacks_journal, read_meta
 

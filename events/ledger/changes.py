@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from events.ledger.bulk import Fold, Insert, Parameters
+from events.ledger.bulk_insert import Fold, Insert, Parameters
 from events.ledger.rows import Row, Text, event_of, json_of, timestamp
 from schemas.catalogue import CATALOGUE
 from schemas.event import topic_of

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
+from events.ledger.exchange_list import Place, check_written
 from events.ledger.failures import translated_errors
-from events.ledger.listing import Place, check_written
 from events.ledger.reader import END
 from events.ledger.rows import Text, from_text, timestamp
 from events.ledger.schema import connect_read_only
-from schemas.intake.moments import to_milliseconds
+from schemas.intake.timestamps import to_milliseconds
 
 LATEST = 1_000
 """Exchanges that are counted, the latest ones: so the look takes as long on a long log as on a short one."""

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from events.ledger.bulk import Fold, Insert, Parameters, sql
+from events.ledger.bulk_insert import Fold, Insert, Parameters, sql
 from events.ledger.changes import CHANGES
 from events.ledger.failures import DamagedRow
 from events.ledger.rows import (

@@ -13,7 +13,7 @@ from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.ledger import read_models
 from events.ledger.failures import RECOVERY, translated_errors
 from schemas.identity import content_hash
-from schemas.intake.choices import error_line
+from schemas.intake.error_messages import error_line
 from schemas.subjects import Partitions
 
 FORMAT = 1

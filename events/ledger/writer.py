@@ -10,7 +10,7 @@ from typing import Any, Self
 import aiosqlite
 import msgspec
 
-from events.ledger.bulk import MOST_ROWS, Insert, split, sql
+from events.ledger.bulk_insert import MOST_ROWS, Insert, split, sql
 from events.ledger.checking.chain import GENESIS, Head
 from events.ledger.failures import translated_errors
 from events.ledger.read_models import FOLDS, change

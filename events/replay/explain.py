@@ -7,7 +7,7 @@ import msgspec
 
 from events.codec import Recorded, Unreadable, decode
 from events.log import Stored
-from schemas.attendance import Lack
+from schemas.availability import Lack
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.envelope import BUDGET, LATENCY
 from schemas.event import ROOT, Event

@@ -15,14 +15,14 @@ from events.bundles.archive import SUFFIX
 from events.errors import LedgerDamaged, Misconfigured
 from events.jetstream import JetStreamLog
 from events.ledger import Extent, LedgerReader
-from events.ledger.checking.aside import is_no_ledger
+from events.ledger.checking.setting_aside import is_no_ledger
 from events.ledger.reader import END, matcher
 from events.ledger.rows import topic_of_subject
 from events.log import LogInfo, Stored
 from events.losses import Losses
 from events.replay.damage import Damage
 from events.replay.gaps import Gaps
-from events.replay.in_order import merged_by_seq
+from events.replay.merging import merged_by_seq
 from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of
 from schemas.subjects import EVERYTHING, Partitions, split_stored, topic_filter
@@ -222,8 +222,8 @@ class StreamSource:
         """Read a range as it is stored, words sealed where they are; otherwise as ``history``.
 
         Through several filters the broker may pass over readable messages before a gap that nobody has recorded (see
-        ``events.jetstream.reading``), and through none of them a gap shows. So all is read, but of a long stream a few
-        filters are read each by itself: of gaps there, what is recorded is known.
+        ``events.jetstream.stream_reader``), and through none of them a gap shows. So all is read, but of a long stream
+        a few filters are read each by itself: of gaps there, what is recorded is known.
         """
         end = min(upto, (await self.info()).last_seq)
         whole = EVERYTHING in filters or len(filters) > _SINGLY or end - after <= MOST_WHOLE

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from schemas.intake.choices import explain_error, inspected_type, types_at, union_members
+from schemas.intake.error_messages import explain_error, inspected_type, types_at, union_members
 
 S = TypeVar("S", bound=msgspec.Struct)
 

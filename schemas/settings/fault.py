@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from schemas.intake.choices import explain_error
-from schemas.settings.known_part import known_part
+from schemas.intake.error_messages import explain_error
+from schemas.settings.known_settings import known_part
 
 UNREADABLE_SETTINGS = "unreadable_settings"
 """What the reason begins with for which nothing is decided anew that was decided under such settings."""

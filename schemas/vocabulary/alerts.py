@@ -38,8 +38,8 @@ class Alert(Event, frozen=True, kw_only=True):
         source: The owner of the events.
         event: Their public subject.
         figures: The latest one's numbers and codes, by the names of its fields; never people's words. What they mean
-            is said where an alert is shown, see ``schemas.wording.meaning``: words on record could not be changed any
-            more.
+            is said where an alert is shown, see ``schemas.wording.alert_summary``: words on record could not be changed
+            any more.
         agent: The agent, where the group is one agent's.
         session: The session, where the group is one session's.
         exchange: The exchange of the latest event; empty where it has none.

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.attendance import Lack
+from schemas.availability import Lack
 from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
 from schemas.event import Event, Unit
 

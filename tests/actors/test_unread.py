@@ -11,9 +11,10 @@ import pytest
 
 from actors.appraisal.trust import SATURATION, trust_of
 from actors.contract.text.excerpt import WHOLE, excerpt_of
-from actors.contract.text.judge import evidence, features
-from actors.contract.text.judge.evidence import read_text
-from actors.contract.text.judge.telling import INSTRUCTION_WORDS, LEET
+from actors.contract.text.judge import features
+from actors.contract.text.judge import worst_passage as evidence
+from actors.contract.text.judge.instruction_words import INSTRUCTION_WORDS, LEET
+from actors.contract.text.judge.worst_passage import read_text
 from actors.contract.text.views import MAX_VIEWED, read_views
 from actors.reflex import ACTOR as REFLEX
 from actors.reflex.encodings import DECODERS, MAX_WORK

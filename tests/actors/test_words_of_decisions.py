@@ -9,13 +9,13 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import get_args
 
-from actors.drift.composing import compose_thought
-from actors.drift.composing import synthesis_call as ask_for_thought
 from actors.drift.settings import DriftSettings
+from actors.drift.thought_texts import compose_thought
+from actors.drift.thought_texts import synthesis_call as ask_for_thought
 from actors.guardrails.critic import critique_call as ask_critic
 from actors.guardrails.settings import GuardrailsSettings
-from actors.reflection.asking import DIMENSIONS, MODES
-from actors.reflection.asking import opinion_call as ask_for_opinions
+from actors.reflection.opinion_call import DIMENSIONS, MODES
+from actors.reflection.opinion_call import opinion_call as ask_for_opinions
 from actors.reflection.settings import ReflectionSettings
 from actors.registry import ACTORS
 from actors.responder.prompting import MENDING

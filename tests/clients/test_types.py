@@ -9,9 +9,9 @@ import pytest
 import neuraxis
 from actors.gateway.http.guard.bodies import GuardInput, GuardVerdict
 from actors.gateway.http.openai.answers import REFUSALS, ChatCompletion, Decision
-from deploy.cli.rendering.entries import Entry
+from deploy.cli.rendering.event_rows import Entry
 from events.ledger import Page
-from events.ledger.listing import ExchangeRow
+from events.ledger.exchange_list import ExchangeRow
 from neuraxis import calls, events, models
 from schemas.catalogue import CATALOGUE
 from schemas.event import ROOT, encode_event

@@ -7,7 +7,7 @@ import msgspec
 
 from actors.appraisal.settings import TrustSettings
 from bench.judgement import AIMS, Judged, run, sample, tallies
-from deploy.training.corpus import load_rows
+from deploy.training.labelled_corpus import load_rows
 from tests.actors.appraisal.judging import ATTACK, CALM, OPEN, word
 from tests.actors.llm.scripted import nobody, says, serving
 

@@ -17,9 +17,9 @@ from actors.delegate.discovery import find_specialist
 from deploy.config.settings import BrokerSettings
 from deploy.examples.arithmetic import NotArithmetic, calculate
 from deploy.examples.calculator import answer_to
-from deploy.processes.access import BrokerChoice, access_of
 from deploy.processes.broker import EmbeddedBroker
 from deploy.processes.broker.users import EFFECTORS, context_file
+from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
 from deploy.processes.supervisor import Supervisor
 from events.jetstream import Connection

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 from actors.gateway import Client
 from deploy.feeding import Failure, Feeder, LineFormat, Outcome
-from deploy.feeding.reading import Line
+from deploy.feeding.line_reader import Line
 from schemas.intake.limits import InputLimits
 from tests.events.simulated_world import in_world, log_of
 from tests.simulated import SimulatedStream

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from actors.self_review.mind import SIGNALS
+from actors.self_review.agent_state import SIGNALS
 from bench.talk import MODES, Talk, live, report, spread, talks_in
 
 

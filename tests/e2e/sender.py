@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from actors.gateway import Client, PassedInput, answer_of
-from deploy.processes.access import BrokerChoice, access_of
 from deploy.processes.broker import GATEWAY
+from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
 from events.jetstream import JetStreamLog
 from schemas.vocabulary.gateway import AnswerChoice

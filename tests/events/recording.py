@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from actors.runtime.records import rfc3339, to_record
+from actors.runtime.envelopes import rfc3339, to_record
 from events.codec import decode
 from events.decision import Cause, NewEvent
 from events.log import Record, Stored

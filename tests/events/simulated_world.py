@@ -3,13 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from tests.simulated import (
-    CALM,
-    Faults,
-    SimulatedConnection,
-    SimulatedLog,
-    SimulatedStream,
-)
+from tests.simulated import CALM, Faults, SimulatedConnection, SimulatedLog, SimulatedStream
 from tests.simulation.loop import VirtualLoop, run_virtual
 
 

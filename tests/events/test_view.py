@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.registry import ACTORS
-from actors.runtime.records import to_record
+from actors.runtime.envelopes import to_record
 from events import view as view_module
 from events.codec import Recorded, decode
 from events.decision import Cause, NewEvent, address_events

@@ -14,8 +14,8 @@ import msgspec
 
 from actors.gateway import Client, new_input
 from actors.registry import ACTORS
-from deploy.processes.access import BrokerChoice, access_of
 from deploy.processes.broker import OPERATOR
+from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder, NotRunning, RunFile
 from events.errors import LogError, Unavailable
 from events.jetstream import JetStreamLog

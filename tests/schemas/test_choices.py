@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 import pytest
 
-from schemas.intake.choices import error_line
+from schemas.intake.error_messages import error_line
 from tests.each import each
 
 

@@ -11,7 +11,7 @@ import pytest
 from nats.aio.client import Client
 
 from events.jetstream.connection import Access, Connection
-from events.jetstream.keyvalue import KeyValueMembership, KeyValueSnapshots
+from events.jetstream.key_value import KeyValueMembership, KeyValueSnapshots
 from events.jetstream.log import JetStreamLog
 from events.log import Append, Fence, Record
 from events.loss_recording import record_loss

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from actors.contract.text.judge.telling import WORDS, Numbers, instruction_words_in
+from actors.contract.text.judge.instruction_words import WORDS, Numbers, instruction_words_in
 
 WHOLE = 49_152
 """Characters up to which a text is read whole; of a longer one less is read."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 from actors.contract.text.folding import fold
-from actors.contract.text.judge.telling import LEET
+from actors.contract.text.judge.instruction_words import LEET
 from actors.contract.text.tokens import letters_of
 
 Rewriting = Literal["spaced", "leetspeak", "rot13", "reversed"]

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
-from schemas.calls import Shortened
+from schemas.model_calls import Shortened
 
 CHARACTERS_PER_TOKEN = 4
 """Of ASCII text; no text has more characters than this for each of its tokens."""

@@ -16,10 +16,10 @@ from urllib.parse import unquote
 
 import msgspec
 
-from actors.contract.text.judge.telling import LEET_MARKS, PLAIN_INSTRUCTION_WORDS, may_instruct
+from actors.contract.text.joined_parts import shares
+from actors.contract.text.judge.instruction_words import LEET_MARKS, PLAIN_INSTRUCTION_WORDS, may_instruct
 from actors.contract.text.prefilter import kinds_in
 from actors.contract.text.rewriting import REWRITE, Rewriting, likeness
-from actors.contract.text.sheets import shares
 
 SEARCHED = 16_384
 MAX_PAYLOADS = 4

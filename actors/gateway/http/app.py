@@ -18,7 +18,9 @@ from litestar.openapi.spec import Components
 from litestar.types import Message, Receive, Scope, Send
 
 from actors.gateway.agents import AgentPer
-from actors.gateway.http import document, failures, front, health, metrics, operating
+from actors.gateway.http import document, failures, health, metrics
+from actors.gateway.http import landing_page as front
+from actors.gateway.http import operator_endpoints as operating
 from actors.gateway.http.access import AddressMiddleware, CapacityMiddleware, KeyMiddleware, Limits, guard_browsers
 from actors.gateway.http.dashboard import endpoints as dashboard
 from actors.gateway.http.feedback import endpoints as feedback_endpoints
@@ -32,15 +34,15 @@ from actors.gateway.http.loops import ticks
 from actors.gateway.http.loops.service import LoopService, NotReady
 from actors.gateway.http.metrics import REQUESTS, MetricsSource
 from actors.gateway.http.openai import endpoints
-from actors.gateway.http.openai.conversing import Conversations
+from actors.gateway.http.openai.conversations import Conversations
 from actors.gateway.http.openai.forwarding import UpstreamForwarder
-from actors.gateway.http.operating import Operations
-from actors.gateway.http.reading import strict_address
+from actors.gateway.http.operator_endpoints import Operations
 from actors.gateway.http.records import endpoints as records_endpoints
 from actors.gateway.http.records import examining
 from actors.gateway.http.records.endpoints import Records
 from actors.gateway.http.records.examining import Examinations
 from actors.gateway.http.scopes import PUBLIC, SCHEMES, Audit, keep_to_scope
+from actors.gateway.http.strict_requests import strict_address
 
 SCHEMA = "/schema"
 """Where the document is."""

@@ -7,17 +7,17 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
 from actors.gateway.http.bodies import Failure
+from actors.gateway.http.error_body import error_body
 from actors.gateway.http.guard.service import NoVerdict
 from actors.gateway.http.loops.service import NoJudge, NotAccepted, NotReady, Unanswered, Undecided, UnknownLoop
 from actors.gateway.http.openai.answers import headers_of
-from actors.gateway.http.openai.conversing import ExchangeFailed
+from actors.gateway.http.openai.conversations import ExchangeFailed
 from actors.gateway.http.openai.endpoints import UnknownModel
 from actors.gateway.http.openai.failures import ApiFailure
 from actors.gateway.http.openai.upstream import UpstreamFailed
-from actors.gateway.http.operating import NotFound
-from actors.gateway.http.reading import LOOP
+from actors.gateway.http.operator_endpoints import NotFound
 from actors.gateway.http.scopes import Forbidden
-from actors.gateway.http.shapes import error_body
+from actors.gateway.http.strict_requests import LOOP
 from actors.gateway.outside import InvalidField, InvalidInput
 from events.errors import LogError, Refused
 from events.loggers import get_logger

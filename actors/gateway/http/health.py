@@ -6,8 +6,8 @@ from litestar import Request, Response, get
 from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 
-from actors.gateway.http.checks import passes
 from actors.gateway.http.loops.service import LoopService, Readiness
+from actors.gateway.http.readiness_checks import passes
 from actors.gateway.http.scopes import PUBLIC
 
 

@@ -16,7 +16,7 @@ changes with every addition, and prefixes of the entries would have to be taken 
 
 **A value over a store.** A store is changed in place and handed from state to state; it answers for the latest of
 them. An ``Index`` is a store with the version it was made at; a state whose store has moved on gets one of its own. See
-``handle``.
+``index_value``.
 
 **An allowance** bounds what a search may look at, in postings. Where it does not suffice (``planned``), the shortest
 lists are read that it suffices for; the answer is then the exact one among the entries that are in one of these, and
@@ -29,10 +29,10 @@ Sources: Bayardo, Ma, Srikant, "Scaling up all pairs similarity search" (2007); 
 similarity joins for near-duplicate detection" (2011).
 """
 
-from actors.intuition.index.handle import COMPILED_FROM, Found, Index, Nearest, warm_engine
+from actors.intuition.index.hash_table import NONE, Hashes, Sizes
+from actors.intuition.index.index_value import COMPILED_FROM, Found, Index, Nearest, warm_engine
 from actors.intuition.index.query import UNLIMITED, similarity
 from actors.intuition.index.store import Entry
-from actors.intuition.index.table import NONE, Hashes, Sizes
 
 __all__ = [
     "COMPILED_FROM",

@@ -11,9 +11,9 @@ import numba
 import numpy as np
 
 from actors.intuition.index.extending import FULL, append_postings, place_shingles, remove_postings
+from actors.intuition.index.hash_table import Hashes, Sizes
 from actors.intuition.index.query import COMPARED, Answer, Hit, Query, plan_reading
 from actors.intuition.index.store import HEADER, SIZE_SHIFT, TALLY, Entry, Store
-from actors.intuition.index.table import Hashes, Sizes
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

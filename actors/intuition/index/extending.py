@@ -6,8 +6,8 @@ views, whose cells Python reads faster than an array's.
 
 from typing import Any
 
+from actors.intuition.index.hash_table import NONE
 from actors.intuition.index.store import FIRST_ROOM, HEADER, MOST_ROOM, SIZE_SHIFT
-from actors.intuition.index.table import NONE
 
 FULL = -1
 """Returned where shingles crowd at the end of the table: it must grow, and the shingles be placed again."""

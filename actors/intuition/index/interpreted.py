@@ -4,11 +4,11 @@ import numpy as np
 import numpy.typing as npt
 
 from actors.intuition.index.extending import FULL, append_postings, place_shingles, remove_postings
-from actors.intuition.index.few import search_few
-from actors.intuition.index.lists import entries_of, latest_of, shared_by
+from actors.intuition.index.hash_table import Cells, Hashes, Places, Sizes
+from actors.intuition.index.postings import entries_of, latest_of, shared_by
 from actors.intuition.index.query import COMPARED, Answer, Hit, Query, plan_reading, reach_of
+from actors.intuition.index.short_search import search_few
 from actors.intuition.index.store import SIZE_SHIFT, TALLY, Entry, Store
-from actors.intuition.index.table import Cells, Hashes, Places, Sizes
 
 AT_ONCE = 512
 """Postings up to which the shortest lists are read together."""

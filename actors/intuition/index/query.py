@@ -8,7 +8,7 @@ integers, equal in double precision exactly where the similarities are equal.
 from math import sqrt
 from typing import Any, NamedTuple
 
-from actors.intuition.index.table import Hashes
+from actors.intuition.index.hash_table import Hashes
 
 SLACK = 1.0 - 1e-9
 """Factor on a bound that was computed from a similarity, so that rounding never excludes what meets it."""

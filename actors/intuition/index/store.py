@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from actors.intuition.index.table import GROWTH, Cells, Hashes, Places, Table, grown, lay_out
+from actors.intuition.index.hash_table import GROWTH, Cells, Hashes, Places, Table, grown, lay_out
 
 HEADER = 3
 """Cells before a block's entries: the block before, the entries in it, its room."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from actors.contract.text.judge.evidence import read_text
 from actors.contract.text.judge.model import Model, margin, to_unit_interval
 from actors.contract.text.judge.weights import judge_of, weights_of
+from actors.contract.text.judge.worst_passage import read_text
 
 _DECIMALS = 6
 _MODEL = weights_of("scorer", "actors.intuition.scorer")

@@ -11,8 +11,8 @@ from typing import Literal
 import msgspec
 
 from actors.contract.text.shortening import estimate
-from actors.llm.wire.refusing import overflow_in
-from schemas.calls import ModelCall
+from actors.llm.wire.refusals import overflow_in
+from schemas.model_calls import ModelCall
 
 _LEAST_CONTEXT = 256
 _MOST_DENSE = 4.0

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from actors.llm.wire.dialect import PLAIN, Dialect
-from schemas.calls import ModelCall, Said
+from schemas.model_calls import ModelCall, Said
 
 
 def request_body(call: ModelCall, model: str, dialect: Dialect = PLAIN) -> bytes:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from actors.runtime.clock import Clock, SystemClock
-from actors.runtime.effectors.answers import Answer, Answers
+from actors.runtime.effectors.answered_ids import Answer, Answers
 from actors.runtime.effectors.handover import Handover
 from actors.runtime.effectors.requests import (
     EFFECT_ABANDONED,
@@ -28,15 +28,15 @@ from actors.runtime.effectors.requests import (
     failure_of,
     may_answer,
 )
+from actors.runtime.envelopes import to_record
 from actors.runtime.known_losses import KnownLosses
-from actors.runtime.partition.wholeness import GapCheck
-from actors.runtime.records import to_record
+from actors.runtime.partition.gap_check import GapCheck
 from events.codec import Recorded, Unreadable, decode
 from events.decision import APPEND_REFUSED, NewEvent, address_events, cause_of
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
 from events.jetstream.delivery import Delivery
-from events.jetstream.durable import ACK_WAIT, DurablePull
+from events.jetstream.durable_pull import ACK_WAIT, DurablePull
 from events.log import Seal
 from events.loggers import get_logger
 from events.losses import LOSS_FILTER, Losses

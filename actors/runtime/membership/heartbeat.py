@@ -7,7 +7,7 @@ import msgspec
 from events.errors import LogError
 from events.log import Membership
 from events.loggers import get_logger
-from schemas.attendance import Overrun
+from schemas.availability import Overrun
 
 BEAT = 1.0
 """Seconds between heartbeats."""

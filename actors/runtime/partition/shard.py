@@ -1,7 +1,7 @@
 """One partition of an actor in this process: recovering, standing by, or leading.
 
-Passive and synchronous: messages are handed to it, and it decides about them (``deciding``). Only recovery waits for
-anything, in a task of its own.
+Passive and synchronous: messages are handed to it, and it decides about them (``decision_loop``). Only recovery waits
+for anything, in a task of its own.
 """
 
 import asyncio
@@ -11,8 +11,8 @@ import msgspec
 
 from actors.runtime.context import Context, Role
 from actors.runtime.partition.damage import has_folded, is_own_gone, lost_fence
-from actors.runtime.partition.deciding import DecisionLoop
-from actors.runtime.partition.reading_back import fold_history
+from actors.runtime.partition.decision_loop import DecisionLoop
+from actors.runtime.partition.folded_history import fold_history
 from events.codec import Unreadable
 from events.errors import LogError, Misconfigured
 from events.loggers import get_logger

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.groups import command
+from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.replaying.source import log_option, open_source, say, stream_or_ledger, stream_source
 
@@ -92,7 +92,7 @@ def alerts(
 async def _open(target: Target, log_file: Path | None, least: "Loudness", since: int | None, as_json: bool) -> None:
     from deploy.cli.failures import CheckFailed
     from deploy.cli.rendering.alerts import is_loud, still_firing
-    from events.replay.looking import check_holds_since
+    from events.replay.checks_of_extent import check_holds_since
 
     async with open_source(target, log_file) as source:
         await check_holds_since(source, max(since or 1, 1))
@@ -161,7 +161,7 @@ async def _latest(
 ) -> AsyncGenerator["AlertShown"]:
     from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import is_loud
-    from events.replay.looking import check_holds_since
+    from events.replay.checks_of_extent import check_holds_since
 
     async with open_source(target, log_file) as source:
         await check_holds_since(source, max(since or 1, 1))
@@ -189,7 +189,7 @@ async def _followed(
     """
     from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import alert_of, is_loud
-    from events.replay.looking import check_holds_since
+    from events.replay.checks_of_extent import check_holds_since
     from events.replay.sources import LedgerSource
 
     after, _ = _begin(since)

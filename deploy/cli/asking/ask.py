@@ -6,20 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli import saying
-from deploy.cli.groups import command
-from deploy.cli.options import (
-    Target,
-    examples,
-    json_option,
-    speaker_options,
-    target_options,
-    text_of,
-    timeout_option,
-)
+from deploy.cli import wrapped_lines as saying
+from deploy.cli.command_types import command
+from deploy.cli.options import Target, examples, json_option, speaker_options, target_options, text_of, timeout_option
 
 if TYPE_CHECKING:
-    from deploy.cli.asking.speaking import StreamedAnswer
+    from deploy.cli.asking.streamed_answer import StreamedAnswer
 
 ANSWER_S = 65.0
 """Seconds to wait for an end: a little longer than the deadline by which every exchange is ended."""
@@ -58,7 +50,7 @@ def ask(
 
     Exit status 0 for every decision, a refusal included; 1 when the exchange FAILED.
     """
-    from deploy.cli.asking.exchange import run_exchange, show
+    from deploy.cli.asking.run_exchange import run_exchange, show
     from deploy.cli.connect import run_within
     from deploy.cli.failures import CheckFailed, WrongUse
 
@@ -99,7 +91,7 @@ def speaker_for(as_json: bool) -> "StreamedAnswer | None":
     """Return what shows a model's words as they come: on a terminal only, where a person waits for them."""
     if as_json or not sys.stdout.isatty():
         return None
-    from deploy.cli.asking.speaking import StreamedAnswer
+    from deploy.cli.asking.streamed_answer import StreamedAnswer
 
     return StreamedAnswer(lambda text: click.echo(text, nl=False), shutil.get_terminal_size().columns)
 

@@ -6,7 +6,7 @@ from functools import partial
 import click
 
 from deploy.cli.asking.ask import ANSWER_S, agent_of, new_session, speaker_for
-from deploy.cli.groups import command
+from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, speaker_options, target_options, timeout_option
 
 
@@ -23,7 +23,7 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
     steps of an ACT loop. On a terminal a model's words appear as it speaks.
     """
     from actors.gateway import InvalidInput, check_name
-    from deploy.cli.asking.exchange import run_exchange, show
+    from deploy.cli.asking.run_exchange import run_exchange, show
     from deploy.cli.connect import access_to, run_until
     from deploy.operating.deadline import Deadline
 

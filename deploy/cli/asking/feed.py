@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from deploy.cli import saying
+from deploy.cli import wrapped_lines as saying
 from deploy.cli.asking.ask import ANSWER_S
-from deploy.cli.groups import command
+from deploy.cli.command_types import command
 from deploy.cli.options import Number, Target, examples, speaker_options, target_options, timeout_option
 from deploy.cli.rendering.layout.counting import counted
-from deploy.cli.saying import say
+from deploy.cli.wrapped_lines import say
 
 if TYPE_CHECKING:
     from deploy.feeding import Failure, LineFormat, Outcome, Summary, Tally
@@ -150,7 +150,7 @@ async def _feed(
     from deploy.client import client_on
     from deploy.feeding import Feeder, Tally, lines_of
     from deploy.operating.deadline import Deadline
-    from events.jetstream.storing import storage_fault
+    from events.jetstream.storage_check import storage_fault
 
     tally, interrupted = Tally(), asyncio.Event()
     size = os.fstat(stream.fileno()).st_size or None

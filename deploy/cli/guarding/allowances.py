@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli import saying
-from deploy.cli.groups import Commands
-from deploy.cli.guarding import withdrawing
+from deploy.cli import wrapped_lines as saying
+from deploy.cli.command_types import Commands
+from deploy.cli.guarding import listed_things as withdrawing
 from deploy.cli.options import (
     Target,
     agent_option,

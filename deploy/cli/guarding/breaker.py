@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from deploy.cli import showing
-from deploy.cli.groups import Commands
+from deploy.cli import state_output as showing
+from deploy.cli.command_types import Commands
 from deploy.cli.options import (
     Target,
     agent_option,
@@ -180,7 +180,7 @@ def _tell(done: "OrderDone", what: str, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(done).decode())
         return
-    from deploy.cli.saying import say
+    from deploy.cli.wrapped_lines import say
 
     was = f"it was {done.state_before} with trust {done.trust_before:g}"
     say(f"session {done.session} of agent {done.agent} {what}: {was} (sequence {done.answered_seq})")

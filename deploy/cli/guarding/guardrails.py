@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from deploy.cli import saying, showing
-from deploy.cli.groups import Commands
+from deploy.cli import state_output as showing
+from deploy.cli import wrapped_lines as saying
+from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, orderer_option, target_options, timeout_option, why_option
 from deploy.cli.replaying.source import log_option, open_source
 from schemas.vocabulary.guardrails import LoopTrace
@@ -159,9 +160,9 @@ def _head(found: Shown) -> Iterator[str]:
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, loop: str) -> Shown:
-    from actors.guardrails.family import split_loop_id
-    from deploy.operating.recorded import events_of_agent
-    from events.replay.looking import NothingFound
+    from actors.guardrails.loop_family import split_loop_id
+    from deploy.operating.agent_events import events_of_agent
+    from events.replay.checks_of_extent import NothingFound
     from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 
     async with open_source(target, log_file) as source:
@@ -220,7 +221,7 @@ def _judged(recorded: "Recorded") -> LoopShown:
 
 
 def _overrides(family: "Sequence[Recorded]") -> tuple[OverrideShown, ...]:
-    from actors.runtime.records import rfc3339
+    from actors.runtime.envelopes import rfc3339
     from schemas.vocabulary.guardrails import GuardrailsOverridden
 
     return tuple(

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import click
 
-from deploy.cli import saying
-from deploy.cli.groups import Commands
+from deploy.cli import wrapped_lines as saying
+from deploy.cli.command_types import Commands
 from deploy.cli.options import DATA, Target, config_options, examples, json_option
 
 _SCOPES: tuple[Literal["ask", "read", "operate"], ...] = ("ask", "read", "operate")  # importing them takes long

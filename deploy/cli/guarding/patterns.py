@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli import saying
-from deploy.cli.groups import Commands
+from deploy.cli import wrapped_lines as saying
+from deploy.cli.command_types import Commands
 from deploy.cli.options import (
     Target,
     by_option,
@@ -247,7 +247,7 @@ async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Dea
     from deploy.cli.connect import open_log
     from deploy.operating.ordering import give, who
     from deploy.operating.patterns import imports_in
-    from events.replay.looking import NothingFound
+    from events.replay.checks_of_extent import NothingFound
     from events.replay.sources import StreamSource
     from schemas.vocabulary.patterns import PatternsWithdrawn
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from deploy.cli import showing
-from deploy.cli.groups import Commands
+from deploy.cli import state_output as showing
+from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.replaying.source import log_option, open_source
 
 if TYPE_CHECKING:
-    from actors.self_review.mind import AgentState
+    from actors.self_review.agent_state import AgentState
     from actors.self_review.settings import SelfReviewSettings
 
 _LATEST = 10
@@ -101,7 +101,7 @@ def _head(found: Shown) -> Iterator[str]:
 
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
     from actors.self_review.decider import mind_of
-    from events.replay.looking import NothingFound
+    from events.replay.checks_of_extent import NothingFound
 
     async with open_source(target, log_file) as source:
         upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
@@ -135,9 +135,9 @@ def _shown(agent: str, mind: "AgentState", memory: Any, settings: "SelfReviewSet
 
 
 def _signals(mind: "AgentState", settings: "SelfReviewSettings") -> Iterable[SignalShown]:
+    from actors.self_review.agent_state import SIGNALS, record_of
     from actors.self_review.gate import GUARD_FLOOR
-    from actors.self_review.mind import SIGNALS, record_of
-    from actors.self_review.rolling import deviation, median
+    from actors.self_review.rolling_median import deviation, median
 
     for place, signal in enumerate(SIGNALS):
         record, spread = record_of(mind, place, settings), deviation(mind.ordered[place])
@@ -154,7 +154,7 @@ def _signals(mind: "AgentState", settings: "SelfReviewSettings") -> Iterable[Sig
 def _entities(mind: "AgentState", memory: Any, agent: str, settings: "SelfReviewSettings") -> Iterable[EntityShown]:
     """Yield what entities are worth now, where they had their last seat: both numbers fade."""
     from actors.memory.weights import weight_of
-    from actors.self_review.mind import worth_of
+    from actors.self_review.agent_state import worth_of
 
     memories = memory.minds.get(agent) if memory is not None else None
     latest_first = sorted(mind.seats, key=lambda entity: (-mind.seats[entity][-1].tick, entity))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from deploy.cli import saying
-from deploy.cli.groups import command
+from deploy.cli import wrapped_lines as saying
+from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.replaying.source import say

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.groups import command
+from deploy.cli.command_types import command
 from deploy.cli.options import (
     Target,
     agent_option,
@@ -16,7 +16,7 @@ from deploy.cli.options import (
     why_option,
 )
 from deploy.cli.rendering.layout.counting import counted
-from deploy.cli.saying import say
+from deploy.cli.wrapped_lines import say
 
 if TYPE_CHECKING:
     from deploy.operating.deadline import Deadline

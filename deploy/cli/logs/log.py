@@ -7,21 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli import saying
-from deploy.cli.groups import Commands
+from deploy.cli import wrapped_lines as saying
+from deploy.cli.command_types import Commands
 from deploy.cli.logs.log_copies import export, record
 from deploy.cli.logs.log_import import import_
 from deploy.cli.logs.log_tail import tail
 from deploy.cli.logs.log_test import test
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counting import counted
-from deploy.cli.replaying.source import (
-    keep_open,
-    log_option,
-    stream_or_ledger,
-    stream_source,
-    warn_of_shortfall,
-)
+from deploy.cli.replaying.source import keep_open, log_option, stream_or_ledger, stream_source, warn_of_shortfall
 
 if TYPE_CHECKING:
     from events.ledger import Comparison
@@ -78,7 +72,7 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
     from deploy.cli.failures import CheckFailed
     from deploy.cli.output import emit
     from deploy.cli.rendering.layout.terminal import progress
-    from deploy.cli.saying import say
+    from deploy.cli.wrapped_lines import say
     from events.ledger import verify as verify_ledger
     from events.replay.sources import LedgerSource, ledger_file
 
@@ -129,7 +123,7 @@ def rebuild(target: Target, log_file: Path | None) -> None:
     from deploy.cli.rendering.layout.terminal import progress
     from events.bundles import is_bundle
     from events.ledger import rebuild as rebuild_models
-    from events.replay.looking import span_of
+    from events.replay.checks_of_extent import span_of
     from events.replay.sources import LedgerSource
 
     file = log_file or target.data.ledger

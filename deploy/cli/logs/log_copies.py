@@ -7,17 +7,17 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 
-from deploy.cli import saying
-from deploy.cli.groups import command
+from deploy.cli import wrapped_lines as saying
+from deploy.cli.command_types import command
+from deploy.cli.file_output import writing_file
 from deploy.cli.options import Target, examples, target_options, whole_number
 from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.replaying.source import filter_of, log_option, open_indexed_source, open_source, say
-from deploy.cli.writing import writing_file
 
 if TYPE_CHECKING:
     from deploy.operating.exporting import Selection
     from events.bundles import Manifest
-    from events.replay.replaying import Point
+    from events.replay.run import Point
 
 DECISIONS = Path("tests/decisions")
 """Where ``record`` keeps bundles unless told otherwise."""
@@ -65,7 +65,7 @@ def export(
     """
     from deploy.cli.failures import WrongUse
     from deploy.operating.exporting import Selection
-    from events.replay.replaying import END, point_of
+    from events.replay.run import END, point_of
 
     point = point_of(upto) if upto else END
     if point.seq < first:
@@ -169,7 +169,7 @@ async def _lines(
     target: Target, log_file: Path | None, selection: "Selection", file: IO[bytes], key: bytes | None
 ) -> int:
     from deploy.operating.exporting import export_lines
-    from events.replay.looking import check_reaches
+    from events.replay.checks_of_extent import check_reaches
 
     async with open_source(target, log_file) as source:
         say(await check_reaches(source, selection.upto))
@@ -178,7 +178,7 @@ async def _lines(
 
 async def _bundle(target: Target, log_file: Path | None, path: Path, upto: "Point", key: bytes | None) -> "Manifest":
     from deploy.operating.exporting import export_bundle
-    from events.replay.looking import check_reaches
+    from events.replay.checks_of_extent import check_reaches
 
     async with open_source(target, log_file) as source:
         say(await check_reaches(source, upto))
@@ -187,8 +187,8 @@ async def _bundle(target: Target, log_file: Path | None, path: Path, upto: "Poin
 
 async def _recorded(target: Target, log_file: Path | None, path: Path, choice: Choice, key: bytes | None) -> "Manifest":
     from deploy.operating.exporting import choose, export_bundle
-    from events.replay.looking import span_of
-    from events.replay.replaying import END, Point
+    from events.replay.checks_of_extent import span_of
+    from events.replay.run import END, Point
 
     async with open_indexed_source(target, log_file) as source:
         await span_of(source)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.groups import command
+from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, target_options
 from deploy.cli.rendering.layout.counting import counted
 
@@ -63,7 +63,7 @@ def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
 async def _import(target: Target, bundle: Path, progress: "Progress") -> "Imported":
     from deploy.cli.connect import access_to
     from deploy.operating.importing import into_broker, into_folder
-    from deploy.processes.access import effective_choice
+    from deploy.processes.broker_access import effective_choice
 
     config = target.config()
     if effective_choice(target.flags, config.broker, os.environ).named:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.groups import command
+from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.replaying.source import filter_of, log_option, open_source, stream_or_ledger, stream_source
 
@@ -65,7 +65,7 @@ async def _tail(
 ) -> None:
     import msgspec
 
-    from deploy.cli.rendering.entries import entry_of, group_unreadable, line_of
+    from deploy.cli.rendering.event_rows import entry_of, group_unreadable, line_of
     from deploy.cli.rendering.layout.terminal import console, print_hanging
 
     out = console()
@@ -96,7 +96,7 @@ async def _messages(
     target: Target, log_file: Path | None, topic: str, since: int | None, count: int | None, follow: bool
 ) -> AsyncGenerator[Sequence["Stored"]]:
     """Yield the events since a sequence, or the latest ones, and then those that come; where none can, ``count``."""
-    from events.replay.looking import NothingFound, check_holds_since
+    from events.replay.checks_of_extent import NothingFound, check_holds_since
     from events.replay.sources import LedgerSource
     from schemas.intake.topics import unknown_topic
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from deploy.cli.groups import command
+from deploy.cli.command_types import command
 from deploy.cli.options import examples, json_option, models_option
 
 
@@ -29,7 +29,7 @@ def test(bundles: tuple[Path, ...], settings: Path | None, models: str | None, a
     from deploy.cli.failures import CheckFailed
     from deploy.cli.output import emit
     from deploy.cli.rendering.layout.counting import counted
-    from deploy.cli.saying import say
+    from deploy.cli.wrapped_lines import say
     from deploy.replaying.bundle_verdicts import decide_under_settings, verify_bundle
 
     failed = 0

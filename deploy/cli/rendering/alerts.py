@@ -11,7 +11,7 @@ from events.codec import Recorded, decode
 from events.log import Stored
 from schemas.event import ROOT, topic_of
 from schemas.vocabulary.alerts import Alert, Loudness, Status
-from schemas.wording.meaning import alert_summary
+from schemas.wording.alert_summary import alert_summary
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STYLES: Mapping[Loudness, str] = {"critical": "bold red", "warning": "yellow", "info": "cyan"}

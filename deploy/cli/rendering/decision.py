@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 from rich.text import Text
 
-from deploy.cli.rendering.calls import cuts_text
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.quoting import quoted_line
-from deploy.cli.rendering.reasons import LET_PASS
+from deploy.cli.rendering.model_calls import cuts_text
+from deploy.cli.rendering.reason_texts import LET_PASS
 from deploy.cli.rendering.sentences import FACTS, sentence_on
-from schemas.calls import Cut
 from schemas.event import Event
+from schemas.model_calls import Cut
 from schemas.vocabulary.act import ActFinished, ActIterated, Performed, Planner, Termination
 from schemas.vocabulary.memory import Skill
 from schemas.vocabulary.responder import ResponseEmitted

@@ -7,9 +7,9 @@ A reason that this release does not know is named as it is.
 from collections.abc import Sequence
 from typing import TypeVar
 
-from deploy.cli.rendering import reasons
-from deploy.cli.rendering.calls import cuts_text
+from deploy.cli.rendering import reason_texts as reasons
 from deploy.cli.rendering.layout.quoting import quoted_line
+from deploy.cli.rendering.model_calls import cuts_text
 from schemas.event import Event
 from schemas.stages import STAGE_OF
 from schemas.unread import What

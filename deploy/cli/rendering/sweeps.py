@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from io import BytesIO
 from typing import Any
 
+from deploy.cli.rendering.layout.line_styles import line_style
 from deploy.cli.rendering.layout.printable import printable
-from deploy.cli.rendering.layout.strokes import line_style
 from deploy.cli.rendering.what_if import mode_shares
 from events.replay.whatif import Report
 

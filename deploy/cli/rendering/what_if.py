@@ -8,11 +8,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from deploy.cli.rendering.hiding_words import without_words
 from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.rendering.layout.counts import Counts
 from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.replay import new_field_text
-from deploy.cli.rendering.words import without_words
 from deploy.replaying.what_if_verdicts import headline, measured_texts, reason_text, redecided, why_nothing_compared
 from events.replay.whatif import LATEST, RECORDED, Change, Example, Outcome, Report, Traced, fields_of
 from schemas.catalogue import CATALOGUE

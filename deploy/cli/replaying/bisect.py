@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli import saying
-from deploy.cli.groups import command
+from deploy.cli import wrapped_lines as saying
+from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, open_source, say
 
 if TYPE_CHECKING:
-    from events.replay.replaying import Point
+    from events.replay.run import Point
     from events.replay.states.bisecting import Found
     from events.replay.states.conditions import Condition
 
@@ -45,7 +45,7 @@ def bisect(
     from actors.registry import actor_named
     from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.cli.rendering.layout.printable import printable
-    from events.replay.replaying import END, point_of
+    from events.replay.run import END, point_of
     from events.replay.states.conditions import BadCondition, condition_of
 
     try:
@@ -78,9 +78,9 @@ async def _bisect(
 ) -> "Found | None":
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
-    from events.replay.looking import check_holds_key, check_reaches
+    from events.replay.checks_of_extent import check_holds_key, check_reaches
     from events.replay.states.bisecting import first_holding
-    from events.replay.states.reading import partition_named
+    from events.replay.states.partition_state import partition_named
 
     async with open_source(target, log_file) as source:
         say(await check_reaches(source, upto))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli import saying
-from deploy.cli.groups import command
+from deploy.cli import wrapped_lines as saying
+from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, open_source, say
 
 if TYPE_CHECKING:
-    from events.replay.replaying import Point
+    from events.replay.run import Point
     from events.replay.states.diffing import Changed
 
 
@@ -52,7 +52,7 @@ def diff(
     from actors.registry import ACTORS, actor_named
     from deploy.cli.failures import WrongUse
     from deploy.cli.rendering.layout.printable import printable
-    from events.replay.replaying import point_of
+    from events.replay.run import point_of
     from events.replay.states.diffing import path_text
 
     if at and (len(at) != 2 or actor or key):
@@ -98,9 +98,9 @@ async def _diff(
 ) -> "tuple[Changed, ...]":
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
-    from events.replay.looking import check_holds_both, check_holds_key
+    from events.replay.checks_of_extent import check_holds_both, check_holds_key
     from events.replay.states.diffing import changed_between
-    from events.replay.states.reading import partition_named
+    from events.replay.states.partition_state import partition_named
 
     actors = [ACTORS[name] for name in names]
     async with open_source(target, log_file) as source:

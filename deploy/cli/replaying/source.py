@@ -76,7 +76,7 @@ async def open_source(target: Target, log_file: Path | None) -> AsyncIterator["S
 @asynccontextmanager
 async def _telling_of_emptiness(source: "Source") -> AsyncIterator["Source"]:
     """Raise, in the stead of what one thing is missing, that all of it is: where the log holds no event."""
-    from events.replay.looking import NothingFound, span_of
+    from events.replay.checks_of_extent import NothingFound, span_of
 
     try:
         yield source
@@ -185,7 +185,7 @@ async def tell_gaps(source: "Source") -> None:
 
 async def check_shortfall(ledger: "LedgerSource") -> None:
     """Raise NothingThere for a copy that lacks all its rows, and say of one that may lack its last ones that it may."""
-    from events.replay.looking import span_of
+    from events.replay.checks_of_extent import span_of
 
     if ledger.lacks_journal:
         await span_of(ledger)
@@ -203,7 +203,7 @@ def warn_of_shortfall(ledger: "LedgerSource") -> None:
 
 def say(note: str) -> None:
     """Say on stderr what a reader of the output must know of what was looked at, if anything."""
-    from deploy.cli import saying
+    from deploy.cli import wrapped_lines as saying
 
     if note:
         saying.say(f"neuraxis: {note}", err=True)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli import saying
-from deploy.cli.groups import command
+from deploy.cli import wrapped_lines as saying
+from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, open_source, say
 
 if TYPE_CHECKING:
-    from events.replay.states.reading import PartitionState
+    from events.replay.states.partition_state import PartitionState
 
 
 @command(
@@ -43,9 +43,9 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
     from actors.registry import actor_named
     from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.cli.rendering.layout.printable import printable
-    from events.replay.replaying import END, point_of
+    from events.replay.run import END, point_of
     from events.replay.states.conditions import BadCondition, path_of
-    from events.replay.states.reading import no_such_path, value_at
+    from events.replay.states.partition_state import no_such_path, value_at
 
     try:
         steps = path_of(path) if path else ()
@@ -79,8 +79,8 @@ async def _state(
     """Return the state, and what is to be said where no event at all reached it, or is of the key."""
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
-    from events.replay.looking import NothingFound, check_holds, check_holds_key, span_of
-    from events.replay.states.reading import partition_named, state_at
+    from events.replay.checks_of_extent import NothingFound, check_holds, check_holds_key, span_of
+    from events.replay.states.partition_state import partition_named, state_at
 
     async with open_source(target, log_file) as source:
         say(await check_holds(source, upto))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli.groups import command
+from deploy.cli.command_types import command
 from deploy.cli.options import (
     Number,
     Target,
@@ -25,7 +25,7 @@ from deploy.cli.replaying.source import log_option, open_source, say
 if TYPE_CHECKING:
     from deploy.config.loading import Layer
     from deploy.replaying.what_if import Sweep
-    from events.replay.replaying import Point
+    from events.replay.run import Point
     from events.replay.whatif import Report
     from schemas.vocabulary.patterns import PatternSet
     from schemas.vocabulary.precedents import PrecedentRecorded
@@ -108,7 +108,7 @@ def what_if(
     from deploy.operating.patterns import sets_in
     from deploy.operating.precedents import precedents_in
     from deploy.replaying.what_if import sweep_of
-    from events.replay.replaying import END, point_of
+    from events.replay.run import END, point_of
 
     if fail_over is not None and isnan(fail_over):
         raise WrongUse("--fail-over: a share from 0 to 100, in percent")
@@ -151,7 +151,7 @@ def _check_sweep(sweep: "Sweep", assignments: "Sequence[str]") -> None:
 def _check_plot(plot: Path, sweep: "Sweep | None") -> None:
     """Refuse what could not be drawn, before anything is decided."""
     from deploy.cli.failures import WrongUse
-    from deploy.cli.replaying.plotting import check_plot
+    from deploy.cli.replaying.plot_option import check_plot
 
     if sweep is None:
         raise WrongUse("--plot draws a sweep: give --sweep KEY=FROM:TO:STEP, too")
@@ -159,8 +159,8 @@ def _check_plot(plot: Path, sweep: "Sweep | None") -> None:
 
 
 def _draw(plot: Path, sweep: "Sweep", reports: "Sequence[Report]") -> None:
+    from deploy.cli.file_output import write_file
     from deploy.cli.rendering.sweeps import sweep_drawn
-    from deploy.cli.writing import write_file
 
     points = list(zip(sweep.values, reports, strict=True))
     write_file(plot, sweep_drawn(sweep.key, points, plot.suffix.lower()))
@@ -181,7 +181,7 @@ async def _run(
 ) -> "list[Report]":
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.what_if import changes_of, layer_at, run, settings_of
-    from events.replay.looking import NothingFound, check_reaches, span_of
+    from events.replay.checks_of_extent import NothingFound, check_reaches, span_of
 
     variants = [[*flags, layer_at(sweep, value)] for value in sweep.values] if sweep is not None else [flags]
     settings = [settings_of(written, variant) for variant in variants]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from deploy.cli.groups import command
+from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, open_indexed_source
 
@@ -51,9 +51,9 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
     EXCHANGE is an exchange's id, the beginning of one if no other begins so, or `last`. The tree and the picture hold
     people's words.
     """
+    from deploy.cli.file_output import write_file
     from deploy.cli.rendering.layout.terminal import console
     from deploy.cli.rendering.why.tree import render, to_json
-    from deploy.cli.writing import write_file
 
     explanation, router, coherence, missing = asyncio.run(_look_up(target, log_file, exchange))
     if svg is not None:
@@ -70,8 +70,8 @@ async def _look_up(
     target: Target, log_file: Path | None, wanted: str
 ) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None", "Sequence[Stretch]"]:
     """Return an exchange, the settings that it needs to be explained, and what the log lacks in and behind it."""
+    from events.replay.checks_of_extent import NothingFound
     from events.replay.explain import explain
-    from events.replay.looking import NothingFound
 
     async with open_indexed_source(target, log_file) as source:
         exchange = await resolve(source, wanted)
@@ -90,7 +90,7 @@ async def resolve(source: "Source", wanted: str) -> str:
         WrongUse: there are several.
     """
     from deploy.cli.failures import WrongUse
-    from events.replay.looking import NothingFound
+    from events.replay.checks_of_extent import NothingFound
 
     if wanted == LAST:
         last = await source.last_exchange()

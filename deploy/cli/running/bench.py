@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import click
 
-from deploy.cli.groups import command
+from deploy.cli.command_types import command
 from deploy.cli.options import examples, whole_number
 
 BENCHES = {

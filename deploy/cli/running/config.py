@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deploy.cli.groups import Commands
+from deploy.cli.command_types import Commands
 from deploy.cli.options import config_options, examples, json_option
 
 

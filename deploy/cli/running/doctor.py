@@ -4,7 +4,7 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
-from deploy.cli.groups import command
+from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def doctor(target: Target, as_json: bool) -> None:
     from deploy.cli.failures import CheckFailed
     from deploy.cli.output import emit
     from deploy.health.doctor import examine
-    from deploy.health.finding import Verdict
+    from deploy.health.findings import Verdict
 
     findings = asyncio.run(examine(_patient(target)))
     emit(findings, as_json=as_json)
@@ -42,9 +42,9 @@ def _patient(target: Target) -> "SetToExamine":
     from deploy.cli.connect import stream_of
     from deploy.config.models import model_settings_in, names_of
     from deploy.health.doctor import SetToExamine
-    from deploy.health.serving import needed_by
-    from deploy.processes.access import access_of, effective_choice
+    from deploy.health.stage_watch import needed_by
     from deploy.processes.broker import ADMIN, SYSTEM
+    from deploy.processes.broker_access import access_of, effective_choice
     from deploy.processes.effectors import needed_effectors
     from deploy.processes.running_set import ModelInUse
     from schemas.subjects import Partitions

@@ -5,7 +5,7 @@ import socket
 
 import click
 
-from deploy.cli.groups import command
+from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, target_options
 
 
@@ -42,13 +42,13 @@ def gateway(
     from deploy import logs
     from deploy.cli.failures import WrongUse
     from deploy.config.loading import flag_layer
-    from deploy.config.upstream import upstream_of
+    from deploy.config.upstream_settings import upstream_of
     from deploy.operating.keys import keys_file
     from deploy.processes import gateway
-    from deploy.processes.access import BrokerChoice, access_of, effective_choice
     from deploy.processes.broker import GATEWAY, OPERATOR
+    from deploy.processes.broker_access import BrokerChoice, access_of, effective_choice
     from deploy.processes.lifeline import Lifeline
-    from deploy.processes.listening import address_of, listen
+    from deploy.processes.listen_address import address_of, listen
 
     flags = [flag_layer("--http", "gateway.http", http)] if http is not None else []
     config = target.config(

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from deploy.cli.groups import Commands
+from deploy.cli.command_types import Commands
 from deploy.cli.options import examples, json_option
 
 

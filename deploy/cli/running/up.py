@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from deploy.cli.groups import command
+from deploy.cli.command_types import command
 from deploy.cli.options import DATA, Target, check_own_weights, examples, target_options
 
 
@@ -65,7 +65,7 @@ def up(
     check_own_weights()
     from deploy import logs
     from deploy.config.loading import flag_layer, model_layer
-    from deploy.processes.access import effective_choice
+    from deploy.processes.broker_access import effective_choice
     from deploy.processes.up import Plan, bring_up
 
     flags = {

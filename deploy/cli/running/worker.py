@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from deploy.cli.groups import command
+from deploy.cli.command_types import command
 from deploy.cli.options import Target, check_own_weights, examples, target_options
 
 
@@ -40,8 +40,8 @@ def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, na
     from deploy import logs
     from deploy.cli.failures import WrongUse
     from deploy.processes import worker
-    from deploy.processes.access import access_of, effective_choice
     from deploy.processes.broker import DECIDERS, EFFECTORS, LEDGER
+    from deploy.processes.broker_access import access_of, effective_choice
     from deploy.processes.effectors import EFFECTORS as HOSTED
     from deploy.processes.lifeline import Lifeline
 

@@ -12,10 +12,10 @@ import msgspec
 
 from events.codec import Recorded, decode
 from events.ledger.checking.chain import GENESIS
-from events.ledger.checking.journal import journal_damage
+from events.ledger.checking.read_model_check import ReadModelCheck
 from events.ledger.checking.recorded_losses import losses_in
-from events.ledger.checking.refolding import ReadModelCheck
 from events.ledger.checking.report import Check, Findings, Verification
+from events.ledger.checking.wal_damage import journal_damage
 from events.ledger.failures import DamagedRow, translated_errors
 from events.ledger.read_models import FINGERPRINT
 from events.ledger.rows import (

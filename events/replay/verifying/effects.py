@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from events.log import Stored
-from events.replay.verifying.bodies import EffectContent, contradicting_field, expected_content
+from events.replay.verifying.effect_content import EffectContent, contradicting_field, expected_content
 from schemas.catalogue import CATALOGUE, upcast_body
 from schemas.envelope import Envelope, decode_headers
 from schemas.errors import UndecodableEvent, VocabularyError

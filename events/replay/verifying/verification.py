@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from events.body_comparison import BodyComparer
 from events.codec import Recorded, Unreadable
 from events.decision import (
     APPEND_REFUSED,
@@ -23,9 +24,8 @@ from events.decision import (
 )
 from events.log import Seal
 from events.losses import Losses
-from events.meaning import BodyComparer
-from events.replay.verifying.forgotten import SEALED, SealedWordsTracker
-from events.replay.verifying.outcome import Compared, Coverage, Difference, Differences, body_text, compare, topics_text
+from events.replay.verifying.report import Compared, Coverage, Difference, Differences, body_text, compare, topics_text
+from events.replay.verifying.sealed_words import SEALED, SealedWordsTracker
 from events.view import Delivery, Processed, View
 from schemas.actor import Actor
 from schemas.event import Configured, Failed, topic_of

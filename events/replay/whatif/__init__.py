@@ -22,7 +22,7 @@ A second timeline is folded beside the recorded one.
 
 from events.replay.whatif.changes import Changes
 from events.replay.whatif.comparison import fields_of
-from events.replay.whatif.past import RecordIndex, RecordIndexer
+from events.replay.whatif.record_index import RecordIndex, RecordIndexer
 from events.replay.whatif.report import (
     LATEST,
     MOST_EXAMPLES,

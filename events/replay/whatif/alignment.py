@@ -11,7 +11,7 @@ from itertools import count, takewhile
 import msgspec
 
 from events.decision import NewEvent
-from events.replay.whatif.past import RecordIndex
+from events.replay.whatif.record_index import RecordIndex
 from schemas.identity import event_id
 
 

@@ -9,9 +9,9 @@ import msgspec
 from events.codec import Recorded
 from events.decision import NewEvent, at_behaviour, fold
 from events.log import Stored
-from events.replay.verifying.forgotten import SealedWordsTracker
+from events.replay.verifying.sealed_words import SealedWordsTracker
 from events.replay.whatif.changes import Changes
-from events.replay.whatif.past import Key, RecordIndex
+from events.replay.whatif.record_index import Key, RecordIndex
 from events.routes import routes
 from events.view import Delivery, Processed
 from schemas.actor import Actor, Timer

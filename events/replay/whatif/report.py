@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from schemas.settings.measuring import Reading
+from schemas.settings.measured_settings import Reading
 
 EFFECT_MISSING = "effect_missing"
 """A decision asked for an effect that was never made."""

@@ -6,19 +6,19 @@ from typing import Any
 
 import msgspec
 
+from events.body_comparison import BodyComparison
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
 from events.decision import Cause, NewEvent, address_events, at_behaviour, decide, fold_decided, with_models
 from events.errors import Misconfigured
 from events.log import Stored
-from events.meaning import BodyComparison
-from events.replay.verifying.forgotten import SEALED
+from events.replay.verifying.sealed_words import SEALED
 from events.replay.whatif.alignment import with_recorded_ids
 from events.replay.whatif.changes import Changes, changed_settings
 from events.replay.whatif.comparison import Comparison, change_of
+from events.replay.whatif.decision_comparer import DecisionComparer, asks_alike
 from events.replay.whatif.partition import Partition, TimelinePartitions, moved_to, recorded_of
-from events.replay.whatif.past import RecordIndex
+from events.replay.whatif.record_index import RecordIndex
 from events.replay.whatif.report import LATEST, MOST_EXAMPLES, RECORDED, Change, Report, Tally, undecided_actors
-from events.replay.whatif.sayings import DecisionComparer, asks_alike
 from events.view import Delivery
 from schemas.actor import Actor, Timer
 from schemas.catalogue import CATALOGUE

@@ -10,17 +10,8 @@ from schemas.entry import Entry, Severity
 from schemas.errors import UNREADABLE
 from schemas.event import Failed, Personal, topic_of
 from schemas.vocabulary.alerts import Alert, alert_entries
-from schemas.wording.meaning import alert_summary
-from tests.actors.alerts.builders import (
-    BLOCKED,
-    RESET,
-    TRIPPED,
-    alerting,
-    alerts_in,
-    in_session,
-    sample,
-    told,
-)
+from schemas.wording.alert_summary import alert_summary
+from tests.actors.alerts.builders import BLOCKED, RESET, TRIPPED, alerting, alerts_in, in_session, sample, told
 from tests.actors.scenario import START_NS
 from tests.each import each
 

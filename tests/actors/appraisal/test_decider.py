@@ -3,12 +3,13 @@ from unittest import mock
 import msgspec
 import pytest
 
-from actors.appraisal import ACTOR, judging
+from actors.appraisal import ACTOR
+from actors.appraisal import appraising as judging
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.trust import ROLE_CONFUSION, trust_of
 from actors.appraisal.vectors import DIMENSIONS
+from actors.contract.text.joined_parts import PER_TEXT
 from actors.contract.text.judge.model import Model
-from actors.contract.text.sheets import PER_TEXT
 from schemas.actor import Emission, Message
 from schemas.event import encode_event
 from schemas.persistent import decode_state, encode_state

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from actors.appraisal.asking import read_judgements
+from actors.appraisal.judgement_call import read_judgements
 from actors.appraisal.settings import TrustSettings
 from schemas.event import Event, topic_of
 from schemas.persistent import decode_state, encode_state

@@ -3,10 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.appraisal.affect import affect_of
+from actors.appraisal.appraising import appraise
 from actors.appraisal.embedder import hashed_embedding, model_of
-from actors.appraisal.judging import appraise
-from actors.appraisal.memory import SessionMemory
 from actors.appraisal.risks import intent_of
+from actors.appraisal.session_memory import SessionMemory
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.vectors import (
     DIMENSIONS,

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from nats.micro.request import Request
 
 from actors.delegate import EFFECTOR, DelegateSettings
-from actors.delegate.asking import NoAnswer, checked_answer
 from actors.delegate.discovery import find_specialist, subject_of
+from actors.delegate.specialist_call import NoAnswer, checked_answer
 from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.effectors.shell import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
-from actors.runtime.records import to_record
+from actors.runtime.envelopes import to_record
 from events.codec import Recorded, decode
 from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog

@@ -3,17 +3,11 @@
 import msgspec
 import pytest
 
-from actors.drift.composing import LONGEST, read_thought
+from actors.drift.thought_texts import LONGEST, read_thought
 from schemas.event import Event, topic_of
 from schemas.persistent import encode_state
 from schemas.vocabulary.clock import ClockFired
-from schemas.vocabulary.drift import (
-    DriftScheduled,
-    DriftSkipped,
-    DriftStarted,
-    DriftSynthesisRequested,
-    DriftThought,
-)
+from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted, DriftSynthesisRequested, DriftThought
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.drift.builders import AGENT, TALKED, partition, started, talk, upon

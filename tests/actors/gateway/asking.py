@@ -12,13 +12,7 @@ from events.log import Stored
 from schemas.intake.limits import MOST_BYTES, MOST_LAYERS, InputLimits
 from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import Purpose
-from tests.simulated import (
-    SimulatedConnection,
-    SimulatedLog,
-    SimulatedMembership,
-    SimulatedSnapshots,
-    SimulatedStream,
-)
+from tests.simulated import SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots, SimulatedStream
 from tests.simulation.loop import EPOCH_NS, VirtualLoop, inline
 
 PARTITIONS = Partitions()

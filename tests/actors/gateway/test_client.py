@@ -13,11 +13,7 @@ from schemas.intake.limits import MOST_BYTES
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.gateway.asking import asking, clock, exchange_of, one_exchange, several, stored, submit_all, working
 from tests.events.simulated_world import in_world, log_of
-from tests.simulated import (
-    Faults,
-    Incident,
-    SimulatedStream,
-)
+from tests.simulated import Faults, Incident, SimulatedStream
 
 
 def test_an_exchange_is_answered_by_its_end_in_the_log() -> None:

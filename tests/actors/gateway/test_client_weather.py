@@ -13,15 +13,7 @@ from events.errors import LogError, Unavailable, UnknownOutcome
 from events.log import Stored
 from tests.actors.gateway.asking import asking, clock, exchange_of, one_exchange, several, stored, submit_all, working
 from tests.events.simulated_world import in_world, log_of
-from tests.simulated import (
-    CALM,
-    Faults,
-    Incident,
-    SimulatedConnection,
-    SimulatedLog,
-    SimulatedStream,
-    SimulatedTail,
-)
+from tests.simulated import CALM, Faults, Incident, SimulatedConnection, SimulatedLog, SimulatedStream, SimulatedTail
 from tests.simulated.stream import REQUEST_DEADLINE_S
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from actors.appraisal.answers import appraise_external_answer
+from actors.appraisal.answer_scores import appraise_external_answer
 from actors.appraisal.settings import AppraisalSettings
 from schemas.event import Event
 from schemas.vocabulary.appraisal import AnswerAppraised

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from actors.guardrails.family import split_loop_id
+from actors.guardrails.loop_family import split_loop_id
 from actors.guardrails.state import State, family_of
 from schemas.event import Event
 from schemas.persistent import decode_state, encode_state

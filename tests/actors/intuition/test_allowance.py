@@ -9,7 +9,7 @@ from unittest import mock
 import msgspec
 import pytest
 
-from actors.contract.text.sheets import PER_TEXT
+from actors.contract.text.joined_parts import PER_TEXT
 from actors.intuition import judging
 from actors.intuition.comparing import MOST_READ
 from actors.intuition.index import Index, Nearest

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.intuition.index import NONE, Entry, Index, interpreted, similarity
-from actors.intuition.index.handle import COMPACTED_FROM, COMPILED_FROM, compiled_engine
+from actors.intuition.index.index_value import COMPACTED_FROM, COMPILED_FROM, compiled_engine
 from actors.intuition.index.query import COMPARED, UNLIMITED, Answer, Query, plan_reading
 from actors.intuition.index.store import MOST_ROOM, Store
 

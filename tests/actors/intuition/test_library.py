@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.intuition.decider import precedent_of
-from actors.intuition.index import Nearest, handle
+from actors.intuition.index import Nearest
+from actors.intuition.index import index_value as handle
 from actors.intuition.library import Library
 from actors.intuition.signature import text_signature
 from schemas.persistent import decode_state, encode_state

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from actors.intuition.decider import precedent_of
 from actors.intuition.index import similarity
 from actors.intuition.library import Library
-from actors.intuition.reading import read
+from actors.intuition.passages import Passages, passages
 from actors.intuition.signature import signature_of
-from actors.intuition.windows import Passages, passages
+from actors.intuition.text_words import read
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from tests.actors.intuition.builders import GATE, benign, document, harmful, intuition, judged, motif_of
 from tests.each import each

@@ -5,7 +5,7 @@ from typing import Any
 
 from actors.llm.client import ChatClient
 from actors.llm.endpoint import Endpoint, base_url
-from actors.llm.wire.reading import ListedModel
+from actors.llm.wire.response_parsing import ListedModel
 from tests.actors.llm.asking import KEY, QUICK, Asking
 from tests.actors.llm.scripted import says, serving
 from tests.actors.llm.test_quirks import whole

@@ -16,14 +16,14 @@ from actors.llm.local import missing_parts
 from actors.runtime.clock import SystemClock
 from actors.runtime.effectors.shell import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
-from actors.runtime.records import to_record
+from actors.runtime.envelopes import to_record
 from events.codec import Recorded, decode
 from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog
 from events.log import Append, Record
 from events.sealing.keys import key_name
-from schemas.calls import ModelCall, Said
 from schemas.event import Event, topic_of
+from schemas.model_calls import ModelCall, Said
 from schemas.subjects import Partitions
 from schemas.vocabulary.act import ActPlanRequested
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed

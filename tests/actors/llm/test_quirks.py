@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from schemas.calls import ModelCall
+from schemas.model_calls import ModelCall
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import KEY, PLAN, QUICK, Asking, call_of, over
 from tests.actors.llm.scripted import ANSWER, EVENT_STREAM, JSON, Reply, fails, says, streams
@@ -290,7 +290,7 @@ def test_an_answer_that_did_not_come_is_asked_for_again(reply: Reply, attempts: 
 
 
 def test_a_packed_answer_of_any_size_is_not_unpacked_past_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actors.llm.wire.receiving.MOST_BYTES", 100_000)
+    monkeypatch.setattr("actors.llm.wire.response_reading.MOST_BYTES", 100_000)
 
     @over(packed(gzip.compress(b" " * 50_000_000), "gzip"), settings=ONCE)
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:

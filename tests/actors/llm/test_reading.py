@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.llm.answers import AnswerInvalid, read_answer_text
+from actors.llm.answer_text import AnswerInvalid, read_answer_text
 from actors.llm.client import retry_after
-from actors.llm.wire.reading import (
+from actors.llm.wire.refusals import overflow_in, reason_of, without_secrets
+from actors.llm.wire.response_parsing import (
     MOST_TOKENS,
     MOST_WORD,
     NotTheProtocol,
@@ -24,8 +25,7 @@ from actors.llm.wire.reading import (
     read_answer,
     read_models,
 )
-from actors.llm.wire.refusing import overflow_in, reason_of, without_secrets
-from actors.llm.wire.thinking import ThoughtFilter, without_thoughts
+from actors.llm.wire.thought_filter import ThoughtFilter, without_thoughts
 from schemas.intake.sse import Events
 from tests.each import each
 

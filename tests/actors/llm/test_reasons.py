@@ -6,7 +6,7 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from actors.llm.wire.refusing import HIDDEN, reason_of, without_secrets
+from actors.llm.wire.refusals import HIDDEN, reason_of, without_secrets
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import KEY, QUICK, Asking, over
 from tests.actors.llm.scripted import Reply, fails

@@ -11,11 +11,11 @@ import structlog
 
 from actors.contract.text.shortening import estimate
 from actors.llm.client import ChatClient
+from actors.llm.context_fitting import fit_to_context
 from actors.llm.endpoint import Endpoint
-from actors.llm.fitting import fit_to_context
 from actors.llm.wire.dialect import PLAIN, learn_from_refusal
-from actors.llm.wire.refusing import overflow_in
-from schemas.calls import Cut, Said
+from actors.llm.wire.refusals import overflow_in
+from schemas.model_calls import Cut, Said
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import KEY, PLAN, QUESTION, QUICK, Asking, call_of
 from tests.actors.llm.scripted import ANSWER, Asked, Reply, fails, says, serving, streams

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from actors.memory import ACTOR
+from actors.memory.agent_memory import AgentMemory
 from actors.memory.decider import mind_of
 from actors.memory.layers.facts import CurrentValues
-from actors.memory.mind import AgentMemory
 from actors.memory.settings import MemorySettings
 from schemas.event import Event
 from schemas.vocabulary.act import ActActionsRequested, Action

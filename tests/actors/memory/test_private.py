@@ -1,7 +1,7 @@
 """What memory keeps of private data, where it is to be no fact: nothing that tells a number, an address or a key."""
 
+from actors.memory.extraction.private import is_private
 from actors.memory.settings import MemorySettings
-from actors.memory.told.private import is_private
 from schemas.vocabulary.act import Action
 from tests.actors.memory.builders import act, ask, known, partition, talk
 from tests.actors.scenario import Address

@@ -2,15 +2,7 @@
 
 from schemas.vocabulary.memory import FactsRetired, MemoryRecalled, MemoryRemembered
 from schemas.vocabulary.operator import ForgetOrdered
-from tests.actors.memory.builders import (
-    ask,
-    begin,
-    known,
-    partition,
-    recalled,
-    response,
-    talk,
-)
+from tests.actors.memory.builders import ask, begin, known, partition, recalled, response, talk
 from tests.actors.scenario import Address
 from tests.each import each
 

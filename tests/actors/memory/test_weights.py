@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.memory.mind import AgentMemory, Weight
+from actors.memory.agent_memory import AgentMemory, Weight
 from actors.memory.settings import MemorySettings
 from actors.memory.weights import weight_of, weighted_energy, with_weight
 from schemas.persistent import Map

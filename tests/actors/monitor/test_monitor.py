@@ -13,13 +13,7 @@ from actors.monitor.settings import HEALTHY, MonitorSettings, Range
 from schemas.catalogue import entry_of
 from schemas.entry import Severity
 from schemas.event import Event
-from schemas.vocabulary.monitor import (
-    ModeInRange,
-    ModeOutOfRange,
-    ModeRedFlag,
-    RateExceeded,
-    RateRecovered,
-)
+from schemas.vocabulary.monitor import ModeInRange, ModeOutOfRange, ModeRedFlag, RateExceeded, RateRecovered
 from schemas.vocabulary.router import Feedback, Mode
 from tests.actors.regulator.builders import DAY_MS, decision, feedback
 from tests.actors.scenario import Address, Partition

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from actors.reflection import ACTOR
-from actors.reflection.asking import Opinion
 from actors.reflection.causes import CAUSES
 from actors.reflection.judging import CountedInsight, conclude, ignored_because
+from actors.reflection.opinion_call import Opinion
 from actors.reflection.sampling import STRATA, Case, case_of, draw_sample, owed_after, places_by_stratum, stratum_of
 from actors.reflection.settings import ReflectionSettings
 from actors.registry import ACTORS

@@ -6,17 +6,7 @@ import pytest
 from actors.reflection.settings import ReflectionSettings
 from schemas.vocabulary.llm import LlmFailed
 from schemas.vocabulary.reflection import ReflectionConcluded, ReflectionRequested, ReflectionScheduled
-from tests.actors.reflection.builders import (
-    AGENT,
-    IDLE_MS,
-    ON,
-    Reflecting,
-    answer,
-    completed,
-    end,
-    opinion,
-    selection,
-)
+from tests.actors.reflection.builders import AGENT, IDLE_MS, ON, Reflecting, answer, completed, end, opinion, selection
 from tests.actors.scenario import Address
 from tests.each import each
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.contract.text.decoding.undoing import DEPTH as DISGUISES_DEPTH
+from actors.contract.text.decoding.nested_decoding import DEPTH as DISGUISES_DEPTH
 from actors.reflex.decider import judge
 from actors.reflex.encodings import DECODERS, MAX_WORK, DecodingBudget, Encoding
 from actors.reflex.settings import ReflexSettings

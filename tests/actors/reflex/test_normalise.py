@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from actors.contract.text.lookalikes import CONFUSABLES
 from actors.reflex import normalise
-from actors.reflex.characters import EXPANDED, MAX_EXPANSION, fold_character, fold_table, values_of
+from actors.reflex.fold_table import EXPANDED, MAX_EXPANSION, fold_character, fold_table, values_of
 from actors.reflex.normalise import codes_of, lay_out, squeeze
 from tests.each import each
 

@@ -7,13 +7,7 @@ import pytest
 from actors.regulator.settings import RegulatorSettings
 from schemas.event import topic_of
 from schemas.vocabulary.clock import ClockFired
-from schemas.vocabulary.regulator import (
-    Adjusted,
-    Confirmed,
-    CycleCompleted,
-    RegulatorScheduled,
-    Reverted,
-)
+from schemas.vocabulary.regulator import Adjusted, Confirmed, CycleCompleted, RegulatorScheduled, Reverted
 from schemas.vocabulary.router import Mode
 from tests.actors.regulator.builders import DAY_MS, HEALTHY, WEIGHTS, Regulated, only
 from tests.actors.scenario import MS

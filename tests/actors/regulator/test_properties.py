@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from actors.regulator.record import limits
-from actors.router.overlay import NO_OFFSETS, moved_offsets, regulated_weights
+from actors.router.regulator_offsets import NO_OFFSETS, moved_offsets, regulated_weights
 from actors.router.settings import RouterSettings, effective_weights
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, Reverted
 from tests.actors.regulator.builders import DAY_MS, HOUR_MS, WEIGHTS, Regulated, concluded, span

@@ -8,9 +8,9 @@ import pytest
 
 from actors.monitor.settings import HEALTHY as RANGES
 from actors.monitor.settings import MonitorSettings
+from actors.regulator.decision_window import MODES, Counts
 from actors.regulator.pressures import ANSWERS, pressures_of
 from actors.regulator.settings import RegulatorSettings
-from actors.regulator.window import MODES, Counts
 from schemas.vocabulary.monitor import Rate
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, CycleCompleted, PressureName
 from schemas.vocabulary.router import SAMPLE_SIGNALS, Mode

@@ -11,16 +11,7 @@ from schemas.persistent import encode_state
 from schemas.vocabulary.memory import TurnsForgotten
 from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
-from tests.actors.responder.builders import (
-    OVERDUE,
-    PASSED,
-    asked,
-    blocked,
-    chosen,
-    finished,
-    memory,
-    recalled,
-)
+from tests.actors.responder.builders import OVERDUE, PASSED, asked, blocked, chosen, finished, memory, recalled
 from tests.actors.scenario import Address, Partition
 from tests.each import each
 

@@ -12,8 +12,8 @@ from actors.responder.pending import Turn
 from actors.responder.prompting import request_for
 from actors.responder.settings import ResponderSettings
 from actors.router.tiebreak import tiebreak_call as ask_tiebreaker
-from schemas.calls import Cut
 from schemas.catalogue import entry_of
+from schemas.model_calls import Cut
 from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.router import ModeSelected

@@ -10,17 +10,7 @@ from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import COLD
 from schemas.vocabulary.router import ModeSelected
-from tests.actors.router.builders import (
-    WITHOUT_ACT,
-    answered,
-    ask,
-    finished,
-    ground,
-    hear,
-    partition,
-    recalled,
-    talk,
-)
+from tests.actors.router.builders import WITHOUT_ACT, answered, ask, finished, ground, hear, partition, recalled, talk
 from tests.actors.scenario import Address
 
 DAY_MS = 24 * 3600 * 1000

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from actors.runtime.records import to_record
+from actors.runtime.envelopes import to_record
 from events.decision import Cause, address_events
 from events.log import Append, Log, Record
 from schemas.actor import Emission, Message, Scope

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from actors.runtime.effectors.shell import EffectorWorker
 from events.jetstream import JetStreamLog
-from events.jetstream.durable import Delivery
+from events.jetstream.durable_pull import Delivery
 from schemas.actor import Emission, Message
 from schemas.event import Event
 from tests.actors.runtime.echo import echo, effector, enter_vocabulary

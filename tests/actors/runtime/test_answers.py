@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.runtime.effectors.answers import Answer, Answers
+from actors.runtime.effectors.answered_ids import Answer, Answers
 from events.errors import Conflict, Refused, Unavailable
 from events.log import MAX_RECORD_BYTES, Append, Log, LogInfo, Record, Stored
 from tests.events.setting import Setting, collect, record, run_simulated

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from actors.runtime.membership.attendance import (
+from actors.runtime.membership.availability import (
     BLIND_AFTER_S,
     WINDOW_S,
     AvailabilityWatch,
@@ -11,7 +11,7 @@ from actors.runtime.membership.attendance import (
     unserved_partitions,
 )
 from actors.runtime.membership.heartbeat import Heartbeat, heartbeat_of
-from schemas.attendance import Overrun, UnservedPartition
+from schemas.availability import Overrun, UnservedPartition
 from schemas.stages import names_of, scopes
 from schemas.subjects import Partitions
 

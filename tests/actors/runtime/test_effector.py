@@ -13,7 +13,9 @@ import msgspec
 import pytest
 
 from actors.runtime.effectors import shell
-from events.jetstream import JetStreamLog, durable, pulling
+from events.jetstream import JetStreamLog
+from events.jetstream import durable_pull as durable
+from events.jetstream import pull_protocol as pulling
 from events.log import Append, Record
 from schemas.actor import Emission, Message, Scope
 from schemas.catalogue import CATALOGUE
@@ -25,15 +27,7 @@ from schemas.vocabulary.reflex import ReflexPassed
 from tests.actors.on_broker import on_broker
 from tests.actors.runtime.echo import EchoAnswered, EchoAsked, EchoFailed, ask, echo, effector, question, song
 from tests.actors.runtime.echo_worker import ACK_WAIT, leave_trace
-from tests.actors.runtime.echoing import (
-    all_acknowledged,
-    answered,
-    answers,
-    once_each,
-    outcome,
-    running,
-    stored,
-)
+from tests.actors.runtime.echoing import all_acknowledged, answered, answers, once_each, outcome, running, stored
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from actors.registry import ACTORS
-from actors.runtime.partition.proving import CompletenessProof
-from actors.runtime.partition.wholeness import GapCheck
+from actors.runtime.partition.completeness_proof import CompletenessProof
+from actors.runtime.partition.gap_check import GapCheck
 from events.view import View
 from schemas.subjects import Partitions
 

@@ -7,7 +7,7 @@ import pytest
 
 from actors.gateway import new_input
 from actors.registry import ACTORS
-from actors.runtime.partition import wholeness
+from actors.runtime.partition import gap_check as wholeness
 from events.jetstream import JetStreamLog
 from events.log import Append, Stored
 from events.loss_recording import record_loss

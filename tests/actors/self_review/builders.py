@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from actors.self_review import ACTOR
+from actors.self_review.agent_state import AgentState
 from actors.self_review.decider import mind_of
-from actors.self_review.mind import AgentState
 from actors.self_review.settings import SelfReviewSettings
 from schemas.event import Event
 from schemas.vocabulary.loops import Part, TickObserved

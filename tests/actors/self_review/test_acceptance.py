@@ -8,11 +8,11 @@ from statistics import median
 import msgspec
 import pytest
 
+from actors.self_review.agent_state import SIGNALS, AgentState, TickScores, with_tick
 from actors.self_review.gate import events_of
-from actors.self_review.holding import Identity
-from actors.self_review.mind import SIGNALS, AgentState, TickScores, with_tick
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import tick_of
+from actors.self_review.working_memory import Identity
 from schemas.vocabulary.loops import Part, TickObserved
 from schemas.vocabulary.self_review import Resolved, SeatAdded, SelfReviewTriggered
 from tests.actors.self_review.builders import FELIX, citizen, mind, reasons, result, see

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from actors.self_review import ACTOR
+from actors.self_review.agent_state import AgentState
 from actors.self_review.decider import mind_of
-from actors.self_review.mind import AgentState
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import hash_names
 from schemas.event import Event

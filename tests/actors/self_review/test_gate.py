@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.self_review import ACTOR
-from actors.self_review.mind import SIGNALS
+from actors.self_review.agent_state import SIGNALS
 from actors.self_review.settings import SelfReviewSettings
 from schemas.event import Event, encode_event, topic_of
 from schemas.vocabulary.loops import Part, TickObserved

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.self_review.counterfactual import Swap, best_swap
-from actors.self_review.likeness import MICRO, cosines, embedding_vectors, term_vectors
 from actors.self_review.score import Grade, geometric_mean, grade_of, scene_of
+from actors.self_review.similarity import MICRO, cosines, embedding_vectors, term_vectors
 from actors.self_review.tick import Tick, tick_of
 from schemas.vocabulary.loops import Part, TickObserved
 from tests.actors.self_review.builders import GOOD, tick

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.self_review.mind import AgentState, Seat, with_seat, worth_of
+from actors.self_review.agent_state import AgentState, Seat, with_seat, worth_of
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import hash_names
 from schemas.actor import Emission

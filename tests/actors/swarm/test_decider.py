@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.swarm import ACTOR
-from actors.swarm.counting import Window
 from actors.swarm.decider import WATCHED
 from actors.swarm.settings import SwarmSettings
+from actors.swarm.sliding_window import Window
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event
 from schemas.persistent import encode_state, state_hash

@@ -7,9 +7,9 @@ from actors.contract.text.decoding import texts_for_judges
 from actors.contract.text.excerpt import WHOLE, excerpt
 from actors.contract.text.folding import fold
 from actors.contract.text.judge.conjunctions import conjunction_names, conjunctions_at
-from actors.contract.text.judge.evidence import WEIGHT_UNIT, Table, read_text, worst_of
 from actors.contract.text.judge.features import FIRST_TOKENS, LAST_TOKENS, read
 from actors.contract.text.judge.lexicon import classify
+from actors.contract.text.judge.worst_passage import WEIGHT_UNIT, Table, read_text, worst_of
 from actors.contract.text.tokens import split_tokens
 
 PARAGRAPH = "The harbour was rebuilt after the storm, and the ferries run every hour until late in the evening. "

@@ -1,7 +1,7 @@
 """Where telling words stand in a text: as they are, and in every rewriting that the guards undo."""
 
 from actors.contract.text.excerpt import WHOLE, excerpt_of
-from actors.contract.text.judge.telling import WORDS, instruction_words_in
+from actors.contract.text.judge.instruction_words import WORDS, instruction_words_in
 from actors.contract.text.prefilter import kinds_in
 from actors.contract.text.rewriting import REWRITE
 from tests.each import each

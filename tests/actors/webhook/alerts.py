@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from actors.runtime.clock import SystemClock
-from actors.webhook.calling import connections
-from actors.webhook.delivering import AlertDelivery
+from actors.webhook.alert_delivery import AlertDelivery
+from actors.webhook.http_call import connections
 from actors.webhook.receivers import Address
 from actors.webhook.settings import Receiver, WebhookSettings
 from schemas.actor import Message

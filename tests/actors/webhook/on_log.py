@@ -1,6 +1,6 @@
 """Alerts on a real broker's log, and what is recorded of their deliveries."""
 
-from actors.runtime.records import to_record
+from actors.runtime.envelopes import to_record
 from events.codec import Recorded, decode
 from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from actors.webhook.payloads import alertmanager, payload, slack
 from actors.webhook.settings import Receiver
 from schemas.vocabulary.alerts import Alert
-from schemas.wording.meaning import alert_summary
+from schemas.wording.alert_summary import alert_summary
 from tests.actors.strategies import events_of
 from tests.actors.webhook.alerts import alert
 

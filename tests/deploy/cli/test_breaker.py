@@ -15,7 +15,7 @@ from actors.runtime.worker import Worker
 from deploy.operating.breaker_orders import NotCarriedOut, OrderDone, give_breaker_order
 from deploy.operating.deadline import Deadline
 from events.jetstream import JetStreamLog
-from events.jetstream.keyvalue import KeyValueMembership, KeyValueSnapshots
+from events.jetstream.key_value import KeyValueMembership, KeyValueSnapshots
 from events.log import Append, Record, Stored
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of

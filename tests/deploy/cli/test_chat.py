@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from actors.llm.answering import Partial
-from actors.runtime.records import to_record
+from actors.llm.calling import Partial
+from actors.runtime.envelopes import to_record
 from events.codec import Recorded, decode
 from events.decision import address_events, cause_of
 from events.jetstream import JetStreamLog

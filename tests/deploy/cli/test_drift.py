@@ -8,9 +8,9 @@ from click.testing import CliRunner, Result
 
 from actors.drift import ACTOR
 from actors.drift.settings import DriftSettings
-from deploy.cli.mind.drift import drift, shown
+from deploy.cli.tuning.drift import drift, shown
 from events.codec import Recorded, decode
-from events.replay.looking import NothingFound
+from events.replay.checks_of_extent import NothingFound
 from schemas.catalogue import CATALOGUE
 from schemas.vocabulary.drift import DriftScheduled
 from tests.actors.drift.builders import partition, talk, thought

@@ -6,7 +6,8 @@ from io import BytesIO
 
 import pytest
 
-from deploy.feeding import Line, lines_of, reading
+from deploy.feeding import Line, lines_of
+from deploy.feeding import line_reader as reading
 
 
 def read(raw: bytes) -> list[Line]:

@@ -11,7 +11,7 @@ from events.bundles import read_manifest
 from events.jetstream import JetStreamLog
 from events.log import Append, Record, Stored
 from schemas.event import topic_of
-from schemas.intake.moments import rfc3339
+from schemas.intake.timestamps import rfc3339
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.ledger import LossRecorded
 from tests.broker import Broker

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from actors.reflection import ACTOR
-from deploy.cli.mind.reflection import reflection
-from events.replay.looking import NothingFound
+from deploy.cli.tuning.reflection import reflection
+from events.replay.checks_of_extent import NothingFound
 from schemas.vocabulary.reflection import ReflectionScheduled
 from tests.actors.reflection.builders import ON, end, selection
 from tests.actors.scenario import configured

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from actors.gateway import AnswerPiece
-from actors.llm.answering import Partial
-from deploy.cli.asking.exchange import show
-from deploy.cli.asking.speaking import StreamedAnswer
+from actors.llm.calling import Partial
+from deploy.cli.asking.run_exchange import show
+from deploy.cli.asking.streamed_answer import StreamedAnswer
 from deploy.cli.rendering.decision import exchange_of
 from deploy.client import client_on
 from events.jetstream import Access, Connection, JetStreamLog

@@ -8,7 +8,7 @@ import pytest
 from actors.act.settings import ActSettings
 from actors.guardrails.settings import GuardrailsSettings
 from actors.llm.settings import LlmSettings
-from actors.llm.wire.thinking import without_thoughts
+from actors.llm.wire.thought_filter import without_thoughts
 from actors.responder.settings import ResponderSettings
 from deploy.config.models import OLLAMA_CONTEXT
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed

@@ -27,11 +27,11 @@ from deploy.config.models import (
     worker_flags,
 )
 from deploy.config.settings import UpstreamSettings
-from deploy.config.upstream import upstream_of
-from deploy.health.finding import Verdict
-from deploy.health.models import ConsumerLoad, judge_effectors, judge_model
+from deploy.config.upstream_settings import upstream_of
+from deploy.health.findings import Verdict
+from deploy.health.model_check import ConsumerLoad, judge_effectors, judge_model
 from deploy.processes.running_set import ModelInUse
-from schemas.asking import model_setting_paths
+from schemas.model_settings import model_setting_paths
 from tests.actors.llm.scripted import fails, in_background, says, serving
 from tests.each import each
 

@@ -11,8 +11,8 @@ from deploy.cli.running.doctor import _patient
 from deploy.config.loading import Layer, all_sections, resolve
 from deploy.config.models import ModelChoice
 from deploy.health import doctor
-from deploy.health.finding import Verdict
-from deploy.health.serving import needed_by
+from deploy.health.findings import Verdict
+from deploy.health.stage_watch import needed_by
 from deploy.processes.running_set import DataFolder, ModelInUse, RunFile, RunSettings
 from deploy.processes.supervisor import Status
 from deploy.processes.up import in_force_of

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from deploy.health.finding import Verdict
-from deploy.health.gateway import examine_gateway, judge_gateway
+from deploy.health.findings import Verdict
+from deploy.health.gateway_check import examine_gateway, judge_gateway
 from deploy.processes.running_set import RunFile
 
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 import structlog
 
-from deploy.health.finding import Verdict
+from deploy.health.findings import Verdict
 from deploy.health.lost_keys import examine_keys, tell_of_lost_keys
 from events.jetstream import JetStreamLog
-from events.jetstream.sessionkeys import KeyValueKeys
+from events.jetstream.session_keys import KeyValueKeys
 from events.log import Append
 from events.sealing.keys import key_name
 from schemas.permissions import keys_bucket

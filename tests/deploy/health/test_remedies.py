@@ -6,9 +6,9 @@ from pathlib import Path
 
 import deploy
 from deploy.health import doctor
-from deploy.health.finding import Finding, Verdict
-from deploy.health.gateway import judge_gateway
-from deploy.health.models import judge_model
+from deploy.health.findings import Finding, Verdict
+from deploy.health.gateway_check import judge_gateway
+from deploy.health.model_check import judge_model
 from deploy.processes.running_set import ModelInUse
 from deploy.processes.supervisor import Status
 from tests.deploy.health.test_doctor import run_file

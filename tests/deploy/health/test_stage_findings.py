@@ -3,10 +3,10 @@
 from typing import Any
 
 from actors.runtime.membership.heartbeat import Heartbeat
-from deploy.health.finding import Verdict
-from deploy.health.serving import NEEDED, unserved_text
-from deploy.health.stages import judge_budgets, judge_snapshots, judge_stages
-from schemas.attendance import Overrun
+from deploy.health.findings import Verdict
+from deploy.health.stage_check import judge_budgets, judge_snapshots, judge_stages
+from deploy.health.stage_watch import NEEDED, unserved_text
+from schemas.availability import Overrun
 from schemas.stages import names_of, scopes
 from schemas.subjects import Partitions
 

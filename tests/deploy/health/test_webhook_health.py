@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from actors.webhook.settings import Receiver
-from deploy.health.finding import Finding, Verdict
-from deploy.health.webhooks import examine_receivers
+from deploy.health.findings import Finding, Verdict
+from deploy.health.webhook_check import examine_receivers
 from tests.actors.llm.scripted import HANGS, fails, serving
 from tests.actors.webhook.alerts import SECRET, TAKES, dripping, url_of
 

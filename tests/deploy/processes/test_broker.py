@@ -17,7 +17,6 @@ from structlog.testing import capture_logs
 
 from deploy.config.loading import resolve
 from deploy.config.settings import BrokerSettings, LogSettings, RuntimeSettings
-from deploy.processes.access import BrokerChoice, access_of
 from deploy.processes.broker import (
     ADMIN,
     DECIDERS,
@@ -31,6 +30,7 @@ from deploy.processes.broker import (
 from deploy.processes.broker.embedded import jetstream_serves
 from deploy.processes.broker.storing import storing_failure
 from deploy.processes.broker.users import context_file, load_logins
+from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
 from deploy.processes.supervisor import Backoff, ProgramFailed, Supervisor
 from deploy.processes.up import prepare_embedded

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actors.gateway.http.operating import NotFound
+from actors.gateway.http.operator_endpoints import NotFound
 from actors.gateway.outside import InvalidField
 from deploy.processes import examiner
 from deploy.processes.examiner import AT_ONCE, WAITING, Examiner

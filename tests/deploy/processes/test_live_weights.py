@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from actors.gateway import new_input
 from actors.registry import actor_named
-from actors.runtime.records import to_record
+from actors.runtime.envelopes import to_record
 from deploy.processes.lifeline import READY
 from events.codec import Recorded, decode
 from events.decision import Cause, address_events

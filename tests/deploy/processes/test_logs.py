@@ -122,7 +122,7 @@ def test_what_runs_for_days_loads_nothing_that_draws() -> None:
 
 def test_what_effectors_load_once_they_have_something_to_do_draws_nothing() -> None:
     loaded = (
-        "import sys, actors.llm.answering, actors.llm.client, actors.webhook.delivering; "
+        "import sys, actors.llm.calling, actors.llm.client, actors.webhook.alert_delivery; "
         "print(*sys.modules, file=sys.stderr)"
     )
     assert not DRAWING & set(logged(loaded).split())

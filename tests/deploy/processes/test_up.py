@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from deploy.processes.access import BrokerChoice, access_of
+from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
 from events.jetstream import JetStreamLog
 from schemas.catalogue import prefixes_of

@@ -17,7 +17,7 @@ from nats.aio.msg import Msg
 
 from actors.registry import ACTORS
 from actors.runtime.committer import Group
-from actors.runtime.records import to_record
+from actors.runtime.envelopes import to_record
 from deploy.config.loading import all_sections, assignment_layer, resolve
 from deploy.processes.effectors import EFFECTORS
 from deploy.processes.lifeline import READY
@@ -26,9 +26,9 @@ from events.decision import Cause, NewEvent, address_events
 from events.jetstream import Access, Connection, JetStreamLog
 from events.log import Append, Record
 from schemas.actor import Message
-from schemas.calls import ModelCall, Said
 from schemas.catalogue import CATALOGUE
 from schemas.event import encode_event
+from schemas.model_calls import ModelCall, Said
 from schemas.subjects import Partitions
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.responder import ResponseRequested

@@ -12,10 +12,10 @@ from actors.registry import UnknownActor
 from deploy.config.loading import BadConfiguration
 from deploy.replaying.questions import DecideAgain, ShowState, decided_again, known_settings, layers_of, state_shown
 from deploy.replaying.what_if import settings_of
-from events.replay.looking import NothingFound
+from events.replay.checks_of_extent import NothingFound
 from events.replay.sources import LedgerSource
 from events.replay.states.conditions import BadCondition
-from events.replay.states.reading import NoSuchPartition
+from events.replay.states.partition_state import NoSuchPartition
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
 from tests.events.whatif.asking import live

@@ -12,12 +12,12 @@ import pytest
 from actors.registry import ACTORS
 from events.log import Stored
 from events.replay.replay import Replay, Report
-from events.replay.replaying import END, Point, run_replay
+from events.replay.run import END, Point, run_replay
 from events.replay.sources import LedgerSource
 from events.replay.states.bisecting import first_holding
 from events.replay.states.conditions import condition_of
 from events.replay.states.diffing import changed_between
-from events.replay.states.reading import state_at
+from events.replay.states.partition_state import state_at
 from events.view import View
 from schemas.actor import Actor, Emission, Message
 from schemas.event import Event

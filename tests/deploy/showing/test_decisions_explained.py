@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import inspect
 
-from deploy.cli.rendering import reasons
+from deploy.cli.rendering import reason_texts as reasons
 from deploy.cli.rendering.decision import Exchange
 from deploy.cli.rendering.why.details import WITH_CASE
 from deploy.cli.rendering.why.lines import lines_on

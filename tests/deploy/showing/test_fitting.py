@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from deploy.cli.rendering.layout.fitting import fitted_table
+from deploy.cli.rendering.layout.table_fitting import fitted_table
 from deploy.cli.rendering.layout.terminal import print_hanging
-from deploy.health.finding import Finding, Verdict
+from deploy.health.findings import Finding, Verdict
 from schemas.export import subjects_rows
 from tests.each import each
 

@@ -11,10 +11,10 @@ import actors.llm
 from actors.guardrails.judging import _LIMITS, REASONS
 from actors.responder.forwarding import SILENT
 from actors.runtime.effectors import requests
-from deploy.cli.rendering import reasons
+from deploy.cli.rendering import reason_texts as reasons
 from deploy.cli.rendering.sentences import FACTS, is_known, sentence_on
 from events.decision import APPEND_REFUSED
-from schemas.attendance import Lack
+from schemas.availability import Lack
 from schemas.catalogue import entry_of
 from schemas.errors import VocabularyError
 from schemas.stages import STAGE_OF

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deploy.cli.rendering.layout.strokes import line_style
+from deploy.cli.rendering.layout.line_styles import line_style
 from tests.each import each
 
 

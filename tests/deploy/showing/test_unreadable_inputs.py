@@ -10,7 +10,7 @@ from rich.console import Console
 
 from actors.registry import ACTORS
 from deploy.cli.rendering.alerts import alert_of
-from deploy.cli.rendering.entries import entry_of, group_unreadable, line_of
+from deploy.cli.rendering.event_rows import entry_of, group_unreadable, line_of
 from deploy.cli.rendering.why.tree import plain_sentence, render
 from events.log import Stored
 from events.replay.explain import explain

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from deploy.cli.mind.reflection import shown
 from deploy.cli.rendering.why.details import Case, details
+from deploy.cli.tuning.reflection import shown
 from schemas.event import Event
 from schemas.vocabulary.reflection import ReflectionConcluded
 from tests.actors.reflection.builders import Reflecting, answer, opinion, selection

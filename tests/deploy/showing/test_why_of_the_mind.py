@@ -7,15 +7,15 @@ import pytest
 from rich.console import Console
 
 from actors.gateway.client import Answered
-from deploy.cli.rendering import reasons
-from deploy.cli.rendering.calls import cuts_text
+from deploy.cli.rendering import reason_texts as reasons
 from deploy.cli.rendering.decision import decision_line, exchange_of
+from deploy.cli.rendering.model_calls import cuts_text
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.cli.rendering.why.details import Case, details
 from deploy.feeding.feeder import outcome_of
-from schemas.calls import Cut
 from schemas.catalogue import entry_of
 from schemas.event import Event
+from schemas.model_calls import Cut
 from schemas.vocabulary.act import ActFinished, Action, ActIterated, ActPlanRequested, Performed
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import (

@@ -16,13 +16,13 @@ from click.testing import CliRunner, Result
 from actors.monitor.settings import MonitorSettings
 from actors.router.settings import RouterSettings, effective_weights
 from deploy.cli import main
-from deploy.cli.mind.simulate import simulate
 from deploy.cli.rendering import sweeps
-from deploy.simulating.living import DAY_NS, DECIDERS, PROFILE, START_NS, Simulation, simulate_days
-from deploy.simulating.people import WORDS, Population, session_of
-from deploy.simulating.plants import PLANTS
+from deploy.cli.tuning.simulate import simulate
+from deploy.simulating.planted_faults import PLANTS
 from deploy.simulating.plot import plot_of
 from deploy.simulating.report import Day, Report, report_of
+from deploy.simulating.simulated_people import WORDS, Population, session_of
+from deploy.simulating.simulation import DAY_NS, DECIDERS, PROFILE, START_NS, Simulation, simulate_days
 from schemas.vocabulary.monitor import ModeInRange, ModeRedFlag
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, PressureName, Reverted
 from schemas.vocabulary.router import Mode, ModeSelected

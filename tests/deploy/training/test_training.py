@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actors.contract.text.judge.evidence import read_text
 from actors.contract.text.judge.model import InvalidModel, Model, dump_model, load_model, log_odds
 from actors.contract.text.judge.weights import weights_of
+from actors.contract.text.judge.worst_passage import read_text
 from actors.intuition.scorer import MODEL_VERSION
 from deploy.cli import main as neuraxis
-from deploy.training import augment
-from deploy.training.augment import augmented, authored
-from deploy.training.corpus import Row, folds_of, load_rows, rows_quoted_elsewhere, training_places
-from deploy.training.fitting import Prepared, Recipe, fit, held_out_scores, prepare, scores_of, threshold_of
+from deploy.training import augmented_rows as augment
+from deploy.training.augmented_rows import augmented, authored
+from deploy.training.judge_fitting import Prepared, Recipe, fit, held_out_scores, prepare, scores_of, threshold_of
+from deploy.training.labelled_corpus import Row, folds_of, load_rows, rows_quoted_elsewhere, training_places
 from deploy.training.report import BEGIN, END, fired_by_fold, tally_caught, write_report
-from deploy.training.writing import train_into
+from deploy.training.train_judges import train_into
 
 RECIPE = Recipe(kind="test", without=frozenset(), penalty=0.1, rounds=1, benign=0.05, hard=0.1)
 
@@ -182,7 +182,7 @@ def test_the_report_lists_weak_sources_first_and_replaces_the_one_between_its_ma
 def test_what_cannot_be_written_is_refused_before_any_training(
     wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deploy.training.writing.prepare", lambda rows: pytest.fail("trained"))
+    monkeypatch.setattr("deploy.training.train_judges.prepare", lambda rows: pytest.fail("trained"))
     lines = [
         {"text": f"words {source}", "label": label, "category": "jailbreak", "source": f"{label} {source}"}
         for source in "abc"

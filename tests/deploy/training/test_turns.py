@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from actors.contract.text.dialogue_act.model import TurnKind, TurnModel, dump_turn_model, load_turn_model, probabilities
 from actors.contract.text.judge.model import InvalidModel
 from actors.contract.text.judge.weights import turn_weights_of, weights_of
-from actors.contract.text.turn.model import TurnKind, TurnModel, dump_turn_model, load_turn_model, probabilities
 from deploy.cli import main
-from deploy.training import turn_writing
+from deploy.training import train_turns as turn_writing
 from deploy.training.turn_fitting import fit_turns, prepare
 from deploy.training.turn_rows import TurnRow, load_turns, written_turns
 

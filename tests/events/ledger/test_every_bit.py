@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from events.errors import LogError
 from events.ledger import Check, LedgerWriter, Verification, rebuild, verify
-from events.ledger.checking.journal import journal_damage
+from events.ledger.checking.wal_damage import journal_damage
 from events.ledger.read_models import FOLDS
 from events.log import Stored
 from schemas.catalogue import CATALOGUE

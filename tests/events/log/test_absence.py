@@ -2,8 +2,8 @@
 
 from structlog.testing import capture_logs
 
-from events.intervals import MOST_S
-from events.jetstream.absence import BrokerOutage
+from events.jetstream.broker_outage import BrokerOutage
+from events.warning_backoff import MOST_S
 
 
 class Clock:

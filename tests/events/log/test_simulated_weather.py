@@ -12,11 +12,7 @@ from events.errors import Conflict, LogError
 from tests.each import each
 from tests.events.setting import fenced, plain, record
 from tests.events.simulated_world import in_world, log_of
-from tests.simulated import (
-    STORMY,
-    Incident,
-    SimulatedStream,
-)
+from tests.simulated import STORMY, Incident, SimulatedStream
 
 ALL = "log.*.00.reflex.>"
 

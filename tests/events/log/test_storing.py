@@ -9,7 +9,7 @@ import pytest
 
 from events.errors import LogError
 from events.jetstream import JetStreamLog
-from events.jetstream.storing import storage_fault
+from events.jetstream.storage_check import storage_fault
 from events.jetstream.stream import DEFAULT_STREAM, stream_config
 from events.log import Append, Record
 from schemas.subjects import Partitions

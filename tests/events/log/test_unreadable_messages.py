@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from events.jetstream.durable import DurablePull
+from events.jetstream.durable_pull import DurablePull
 from events.jetstream.log import JetStreamLog
 from events.loss_recording import record_loss
 from schemas.vocabulary.ledger import LossRecorded

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from actors.registry import ACTORS
 from events.log import Stored
-from events.replay.verifying.outcome import merged_reports
 from events.replay.verifying.pending import LIVELY_S, OVERDUE_S, Activity, Pending, merged_seconds, oldest_of
+from events.replay.verifying.report import merged_reports
 from schemas.actor import Actor
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import START_NS, Address

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from events.log import Stored
 from events.replay.replay import Replay, Report, Unit
-from events.replay.verifying.outcome import Difference, Differences, merged_reports
+from events.replay.verifying.report import Difference, Differences, merged_reports
 from events.routes import partition_names
 from schemas.actor import Actor
 from schemas.vocabulary.gateway import InputReceived

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.registry import ACTORS
-from actors.runtime.records import to_record
+from actors.runtime.envelopes import to_record
 from deploy.replaying.what_if import changes_of
 from events.decision import Cause, NewEvent, address_events
 from events.log import Stored

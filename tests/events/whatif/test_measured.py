@@ -13,11 +13,11 @@ import actors
 from actors.registry import ACTORS
 from deploy.replaying.what_if_verdicts import complaint, measured_texts
 from events.log import Stored
-from schemas.settings.measuring import measured_settings
+from schemas.settings.measured_settings import measured_settings
 from tests.each import each
 from tests.events.whatif.asking import live, whatif
 
-MEASURES = "attending.py"
+MEASURES = "availability_events.py"
 """The module of an actor's package that is called by its shell with what was measured."""
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from actors.contract.text.decoding.left import Undecoded
-from actors.contract.text.decoding.plausible import PRINTED
+from actors.contract.text.decoding.plausibility import PRINTED
+from actors.contract.text.decoding.undecoded import Undecoded
 
 _GROUP = 5
 _LEAST = 20

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from actors.contract.text.decoding.stretches import stretches_of
+from actors.contract.text.decoding.parts_with_form import stretches_of
 
 FEWEST = 4
 """Escapes that a text has; fewer hide no word."""

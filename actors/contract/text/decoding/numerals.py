@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from actors.contract.text.decoding.plausible import is_worded
+from actors.contract.text.decoding.plausibility import is_worded
 
 _APART = r"[\s,;|/.+-]{1,3}"
 _DECIMAL = re.compile(rf"(?<![\w.])(?:\d{{2,3}}{_APART}){{7,}}\d{{2,3}}(?!\w)")

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from actors.contract.text.decoding.base85 import base85
-from actors.contract.text.decoding.left import Undecoded
-from actors.contract.text.decoding.plausible import PRINTED, is_worded, text_of
-from actors.contract.text.decoding.words import long_tokens, words_in
+from actors.contract.text.decoding.encoded_words import long_tokens, words_in
+from actors.contract.text.decoding.plausibility import PRINTED, is_worded, text_of
+from actors.contract.text.decoding.undecoded import Undecoded
 
 MOST_RUNS = 1_024
 """Runs of one kind that are decoded in a text: of more, some from everywhere, and as many that begin as a text does."""

@@ -10,8 +10,8 @@ import io
 import msgspec
 import numpy as np
 
-from actors.contract.text.judge.archives import InvalidModel, are_keys, arrays_in, unfit_model
-from actors.contract.text.judge.evidence import Table, Text, worst_of
+from actors.contract.text.judge.weight_files import InvalidModel, are_keys, arrays_in, unfit_model
+from actors.contract.text.judge.worst_passage import Table, Text, worst_of
 
 __all__ = ["InvalidModel", "Model", "dump_model", "load_model", "log_odds", "margin", "to_unit_interval"]
 

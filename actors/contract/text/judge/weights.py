@@ -13,8 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
+from actors.contract.text.dialogue_act.model import TurnModel, load_turn_model
 from actors.contract.text.judge.model import InvalidModel, Model, load_model
-from actors.contract.text.turn.model import TurnModel, load_turn_model
 
 FOLDER = "NEURAXIS_MODELS"
 """Environment variable naming a folder whose files of weights take the place of those that ship, name by name."""

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from actors.gateway.http.bodies import Name
+from actors.gateway.input_parts import InputParts
 from actors.gateway.outside import InvalidField
-from actors.gateway.written import InputParts
 from schemas.vocabulary.responder import Action, Stage
 
 MOST_INPUTS = 128

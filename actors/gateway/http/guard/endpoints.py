@@ -25,11 +25,11 @@ from actors.gateway.http.guard.bodies import (
 from actors.gateway.http.guard.categories import refused_for, scores_of
 from actors.gateway.http.guard.service import Check, Checked, GuardService, NoVerdict, numbers_of
 from actors.gateway.http.openai.failures import ApiFailure
-from actors.gateway.http.reading import User, agent_of, refuse_unless
 from actors.gateway.http.scopes import ASK, OF_AGENT
+from actors.gateway.http.strict_requests import User, agent_of, refuse_unless
+from actors.gateway.input_parts import layers_of, situation_of
 from actors.gateway.inputs import NothingSaid
 from actors.gateway.outside import InvalidField, InvalidInput
-from actors.gateway.written import layers_of, situation_of
 
 MODEL = "neuraxis"
 """What moderates, whatever model a request names."""

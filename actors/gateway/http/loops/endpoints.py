@@ -20,8 +20,8 @@ from actors.gateway.http.bodies import (
 )
 from actors.gateway.http.loops.answers import decision_of, status_of
 from actors.gateway.http.loops.service import LoopService
-from actors.gateway.http.reading import QUERY, User, agent_of, key_of, refuse_unless
 from actors.gateway.http.scopes import ASK, OF_AGENT, OPERATE, operate
+from actors.gateway.http.strict_requests import QUERY, User, agent_of, key_of, refuse_unless
 from actors.gateway.outside import check_name
 
 IdempotencyKey = Annotated[str, HeaderParameter(name="Idempotency-Key", description="Makes repeats one event.")]

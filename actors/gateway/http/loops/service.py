@@ -8,8 +8,8 @@ import msgspec
 
 from actors.gateway.client import Client
 from actors.gateway.http.bodies import Accepted
-from actors.gateway.http.checks import OK, passes, without_places
 from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
+from actors.gateway.http.readiness_checks import OK, passes, without_places
 from actors.gateway.outside import Addressed, agent_event
 from actors.gateway.terms import Term
 from actors.gateway.waiting import NoEnd

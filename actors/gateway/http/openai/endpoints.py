@@ -21,16 +21,16 @@ from actors.gateway.http.openai.answers import (
     models_in,
 )
 from actors.gateway.http.openai.chunks import Chunks, event_of
-from actors.gateway.http.openai.conversing import AnswerEnd, AnswerText, Conversations, ExchangeFailed
+from actors.gateway.http.openai.conversations import AnswerEnd, AnswerText, Conversations, ExchangeFailed
 from actors.gateway.http.openai.failures import ApiFailure, failure_of
 from actors.gateway.http.openai.forwarding import IncomingRequest, UpstreamForwarder
 from actors.gateway.http.openai.messages import read_message
 from actors.gateway.http.openai.questions import ANSWER, FORWARD, SESSION, Question, named_session, question_of
 from actors.gateway.http.openai.requests import MODEL, ChatRequest, ParsedRequest, check_answerable, read_request
-from actors.gateway.http.openai.sending import ClientGone, StreamingResponse, raw_headers, unless_client_gone
+from actors.gateway.http.openai.streaming_response import ClientGone, StreamingResponse, raw_headers, unless_client_gone
 from actors.gateway.http.openai.upstream import UpstreamFailed
-from actors.gateway.http.reading import HEADERS, QUERY, User, agent_of
 from actors.gateway.http.scopes import ASK, OF_AGENT
+from actors.gateway.http.strict_requests import HEADERS, QUERY, User, agent_of
 from events.errors import LogError
 from schemas.intake.strict import quoted_name
 
@@ -124,8 +124,8 @@ def _forwarding(request: Request[Any, Any, State], model: str) -> UpstreamForwar
     forwarding: UpstreamForwarder | None = request.app.state.forwarding
     if forwarding is None:
         raise UnknownModel(
-            f"there is no model {quoted_name(model)} here: ask for {MODEL}, which is the whole mind, or name the endpoint of "
-            "your own models in gateway.upstream.url"
+            f"there is no model {quoted_name(model)} here: ask for {MODEL}, which is the whole mind, or name the "
+            "endpoint of your own models in gateway.upstream.url"
         )
     return forwarding
 

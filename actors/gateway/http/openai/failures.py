@@ -2,7 +2,7 @@
 
 import msgspec
 
-from actors.gateway.http.checks import without_places
+from actors.gateway.http.readiness_checks import without_places
 
 PATHS = ("/v1/chat/", "/v1/models", "/v1/moderations")
 """What the paths begin with."""

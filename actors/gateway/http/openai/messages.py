@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from actors.contract.text.decoding.plausible import text_of as text_in
+from actors.contract.text.decoding.plausibility import text_of as text_in
 from schemas.vocabulary.gateway import Layer, Role
 
 ROLES: Mapping[str, Role] = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from actors.gateway.http.openai.histories import Histories
+from actors.gateway.http.openai.conversation_histories import Histories
 from actors.gateway.http.openai.messages import ReadMessage, asides_in, definitions_in, layers_of, read_message, text_of
 from actors.gateway.http.openai.requests import ParsedRequest
 from actors.gateway.inputs import NothingSaid, check_says_something

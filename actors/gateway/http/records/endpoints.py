@@ -17,14 +17,14 @@ from litestar.params import FromPath, HeaderParameter, QueryParameter
 from litestar.response import ServerSentEventMessage
 
 from actors.gateway.http.bodies import Failure
-from actors.gateway.http.openai.sending import StreamingResponse, raw_headers
-from actors.gateway.http.operating import NotFound
-from actors.gateway.http.reading import QUERY
-from actors.gateway.http.records.seen import SetOverview
+from actors.gateway.http.openai.streaming_response import StreamingResponse, raw_headers
+from actors.gateway.http.operator_endpoints import NotFound
+from actors.gateway.http.records.set_overview import SetOverview
 from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent, still_opens
+from actors.gateway.http.strict_requests import QUERY
 from actors.gateway.outside import InvalidField
 from events.ledger import ExchangeFilter, ExchangeResult, Page
-from events.ledger.listing import LONGEST_WORDS, MOST
+from events.ledger.exchange_list import LONGEST_WORDS, MOST
 from events.ledger.reader import END
 from schemas.event import ROOT
 from schemas.intake import strict

@@ -15,9 +15,9 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from actors.gateway.http.bodies import Failure, Name
-from actors.gateway.http.openai.sending import ClientGone, unless_client_gone
-from actors.gateway.http.reading import QUERY, refuse_unless
+from actors.gateway.http.openai.streaming_response import ClientGone, unless_client_gone
 from actors.gateway.http.scopes import READ
+from actors.gateway.http.strict_requests import QUERY, refuse_unless
 from actors.gateway.outside import InvalidField
 from events.ledger.reader import END
 

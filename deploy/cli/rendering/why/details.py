@@ -11,17 +11,18 @@ from rich.text import Text
 
 from actors.coherence.settings import CoherenceSettings
 from actors.router.settings import RouterSettings
-from deploy.cli.rendering.calls import cuts_text
 from deploy.cli.rendering.layout.printable import printable, printable_struct
 from deploy.cli.rendering.layout.quoting import quoted_line
-from deploy.cli.rendering.reasons import ENDINGS, LET_PASS
+from deploy.cli.rendering.model_calls import cuts_text
+from deploy.cli.rendering.reason_texts import ENDINGS, LET_PASS
+from deploy.cli.rendering.why import idle_thoughts as drifting  # noqa: F401
 
 # Each of these registers how its events are told.
-from deploy.cli.rendering.why import drifting, loops, reflections, regulation, reviews  # noqa: F401
+from deploy.cli.rendering.why import loops, reflections, regulation, reviews  # noqa: F401
+from deploy.cli.rendering.why.answer_sources import entities
 from deploy.cli.rendering.why.entropy import sum_of
 from deploy.cli.rendering.why.guards import allowed_lines, entropy, unread_lines
 from deploy.cli.rendering.why.lines import Lines, lines_on, number
-from deploy.cli.rendering.why.mind import entities
 from deploy.cli.rendering.why.routing import ModeScore, adds_up, score_table
 from schemas.event import Event
 from schemas.vocabulary.clock import ClockFired

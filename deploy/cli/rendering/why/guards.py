@@ -7,10 +7,10 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from deploy.cli.rendering.calls import call_text
 from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.quoting import quoted_line
+from deploy.cli.rendering.model_calls import call_text
 from deploy.cli.rendering.why.lines import Lines, lines_on
 from schemas.unread import Unread
 from schemas.vocabulary.appraisal import (

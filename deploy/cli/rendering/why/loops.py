@@ -3,9 +3,9 @@
 from rich.console import RenderableType
 from rich.text import Text
 
-from deploy.cli.rendering.calls import call_text
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.quoting import quoted_line
+from deploy.cli.rendering.model_calls import call_text
 from deploy.cli.rendering.why.lines import Lines, lines_on
 from schemas.vocabulary.guardrails import (
     AppraisalRequested,

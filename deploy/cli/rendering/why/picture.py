@@ -16,7 +16,7 @@ from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.why.details import Case, details
 from deploy.cli.rendering.why.tree import event_of, last_of
-from deploy.cli.rendering.why.trunks import trunk_to_end
+from deploy.cli.rendering.why.tree_layout import trunk_to_end
 from events.replay.explain import Explanation, Node
 from schemas.event import ROOT
 from schemas.vocabulary.gateway import InputReceived

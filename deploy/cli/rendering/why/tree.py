@@ -11,11 +11,11 @@ from rich.tree import Tree
 from actors.coherence.settings import CoherenceSettings
 from actors.router.settings import RouterSettings
 from deploy.cli.rendering.layout.printable import printable
-from deploy.cli.rendering.reasons import LET_PASS
+from deploy.cli.rendering.reason_texts import LET_PASS
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.cli.rendering.why.details import Case, details
-from deploy.cli.rendering.why.hops import timing_table
-from deploy.cli.rendering.why.trunks import nodes_below, trunk_to_end
+from deploy.cli.rendering.why.timings import timing_table
+from deploy.cli.rendering.why.tree_layout import nodes_below, trunk_to_end
 from events.replay.explain import Explanation, Node
 from events.replay.gaps import Stretch
 from schemas.catalogue import CATALOGUE

@@ -20,12 +20,12 @@ from actors.gateway.http.keys import ALL_SCOPES, Key, Keyring, Scope
 from actors.gateway.http.keys.key import hash_of
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
-from actors.gateway.http.openai.conversing import Conversations
-from actors.gateway.http.operating import NotFound
+from actors.gateway.http.openai.conversations import Conversations
+from actors.gateway.http.operator_endpoints import NotFound
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.cli.rendering.sentences import sentence_on
-from deploy.health.serving import StageWatch
+from deploy.health.stage_watch import StageWatch
 from deploy.processes.gateway import hosted_actors
 from schemas.actor import Actor
 from tests.actors.gateway.asking import VirtualClock

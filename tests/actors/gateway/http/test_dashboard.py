@@ -3,7 +3,7 @@
 import re
 from importlib.resources import files
 
-from tests.actors.gateway.http.test_front import KEY, answers
+from tests.actors.gateway.http.test_landing_page import KEY, answers
 
 FILES = {each.name: each.read_text() for each in files("actors.gateway.http.dashboard").joinpath("static").iterdir()}
 

@@ -9,15 +9,7 @@ from actors.gateway.agents import AgentPer
 from actors.registry import ACTORS
 from events.jetstream.stream import DEDUPE_WINDOW
 from tests.actors.gateway.asking import clock, stored
-from tests.actors.gateway.http.rig import (
-    SCORED,
-    SEED_COMPLETION,
-    SEED_OVERRIDE,
-    complete,
-    gateway,
-    guarding,
-    shape,
-)
+from tests.actors.gateway.http.rig import SCORED, SEED_COMPLETION, SEED_OVERRIDE, complete, gateway, guarding, shape
 from tests.events.simulated_world import in_world
 from tests.simulated import Faults, SimulatedStream
 

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from actors.contract.text.decoding import decode_nested, decoded_texts
-from actors.contract.text.decoding.splitting import words_of
-from actors.contract.text.decoding.undoing import DEPTH, MOST_CHARACTERS, MOST_TEXTS
+from actors.contract.text.decoding.nested_decoding import DEPTH, MOST_CHARACTERS, MOST_TEXTS
+from actors.contract.text.decoding.split_words import words_of
 from tests.actors.disguising import DISGUISES, PHRASE, b64
 from tests.each import each
 

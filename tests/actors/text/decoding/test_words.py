@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.contract.text.decoding import decoded_texts
-from actors.contract.text.decoding.words import long_tokens, words_in
+from actors.contract.text.decoding.encoded_words import long_tokens, words_in
 
 TEXTS = st.text(st.sampled_from("aAbBzZ029+/-_=. \n\t\u00a0\u2003\u00e9"), max_size=200)
 

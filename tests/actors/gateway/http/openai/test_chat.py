@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from actors.gateway.http.access import Limits
-from actors.runtime.records import rfc3339
+from actors.runtime.envelopes import rfc3339
 from events.log import Append, Record
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from actors.gateway.http.openai.histories import Histories
+from actors.gateway.http.openai.conversation_histories import Histories
 from actors.gateway.http.openai.messages import ReadMessage, merge_layers
 from actors.gateway.http.openai.questions import Question, named_session, question_of
 from actors.gateway.http.openai.requests import ParsedRequest, check_answerable, read_request

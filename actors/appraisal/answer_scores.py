@@ -1,0 +1,253 @@
+"""A model's answer in numbers: alignment with the question, drift, and which biases it shows.
+
+Alignment and drift are computed from the *agreement* of two texts: the mean of two cosines, one of the embeddings of
+the whole texts, one of the embeddings of their telling words alone. Drift is small if the answer agrees with any of
+these: the question, the talk up to it, and all that the model was given (memories and layers included). Alignment is
+the answer's agreement with the question, or with any of them if the question has few telling words ("And in the
+evening?"). Piecewise linear functions turn agreement into the two numbers, rising for alignment and falling for drift.
+They pass through the default thresholds of guardrails (0.75 and 0.25) at the agreements in ``SEMANTIC`` and
+``LITERAL``.
+
+If the answer or the talk has too few telling words, nothing can be judged: "Lima." is a good answer. Then the numbers
+are neutral, just good enough to pass, and ``judged`` is false.
+
+**Measured** over 975 answers of real conversations (Open-Assistant, Taskmaster, mt_bench and others), against 4,875
+pairs of a talk with an answer from another one; the agreements at the thresholds were chosen on the same pairs. An
+answer passes with an alignment of 0.75 or more and a drift of 0.25 or less.
+
+=================================  =========  ======
+share of                           wordllama  hashed
+=================================  =========  ======
+real answers that can be judged    67 %       48 %
+real answers that pass             95.4 %     95.4 %
+the same, of those judged          93.1 %     90.4 %
+exchanged answers that fail        58 %       30 %
+the same, of those judged          88 %       64 %
+=================================  =========  ======
+
+With six memories of other talks among what the model was given, 96 % of real answers pass, and 82 % (hashed: 50 %) of
+the judged exchanged ones fail: the more the model is given, the more answers agree with some of it.
+"""
+
+import re
+from itertools import pairwise
+from typing import get_args
+
+import msgspec
+
+from actors.appraisal.affect import VERSION as AFFECT
+from actors.appraisal.biases import VERSION, bias_tags_of
+from actors.appraisal.embedder import Model, embedded_part, model_of
+from actors.appraisal.session_memory import DECIMALS
+from actors.appraisal.settings import AppraisalSettings
+from actors.appraisal.trust import trust_model as trust_model
+from actors.appraisal.turn_reading import turn_model
+from actors.appraisal.vectors import similarity
+from actors.contract.text.judge.weights import added_weights
+from actors.contract.text.terms import terms_of
+from schemas.event import Event
+from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted, JudgementRequested
+from schemas.vocabulary.guardrails import AppraisalRequested
+from schemas.vocabulary.llm import LlmCompleted
+from schemas.vocabulary.memory import Layer
+from schemas.vocabulary.reflex import ReflexAnswerPassed
+from schemas.vocabulary.responder import ResponseRequested
+
+NEUTRAL_ALIGNMENT, NEUTRAL_DRIFT = 0.8, 0.2
+"""The numbers of an answer that cannot be judged."""
+
+_LABEL = re.compile(
+    rf"^(?:\[(?:end of )?data [0-9a-f]+\b[^\]\n]*\]$|- (?:{'|'.join(get_args(Layer))}), \d\.\d\d: )", re.MULTILINE
+)
+"""Text around data in a prompt, and before each memory: it is the project's, not the conversation's."""
+
+Knots = tuple[tuple[float, float], ...]
+
+
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
+    """How many telling words an embedder needs, and how agreement becomes alignment and drift.
+
+    Attributes:
+        context_terms: Telling words that the question and what came before it must have together.
+        question_terms: Telling words from which on the question is compared alone.
+        answer_terms: Telling words that the answer must have.
+        alignment: Points (agreement, alignment), with straight lines between; agreement is in [0, 1].
+        drift: Points (agreement, drift), likewise.
+    """
+
+    context_terms: int
+    question_terms: int
+    answer_terms: int
+    alignment: Knots
+    drift: Knots
+
+
+SEMANTIC = Scale(
+    context_terms=2,
+    question_terms=4,
+    answer_terms=4,
+    alignment=((0.0, 0.0), (0.07, 0.75), (0.5, 0.95), (1.0, 1.0)),
+    drift=((0.0, 1.0), (0.17, 0.25), (0.6, 0.05), (1.0, 0.0)),
+)
+"""For vectors that carry meaning (wordllama)."""
+
+LITERAL = Scale(
+    context_terms=8,
+    question_terms=4,
+    answer_terms=4,
+    alignment=((0.0, 0.0), (0.05, 0.75), (0.5, 0.95), (1.0, 1.0)),
+    drift=((0.0, 1.0), (0.11, 0.25), (0.6, 0.05), (1.0, 0.0)),
+)
+"""For hashed n-grams, which see the same words only, and so need more of them."""
+
+
+class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of an open exchange; its texts are cut to what is read of them.
+
+    Attributes:
+        question: The input's text.
+        request: Id of the event that asked a model; empty: no answer is waited for.
+        loop_id: The loop that the answer belongs to; empty if nobody will judge the answer.
+        talk: The turns before the question, and the question.
+        given: All that the model was first given besides the project's own instructions.
+        answer: Its answer, which reflex reads before it is appraised; None: it has none yet.
+        answered: Id of the event that has it.
+    """
+
+    question: str
+    request: str = ""
+    loop_id: str = ""
+    talk: str = ""
+    given: str = ""
+    answer: LlmCompleted | None = None
+    answered: str = ""
+
+
+class Scores(msgspec.Struct, frozen=True):
+    """The numbers of an answer; ``judged`` is false if they are neutral because there were too few words."""
+
+    alignment: float
+    drift: float
+    judged: bool
+
+
+class _Read(msgspec.Struct, frozen=True):
+    terms: tuple[str, ...]
+    whole: bytes
+    telling: bytes
+
+
+def new_pending(question: str) -> PendingAnswer:
+    """Return what is kept of an exchange when it begins."""
+    return PendingAnswer(question=embedded_part(question))
+
+
+def with_request(awaited: PendingAnswer, request: str, event: ResponseRequested) -> PendingAnswer:
+    """Return what is kept after a model was asked by the event ``request``, for the first time or again.
+
+    A rerun's prompt shows the answer that it has to improve. That answer is not among the texts compared with: a bad
+    answer that is repeated would otherwise look good.
+    """
+    if awaited.given:
+        return msgspec.structs.replace(awaited, request=request, loop_id=event.loop_id, answer=None, answered="")
+    messages = [said.content for said in event.call.messages if said.role != "system"]
+    return PendingAnswer(
+        question=awaited.question,
+        request=request,
+        loop_id=event.loop_id,
+        talk=embedded_part("\n".join([*messages[:-1], awaited.question])),
+        given=embedded_part(_LABEL.sub("", "\n".join(messages))),
+    )
+
+
+def answered(awaited: PendingAnswer, completed: LlmCompleted, source: str) -> PendingAnswer:
+    """Return what is kept with a model's answer, by the event ``source``, for reflex to read first.
+
+    Nothing where it answers something else, or nobody will judge it. A blank answer is none.
+    """
+    if not awaited.loop_id or completed.request != awaited.request or not completed.text.strip():
+        return awaited
+    return msgspec.structs.replace(awaited, answer=completed, answered=source)
+
+
+def appraise_answer(
+    awaited: PendingAnswer, read: ReflexAnswerPassed, settings: AppraisalSettings
+) -> AnswerAppraised | None:
+    """Return a model's answer in numbers, once reflex has let it pass; None where it is not the one that was read."""
+    completed = awaited.answer
+    if completed is None or read.source != awaited.answered:
+        return None
+    embedder = model_of(settings.embedder)
+    scores = scores_of(embedder, awaited.question, awaited.talk, awaited.given, completed.text)
+    return AnswerAppraised(
+        request=completed.request,
+        loop_id=awaited.loop_id,
+        alignment=scores.alignment,
+        drift=scores.drift,
+        bias_tags=bias_tags_of(completed.text),
+        models=f"{embedder.name}+{VERSION}",
+        judged=scores.judged,
+    )
+
+
+def appraise_external_answer(asked: AppraisalRequested, settings: AppraisalSettings) -> AnswerAppraised:
+    """Return the answer of an external loop in numbers; only its question is known here."""
+    embedder = model_of(settings.embedder)
+    question, answer = embedded_part(asked.question), embedded_part(asked.answer)
+    scores = scores_of(embedder, question, question, question, answer)
+    return AnswerAppraised(
+        request=asked.completion,
+        loop_id=asked.loop_id,
+        alignment=scores.alignment,
+        drift=scores.drift,
+        bias_tags=bias_tags_of(answer),
+        models=f"{embedder.name}+{VERSION}",
+        judged=scores.judged,
+    )
+
+
+def missing_model(event: Event) -> str:
+    """Return the first model that appraisal's numbers rest on and that this process does not have, or empty."""
+    there = {model_of("auto").name, model_of("hashed").name, trust_model().name, turn_model().name, AFFECT, VERSION}
+    return next((name for name in models_of(event) if name not in there and added_weights(name) is None), "")
+
+
+def models_of(event: Event) -> tuple[str, ...]:
+    """Return the models that appraisal's numbers rest on; no language model is among them: its answer is recorded."""
+    found = event.local if isinstance(event, JudgementRequested) else event
+    return tuple(found.models.split("+")) if isinstance(found, AppraisalCompleted | AnswerAppraised) else ()
+
+
+def scores_of(embedder: Model, question: str, talk: str, given: str, answer: str) -> Scores:
+    """Return the alignment and drift of an answer.
+
+    ``talk`` is the conversation up to and with the question; ``given`` is all that the model was given.
+    """
+    scale = SEMANTIC if embedder.semantic else LITERAL
+    asks, told, all_told, says = (_read(embedder, text) for text in (question, talk, given, answer))
+    if len(says.terms) < scale.answer_terms or max(len(asks.terms), len(told.terms)) < scale.context_terms:
+        return Scores(NEUTRAL_ALIGNMENT, NEUTRAL_DRIFT, False)
+    with_question = _agreement(asks, says)
+    with_any = max(with_question, _agreement(told, says), _agreement(all_told, says))
+    addressed = with_question if len(asks.terms) >= scale.question_terms else with_any
+    return Scores(
+        round(_between(scale.alignment, addressed), DECIMALS), round(_between(scale.drift, with_any), DECIMALS), True
+    )
+
+
+def _read(embedder: Model, text: str) -> _Read:
+    terms = terms_of(text)
+    return _Read(terms, embedder.embed(text), embedder.embed(" ".join(terms)))
+
+
+def _agreement(one: _Read, other: _Read) -> float:
+    whole = similarity(one.whole, other.whole)[0]
+    telling = similarity(one.telling, other.telling)[0]
+    return float(whole + telling) / 2.0
+
+
+def _between(knots: Knots, value: float) -> float:
+    for (left, low), (right, high) in pairwise(knots):
+        if value <= right:
+            return low + (high - low) * (value - left) / (right - left)
+    return knots[-1][1]

@@ -1,0 +1,113 @@
+"""Appraising an input: all that is inferred from it, as numbers rounded to six decimals."""
+
+from collections.abc import Sequence
+from functools import cache, partial
+
+import msgspec
+
+from actors.appraisal.affect import VERSION as AFFECT
+from actors.appraisal.affect import affect_of
+from actors.appraisal.biases import bias_tags_of
+from actors.appraisal.embedder import Model, model_of
+from actors.appraisal.risks import whole_intent_of
+from actors.appraisal.session_memory import DECIMALS, SessionMemory, novelty_of, topic_of
+from actors.appraisal.settings import AppraisalSettings
+from actors.appraisal.trust import full_trust, less_trusted, trust_in_unread_layers, trust_of
+from actors.appraisal.trust import trust_model as trust_model
+from actors.appraisal.turn_reading import turn_model, turn_reading_of
+from actors.appraisal.vectors import to_text
+from actors.contract.text.excerpt import WHOLE, excerpt_of
+from actors.contract.text.joined_parts import joined_parts
+from actors.contract.text.judge.model import Model as Judge
+from actors.contract.text.judge.weights import judge_of
+from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust
+from schemas.vocabulary.gateway import InputReceived
+
+TEXT = "text"
+"""The name of the part that holds the user's own text."""
+
+
+def appraise(
+    memory: SessionMemory,
+    received: InputReceived,
+    settings: AppraisalSettings,
+    models: tuple[str, ...] = (),
+    judged: InputReceived | None = None,
+) -> AppraisalCompleted:
+    """Return the appraisal of an input in a session; ``models`` are those that the recorded numbers rest on.
+
+    ``judged`` is the input without what operators allow. Trust and risks are computed from it, all else from the whole
+    input.
+    """
+    judged = received if judged is None else judged
+    evaluator, reader = judge_of(models, trust_model()), judge_of(models, turn_model())
+    embedder = model_of(settings.embedder)
+    known = memory if memory.models == embedder.name else SessionMemory(named=memory.named)
+    embedding = embedder.embed(received.text)
+    place = topic_of(known, embedding, _threshold(embedder, settings))
+    intent = whole_intent_of(judged.text)
+    layers = _layers(judged, settings, evaluator, intent.unread)
+    affect = affect_of(received.text)
+    return AppraisalCompleted(
+        models=f"{embedder.name}+{evaluator.name}+{AFFECT}+{reader.name}",
+        conversation_topic=place.topic,
+        topic_confidence=place.confidence,
+        similar_topic=place.similar,
+        is_new_topic=place.is_new,
+        layers=layers,
+        valence=affect.valence,
+        arousal=affect.arousal,
+        novelty=novelty_of(known, embedding),
+        uncertainty=round(0.5 * (1.0 - place.confidence) + 0.5 * layers[0].indeterminacy, DECIMALS),
+        risks=intent.risks,
+        proposed_action=intent.proposed_action,
+        affects_swarm=intent.affects_swarm,
+        embedding=to_text(embedding),
+        turn=turn_reading_of(received.text, reader),
+    )
+
+
+@cache
+def warm_up(settings: AppraisalSettings) -> None:
+    """Load all that the first appraisals would otherwise load."""
+    appraise(SessionMemory(), InputReceived(text="Héllo, how do I get there?"), settings)
+    bias_tags_of("It is perhaps so.")
+    excerpt_of("é" * (WHOLE + 1))
+
+
+def embedder_in(models: str) -> str:
+    """Return the name of the embedder among the models that an appraisal names."""
+    return models.partition("+")[0]
+
+
+def _threshold(embedder: Model, settings: AppraisalSettings) -> float:
+    return settings.topic_threshold if embedder.semantic else settings.topic_threshold_hashed
+
+
+def _layers(
+    received: InputReceived, settings: AppraisalSettings, evaluator: Judge, unread: int
+) -> tuple[LayerTrust, ...]:
+    judged = [received.text, *(layer.content for layer in received.layers if layer.role in settings.judged_layers)]
+    trusts = _trusts(tuple(dict.fromkeys(filter(str.strip, judged))), settings.judged_characters, evaluator)
+    layers = [less_trusted(_of_part(trusts, evaluator, TEXT, received.text), unread)]
+    for place, layer in enumerate(received.layers):
+        judge = partial(_of_part, trusts, evaluator) if layer.role in settings.judged_layers else full_trust
+        layers.append(judge(f"{layer.role}[{place}]", layer.content))
+    if received.left_out:
+        layers.append(trust_in_unread_layers(f"layers[{len(received.layers)}..]", received.left_out))
+    return tuple(layers)
+
+
+def _trusts(texts: Sequence[str], characters: int, evaluator: Judge) -> dict[str, LayerTrust]:
+    """Return the trust in each text; texts that are read together have the same trust."""
+    return {
+        texts[place]: trust
+        for sheet in joined_parts(texts, characters)
+        for trust in (trust_of("", sheet.text, sheet.unread, evaluator),)
+        for place in sheet.places
+    }
+
+
+def _of_part(trusts: dict[str, LayerTrust], evaluator: Judge, layer: str, text: str) -> LayerTrust:
+    trust = trusts.get(text) or trust_of(layer, text, evaluator=evaluator)
+    return msgspec.structs.replace(trust, layer=layer, characters=len(text))

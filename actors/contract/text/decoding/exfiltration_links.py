@@ -1,0 +1,68 @@
+"""Links and images with a place in their address for what nobody outside is to have: they carry it away when opened.
+
+An image is fetched by whoever shows it, so that any secret in its address counts; a link to follow, or an address that
+stands by itself, only if its place is for what was said, since the description of any interface has addresses with a
+place for a key.
+"""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from actors.contract.text.decoding.undecoded import Undecoded
+
+CARRIES = "this link carries data away:"
+"""What is said of such an address, before the name of the place: a signature of the library."""
+
+_IMAGE = re.compile(r"!\[[^\]\n]{0,200}\]\(|<img\b[^>\n]{0,200}?src\s*=\s*[\"']?")
+_ADDRESS = re.compile(r"https?://[^\s)\"']{0,512}[^\n)\"]{0,200}")
+_BEFORE = 224
+_MOST = 16_384
+"""Addresses of a text that are looked at: as many as an input of the usual limits can have."""
+
+_PLACE = re.compile(
+    r"(?i)[?&/=][^?&/\n]{0,80}?(?:\$?\{{1,2}|\[|<|\$\(|%7B|=)(?P<name>[^{}\[\]<>()\n%&?/=]{3,80})(?:\}|\]|>|\)|%7D|&|$|\s)"
+)
+_PLACED = re.compile(r"[{\[<]|\$\(|%7[Bb]|=[A-Z_]{3}")
+_SAID = re.compile(
+    r"(?i)(?:conversation|chat|dialog(?:ue)?)(?:[ _-]?(?:history|log|so[ _-]far|summary|above|text|content))|"
+    r"(?:summary|contents?|text|copy|history|base64)[ _-](?:of[ _-])?(?:the[ _-]|this[ _-]|your[ _-])?"
+    r"(?:conversation|chat|dialog|messages)|system[ _-]?prompt|"
+    r"(?:last|previous|all|user'?s?)[ _-](?:user[ _-])?(?:messages?|emails|secrets?|data|password)\b"
+)
+_SECRET = re.compile(
+    r"(?i)conversation|history|system[ _-]?prompt|secret|passw|credential|api[ _-]?key|user[ _']?s?[ _-]?data"
+)
+
+
+def exfiltration_sentences(text: str) -> Iterator[str | Undecoded]:
+    """Yield a sentence for each address of a text that carries data away."""
+    if "http" not in text:
+        return
+    found: dict[str, None] = {}
+    end = 0
+    places = _places(text)
+    for start in places[:_MOST]:
+        match = _ADDRESS.match(text, start) if start >= end else None
+        end = match.end() if match is not None else end
+        if match is None or not _PLACED.search(match[0]):
+            continue
+        before = text[max(0, start - _BEFORE) : start]
+        is_image = any(image.end() == len(before) for image in _IMAGE.finditer(before))
+        for place in _PLACE.finditer(unquote(match[0])):
+            name = place["name"]
+            if (_SECRET if is_image else _SAID).search(name) and (place[0].rstrip()[-1:] in "}]>)" or name.isupper()):
+                found[name] = None
+    if found:
+        yield "\n".join(f"{CARRIES} {name}" for name in found)
+    if len(places) > _MOST:
+        yield Undecoded(len(text) - places[_MOST])
+
+
+def _places(text: str) -> list[int]:
+    places = []
+    place = text.find("http")
+    while place >= 0:
+        places.append(place)
+        place = text.find("http", place + 4)
+    return places

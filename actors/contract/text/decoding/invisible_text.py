@@ -1,0 +1,58 @@
+"""Texts in characters that leave no ink: variation selectors, tags, and bits in joiners, spaces and operators."""
+
+import re
+from collections.abc import Iterator
+from itertools import permutations
+
+from actors.contract.text.decoding.plausibility import is_text, text_of
+from actors.contract.text.decoding.undecoded import Undecoded
+
+_RUN = re.compile(r"[^\x00-\x7f]{6}")
+"""What each of the others has in it; few texts in Latin letters do."""
+
+_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{6,}")
+_TAGS = re.compile("[\U000e0020-\U000e007e]{6,}")
+_BITS = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]{24,}")
+_MOST = 65_536
+"""Characters of one run that are read."""
+
+
+def decode_invisible(text: str) -> Iterator[str | Undecoded]:
+    """Yield what is written in characters that show nothing."""
+    if text.isascii() or not _RUN.search(text):
+        return
+    for match in _SELECTORS.finditer(text):
+        codes = map(ord, match[0][:_MOST])
+        said = text_of(bytes(code - 0xFE00 if code < 0xFE10 else code - 0xE0100 + 16 for code in codes))
+        if said:
+            yield said
+        yield Undecoded(max(0, len(match[0]) - _MOST))
+    for match in _TAGS.finditer(text):
+        yield "".join(chr(ord(char) - 0xE0000) for char in match[0])
+    for match in _BITS.finditer(text):
+        yield from _from_bits(match[0][:_MOST])
+        yield Undecoded(max(0, len(match[0]) - _MOST))
+
+
+def _from_bits(run: str) -> Iterator[str]:
+    signs = sorted(set(run))
+    if len(signs) == 2:
+        for zero, one in permutations(signs):
+            yield from _from_binary(run.replace(zero, "0").replace(one, "1"))
+    elif len(signs) == 3:
+        # One of three parts the characters.
+        for zero, one, parting in permutations(signs):
+            yield from _from_binary(run.replace(parting, "").replace(zero, "0").replace(one, "1"))
+    elif len(signs) == 4:
+        for order in (signs, signs[::-1]):
+            pairs = str.maketrans({sign: f"{place:02b}" for place, sign in enumerate(order)})
+            yield from _from_binary(run.translate(pairs))
+
+
+def _from_binary(bits: str) -> Iterator[str]:
+    for width in (8, 7):
+        codes = [int(bits[at : at + width], 2) for at in range(0, len(bits) - width + 1, width)]
+        if codes and max(codes) < 127:
+            said = "".join(map(chr, codes))
+            if is_text(said):
+                yield said

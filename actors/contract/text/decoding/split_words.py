@@ -1,0 +1,229 @@
+"""Words that are split by signs, or run together, put right: for judges that read words.
+
+Reflex finds its signatures among the letters alone. A judge of words needs words: single letters with signs between are
+joined, so are halves that are no words and make one of the lexicon's; what is run together is taken apart into words of
+the lexicon and common ones, if nearly all of it is such words.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import accumulate
+
+import numpy as np
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+from actors.contract.text.decoding.candidate_forms import has_letters_apart
+from actors.contract.text.decoding.encoded_words import parts_of
+from actors.contract.text.decoding.undecoded import Undecoded
+from actors.contract.text.folding import fold
+from actors.contract.text.judge.lexicon import lexicon
+from actors.contract.text.rewriting import COMMON
+from actors.contract.text.terms import grammar
+
+_SIGN = r"[^\w\s]|_"
+# Single letters: with signs between, and two blanks or one between words.
+_LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SIGN}|\ufe0f){{1,3}}\s?[^\W\d_](?![^\W_])){{4,}}")
+_PUNCTUATION = ".,;:!?\"'()[]"
+_FEW_LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SIGN}|\ufe0f){{1,3}}[^\W\d_](?![^\W_])){{1,3}}")
+_IN_LETTERS = re.compile(rf"(?:{_SIGN})+\s?")
+_HALVES = re.compile(rf"(?<![^\W_])[^\W\d_]{{2,12}}(?:(?:{_SIGN}){{1,2}}[^\W\d_]{{2,12}}){{1,3}}(?![^\W_])")
+_ASCII_HALVES = re.compile(
+    r"(?<![A-Za-z0-9])[A-Za-z]{2,12}(?:[\x00-\x08\x0e-\x1b!-/:-@\[-`{-\x7f]{1,2}[A-Za-z]{2,12}){1,3}(?![A-Za-z0-9])"
+)
+"""The same of ASCII, which is searched for twice as fast."""
+
+_AT_LINE_END = re.compile(r"[-\u2010\u2011]\r?\n(?=[^\W\d_])")
+_LINE_ENDS = tuple(sign + end for sign in "-\u2010\u2011" for end in ("\n", "\r\n"))
+_PIECES = re.compile(r"[^\W\d_]+")
+_SIGNS = re.compile(r"[^\w\n]|[\d_]")
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha() and chr(code) != "\n")
+_FOUR = 4
+_LONG = re.compile(r"[^\W\d_]{16,}")
+_IS_LETTER = bytes(chr(code).isascii() and chr(code).isalpha() for code in range(256))
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_MOST_TRIED = 65_536
+"""Letters in long runs that are tried to be taken apart; the first of them, and the others are counted."""
+
+_AROUND = 16
+"""Tokens on either side of one that is put right: an order has others that are whole."""
+
+_RUN, _SHORTEST_WHOLE, _FEWEST_HALVES, _FEWEST_WORDS = 16, 5, 2, 3
+_LONGEST_WORD = 16
+_KNOWN_SHARE = 0.85
+_ENDINGS = ("", "e", "s", "es", "ed", "d", "ing", "ion", "ions", "ation", "al", "y", "ly")
+"""Endings that a stem of the lexicon may have here: any at all would take in the words behind it."""
+
+_UNKNOWN_COST, _WORD_COST = 3.0, 1.0
+
+
+def rejoin_split_words(text: str) -> Iterator[str | Undecoded]:
+    """Yield a text with its split words joined, if it has any, and with what is run together taken apart."""
+    said = text
+    if has_letters_apart(text):
+        said = _LETTERS.sub(_together, text)
+        if said != text:
+            # Where long words are split, short ones are as well.
+            said = _FEW_LETTERS.sub(_together, said)
+    if any(map(said.__contains__, _LINE_ENDS)):
+        said = _AT_LINE_END.sub("-", said)
+    tokens = said.split()
+    put_right, left = _put_right(
+        [token for token in dict.fromkeys(tokens) if len(token) >= _RUN or not token.strip(_PUNCTUATION).isalpha()]
+    )
+    if left:
+        yield Undecoded(left)
+    if put_right:
+        yield " ".join(_around(tokens, put_right))
+    elif said.count("\n") == text.count("\n") and said != text:
+        yield said
+
+
+def _around(tokens: Sequence[str], put_right: Mapping[str, str]) -> Iterator[str]:
+    """Yield the tokens that stand around those that are put right, and these as they are then."""
+    upto = 0
+    for place, token in enumerate(tokens):
+        if token in put_right:
+            begin = max(upto, place - _AROUND)
+            upto = min(len(tokens), place + _AROUND + 1)
+            yield from (put_right.get(each, each) for each in tokens[begin:upto])
+
+
+def _together(match: re.Match[str]) -> str:
+    return _IN_LETTERS.sub("", match[0])
+
+
+def _put_right(tokens: Sequence[str]) -> tuple[dict[str, str], int]:
+    """Return what some tokens are once halves are joined and words taken apart; for those that this changes.
+
+    And how many letters were not tried.
+    """
+    lines = "\n".join(tokens)
+    ends = list(accumulate(len(token) + 1 for token in tokens))
+    apart, left = _apart(lines, tokens, ends)
+    halves = _joined(lines, tokens, ends)
+    # A single word may be split by a slip of the pen.
+    return {**(halves if len(halves) >= _FEWEST_HALVES else {}), **apart}, left
+
+
+def _apart(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> tuple[dict[str, str], int]:
+    """Return the tokens in which words are run together, one a line, with these taken apart; and the letters left."""
+    tried, left, found = 0, 0, dict[str, str]()
+    for begin, end in _long_runs(lines):
+        run = lines[begin:end]
+        tried += len(run)
+        if tried > _MOST_TRIED:
+            left += len(run)
+        elif (said := _taken_apart(run)) != run:
+            token = tokens[bisect_right(ends, begin)]
+            found[token] = found.get(token, token).replace(run, said)
+    return found, left
+
+
+def _long_runs(lines: str) -> list[tuple[int, int]]:
+    """Return where long runs of letters are in which a longer word may begin: in nearly no data."""
+    if not lines.isascii():
+        return [match.span() for match in _LONG.finditer(lines)]
+    data = lines.lower().encode()
+    runs = parts_of(np.frombuffer(data.translate(_IS_LETTER), dtype=np.bool_), _RUN)
+    if not runs:
+        return []
+    begun = np.array([begin for _, begin, _ in _fours().find_matches_as_indexes(data)] or [len(data)])
+    starts, ends = np.array(runs).T
+    has = np.searchsorted(begun, ends - _FOUR, side="right") > np.searchsorted(begun, starts)
+    return [runs[place] for place in np.flatnonzero(has).tolist()]
+
+
+def _joined(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> dict[str, str]:
+    """Return the tokens, one a line, in which halves are no words and make one, with these joined."""
+    found: dict[str, str] = {}
+    # Nearly none make a word: that is told for all of them at once.
+    sought = _ASCII_HALVES if lines.isascii() else _HALVES
+    wholes = _letters_of("\n".join(sought.findall(lines))).split("\n")
+    words = _words()
+    if not any(len(whole) >= _SHORTEST_WHOLE and whole in words for whole in wholes):
+        return found
+    for (place, match), whole in zip(_with_places(sought, lines, ends), wholes, strict=True):
+        if len(whole) >= _SHORTEST_WHOLE and whole in words and not all(map(is_word, _PIECES.findall(fold(match[0])))):
+            said = "".join(_PIECES.findall(match[0]))
+            found[tokens[place]] = found.get(tokens[place], tokens[place]).replace(match[0], said)
+    return found
+
+
+def _letters_of(lines: str) -> str:
+    """Return the letters of some lines, folded, each in its line."""
+    if lines.isascii():
+        return lines.lower().encode().translate(None, _NO_LETTERS).decode()
+    return _SIGNS.sub("", fold(lines))
+
+
+def _with_places(sought: re.Pattern[str], lines: str, ends: Sequence[int]) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield what is found in lines that end at these places, each with the number of its line."""
+    place = 0
+    for match in sought.finditer(lines):
+        place = bisect_right(ends, match.start(), place)
+        yield place, match
+
+
+def _taken_apart(run: str) -> str:
+    words = _CAMEL.sub(" ", run)
+    parts = words.split()
+    if len(parts) >= _FEWEST_WORDS and 2 * sum(len(part) for part in parts if is_word(part.lower())) >= len(run):
+        return words
+    return words_of(run.lower()) or run
+
+
+@lru_cache(maxsize=256)
+def words_of(letters: str) -> str:
+    """Return the words that were run together, or nothing where too few of them are known."""
+    words, beginnings = _words(), _beginnings()
+    size = len(letters)
+    costs, begins = (
+        [place * _UNKNOWN_COST for place in range(size + 1)],
+        [max(0, place - 1) for place in range(size + 1)],
+    )
+    for start in range(size):
+        cost = costs[start] + _UNKNOWN_COST
+        if cost < costs[start + 1]:
+            costs[start + 1], begins[start + 1] = cost, start
+        cost = costs[start] + _WORD_COST
+        for end in range(start + 1, min(size, start + _LONGEST_WORD) + 1):
+            word = letters[start:end]
+            if word not in beginnings:
+                break
+            if cost < costs[end] and word in words:
+                costs[end], begins[end] = cost, start
+    parts: list[str] = []
+    end = size
+    while end:
+        parts.append(letters[begins[end] : end])
+        end = begins[end]
+    found = [part for part in parts if len(part) > 1]
+    if len(found) < _FEWEST_WORDS or sum(map(len, found)) < _KNOWN_SHARE * size:
+        return ""
+    return " ".join(reversed(parts))
+
+
+def is_word(word: str) -> bool:
+    """Return whether the lexicon or the list of common words has a word."""
+    return word in _words()
+
+
+@cache
+def _words() -> frozenset[str]:
+    """Return all words that are known, those of the lexicon's stems with every ending."""
+    stems = (stem + ending for stem in lexicon().stems for ending in _ENDINGS)
+    return frozenset(word for word in (*COMMON, *grammar(), *lexicon().exact, *stems) if len(word) > 1)
+
+
+@cache
+def _beginnings() -> frozenset[str]:
+    return frozenset(word[:length] for word in _words() for length in range(1, min(len(word), _LONGEST_WORD) + 1))
+
+
+@cache
+def _fours() -> BytesAhoCorasick:
+    """Return the first letters of longer words, to be searched for all at once."""
+    begins = sorted({word[:_FOUR].encode() for word in _words() if len(word) >= _FOUR})
+    return BytesAhoCorasick(begins, implementation=Implementation.DFA)

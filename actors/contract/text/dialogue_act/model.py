@@ -1,0 +1,122 @@
+"""What a turn of talk is: the probabilities of five kinds, from trained weights.
+
+Weights are whole numbers, so sums are exact in any order; what follows are divisions, square roots and products, which
+are exact everywhere. The less of a text the weights know (a language that training had not), the nearer it stays to
+the probabilities that training began from: most likely it can be answered as it stands.
+"""
+
+import hashlib
+import io
+from typing import Literal, get_args
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from actors.contract.text.dialogue_act.features import Keys, TurnFeatures, features_of, is_among, turn_of, word_keys
+from actors.contract.text.judge.weight_files import are_keys, arrays_in, unfit_model
+
+TurnKind = Literal["answerable", "underspecified", "social", "recall", "task"]
+"""What a turn is: it can be answered as it stands; something that only the person can supply is missing; a courtesy;
+it asks for what was said before; it asks for something to be done."""
+
+KINDS: tuple[TurnKind, ...] = get_args(TurnKind)
+
+KIND = "turn"
+"""What the weights are called: the first part of their name, and of their file's."""
+
+DECIMALS = 6
+WEIGHT_UNIT = 16.0
+"""Weights of features are whole multiples of one over this."""
+
+ENOUGH_KNOWN, ENOUGH_MET = 0.5, 0.6
+"""Shares of the features that are known, and of the words that were met, from which nothing is held back."""
+
+_SQUARINGS = 14
+
+
+class TurnModel(msgspec.Struct, frozen=True, eq=False):
+    """Weights, and what they know.
+
+    ``weights[i]`` belongs to the feature ``keys[i]`` (ascending), one number a kind. ``priors`` count whatever is
+    known. ``common`` are the words that are read as themselves, ``words`` all that training met, both as keys,
+    ascending. ``sharpness`` multiplies what the weights say.
+    """
+
+    name: str
+    keys: Keys
+    weights: npt.NDArray[np.int16]
+    priors: tuple[float, ...]
+    common: Keys
+    words: Keys
+    sharpness: float
+
+
+def probabilities(model: TurnModel, text: str) -> dict[TurnKind, float]:
+    """Return the probability of each kind, to 6 decimals; they add up to 1 but for rounding."""
+    turn = turn_of(text)
+    found, certainty = evidence_of(model, turn)
+    sharpness = model.sharpness * certainty
+    scores = [prior + sharpness * each for prior, each in zip(model.priors, found, strict=True)]
+    best = max(scores)
+    shares = [_exponential(score - best) for score in scores]
+    total = sum(shares)
+    return {kind: round(share / total, DECIMALS) for kind, share in zip(KINDS, shares, strict=True)}
+
+
+def evidence_of(model: TurnModel, turn: TurnFeatures) -> tuple[tuple[float, ...], float]:
+    """Return what a turn's features say for each kind, and how far that can be relied on, from 0 to 1."""
+    features = features_of(turn, model.common)
+    spots = np.minimum(np.searchsorted(model.keys, features), len(model.keys) - 1)
+    known = spots[model.keys[spots] == features]
+    sums = model.weights[known].sum(axis=0, dtype=np.int64)
+    scale = WEIGHT_UNIT * float(np.sqrt(float(max(len(features), 1))))
+    met = int(is_among(word_keys(turn.words), model.words).sum())
+    certainty = certainty_of(len(known), len(features), met, len(turn.words))
+    return tuple(float(each) / scale for each in sums.tolist()), certainty
+
+
+def certainty_of(known: int, features: int, met: int, words: int) -> float:
+    """Return how far weights can be relied on that know so many of a turn's features, and met so many of its words."""
+    if not features or not words:
+        return 0.0
+    return min(1.0, known / features / ENOUGH_KNOWN) * min(1.0, met / words / ENOUGH_MET)
+
+
+def load_turn_model(data: bytes) -> TurnModel:
+    """Read a weights file; the model is named ``turn`` and the first eight digits of the file's hash.
+
+    Raises:
+        InvalidModel: it is no such file, or does not fit this release.
+    """
+    found = arrays_in(data, KIND, ("keys", "weights", "common", "words"), "head")
+    keys, common, words = found["keys"], found["common"], found["words"]
+    head = found["head"].tolist()
+    fits = all(map(are_keys, (keys, common, words))) and len(head) == len(KINDS) + 1
+    if not fits or not len(keys) or found["weights"].shape != (len(keys), len(KINDS)):
+        raise unfit_model(KIND)
+    weights = found["weights"].astype(np.int16)
+    name = f"{KIND}-{hashlib.sha256(data).hexdigest()[:8]}"
+    return TurnModel(name, keys, weights, tuple(head[:-1]), common, words, head[-1])
+
+
+def dump_turn_model(model: TurnModel) -> bytes:
+    """Return a model as a weights file; equal models give equal bytes."""
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        keys=model.keys,
+        weights=model.weights.astype(np.int8),
+        common=model.common,
+        words=model.words,
+        head=np.array([*model.priors, model.sharpness]),
+    )
+    return buffer.getvalue()
+
+
+def _exponential(value: float) -> float:
+    """Return e to a power of 0 or less, by products alone: equal bits on every machine."""
+    share = 1.0 + max(value, -30.0) / 2.0**_SQUARINGS
+    for _ in range(_SQUARINGS):
+        share *= share
+    return share

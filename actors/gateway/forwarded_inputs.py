@@ -1,0 +1,140 @@
+"""What became of an input that went to a model of its sender's own, on its way into the log."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from actors.gateway.outside import Addressed, build_event
+from schemas.identity import event_id
+from schemas.model_calls import Masked
+from schemas.subjects import Partitions
+from schemas.vocabulary.arbiter import ArbiterPassed
+from schemas.vocabulary.gateway import (
+    MOST_CHOICES,
+    MOST_TOOL_CALLS,
+    AnswerChoice,
+    InputAbandoned,
+    InputAnswered,
+    ToolCall,
+)
+
+MOST_ANSWER_BYTES = 393_216
+"""Bytes of an answer's texts, as JSON, that are recorded: what an input may have, so that both fit into a message."""
+
+_LONGEST_NAME, _LONGEST_ENDING, _AROUND_A_CALL = 256, 64, 32
+
+
+class PassedInput(msgspec.Struct, frozen=True, kw_only=True):
+    """All guards have let an input pass: the arbiter's word on it, its id, its sequence, and whose input it is.
+
+    ``masked`` is what its model is shown placeholders for, as ``recogniser`` told it.
+    """
+
+    exchange: str
+    agent: str
+    session: str
+    event: ArbiterPassed
+    id: str
+    seq: int
+    time_ns: int
+    masked: tuple[Masked, ...] = ()
+    recogniser: str = ""
+
+
+def new_outcome(
+    passed: PassedInput, outcome: InputAnswered | InputAbandoned, *, partitions: Partitions, now_ns: int
+) -> Addressed:
+    """Wrap what became of a forwarded input. An exchange has one such word: a second one is not stored.
+
+    That is: within the stream's window for duplicates, and the first ends the exchange.
+    """
+    outcome = msgspec.structs.replace(outcome, masked=passed.masked, recogniser=passed.recogniser)
+    return build_event(
+        outcome,
+        id=event_id(passed.exchange, "gateway", 1),
+        agent=passed.agent,
+        session=passed.session,
+        exchange=passed.exchange,
+        cause=passed.id,
+        cause_seq=passed.seq,
+        partitions=partitions,
+        now_ns=now_ns,
+    )
+
+
+def answer_of(
+    choices: Iterable[AnswerChoice],
+    *,
+    model: str = "",
+    prompt_tokens: int | None = None,
+    completion_tokens: int | None = None,
+) -> InputAnswered:
+    """Return an answer as it is recorded: whole where it fits, else its beginning, with a count of what is left out.
+
+    What a model said has been paid for, and may be delivered: nothing of it is refused.
+    """
+    kept, room = [], _Room(MOST_ANSWER_BYTES)
+    given = tuple(choices)
+    for choice in given[:MOST_CHOICES]:
+        text = room.take(choice.text)
+        calls = tuple(_calls(choice.tool_calls, room))
+        ended = _plain(choice.finish_reason)[:_LONGEST_ENDING]
+        kept.append(AnswerChoice(text=text, tool_calls=calls, finish_reason=ended))
+    for choice in given[MOST_CHOICES:]:
+        room.left_out += len(choice.text) + _characters(choice.tool_calls)
+    return InputAnswered(
+        choices=tuple(kept),
+        model=_plain(model)[:_LONGEST_NAME],
+        prompt_tokens=_count(prompt_tokens),
+        completion_tokens=_count(completion_tokens),
+        left_out=room.left_out,
+    )
+
+
+def _calls(calls: Sequence[ToolCall], room: "_Room") -> Iterator[ToolCall]:
+    for place, call in enumerate(calls):
+        if place == MOST_TOOL_CALLS or not room.left:
+            room.left_out += _characters(calls[place:])
+            return
+        name = _plain(call.name)[:_LONGEST_NAME]
+        room.spend(_size(name) + _AROUND_A_CALL)
+        yield ToolCall(name=name, arguments=room.take(call.arguments))
+
+
+class _Room:
+    """The bytes that are left for an answer's texts, and the characters that there was no room for."""
+
+    def __init__(self, size: int) -> None:
+        self.left = size
+        self.left_out = 0
+
+    def spend(self, size: int) -> None:
+        """Take off what something besides a text takes."""
+        self.left = max(0, self.left - size)
+
+    def take(self, text: str) -> str:
+        """Return the beginning of a text that there is room for."""
+        begun = _plain(text[: self.left])  # no character takes less than a byte
+        if _size(begun) > self.left:
+            begun = begun[: bisect_right(range(len(begun)), self.left, key=lambda most: _size(begun[: most + 1]))]
+        self.left_out += len(text) - len(begun)
+        self.spend(_size(begun))
+        return begun
+
+
+def _size(text: str) -> int:
+    return len(msgspec.json.encode(text)) - 2
+
+
+def _plain(text: str) -> str:
+    """Return a text without lone surrogates, which no message of the log can hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _characters(calls: Iterable[ToolCall]) -> int:
+    return sum(len(call.arguments) for call in calls)
+
+
+def _count(tokens: int | None) -> int | None:
+    return None if tokens is None or tokens < 0 else tokens

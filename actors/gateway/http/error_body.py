@@ -1,0 +1,22 @@
+"""The shape of an error: OpenAI's where its clients look for it, else our own. Pure."""
+
+import msgspec
+
+from actors.gateway.http.bodies import Failure
+from actors.gateway.http.openai.failures import ApiFailure, failure_of, is_openai
+from actors.gateway.http.readiness_checks import without_places
+
+
+def error_body(
+    path: str,
+    status: int,
+    code: str,
+    message: str,
+    *,
+    field: str = "",
+    loop_id: str | msgspec.UnsetType | None = msgspec.UNSET,
+) -> Failure | ApiFailure:
+    """Return an error at a path."""
+    if is_openai(path):
+        return failure_of(status, message, code, field or None)
+    return Failure(code=code, field=field or msgspec.UNSET, message=without_places(message), loop_id=loop_id)

@@ -1,0 +1,180 @@
+"""Where a question becomes an input in the log, and waits for its end; its text may be told while a model speaks."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+
+import msgspec
+
+from actors.gateway.answer_pieces import AnswerPiece
+from actors.gateway.client import Client
+from actors.gateway.exchanges import Answered
+from actors.gateway.forwarded_inputs import PassedInput
+from actors.gateway.http.openai.answers import Decision, Usage, decision_of, sum_of
+from actors.gateway.http.openai.conversation_histories import Histories
+from actors.gateway.http.openai.messages import ReadMessage, merge_layers
+from actors.gateway.http.openai.questions import Question
+from actors.gateway.http.openai.streamed_text import StreamedText
+from actors.gateway.outside import Addressed
+from actors.gateway.terms import Term
+from events.codec import Recorded, decode
+from events.errors import LogError
+from schemas.event import topic_of
+from schemas.subjects import stored_subject
+from schemas.vocabulary.gateway import Purpose
+from schemas.vocabulary.llm import LlmCompleted
+from schemas.vocabulary.responder import ResponseEmitted
+
+END_S = 2.0
+"""Seconds beyond an exchange's own deadline in which its end, with the reason, comes."""
+
+USAGE_S = 1.0
+"""Seconds in which the log says what an answer took; else it is told as nothing."""
+
+_NS_PER_S = 1_000_000_000
+
+
+class ExchangeFailed(Exception):
+    """An exchange failed; the message says why, ``decision`` what was decided."""
+
+    def __init__(self, decision: Decision) -> None:
+        self.decision = decision
+        super().__init__(
+            f"exchange {decision.exchange} failed at {decision.stage}: {decision.reason}; `neuraxis why "
+            f"{decision.exchange}` tells, try again"
+        )
+
+
+class AnswerEnd(msgspec.Struct, frozen=True):
+    """The end of an exchange; ``rest`` is what of its text was not told before, None where it is another text."""
+
+    event: ResponseEmitted
+    decision: Decision
+    usage: Usage
+    created: int
+    rest: str | None
+
+
+class AnswerText(msgspec.Struct, frozen=True):
+    """A piece of an exchange's answer, and when it was begun (Unix seconds)."""
+
+    exchange: str
+    created: int
+    text: str
+
+
+class Conversations:
+    """Has questions answered.
+
+    Args:
+        client: What sends inputs, and hears of the ends.
+        wait_s: Seconds that a question may take.
+        early: Whether an answer is told while a model speaks: not where a later stage may withdraw it.
+    """
+
+    def __init__(self, client: Client, *, wait_s: float, early: bool = False) -> None:
+        self.histories = Histories()
+        self._client = client
+        self._wait_s = wait_s
+        self._early = early
+
+    async def ask(self, question: Question) -> AnswerEnd:
+        """Have a question answered.
+
+        Raises:
+            InvalidInput: it is too large, or a name in it cannot be accepted.
+            Unended: it failed.
+            LogError: it could not be stored, or has no end in time.
+        """
+        return await self._ended(question, self._input(question), self._begin())
+
+    async def ask_streaming(self, question: Question) -> AsyncGenerator[AnswerText | AnswerEnd, None]:
+        """Have a question answered, and yield its text as it comes, as far as it stands; then its end.
+
+        Raises:
+            InvalidInput, Unended, LogError: as :meth:`ask` does.
+        """
+        if not self._early:
+            yield await self.ask(question)
+            return
+        speech, pieces = StreamedText(), asyncio.Queue[AnswerPiece | None]()
+        async with self._client.hearing(pieces.put_nowait) as inbox:
+            addressed, created = self._input(question, inbox), self._client.now_ns() // _NS_PER_S
+            asking = asyncio.create_task(self._ended(question, addressed, self._begin()), name="asking")
+            asking.add_done_callback(lambda _: pieces.put_nowait(None))
+            try:
+                while (piece := await pieces.get()) is not None:
+                    if text := speech.take(piece):
+                        yield AnswerText(addressed.exchange, created, text)
+                ended = asking.result()
+                yield msgspec.structs.replace(ended, rest=speech.rest(ended.event.response))
+            finally:
+                asking.cancel()
+                await asyncio.wait((asking,))
+
+    async def ask_guards(self, question: Question, further_s: float) -> PassedInput | AnswerEnd:
+        """Have the guards read a question that another's model is to answer; return that they let it pass, or its end.
+
+        ``further_s`` is how long its answer may take from then on; whoever asks has to say what came of it, and takes
+        its end (``Client.answer``) or leaves it.
+
+        Raises:
+            InvalidInput, Unended, LogError: as :meth:`ask` does.
+        """
+        addressed = self._input(question, purpose="forward", further_s=further_s)
+        term = self._begin()
+        await self._client.submit(addressed, term)
+        word = await self._client.await_passed(addressed.exchange, term)
+        return word if isinstance(word, PassedInput) else end_of(word, agent=question.agent, session=question.session)
+
+    def _begin(self) -> Term:
+        return self._client.begin(self._wait_s + END_S)
+
+    def _input(
+        self, question: Question, inbox: str = "", purpose: Purpose = "answer", further_s: float = 0.0
+    ) -> Addressed:
+        return self._client.input(
+            question.text,
+            agent=question.agent,
+            session=question.session,
+            layers=merge_layers(question.layers, self._client.limits.layers),
+            wordless=question.wordless,
+            inbox=inbox,
+            deadline_after_ms=max(1, round((self._wait_s + further_s) * 1000)),
+            purpose=purpose,
+        )
+
+    async def _ended(self, question: Question, addressed: Addressed, term: Term) -> AnswerEnd:
+        answered = await self._client.exchange(addressed, term)
+        ended = end_of(answered, agent=question.agent, session=question.session)
+        said = (*question.messages, ReadMessage("assistant", ended.event.response))
+        self.histories.keep(question.conversation, said, question.definitions)
+        if ended.event.backend != "llm":
+            return ended
+        return msgspec.structs.replace(ended, usage=await self._used(ended.decision, answered.input_seq, answered.seq))
+
+    async def _used(self, decision: Decision, after: int, upto: int) -> Usage:
+        """Return what the models used that an exchange asked, by the log."""
+        partitions = self._client.log.partitions
+        tokens = partitions.agent_token(decision.agent), partitions.session_token(decision.session)
+        filters, usages = [stored_subject(topic_of(LlmCompleted), *tokens)], []
+        with contextlib.suppress(TimeoutError, LogError):
+            async with asyncio.timeout(USAGE_S):
+                async for batch in self._client.log.history(filters, after, upto):
+                    for recorded in map(decode, batch):
+                        if isinstance(recorded, Recorded) and recorded.message.exchange == decision.exchange:
+                            usages.append(_usage_of(recorded.message.event))
+        return sum_of(usages)
+
+
+def end_of(answered: Answered, *, agent: str, session: str) -> AnswerEnd:
+    """Return the end of an exchange, of which nothing was told before; raises Unended for one that failed."""
+    decision = decision_of(answered.event, exchange=answered.exchange, agent=agent, session=session)
+    if answered.event.action == "FAILED":
+        raise ExchangeFailed(decision)
+    return AnswerEnd(answered.event, decision, Usage(), answered.time_ns // _NS_PER_S, answered.event.response)
+
+
+def _usage_of(event: object) -> Usage:
+    assert isinstance(event, LlmCompleted)
+    return Usage(prompt_tokens=event.prompt_tokens, completion_tokens=event.completion_tokens)

@@ -1,0 +1,254 @@
+"""What an operator does over HTTP: say how an exchange turned out, allow what the guards object to, reset a breaker.
+
+The events are an operator's, as those of ``neuraxis precedents judge``, ``allowances`` and ``breaker`` are, and come
+about by the same code: whoever makes the application gives it (:class:`Operations`). They take a key with the scope
+``operate``: one with ``ask`` lets an application tell of itself, not change what the guards stop.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Protocol
+
+import msgspec
+from litestar import Request, get, post
+from litestar.datastructures import State
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from actors.contract.text.allowances import MOST_CHARACTERS
+from actors.gateway.http.bodies import Failure, Name, Reason
+from actors.gateway.http.scopes import OF_AGENT, OPERATE, READ, agent_of_key
+from actors.gateway.http.strict_requests import QUERY, User, agent_of, refuse_unless
+from actors.gateway.outside import InvalidField, check_name
+from schemas.names import wrong_with_name
+from schemas.vocabulary.allowances import AllowanceRecorded
+from schemas.vocabulary.loops import Who
+
+HARM_LEVEL = 0.9
+"""How harmful what did harm was, where nobody says."""
+
+Turned = Literal["harm", "false-alarm", "benign"]
+"""How an exchange turned out."""
+
+
+class NotFound(LookupError):
+    """What was named is not there; the message says what was looked for."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A person says how an exchange turned out: its input becomes a precedent of its agent.
+
+    ``harm``: inputs like it are rejected from then on. ``benign``: it is a precedent without harm. ``false-alarm``: the
+    same, and the text is allowed. ``harm_level`` is of a harm.
+    """
+
+    exchange: Name
+    verdict: Turned
+    by: Who
+    why: Reason
+    harm_level: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = HARM_LEVEL
+
+
+class VerdictRecorded(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verdict has put on record: a precedent of an agent, and the sequence of its last event."""
+
+    agent: str
+    precedent: str
+    verdict: Turned
+    seq: int
+    status: Literal["success"] = "success"
+
+
+class Allowance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A text that is allowed as a whole, or a phrase that is passed over in any text; one of the two is given."""
+
+    allowance: Name
+    by: Who
+    why: Reason
+    phrase: Annotated[str, msgspec.Meta(max_length=MOST_CHARACTERS)] = ""
+    text: Annotated[str, msgspec.Meta(max_length=MOST_CHARACTERS)] = ""
+    agent: Name | None = None
+
+
+class Withdrawal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An allowance counts no more."""
+
+    by: Who
+    why: Reason
+    agent: Name | None = None
+
+
+class AllowanceChanged(msgspec.Struct, frozen=True, kw_only=True):
+    """An allowance was put on record, or withdrawn; the sequence of the event that did."""
+
+    agent: str
+    allowance: str
+    seq: int
+    status: Literal["success"] = "success"
+
+
+class AllowanceShown(msgspec.Struct, frozen=True, kw_only=True):
+    """An allowance in force."""
+
+    allowance: str
+    text: str
+    phrase: str
+    by: str
+    why: str
+    seq: int
+
+
+class AllowancesShown(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent's allowances in force, in the order of recording."""
+
+    agent: str
+    allowances: tuple[AllowanceShown, ...]
+    status: Literal["success"] = "success"
+
+
+class BreakerReset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A session's circuit breaker goes back to the state of a new session."""
+
+    session: Name
+    by: Who
+    why: Who
+    agent: Name | None = None
+
+
+class BreakerWasReset(msgspec.Struct, frozen=True, kw_only=True):
+    """From where to where a breaker went, and the sequence of the event that says so."""
+
+    agent: str
+    session: str
+    state_before: str
+    trust_before: float
+    state: str
+    trust: float
+    seq: int
+    status: Literal["success"] = "success"
+
+
+class Operations(Protocol):
+    """What is done in an operator's name; each raises NotFound, InvalidField, NotAccepted or a LogError."""
+
+    async def judge(self, verdict: Verdict, agent: str) -> VerdictRecorded:
+        """Put a verdict on record; with ``agent``, on an exchange of that one alone."""
+        ...
+
+    async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
+        """Make a harmful precedent of an exchange's input, unless there is one; return its name.
+
+        None where the exchange has no words of its own, or they were forgotten.
+        """
+        ...
+
+    async def allow(self, agent: str, allowance: AllowanceRecorded) -> int:
+        """Put an allowance on record; return its sequence."""
+        ...
+
+    async def withdraw(self, agent: str, allowance: str, by: str, why: str) -> int:
+        """Withdraw an allowance; return the sequence."""
+        ...
+
+    async def allowances(self, agent: str) -> Sequence[AllowanceShown]:
+        """Return an agent's allowances in force, in the order of recording."""
+        ...
+
+    async def reset_breaker(self, agent: str, session: str, by: str, why: str) -> BreakerWasReset:
+        """Reset a session's breaker, and wait until it has done so."""
+        ...
+
+
+_BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
+_UNKNOWN = ResponseSpec(Failure, description="What it names is not there.")
+_NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: see whether it is there.")
+_RESPONSES = {400: _BAD, 404: _UNKNOWN, 503: _NOT_TAKEN}
+
+Agent = Annotated[str, QueryParameter(name="agent", description="The agent whose allowances they are.")]
+
+
+@post(
+    "/v1/verdicts",
+    status_code=200,
+    security=OPERATE,
+    before_request=refuse_unless(Verdict),
+    responses=_RESPONSES,
+    opt={OF_AGENT: True},
+)
+async def judge_exchange(data: JSONBody[Verdict], request: Request[Any, Any, State]) -> VerdictRecorded:
+    """Say how an exchange turned out: its input becomes a precedent, a false alarm is allowed besides."""
+    operations: Operations = request.app.state.operations
+    return await operations.judge(data, agent_of_key(request))
+
+
+@post(
+    "/v1/allowances",
+    status_code=200,
+    security=OPERATE,
+    before_request=refuse_unless(Allowance),
+    responses=_RESPONSES,
+    opt={OF_AGENT: True},
+)
+async def add_allowance(
+    data: JSONBody[Allowance], request: Request[Any, Any, State], user: User = ""
+) -> AllowanceChanged:
+    """Allow a text as a whole, or a phrase in any text, of one agent: no sense objects to it from then on."""
+    operations: Operations = request.app.state.operations
+    agent = agent_of(request, data.agent, user)
+    check_name("agent", agent)
+    if wrong := wrong_with_name(data.allowance):
+        raise InvalidField("allowance", f"allowance: the name {wrong}")
+    if "/" in data.allowance:
+        raise InvalidField(
+            "allowance", "allowance: the name has a slash, and a path that withdraws it could not hold it"
+        )
+    if bool(data.phrase.strip()) == bool(data.text.strip()):
+        raise InvalidField("phrase", "give either phrase or text, and something in it")
+    event = AllowanceRecorded(allowance=data.allowance, text=data.text, phrase=data.phrase, by=data.by, why=data.why)
+    return AllowanceChanged(agent=agent, allowance=data.allowance, seq=await operations.allow(agent, event))
+
+
+@post(
+    "/v1/allowances/{allowance:str}/withdraw",
+    status_code=200,
+    security=OPERATE,
+    before_request=refuse_unless(Withdrawal),
+    responses=_RESPONSES,
+    opt={OF_AGENT: True},
+)
+async def withdraw_allowance(
+    allowance: FromPath[str], data: JSONBody[Withdrawal], request: Request[Any, Any, State], user: User = ""
+) -> AllowanceChanged:
+    """Let an allowance count no more: every sense judges what it allowed from then on."""
+    operations: Operations = request.app.state.operations
+    agent = agent_of(request, data.agent, user)
+    seq = await operations.withdraw(agent, allowance, data.by, data.why)
+    return AllowanceChanged(agent=agent, allowance=allowance, seq=seq)
+
+
+@get("/v1/allowances", security=READ, responses=_RESPONSES, opt={QUERY: ("agent",), OF_AGENT: True})
+async def list_allowances(request: Request[Any, Any, State], agent: Agent = "", user: User = "") -> AllowancesShown:
+    """Return an agent's allowances in force. They hold people's words."""
+    operations: Operations = request.app.state.operations
+    whose = agent_of(request, agent, user)
+    check_name("agent", whose)
+    return AllowancesShown(agent=whose, allowances=tuple(await operations.allowances(whose)))
+
+
+@post(
+    "/api/breaker/reset",
+    status_code=200,
+    security=OPERATE,
+    before_request=refuse_unless(BreakerReset),
+    responses=_RESPONSES,
+    opt={OF_AGENT: True},
+)
+async def reset_breaker(
+    data: JSONBody[BreakerReset], request: Request[Any, Any, State], user: User = ""
+) -> BreakerWasReset:
+    """Reset a session's circuit breaker, whatever state it is in; the log keeps who ordered it, and why."""
+    operations: Operations = request.app.state.operations
+    agent = agent_of(request, data.agent, user, data.session)
+    return await operations.reset_breaker(agent, data.session, data.by, data.why)
+
+
+ENDPOINTS = (reset_breaker, judge_exchange, add_allowance, withdraw_allowance, list_allowances)

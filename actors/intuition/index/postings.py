@@ -1,0 +1,51 @@
+"""Reading one list, and entries' shingles."""
+
+import numpy as np
+
+from actors.intuition.index.hash_table import Cells, Hashes, Places
+from actors.intuition.index.store import HEADER, SIZE_SHIFT, Store
+
+
+def entries_of(store: Store, cell: int) -> Cells:
+    """Return the entries in the list of a cell that is not empty."""
+    first = int(store.table.firsts[cell])
+    if store.table.counts[cell] == 1:
+        return store.table.firsts[cell : cell + 1]
+    blocks = []
+    while first >= 0:
+        begin = first + HEADER
+        blocks.append(store.pool[begin : begin + int(store.pool[first + 1])])
+        first = int(store.pool[first])
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+
+def latest_of(store: Store, cell: int, most: int) -> Cells:
+    """Return up to ``most`` of the entries in the list of a cell, of several, that were added last."""
+    block = int(store.table.firsts[cell])
+    latest = []
+    while block >= 0 and most > 0:
+        end = block + HEADER + int(store.pool[block + 1])
+        latest.append(store.pool[max(end - most, block + HEADER) : end])
+        most -= len(latest[-1])
+        block = int(store.pool[block])
+    return np.concatenate(latest)
+
+
+def shared_by_one(store: Store, hashes: Hashes, place: int) -> int:
+    """Return how many of the shingles the entry at ``place`` holds."""
+    begin = int(store.starts[place])
+    other = store.shingles[begin : begin + store.size_of(place) - 1]
+    return int((hashes[np.minimum(np.searchsorted(hashes, other), len(hashes) - 1)] == other).sum())
+
+
+def shared_by(store: Store, hashes: Hashes, places: Cells) -> Places:
+    """Return how many of the shingles each of the entries at ``places`` holds."""
+    sizes = (store.marks[places] >> SIZE_SHIFT).astype(np.int64)
+    ends = np.cumsum(sizes)
+    # The n-th shingle of an entry is n after its first.
+    ranks = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)
+    others = store.shingles[np.repeat(store.starts[places], sizes) + ranks]
+    held = hashes[np.minimum(np.searchsorted(hashes, others), len(hashes) - 1)] == others
+    sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(held)))
+    shared: Places = sums[ends] - sums[ends - sizes]
+    return shared

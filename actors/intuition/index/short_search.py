@@ -1,0 +1,51 @@
+"""Searching where the lists to be read are short: plain loops."""
+
+from typing import NamedTuple
+
+from actors.intuition.index.hash_table import Cells
+from actors.intuition.index.postings import shared_by_one
+from actors.intuition.index.query import Hit, Query
+from actors.intuition.index.store import SIZE_SHIFT, Store
+
+
+class _RankedEntry(NamedTuple):
+    """A hit in the order of nearness: highest score first, then the one added first."""
+
+    minus_score: float
+    place: int
+    overlap: int
+
+
+def search_few(store: Store, query: Query, lists: list[Cells], unread: int) -> tuple[tuple[Hit, ...], Hit | None]:
+    """Return the most similar entries and the nearest motif.
+
+    Args:
+        store: The store.
+        query: The question.
+        lists: The entries that hold each of some of the question's shingles.
+        unread: How many shingles besides have a list: one that the allowance does not suffice for, or one with no entry
+            that is near enough and not in the others.
+    """
+    tally: dict[int, int] = {}
+    for entries in lists:
+        for place in entries.tolist():
+            tally[place] = tally.get(place, 0) + 1
+    needed = min(query.least, query.motif_least)
+    similar: list[_RankedEntry] = []
+    motif: _RankedEntry | None = None
+    marks, situations = store.marks.data, store.situations.data
+    for place, shared in tally.items():
+        size = (marks[place] >> SIZE_SHIFT) + 1
+        most = min(shared + unread + 1, size)
+        if most * most / size < needed:
+            continue
+        overlap = shared_by_one(store, query.hashes, place) if unread else shared
+        overlap += situations[place] == query.situation
+        score = overlap * overlap / size
+        ranked = _RankedEntry(-score, place, overlap)
+        if score >= query.least:
+            similar.append(ranked)
+        if score >= query.motif_least and store.harmful[place] and (motif is None or ranked < motif):
+            motif = ranked
+    hits = tuple(Hit(each.place, each.overlap) for each in sorted(similar)[: query.most])
+    return hits, Hit(motif.place, motif.overlap) if motif is not None else None

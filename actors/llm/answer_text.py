@@ -1,0 +1,72 @@
+"""From what a model wrote to an answer: without its thoughts, and of the form that was asked for. Pure."""
+
+import re
+from typing import Any
+
+import msgspec
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from actors.llm.wire.thought_filter import without_thoughts
+
+_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL | re.IGNORECASE)
+_REGISTRY: Registry[Any] = Registry()  # an empty one: a reference to elsewhere is an error, never a download
+
+_MOST_CHARACTERS_PER_TOKEN = 16
+"""No tokenizer gets that many into a token on average, over more than a few words."""
+
+
+class AnswerInvalid(ValueError):
+    """A model wrote something that is no answer; ``error`` is a stable code for what is wrong with it."""
+
+    def __init__(self, error: str) -> None:
+        self.error = error
+        super().__init__(error)
+
+
+def read_answer_text(written: str, schema: dict[str, Any] | None, most_tokens: int) -> str:
+    """Return the answer in what a model wrote; for a schema, the JSON text that satisfies it.
+
+    An endpoint may not heed the length that it was asked for: a text is cut where it is surely over it (see
+    :func:`is_over`). Endpoints that know no ``response_format`` let models write a code fence, or words, around the
+    JSON: these are taken off.
+
+    Raises:
+        AnswerInvalid: it is empty, no JSON, too long for JSON to be cut, or does not satisfy the schema (or the schema
+            is none).
+    """
+    text = without_thoughts(written)
+    if not text:
+        raise AnswerInvalid("EmptyAnswer")
+    if schema is None:
+        return text[: most_tokens * _MOST_CHARACTERS_PER_TOKEN]
+    if is_over(text, most_tokens):
+        raise AnswerInvalid("TooLong")
+    text, answer = _json_in(text)
+    try:
+        Draft202012Validator.check_schema(schema)
+        satisfied = Draft202012Validator(schema, registry=_REGISTRY).is_valid(answer)
+    except (SchemaError, Unresolvable, RecursionError, re.error) as wrong:
+        raise AnswerInvalid("SchemaUnusable") from wrong
+    if not satisfied:
+        raise AnswerInvalid("SchemaNotSatisfied")
+    return text
+
+
+def is_over(text: str, most_tokens: int) -> bool:
+    """Whether a text is surely longer than so many tokens."""
+    return len(text) > most_tokens * _MOST_CHARACTERS_PER_TOKEN
+
+
+def _json_in(text: str) -> tuple[str, Any]:
+    """Return the JSON in a text, and what it says: the whole, what stands in a fence, or in braces."""
+    fenced = _FENCED.search(text)
+    begin, end = text.find("{"), text.rfind("}")
+    for each in (text, fenced[1].strip() if fenced else "", text[begin : end + 1] if 0 <= begin < end else ""):
+        try:
+            return each, msgspec.json.decode(each)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+    raise AnswerInvalid("NotJson")

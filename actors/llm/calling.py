@@ -1,0 +1,357 @@
+"""Answering requests for a model's words: how often to call, how long to wait, and what to record."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, runtime_checkable
+
+import msgspec
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
+from tenacity.wait import wait_random_exponential
+
+from actors.contract.answers.prompt import prompt_of
+from actors.contract.answers.window import Window
+from actors.contract.privacy.masking import Masks, Restoring
+from actors.contract.privacy.recognising import found_in, recogniser
+from actors.llm.answer_text import AnswerInvalid, is_over, read_answer_text
+from actors.llm.circuit import Circuit, CircuitOpen
+from actors.llm.client import CallFailed, ChatClient, ClientAnswer
+from actors.llm.settings import LlmSettings
+from actors.llm.wire.response_parsing import finish_reason_of
+from actors.llm.wire.thought_filter import ThoughtFilter, without_thoughts
+from actors.runtime.clock import Clock
+from events.loggers import get_logger
+from schemas.actor import Message
+from schemas.catalogue import requests_to
+from schemas.event import Event, Failed, topic_of
+from schemas.model_calls import ModelCall
+from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID, LlmCompleted, LlmFailed
+
+REQUESTS = requests_to("llm")
+"""The events that ask for a model's words."""
+
+
+@runtime_checkable
+class Request(Protocol):
+    """What each of them holds."""
+
+    @property
+    def call(self) -> ModelCall:
+        """What the model is to be asked."""
+
+
+Publish = Callable[[str, bytes], Awaitable[None]]
+"""Sends a body to an inbox; best effort, raises nothing of the broker's."""
+
+_logger = get_logger("neuraxis.llm")
+
+
+class Partial(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of an answer, sent to ``ModelCall.stream_to`` while the model speaks.
+
+    The pieces of one ``attempt``, in order of ``index`` (from 0), make the text so far; a later attempt starts from
+    nothing: the model is asked again, or what was told turned out to be a thought. They show what comes and are no
+    answer: one that was thought out, shortened or refused at its end differs, and the same request may be performed
+    twice. The answer is the event. ``done`` is always false, so that a reader tells pieces from the copy of the end
+    that comes to the same inbox.
+
+    Attributes:
+        request: Id of the event that asked.
+        exchange: The exchange it belongs to.
+        text: The piece.
+    """
+
+    request: str
+    exchange: str
+    attempt: int
+    index: int
+    text: str
+    done: bool = False
+
+
+class LlmCaller:
+    """Performs requests against one endpoint.
+
+    Args:
+        client: The endpoint.
+        settings: How patiently.
+        backend: What the endpoint is called in answers.
+        publish: Where pieces of text go.
+        clock: Tells how old a request is.
+        sleep: Waits between two calls.
+    """
+
+    def __init__(
+        self,
+        client: ChatClient,
+        settings: LlmSettings,
+        *,
+        backend: str,
+        publish: Publish,
+        clock: Clock,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._backend = backend
+        self._publish = publish
+        self._clock = clock
+        self._sleep = sleep
+        self._circuits: dict[str, Circuit] = {}
+        self._thinking: set[str] = set()
+        self._longest_wait = wait_random_exponential(
+            multiplier=settings.backoff_first_ms / 1000, max=settings.backoff_most_ms / 1000
+        )
+
+    async def handle(self, message: Message) -> Sequence[Event]:
+        """Ask for what a request wants; whatever goes wrong is an answer too."""
+        assert isinstance(message.event, Request)
+        call = message.event.call
+        model = self._settings.models.of(call.purpose)
+        masks = self._masks(message.agent, call)
+        if masks is not None:
+            # Beside the others' answers: a long text takes a while.
+            call = await asyncio.to_thread(_masked, call, masks)
+        found = await self._handle(message, call, model, masks)
+        if masks is None or not masks.counts:
+            return (found,)
+        return (msgspec.structs.replace(found, masked=masks.counts, recogniser=recogniser()),)
+
+    def _masks(self, agent: str, call: ModelCall) -> Masks | None:
+        privacy = self._settings.privacy
+        if not privacy.masks(agent):
+            return None
+        return Masks(lambda text: found_in(text, privacy.regions), (each.content for each in call.messages))
+
+    async def _handle(
+        self, message: Message, call: ModelCall, model: str, masks: Masks | None
+    ) -> LlmCompleted | LlmFailed:
+        started = self._clock.elapsed_ns()
+        try:
+            if not model:
+                raise CallFailed("no_model", "NoModelForPurpose")
+            answer, attempts = await self._in_time(message, call, model, masks)
+        except CallFailed as failed:
+            return _failure(message, call, failed.reason, failed.error, failed.said)
+        completion, ended = answer.completion, finish_reason_of(answer.completion.finish_reason)
+        try:
+            text = read_answer_text(completion.text, call.answer_schema, call.most_tokens)
+        except AnswerInvalid as invalid:
+            filtered = ended == "content_filter" and not without_thoughts(completion.text)
+            said = f"finish_reason {completion.finish_reason or 'none'}"
+            return _failure(message, call, ANSWER_FILTERED if filtered else ANSWER_INVALID, invalid.error, said)
+        if is_over(without_thoughts(completion.text), call.most_tokens):
+            ended = "length"
+        _logger.info(
+            "model_answered",
+            purpose=call.purpose,
+            model=completion.model or model,
+            ended=ended,
+            attempts=attempts,
+            prompt_tokens=completion.prompt_tokens,
+            completion_tokens=completion.completion_tokens,
+            took_ms=(self._clock.elapsed_ns() - started) // 1_000_000,
+            exchange=message.exchange,
+        )
+        return LlmCompleted(
+            request=message.id,
+            purpose=call.purpose,
+            text=_restored(text, call, masks),
+            model=completion.model or model,
+            backend=self._backend,
+            finish_reason=completion.finish_reason,
+            prompt_tokens=completion.prompt_tokens,
+            completion_tokens=completion.completion_tokens,
+            attempts=attempts,
+            ended=ended,
+            adapted=answer.adapted,
+            cuts=answer.cuts,
+        )
+
+    async def _in_time(
+        self, message: Message, call: ModelCall, model: str, masks: Masks | None
+    ) -> tuple[ClientAnswer, int]:
+        """Ask within the request's time, which runs from when it was stored: what is late helps nobody any more."""
+        age_s = max(0, self._clock.now_ns() - message.time_ns) / 1e9
+        left_s = min(call.timeout_ms, self._settings.longest_ms) / 1000 - age_s
+        if left_s <= 0:
+            raise CallFailed("endpoint_overdue", "RequestExpired")
+        limit = asyncio.timeout(left_s)
+        try:
+            async with limit:
+                return await self._patiently(message, call, model, left_s, limit, masks)
+        except TimeoutError as late:
+            if not limit.expired():
+                raise
+            raise CallFailed("endpoint_overdue", "TimeoutError") from late
+
+    async def _patiently(
+        self,
+        message: Message,
+        call: ModelCall,
+        model: str,
+        left_s: float,
+        limit: asyncio.Timeout,
+        masks: Masks | None,
+    ) -> tuple[ClientAnswer, int]:
+        circuit = self._circuit(model)
+        calls = 0
+        telling = _PieceSender(message, self._publish, thinks=model in self._thinking, masks=masks)
+        async for attempt in AsyncRetrying(
+            retry=retry_if_exception(lambda error: _passes(error) and not circuit.is_open),
+            wait=self._wait,
+            sleep=self._sleep,
+            stop=stop_after_attempt(self._settings.attempts) | stop_before_delay(left_s),
+            reraise=True,
+        ):
+            number = attempt.retry_state.attempt_number
+            with attempt:
+                answer = await self._once(message, call, model, number, circuit, limit, telling)
+                calls = number - 1 + answer.calls
+                if telling.began_thinking:
+                    self._thinking.add(model)
+                return answer, calls
+        raise AssertionError("tenacity ends with a result or an error")
+
+    async def _once(
+        self,
+        message: Message,
+        call: ModelCall,
+        model: str,
+        number: int,
+        circuit: Circuit,
+        limit: asyncio.Timeout,
+        telling: "_PieceSender",
+    ) -> ClientAnswer:
+        try:
+            trying = circuit.enter()
+        except CircuitOpen as closed:
+            raise CallFailed("circuit_open", "CircuitOpen") from closed
+        try:
+            answer = await self._client.ask(call, model, message.id, telling.begin(), limit.when())
+        except CallFailed as failed:
+            if failed.dead:
+                circuit.failed(trying)
+            else:
+                circuit.succeeded()
+            _logger.warning(
+                "call_failed", purpose=call.purpose, model=model, reason=failed.reason, error=failed.error,
+                attempt=number, exchange=message.exchange,
+            )  # fmt: skip
+            raise
+        except asyncio.CancelledError:
+            # Out of time (an endpoint that hangs is as good as dead), or the worker is stopping.
+            if limit.expired():
+                circuit.failed(trying)
+            else:
+                circuit.abandoned(trying)
+            raise
+        circuit.succeeded()
+        return answer
+
+    def _circuit(self, model: str) -> Circuit:
+        # By model: one that is still being loaded must not shut out those that answer.
+        if model not in self._circuits:
+            settings = self._settings
+            self._circuits[model] = Circuit(settings.circuit_failures, settings.circuit_wait_ms / 1000)
+        return self._circuits[model]
+
+    def _wait(self, state: RetryCallState) -> float:
+        """Return how long to wait before the next call: at random, and no shorter than the endpoint asks for."""
+        error = state.outcome.exception() if state.outcome is not None else None
+        asked = error.retry_after_s if isinstance(error, CallFailed) else None
+        return self._longest_wait(state) + (asked or 0.0)
+
+
+class _PieceSender:
+    """Tells one request's answer while it is spoken; each attempt, and each that turned out to be a thought, anew.
+
+    Each piece once it was read (``actors.contract.answers.window``): where something is found, nothing more is told.
+    What is held back comes with the answer's end, if it is let pass.
+    """
+
+    def __init__(self, message: Message, publish: Publish, *, thinks: bool, masks: Masks | None) -> None:
+        assert isinstance(message.event, Request)
+        self._message = message
+        self._call = message.event.call  # as it was asked, before anything in it was masked
+        self._masks = masks
+        self._publish = publish
+        self._thinks = thinks
+        self._attempt = self._index = self._restarts = 0
+        self._spoken = ThoughtFilter()
+        self._window: Window | None = None
+        self._restoring: Restoring | None = None
+        self._held = ""
+
+    @property
+    def began_thinking(self) -> bool:
+        """Whether the answer began with a thought that nothing opened: its model's template does."""
+        return self._restarts > 0
+
+    def begin(self) -> Callable[[str], Awaitable[None]]:
+        """Begin to tell an attempt; returns what takes its pieces."""
+        self._spoken = ThoughtFilter(thinking=self._thinks)
+        self._anew()
+        return self._take
+
+    def _anew(self) -> None:
+        self._attempt, self._index = self._attempt + 1, 0
+        self._window = Window(prompt_of(self._call)) if self._call.stream_to else None
+        self._restoring = Restoring(self._masks) if self._masks is not None else None
+        self._held = ""
+
+    async def _take(self, piece: str) -> None:
+        text = self._spoken.take(piece)
+        if self._spoken.restarts > self._restarts:
+            self._restarts = self._spoken.restarts
+            self._anew()
+        if self._restoring is not None:
+            text = self._restoring.take(text)
+        if self._window is None or not text:
+            return
+        self._held += text
+        self._window.take(text)
+        ready = len(self._held) - (self._window.taken - self._window.released)
+        text, self._held = self._held[:ready], self._held[ready:]
+        if text:
+            partial = Partial(
+                request=self._message.id,
+                exchange=self._message.exchange,
+                attempt=self._attempt,
+                index=self._index,
+                text=text,
+            )
+            self._index += 1
+            await self._publish(self._call.stream_to, msgspec.json.encode(partial))
+
+
+def enrich_failure(failed: Failed, message: Message) -> Failed:
+    """Return an ``llm.failed`` with the request it is of."""
+    assert isinstance(message.event, Request)
+    return msgspec.structs.replace(failed, request=message.id, purpose=message.event.call.purpose)
+
+
+def _failure(message: Message, call: ModelCall, reason: str, error: str, said: str = "") -> LlmFailed:
+    return LlmFailed(
+        reason=reason,
+        error=error,
+        failed_seq=message.seq,
+        failed_topic=topic_of(message.event),
+        request=message.id,
+        purpose=call.purpose,
+        said=said,
+    )
+
+
+def _masked(call: ModelCall, masks: Masks) -> ModelCall:
+    said = tuple(msgspec.structs.replace(each, content=masks.mask(each.content)) for each in call.messages)
+    return msgspec.structs.replace(call, messages=said)
+
+
+def _restored(text: str, call: ModelCall, masks: Masks | None) -> str:
+    if masks is None:
+        return text
+    return masks.restore(text) if call.answer_schema is None else masks.restore_json(text.encode()).decode()
+
+
+def _passes(error: BaseException) -> bool:
+    return isinstance(error, CallFailed) and error.passing

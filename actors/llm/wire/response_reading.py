@@ -1,0 +1,202 @@
+"""Taking in one answer, whole or as a stream: whichever comes, however it is cut, and no longer than it must.
+
+What an endpoint answers is judged by how it begins, not by what its header says. An answer that is there is taken, even
+where the connection breaks behind it, or hangs: to ask again would be to pay twice for it.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, suppress
+
+import msgspec
+
+from actors.llm.wire.decompression import BadEncoding, Decompressor
+from actors.llm.wire.response_parsing import (
+    Completion,
+    NotTheProtocol,
+    Piece,
+    Refused,
+    SurrogateJoiner,
+    document_of,
+    join_pieces,
+    piece_of,
+    read_answer,
+)
+from events.http_client import httpx
+from schemas.intake.sse import DONE, Event, Events, is_stream
+
+MOST_BYTES = 8 * 1024 * 1024
+"""What is read of one answer; a stream spends some 200 bytes of JSON on a token."""
+
+USAGE_S = 1.0
+"""Seconds that a stream may take from the end of its answer to its usage, and to its own end."""
+
+_WITH_TEXT = 10
+_MARGIN_S = 0.1
+
+Speak = Callable[[str], Awaitable[None]]
+
+
+class CutShort(Exception):
+    """The answer ended before it was there."""
+
+
+async def body_of(response: httpx.Response, most: int) -> AsyncGenerator[bytes, None]:
+    """Yield a body unpacked; raises NotTheProtocol past ``most`` bytes, or where it cannot be unpacked."""
+    unpacking = Decompressor(response.headers.get("Content-Encoding", ""), most)
+    try:
+        async for piece in response.aiter_raw():
+            if unpacked := unpacking.take(piece):
+                yield unpacked
+        if rest := unpacking.end():
+            yield rest
+    except BadEncoding as wrong:
+        raise NotTheProtocol("ContentEncoding") from wrong
+    except OverflowError as wrong:
+        raise NotTheProtocol("TooLong") from wrong
+
+
+async def whole_body(response: httpx.Response, most: int) -> bytes:
+    """Return a body; raises as :func:`body_of`."""
+    return b"".join([piece async for piece in body_of(response, most)])
+
+
+async def answer_in(response: httpx.Response, on_piece: Speak, until: float | None = None) -> Completion:
+    """Read the answer in a response, each piece of it told to ``speak`` as it comes where it is a stream.
+
+    ``until`` is when its caller waits no longer, by the loop's clock: what follows an answer is not waited for past it.
+
+    Raises:
+        NotTheProtocol: it is none.
+        Refused: it is an error.
+        CutShort: it broke off.
+    """
+    body, due = bytearray(), 0
+    async with aclosing(body_of(response, MOST_BYTES)) as pieces:
+        try:
+            async for piece in pieces:
+                body += piece
+                if is_stream(bytes(body[:64])) and b":" in body:
+                    return await _streamed(bytes(body), pieces, on_piece, until)
+                if len(body) >= due and body.rstrip().endswith((b"}", b"]")):
+                    if (found := _complete(bytes(body))) is not None:
+                        return found
+                    due = len(body) + len(body) // 8  # a long body is not read anew for each of its pieces
+        except httpx.HTTPError as broken:
+            with suppress(NotTheProtocol):
+                piece_of(document_of(bytes(body)))  # an error that is there is one, wherever the connection broke
+            raise CutShort from broken
+    return _read(bytes(body))
+
+
+def _complete(body: bytes) -> Completion | None:
+    """Return the answer in what has come so far, None where it may go on."""
+    try:
+        document = document_of(body)
+        first = document[0] if isinstance(document, list) and document else document
+        choices = first.get("choices") if isinstance(first, dict) else None
+        is_piece = isinstance(choices, list) and any(isinstance(each, dict) and "delta" in each for each in choices)
+        return read_answer(body) if choices and not is_piece else None
+    except (NotTheProtocol, Refused):
+        return None
+
+
+def _read(body: bytes) -> Completion:
+    """Read a body that has ended: one document, or the pieces of a stream as lines."""
+    try:
+        return read_answer(body)
+    except NotTheProtocol as wrong:
+        lines = [line for line in body.splitlines() if line.strip()]
+        if len(lines) < 2 or not all(line.lstrip()[:1] == b"{" for line in lines):
+            raise
+        pieces = [piece_of(document_of(line)) for line in lines]
+        if not any(piece.choices for piece in pieces):
+            raise NotTheProtocol("NoChoice") from wrong
+        return join_pieces(pieces)
+
+
+async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], speak: Speak, until: float | None) -> Completion:
+    found: list[Piece] = []
+    mending, ended = SurrogateJoiner(), False
+    try:
+        async with asyncio.timeout(None) as patience:
+            async for event in _events(beginning, rest):
+                if event.data.strip().upper() == DONE:
+                    return join_pieces(found)
+                for piece in (_new_of(each, found) for each in _pieces(event)):
+                    found.append(piece)
+                    if text := mending.take(piece.text):
+                        await speak(text)
+                    if piece.finish_reason or piece.text:
+                        ended = bool(piece.finish_reason)
+                        patience.reschedule(_patience(piece, until) if ended else None)
+    except (httpx.HTTPError, NotTheProtocol, Refused, CutShort, TimeoutError) as broken:
+        if ended and (not isinstance(broken, TimeoutError) or patience.expired()):
+            return join_pieces(found)
+        if isinstance(broken, httpx.HTTPError):
+            raise CutShort from broken
+        if isinstance(broken, Refused):
+            raise Refused(broken.status, broken.said, midway=True) from broken
+        raise
+    if not any(piece.text for piece in found) and not ended:
+        raise CutShort
+    return join_pieces(found)
+
+
+def _new_of(piece: Piece, found: list[Piece]) -> Piece:
+    """Return what a piece adds: some end a stream with a message of all that was told, or tell it with every piece."""
+    told = "".join(each.text for each in found if not each.whole) if piece.whole else ""
+    if told and piece.text.startswith(told):
+        return msgspec.structs.replace(piece, text=piece.text.removeprefix(told))
+    return piece
+
+
+def _patience(piece: Piece, until: float | None) -> float:
+    """Return how long to wait for what follows the end of an answer: its usage, and some streams never end.
+
+    Longer where text came with it: some write a reason of the end with every piece.
+    """
+    now = asyncio.get_running_loop().time()
+    wanted = now + USAGE_S * (_WITH_TEXT if piece.text else 1)
+    return wanted if until is None else max(now, min(wanted, until - _MARGIN_S))
+
+
+async def _events(beginning: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[Event]:
+    events = Events()
+    for event in events.take(beginning):
+        yield event
+    async for piece in rest:
+        for event in events.take(piece):
+            yield event
+    for event in events.end():
+        yield event
+
+
+def _pieces(event: Event) -> list[Piece]:
+    """Read one event; what is neither an object nor an error says nothing: a sign of life, ``null``."""
+    data = event.data.removeprefix(b"\xef\xbb\xbf").strip()
+    if event.name == b"error":
+        raise Refused(*_error_in(data))
+    if data[:1] not in (b"{", b"["):
+        return []
+    try:
+        return [piece_of(document_of(data))]
+    except NotTheProtocol as wrong:
+        lines = [line for line in data.splitlines() if line.strip()]
+        if len(lines) < 2 and not event.closed:
+            raise CutShort from wrong  # of an endpoint that dies, a body without a length ends as it should
+        if len(lines) < 2:
+            raise
+        # Events without the blank line between them.
+        return [piece_of(document_of(line)) for line in lines if line.strip().upper() != DONE]
+
+
+def _error_in(data: bytes) -> tuple[int, str]:
+    try:
+        document = document_of(data)
+        piece_of(document if isinstance(document, dict) and document.get("error") else {"error": document})
+    except Refused as refused:
+        return refused.status, refused.said
+    except NotTheProtocol:
+        pass
+    return 0, data.decode("utf-8", "replace")

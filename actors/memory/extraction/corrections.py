@@ -1,0 +1,300 @@
+"""What a clause takes back of what a person told before: said to be wrong, no longer true, or to be forgotten. Pure.
+
+Only what is known is taken back, and only where the words name it or leave no doubt which it is: "I no longer work for
+Acme" says nothing of another employer. Whether something is known is asked of what the agent was told.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from actors.contract.text.folding import fold
+from actors.contract.text.terms import terms_of
+from actors.memory.extraction.keys import (
+    ALLERGY,
+    ASKED_AS,
+    DRINKING,
+    EATING,
+    EMPLOYER,
+    HOME,
+    JOB,
+    NAME,
+    OPINION,
+    key_of,
+    list_key,
+)
+from actors.memory.extraction.statements import facts_of
+from actors.memory.extraction.tastes import DISLIKED
+from schemas.vocabulary.memory import Fact, RetiredWhy
+
+
+class KnownValues(msgspec.Struct, frozen=True):
+    """What was told before: current values by key, and what was said in the session's last turn."""
+
+    values: Mapping[str, str] = {}
+    last_said: str = ""
+
+
+class EndedValue(NamedTuple):
+    """A key whose value holds no longer, and why."""
+
+    key: str
+    why: RetiredWhy
+
+
+_ANY_VALUE = (OPINION, ALLERGY, EATING, DRINKING)
+"""What the keys begin with that say all by themselves."""
+
+_WORDS = re.compile(r"\w+")
+_ANY_MORE = re.compile(r"\s+(?:any ?more|any longer)\b", re.I)
+_N_T = re.compile(r"\b(is|are|do|does|was|did)n't\b", re.I)
+_DENIALS = (
+    (re.compile(r"i\s+(?:now\s+)?no longer\s+(?P<rest>.+)", re.I), "I {rest}"),
+    (
+        re.compile(
+            r"i\s+do not\s+(?:actually\s+|really\s+|even\s+)?(?P<rest>(?:live|work|come|go by|speak|study|drive|"
+            r"have)\b.+)",
+            re.I,
+        ),
+        "I {rest}",
+    ),
+    (re.compile(r"(?:i'm|i am)\s+(?:no longer|not)\s+(?:actually\s+|really\s+)?(?P<rest>.+)", re.I), "I'm {rest}"),
+    (re.compile(r"my\s+(?P<key>.+?)\s+is\s+(?:no longer|not)\s+(?P<rest>.+)", re.I), "my {key} is {rest}"),
+    (re.compile(r"i\s+used to be\s+(?P<rest>.+)", re.I), "I'm {rest}"),
+    (re.compile(r"i\s+used to\s+(?P<rest>.+)", re.I), "I {rest}"),
+    (re.compile(r"my\s+(?P<key>.+?)\s+used to be\s+(?P<rest>.+)", re.I), "my {key} is {rest}"),
+    (
+        re.compile(
+            r"i(?:'ve| have)?\s+(?:just\s+|recently\s+)?(?:stopped|quit|given up|gave up)\s+(?P<rest>(?:work|"
+            r"liv)ing\b.+)",
+            re.I,
+        ),
+        "I'm {rest}",
+    ),
+    (re.compile(r"i(?:'ve| have)?\s+(?:stopped|quit)\s+(?:lik|lov|enjoy)ing\s+(?P<rest>.+)", re.I), "I like {rest}"),
+    (re.compile(r"i(?:'ve| have)?\s+gone off\s+(?P<rest>.+)", re.I), "I like {rest}"),
+)
+_ENDS = re.compile(r"\b(?:no longer|used to|any ?more|any longer|stopped|quit|given up|gave up|gone off)\b", re.I)
+_NOT_BUT = re.compile(r"(?P<head>.+?\b)\s*not\s+(?P<old>.+?),?\s+but\s+(?P<new>.+)", re.I)
+_QUIT = re.compile(
+    r"(?:i|i've|i have|i was|i got|i've been|i have been)\s+(?:just\s+|recently\s+|finally\s+)?"
+    r"(?:quit|left|lost|resigned(?: from)?|fired(?: from| by)?|laid off(?: from| by)?|retired(?: from)?)"
+    r"(?:(?P<mine>\s+my\s+(?:old\s+)?(?:job|position|post))(?:\s+(?:at|with|for)\s+(?P<at>.+?)|"
+    r"\s+as\s+(?:an?\s+)?(?P<role>.+?))?|\s+(?P<other>.+?))?"
+    r"(?:\s+(?:last|this|a|in|two|three|\d+|today|yesterday|recently)\b.*)?",
+    re.I,
+)
+_LEFT_FOR = re.compile(
+    r"(?P<left>(?:i|i've|i have)\s+(?:just\s+|recently\s+|finally\s+)?(?:quit|left|resigned\s+from)\s+(?P<old>.+?))"
+    r"(?:\s+(?:last|this|a|in|two|three|\d+|today|yesterday|recently)\b.*?)?"
+    r"(?:(?P<for>\s+for)|(?:\s*,)?(?:\s+and)?\s+(?:(?:then|now|have|i)\s+)*(?:to\s+join|joined|to\s+work\s+(?:at|for)|"
+    r"started\s+(?:at|with)|to\s+live\s+in))\s+(?P<new>.+)",
+    re.I,
+)
+_FOR_GOOD = re.compile(r"(?:good|ever|always)\b|.*\breasons?$", re.I)
+_ENDS_WORK = re.compile(r"\b(?:retired|resigned|fired|laid off)$", re.I)
+_MOVED = re.compile(
+    r"(?:i've|i have|i|we|we've)\s+(?:(?:just|recently|now|finally)\s+)*(?:moved|relocated)\s+(?:away\s+|"
+    r"out\s+)?(?:from|"
+    r"of)\s+(?P<old>.+?)(?:\s+to\s+.+)?",
+    re.I,
+)
+_FORGET = re.compile(
+    r"(?:please\s+)?(?:(?:forget|disregard|ignore|do not remember|don't remember)\s+"
+    r"(?:(?:the fact\s+)?that\s+(?:i\s+(?:told you|said)\s+(?:that\s+)?)?(?P<stated>(?:i|i'm|my)\b.+)|"
+    r"(?:all|everything|what)\s+i\s+(?:said|told you|mentioned)\s+about\s+(?:my\s+)?(?P<about>[\w' -]+))|"
+    # "Ignore my email" is about a letter.
+    r"(?:forget|do not remember|don't remember)\s+(?:about\s+)?my\s+(?P<key>[\w' -]+)|"
+    r"(?:forget|delete|erase)\s+(?P<all>(?:all|everything|anything|whatever|what)\s+(?:that\s+)?(?:(?:you\s+(?:know|"
+    r"remember|have|saved|stored|learned)|i\s+(?:said|told\s+you|mentioned))\s+)?about\s+(?:me|myself)))",
+    re.I,
+)
+_IT_IS = re.compile(
+    r"(?:(?:it|that)(?:'s| is| should be| must be)|should be|i meant|i mean|make (?:it|that)|(?:she|he)(?:'s|"
+    r" is) called)\s+"
+    r"(?:actually\s+|really\s+|in fact\s+|now\s+|meant to be\s+)*(?P<spelled>(?:spelled|spelt|written)\s+(?:as\s+|"
+    r"like\s+)?)?(?P<value>.+)",
+    re.I,
+)
+_NOT_MINE = re.compile(r"(?:that|this|it)(?:'s| is) not my\s+(?P<key>[\w' -]+)", re.I)
+_NOT_VALUE = re.compile(r"(?:that|it)(?:'s| is) not\s+(?P<old>.+)", re.I)
+_OWN_QUESTION = re.compile(r"\b(?:my|i|me|mine)\b", re.I)
+_IS_IT = re.compile(r"(?:that|it)(?:'s| is)\s*", re.I)
+_SPELT = re.compile(r"\b(?:\w-){2,}\w\b")
+CUE = re.compile(
+    r"\W*(?:(?:oh|ah|hm+|well|ok|okay|um+|uh|but|and)\W+)*"
+    r"(?:no|nope|nah|wait|sorry|actually|oops|wrong|correction|not quite|incorrect|i meant|i mean|"
+    r"that's (?:wrong|not right|incorrect|not it|not correct|a mistake)|that is (?:wrong|not right|incorrect))\b",
+    re.I,
+)
+"""What a correction opens with."""
+
+_RESTATED = {
+    NAME: "my name is {}",
+    HOME: "I live in {}",
+    EMPLOYER: "I work for {}",
+    JOB: "I work as a {}",
+    "origin": "I'm from {}",
+    "age": "I am {} years old",
+}
+
+
+def taken_back(clause: str, known: KnownValues) -> tuple[list[EndedValue], list[Fact]]:
+    """Return what a clause takes back, and what it tells instead."""
+    clause = _N_T.sub(r"\1 not", clause)
+    forgotten = _FORGET.fullmatch(clause)
+    if forgotten is not None:
+        return _withdrawn(forgotten, known), []
+    instead = _NOT_BUT.fullmatch(clause)
+    if instead is not None:
+        keys = with_value(known, instead["old"]) if _IS_IT.fullmatch(instead["head"]) else ()
+        facts = stated_as(keys[0], instead["new"]) if len(keys) == 1 else []
+        facts = facts or list(facts_of(f"{instead['head'].rstrip()} {instead['new']}"))
+        return [EndedValue(fact.key, "corrected") for fact in facts], facts
+    not_mine = _NOT_MINE.fullmatch(clause)
+    if not_mine is not None:
+        return [EndedValue(key, "corrected") for key in (key_of(not_mine["key"]),) if key in known.values], []
+    moved = _MOVED.fullmatch(clause)
+    if moved is not None:
+        return [EndedValue(HOME, "ended")] if _is(known, HOME, moved["old"]) else [], list(facts_of(clause))
+    gone = _LEFT_FOR.fullmatch(clause)
+    if gone is not None and (ends := _ended_by(gone["left"], known)):
+        facts = stated_as(ends[0].key, gone["new"])
+        # "I left Rome for the weekend" ends nothing.
+        is_over = bool(facts) or gone["for"] is None or _FOR_GOOD.match(gone["new"]) is not None
+        return ends if is_over else [], facts
+    left = _QUIT.fullmatch(clause)
+    if left is not None:
+        return _left(left, known), []
+    return _denied(clause, known)
+
+
+def _ended_by(clause: str, known: KnownValues) -> list[EndedValue]:
+    """Return the job or the home that "I left Acme" ends."""
+    left = _QUIT.fullmatch(clause)
+    return _left(left, known) if left is not None else []
+
+
+def denies(clause: str, known: KnownValues) -> tuple[str, ...]:
+    """Return the keys that a clause says something of by saying that it is not so."""
+    clause = _N_T.sub(r"\1 not", clause)
+    other = _NOT_VALUE.fullmatch(clause)
+    if other is not None:
+        return with_value(known, other["old"])
+    return tuple(fact.key for fact in facts_of(_affirmed(clause)))
+
+
+def restates(clause: str) -> bool:
+    """Whether a clause says what something is that was spoken of before ("it is Sarah")."""
+    return _IT_IS.fullmatch(clause) is not None
+
+
+def spells(clause: str) -> bool:
+    """Whether a clause says how something is spelled."""
+    found = _IT_IS.fullmatch(clause)
+    return found is not None and found["spelled"] is not None
+
+
+def restated_fact(clause: str, about: tuple[str, ...]) -> list[Fact]:
+    """Return what "it is Sarah" says of the one key that it can be about, given the keys that were spoken of."""
+    found = _IT_IS.fullmatch(clause)
+    if found is None:
+        return []
+    value = _SPELT.sub(lambda letters: letters[0].replace("-", "").capitalize(), found["value"])
+    if found["spelled"]:
+        about = tuple(key for key in about if key == NAME or key.endswith(f" {NAME}"))
+    return stated_as(about[-1], value) if len({*about}) == 1 else []
+
+
+def stated_as(key: str, value: str) -> list[Fact]:
+    """Return a value as a fact of a key, where it looks like one; a name has a capital, or anything would be one."""
+    is_name = key == NAME or key.endswith(f"'s {NAME}")
+    if key.startswith(_ANY_VALUE) or (is_name and not value[:1].isupper()):
+        return []
+    kept = [fact for fact in facts_of(_RESTATED.get(key, f"my {key} is {{}}").format(value)) if fact.key == key]
+    return kept[:1]
+
+
+def asked_for(text: str, known: KnownValues) -> tuple[str, ...]:
+    """Return the keys that a question asks for, of those that facts are known of."""
+    sought = frozenset(terms_of(text))
+    if not sought or not text.rstrip().endswith("?") or _OWN_QUESTION.search(text) is None:
+        return ()
+    return tuple(key for key in known.values if sought.issubset(ASKED_AS.get(key, ())) or sought == {*terms_of(key)})
+
+
+def with_value(known: KnownValues, value: str) -> tuple[str, ...]:
+    """Return the keys whose value this is."""
+    return tuple(key for key in known.values if not key.startswith(_ANY_VALUE) and _is(known, key, value))
+
+
+def is_same(value: str, other: str) -> bool:
+    """Whether two values are told by the same words."""
+    return _spaced(value) == _spaced(other)
+
+
+def _withdrawn(found: re.Match[str], known: KnownValues) -> list[EndedValue]:
+    if found["all"]:
+        return [EndedValue(key, "withdrawn") for key in known.values]
+    if found["stated"]:
+        facts = facts_of(found["stated"])
+        return [EndedValue(fact.key, "withdrawn") for fact in facts if _is(known, fact.key, fact.value)]
+    key = key_of(found["key"] or found["about"])
+    kinds = tuple(kind for kind, words in ASKED_AS.items() if key in words) if key not in known.values else ()
+    keys = (key, *kinds[:1], list_key(OPINION, key), list_key(ALLERGY, key))
+    return [EndedValue(each, "withdrawn") for each in dict.fromkeys(keys) if each in known.values]
+
+
+def _left(found: re.Match[str], known: KnownValues) -> list[EndedValue]:
+    at, role, other = found["at"], found["role"], found["other"]
+    if other:
+        return [EndedValue(key, "ended") for key in (EMPLOYER, HOME) if _is(known, key, other)]
+    if at:
+        return [EndedValue(EMPLOYER, "ended")] if _is(known, EMPLOYER, at) else []
+    if role:
+        return [EndedValue(JOB, "ended")] if _is(known, JOB, role) else []
+    if found["mine"] is None and _ENDS_WORK.search(found[0]) is None:
+        return []
+    return [EndedValue(key, "ended") for key in (EMPLOYER, JOB) if key in known.values]
+
+
+def _denied(clause: str, known: KnownValues) -> tuple[list[EndedValue], list[Fact]]:
+    ends = _ENDS.search(clause) is not None
+    affirmed = _affirmed(clause)
+    if not affirmed:
+        # "I do not like tea any more" is an opinion as it is.
+        facts = list(facts_of(_ANY_MORE.sub("", clause))) if _ANY_MORE.search(clause) else []
+        return [EndedValue(fact.key, "ended") for fact in facts], facts
+    why: RetiredWhy = "ended" if ends else "corrected"
+    denied = [fact for fact in facts_of(affirmed) if _is(known, fact.key, fact.value)]
+    instead = [
+        Fact(key=fact.key, value=DISLIKED)
+        for fact in facts_of(affirmed)
+        if fact.key.startswith(OPINION) and clause.lower().lstrip().startswith(("i no longer", "i now no longer"))
+    ]
+    return [EndedValue(fact.key, why) for fact in denied], instead
+
+
+def _affirmed(clause: str) -> str:
+    for denial, form in _DENIALS:
+        found = denial.fullmatch(_ANY_MORE.sub("", clause))
+        if found is not None:
+            return form.format(**found.groupdict())
+    return ""
+
+
+def _is(known: KnownValues, key: str, value: str) -> bool:
+    """Whether this is a key's known value, or a part of it in whole words, or the other way round."""
+    current = known.values.get(key)
+    if current is None:
+        return False
+    if key.startswith(_ANY_VALUE):
+        return True
+    ours, theirs = _spaced(current), _spaced(value)
+    return ours.strip() != "" and theirs.strip() != "" and (ours in theirs or theirs in ours)
+
+
+def _spaced(text: str) -> str:
+    return f" {' '.join(_WORDS.findall(fold(text)))} "

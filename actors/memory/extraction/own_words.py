@@ -1,0 +1,293 @@
+"""Whose words a text is: the clauses that a person says of their own accord, in their own voice. Pure, English only.
+
+Learning begins here, because no pattern can tell "I live in Paris" from the same words under "Fix the grammar:". A text
+is asked as a whole first: pasted and layered text, work on language, and play give nothing at all. Of the rest, what
+follows a task that makes text ("write a mail"), a colon or a word of reporting is not read, nor what is in quotes or
+brackets, nor questions and suppositions. Whatever is in doubt is left out: to know nothing is better than to know
+something wrong.
+"""
+
+import re
+from typing import NamedTuple
+
+from actors.contract.text.terms import READ
+from actors.memory.extraction.others_words import is_borrowed
+
+TALK_CHARACTERS = 800
+"""A longer text is hardly said by a person who talks of themselves; it is pasted, or an assignment."""
+
+SUPPLIED = "\x00"
+"""Stands for words in quotes that are somebody else's: no statement has it."""
+
+_APOSTROPHES = str.maketrans(
+    {
+        "\u2019": "'",
+        "\u2018": "'",
+        "\u02bc": "'",
+        "\u201c": '"',
+        "\u201d": '"',
+        "\u201e": '"',
+        "\u00ab": '"',
+        "\u00bb": '"',
+    }
+)
+_OF_ONESELF = re.compile(
+    r"\b(?:i|i'm|my|me|we|our|name's|no|not|nope|nah|actually|sorry|wait|wrong|spelled|spelt|remember|note|keep|forget)\b",
+    re.I,
+)
+"""Any text that tells or takes back something has one of these: most have none, and need no closer look."""
+
+_HANDS_OVER = re.compile(
+    r"here(?:'s| is| are| comes)\b"
+    r"|.*\b(?:look at|looks?|found|saw|read|sent(?: me| us)?|got|received|posted|check(?: out)?|goes like|"
+    r"see) (?:this|these|that)\b"
+    r"|.*\b(?:as follows|goes like this)\b"
+    r"|(?:i |we )?(?:make|prepare|need|want|give|help|do|get|produce|would like|'d like)\b.{0,40}\b(?:resume|"
+    r"r\u00e9sum\u00e9|cv|cover letter|"
+    r"speech|bio|biography|essay|poem|haiku|limerick|sonnet|story|song|letter|script|tweet|caption|slogan|introduction|"
+    r"toast|vows|card|blog|advert|ad)\b"
+    r"|(?:be|become)\s"
+    r"|.*\b(?:had|have|having) (?:a|an|this|the|that|another|such a) (?:\w+ )?(?:dream|nightmare|vision|daydream)\b"
+    r"|.*\bdream(?:t|ed|ing)\b(?! (?:of|about)\b)",
+    re.I,
+)
+_LEFT_OPEN = re.compile(
+    r"\b(?:sa(?:id|ys)|wr(?:ote|ites)|repl(?:ied|ies)|answer(?:ed|s)|claim(?:ed|s)|told|tells|heard|read|shout(?:ed|s)|"
+    r"whisper(?:ed|s)|text(?:ed|s)|sang|sings|thought)"
+    r"(?:\s+(?:this|that|so|me|us|him|her|them|it|to me|to us|back|yesterday|today|again|once|last \w+))*$",
+    re.I,
+)
+"""A report of which the words are still to come: "She said." """
+
+_TASK = re.compile(
+    r"(?:(?:please|kindly|now|then|first|just|can you|could you|would you|will you|can i|could i|i want you to|"
+    r"i'd like you to|i would like you to|i need you to|i want to|i need to|i'd like to|help me(?: to)?|let's|"
+    r"let us|go ahead and)\s+)*"
+    r"(?:fix|correct|edit|improve|polish|shorten|simplify|expand|continue|complete|finish|repeat|echo|say|read|recite|"
+    r"sing|print|output|type|copy|cite|write|compose|draft|generate|create|invent|make up|implement|program|develop|"
+    r"build|solve|calculate|sort|reverse|respond|reply|answer|react|"
+    r"classify|label|analy[sz]e|parse|extract|identify|detect|determine|convert|format|annotate|tokeni[sz]e|spell|"
+    r"pronounce|interpret|define|evaluate|rate|grade|judge|count|given|consider|use|insert|fill in|tell (?:a|me a) "
+    r"(?:story|tale)|tell (?:him|her|them|\w+ (?:that|i))|ask (?:him|her|them)|email|mail|text|message|send|post|"
+    r"tweet|publish|"
+    r"how (?:do|would|can|should) (?:you|i|we|one) (?:say|write|put|express|spell|pronounce)|"
+    r"(?:what|which) (?:does|is|are) (?:wrong|the meaning|the mistake|the error)|what does|is (?:it|this) (?:right|"
+    r"correct) to say)\b"
+    r"(?P<object>\s+(?:this|that|these|it|so|them|above|my words)\b)?",
+    re.I,
+)
+_REPORT = re.compile(
+    r"\b(?:sa(?:y|ys|id|ying)|t(?:ell|ells|old|elling)|wr(?:ite|ites|ote|iting|itten)|repl(?:y|ies|ied)|answer(?:s|ed)|"
+    r"shout(?:s|ed)|whisper(?:s|ed)|claim(?:s|ed)|ask(?:s|ed)|s(?:ing|ings|ang|inging)|text(?:s|ed)|reads|th(?:inks|"
+    r"ought)|"
+    r"believ(?:es|ed)|lied|dream(?:s|t|ed|ing)|heard|typed|means|assumes?|sounds like|goes like|hint(?:s|ed)|"
+    r"insist(?:s|ed)|"
+    r"according to|swears?|swore|joke[sd]?|joking)\b",
+    re.I,
+)
+_FORGET = re.compile(r"(?:please\s+)?(?:forget|disregard|ignore|delete|erase|do not remember|don't remember)\b", re.I)
+_OWN_REPORT = re.compile(r"(?:as )?(?:i|i've|i have) (?:already |just )?(?:said|told|mentioned|wrote)\b", re.I)
+_AS_I_SAID = re.compile(
+    r",?\s+(?:as|like) (?:i|i've|i have) (?:already |just )?(?:said|told you|mentioned)(?: before| earlier)?$", re.I
+)
+_SHORT_REPORT = 4
+_ABBREVIATED = re.compile(r"\b(St|Mr|Mrs|Ms|Dr|Prof)\.(?=\s)")
+_SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$)[^.!?\n]*)*(?:[.!?]+|\n|$)")
+_QUOTED = re.compile(r"\"[^\"]*(?:\"|$)|`[^`]*(?:`|$)|(?<![\w'])'(?!s\b)[^'\n]+(?:'\w[^'\n]*)*'(?!\w)|\([^)]*(?:\)|$)")
+_FIRST_PERSON = re.compile(r"\b(?:i|my|me|i'm)\b", re.I)
+_SUBJECT = (
+    r"(?:i|i'm|i've|i'd|i'll|my|me|we|we're|he|she|they|you|it|it's|that|that's|this|there|call|people|everyone|"
+    r"everybody|friends|please|"
+    r"remember|note|keep|don't|forget|let|tell|ask|say|write|no|not|is|are|am|do|does|did|can|could|would|will|"
+    r"should|have|what|"
+    r"what's|who|who's|where|where's|when|why|how|which|if|unless|right|correct|said|says|wrote|also|now|actually|"
+    r"currently|"
+    r"originally|nice|thanks|thank|but|and|so|the|our|your|isn't|aren't|don't|doesn't|didn't|[a-z]+ (?:said|says|"
+    r"wrote|asked|told))"
+)
+_CLAUSE = re.compile(
+    rf"(?:\s*[,;]\s*|\s+[-\u2013\u2014]+\s+|\s*\u2014\s*)(?:(?:and|but|so|because|since|though|"
+    rf"however)\s+)?(?={_SUBJECT}\b)"
+    rf"|\s+(?:and|but|so|because|since|though|although|while|whereas)\s+"
+    rf"(?=(?:(?:also|now|currently|please|actually|then)\s+)?(?:i|i'm|i've|my|call|people|everyone|please|remember|"
+    rf"what|who|where|how|is|can|could|would|we|she|he|they|it|it's|you|the\s+\w+\s+(?:is|are))\b)"
+    r"|\s+and\s+(?=(?:now |currently )?(?:live|work)\s+(?:in|at|for|as)\b)"
+    r"|\s+(?=(?:if|unless|whenever|provided|when)\s+(?:i|my|you|we|he|she|they|it|the)\b)",
+    re.I,
+)
+_OPENING = re.compile(
+    r"(?:no(?! longer| one| more)|nope|nah|wait|sorry|oops|scratch that|hi|hello|hey|hiya|howdy|greetings|"
+    r"good (?:morning|afternoon|evening|day)|dear|well|so|and|but|also|ok|okay|"
+    r"oh|yes|yeah|yep|sure|"
+    r"please|actually|btw|by the way|fyi|for the record|for your information|anyway|then|now|today|just so you know|"
+    r"just to let you know|as you know|in fact|"
+    r"to be clear|about me|a bit about me|you can|you may|you should know(?: that)?|i should mention(?: that)?|"
+    r"nice to meet you|pleased to meet you|thanks|"
+    r"thank you|as i (?:said|mentioned|told you)|there|everyone(?!\s+(?:just\s+)?calls)|all|again|first of all|"
+    r"currently|personally|honestly)\b[\s,:!-]*",
+    re.I,
+)
+_REMEMBERED = re.compile(r"(?:please )?(?:remember|note|keep in mind|don't forget|do not forget)(?: this| that)?", re.I)
+_INTRODUCED = re.compile(
+    r"(?:no\W+)?(?:wait|sorry|correction|actually)|fyi|btw|by the way|about me|a bit about me|for the record|ps|p\.s\.|"
+    r"to be clear|also|update|hi|hello|hey",
+    re.I,
+)
+_FORM = re.compile(
+    r"(?:(?:please )?(?:remember|note) )?my (?:(?:first|last|full) )?(?:name|age|e-?mail(?: address)?|"
+    r"phone(?: number)?|"
+    r"address|birthday|job|city|diet)",
+    re.I,
+)
+_QUESTION = re.compile(
+    r"(?:who|whom|whose|what|what's|when|where|where's|why|how|which|is|isn't|are|aren't|am|was|were|do|does|did|"
+    r"don't (?:i|you|we|they)|"
+    r"can|could|would|will|should|shall|have (?:i|you|we|they)|has|may|might|right|correct|yes|no|"
+    r"guess)\b(?!\s+not\s+forget)",
+    re.I,
+)
+_TAG = re.compile(
+    r"(?:(?:is|isn't|are|aren't|am|do|don't|does|doesn't|did|didn't|was|wasn't|have|haven't|will|won't)(?:\s+\w+){1,2}|"
+    r"right|correct|yes|no|true|ok|okay|(?:is that|am i|isn't that|that's) (?:right|correct|true|so|it))\W*",
+    re.I,
+)
+_FRAMED = re.compile(
+    r".*\bago$|(?:as|from|for|in|on|during|at|under|within|per|by|like|with|without)\b(?!\s+(?:of|it happens|"
+    r"addition|fact)\b)",
+    re.I,
+)
+_WITHOUT_SUBJECT = re.compile(r"(?:now |currently )?(?:live|work)\s+(?:in|at|for|as)\b", re.I)
+_SUPPOSED = re.compile(
+    r"(?:if|unless|suppose|let's say|say|assuming|when|whenever|i wish|provided|in case|even if|as long as|maybe|"
+    r"perhaps|"
+    r"what if|were i|had i|guess|let)\b",
+    re.I,
+)
+_CONDITION = re.compile(r"(?:if|unless|whenever|provided|in case|as long as|or so)\b", re.I)
+_EDGES = " \t\r\n\"'`,;:.!?()[]{}<>*_-\u2013\u2014\u2026"
+
+
+class Sentence(NamedTuple):
+    """A sentence as it was said, and the clauses in it that are a person's own statements, openings left out."""
+
+    text: str
+    clauses: tuple[str, ...]
+
+
+def own_sentences(text: str) -> tuple[Sentence, ...]:
+    """Return the sentences of a text in which a person speaks for themselves."""
+    if len(text) > 2 * TALK_CHARACTERS:
+        return ()
+    talk = plain_marks(text)
+    if len(talk) > TALK_CHARACTERS or _OF_ONESELF.search(talk) is None or is_borrowed(talk):
+        return ()
+    talk = _QUOTED.sub(lambda quoted: _supplied(quoted[0]), talk)
+    found: list[Sentence] = []
+    for paragraph in talk.split("\n\n"):
+        read, is_over = _own_in(paragraph)
+        if read is None:
+            return ()
+        found += read
+        # Who says nothing of themselves before a blank line has pasted what comes after it.
+        if is_over or not any(_FIRST_PERSON.match(clause) for each in read for clause in each.clauses):
+            break
+    return tuple(found)
+
+
+def _own_in(paragraph: str) -> tuple[list[Sentence] | None, bool]:
+    """Return a paragraph's own sentences, None where a task takes back all before it; and whether a task begins."""
+    found: list[Sentence] = []
+    for sentence in _SENTENCE.findall(_ABBREVIATED.sub(r"\1", paragraph)):
+        sentence = sentence.strip()
+        said, is_over = _before_colon(sentence)
+        task = _TASK.match(without_opening(said))
+        if task is not None and task["object"]:
+            return None, True
+        if task is not None:
+            return found, True
+        clauses, hands_over, takes_back = _own_clauses(said)
+        if takes_back:
+            return None, True
+        if said:
+            found.append(Sentence(said, clauses))
+        if is_over or hands_over:
+            return found, True
+    return found, False
+
+
+def plain_marks(text: str) -> str:
+    """Return a text's beginning with plain marks, and single spaces on each line."""
+    return "\n".join(" ".join(line.split()) for line in text[:READ].translate(_APOSTROPHES).splitlines())
+
+
+def without_opening(clause: str) -> str:
+    """Return a clause without greetings and other words that only open it."""
+    clause = clause.lstrip(_EDGES)
+    while (opening := _OPENING.match(clause)) is not None and opening.end() < len(clause):
+        clause = clause[opening.end() :]
+    return clause
+
+
+def _supplied(quoted: str) -> str:
+    inner = quoted[1:-1].strip()
+    if quoted[0] == "(":
+        return ""
+    is_a_name = len(inner.split()) <= 3 and not _FIRST_PERSON.search(inner) and quoted[-1] == quoted[0]
+    return inner if is_a_name and inner else SUPPLIED
+
+
+def _before_colon(sentence: str) -> tuple[str, bool]:
+    """Return a sentence up to what a colon hands over to somebody else, and whether there is one.
+
+    A colon after words that only introduce ("By the way:") hands over nothing.
+    """
+    for colon in re.finditer(r":(?=\s|$|\")", sentence):
+        before = without_opening(sentence[: colon.start()]).strip(_EDGES)
+        if _FORM.fullmatch(before):
+            return _before_colon(f"{sentence[: colon.start()]} is{sentence[colon.end() :]}")
+        if _INTRODUCED.fullmatch(before):
+            return _before_colon(f"{sentence[: colon.start()]},{sentence[colon.end() :]}")
+        if before and not _REMEMBERED.fullmatch(before) and not _only_opens(before):
+            return sentence[: colon.start()].rpartition(",")[0], True
+    return sentence, False
+
+
+def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
+    """Return the clauses of a sentence that are stated; whether the rest of the text is a task's; and all before it."""
+    clauses = [without_opening(clause).rstrip(" .,;:!?") for clause in _CLAUSE.split(sentence) if clause.strip(_EDGES)]
+    # What stands behind "As Hamlet," or "For the test," holds there and nowhere else.
+    if not clauses or _SUPPOSED.match(clauses[0]) or (len(clauses) > 1 and _frames(clauses[0])):
+        return (), False, False
+    if sentence.endswith("?") and (_TAG.fullmatch(clauses[-1]) or not _QUESTION.match(clauses[-1])):
+        return (), False, False
+    stated: list[str] = []
+    for place, clause in enumerate(clauses):
+        clause = _AS_I_SAID.sub("", clause)
+        if _only_opens(clause):
+            continue
+        if _WITHOUT_SUBJECT.match(clause) and place > 0 and _FIRST_PERSON.match(clauses[place - 1]):
+            clause = f"I {clause}"
+        task = _TASK.match(clause)
+        if task is not None:
+            return tuple(stated), True, task["object"] is not None
+        if _HANDS_OVER.match(clause):
+            return tuple(stated), True, False
+        if _QUESTION.match(clause) and not clause.lower().startswith("no"):
+            break
+        if _REPORT.search(clause) and not (_OWN_REPORT.match(clause) or _FORGET.match(clause)):
+            is_short = len(clause.split()) <= _SHORT_REPORT and place > 0
+            is_open = place == len(clauses) - 1 and _LEFT_OPEN.search(clause) is not None
+            return (() if is_short else tuple(stated)), is_open, False
+        if _CONDITION.match(clause):
+            stated = stated[:-1]
+        elif not _SUPPOSED.match(clause) and SUPPLIED not in clause:
+            stated.append(clause)
+    return tuple(stated), False, False
+
+
+def _frames(clause: str) -> bool:
+    return _FRAMED.match(clause) is not None and not _only_opens(clause)
+
+
+def _only_opens(clause: str) -> bool:
+    return without_opening(f"{clause} x") == "x"

@@ -1,0 +1,202 @@
+"""Facts that a person tells of themselves, and what they take back, read from a text by rule: no model, English only.
+
+Whose words they are is asked first (``own_words``), then what each clause states (``statements``) or takes back
+(``corrections``). What a person asks to be remembered is kept as it was said.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from actors.contract.text.terms import terms_of
+from actors.memory.extraction.belongings import lasting_fact
+from actors.memory.extraction.corrections import (
+    CUE,
+    EndedValue,
+    KnownValues,
+    asked_for,
+    denies,
+    is_same,
+    restated_fact,
+    restates,
+    spells,
+    stated_as,
+    taken_back,
+    with_value,
+)
+from actors.memory.extraction.keys import KEY_CHARACTERS, NOTE, key_of
+from actors.memory.extraction.own_words import Sentence, own_sentences, without_opening
+from actors.memory.extraction.phrases import value_of
+from actors.memory.extraction.statements import facts_of
+from schemas.vocabulary.memory import Fact
+
+MOST = 8
+"""Facts read from one text."""
+
+_REMEMBER = re.compile(
+    r"(?:remember|note|keep in mind|don't forget|do not forget|never forget)"
+    r"(?:\s+that\b|\s*:|(?=\s+(?:my|i|i'm|the|our|we|to)\b))\s*(?P<rest>\S.*)",
+    re.I | re.S,
+)
+_STATED = re.compile(r"(?:the|our)\s+(?P<key>[\w'-]+(?:\s+[\w'-]+){0,3}?)\s+(?:is|are)\s+(?P<value>.+)", re.I)
+_OWN = re.compile(r"my\s+(?P<key>[\w'-]+(?:\s+[\w'-]+){0,3}?)\s+(?:is|are)\s+(?P<value>.+)", re.I)
+_NEGATED = re.compile(r"\b(?:not|never|no longer|cannot|neither|nor|nobody|hardly)\b|n't\b", re.I)
+_TO_OTHERS = re.compile(
+    r"\b(?:you|your|yours|yourself|this|these|following|above|below|response|answer|output|user|always|must|only)\b",
+    re.I,
+)
+_NOT_IT = re.compile(r"(?:and\s+)?not\s+(?P<old>.+)", re.I)
+_NOT_BUT = re.compile(
+    r"not\s+(?P<old>[^,;]+?)(?:\s*[,;]\s*(?:but\s+)?|\s+but\s+|\s+[-\u2013\u2014]+\s+)(?P<new>.+)", re.I
+)
+_INTRODUCTION_CHARACTERS = 300
+"""Who says "I am Brutus" in a longer text is on a stage, and who says "remember" there gives advice."""
+
+
+class ExtractedFacts(NamedTuple):
+    """What a text tells: facts, of each key the last one, and the keys whose values it takes back."""
+
+    facts: tuple[Fact, ...]
+    ended: tuple[EndedValue, ...]
+
+
+def facts_in(text: str) -> tuple[Fact, ...]:
+    """Return the facts that a text tells, of each key the last one, to somebody who knows nothing yet."""
+    return extract_facts(text, KnownValues()).facts
+
+
+def extract_facts(text: str, known: KnownValues) -> ExtractedFacts:
+    """Return what a text tells and takes back, given what is known."""
+    hearing = _Hearing(known, len(text) <= _INTRODUCTION_CHARACTERS)
+    for sentence in own_sentences(text):
+        hearing.hear(sentence)
+    return ExtractedFacts(tuple(hearing.facts.values())[:MOST], tuple(hearing.ended.values()))
+
+
+def note_of(text: str) -> Fact | None:
+    """Return a text that is to be remembered as a fact: a statement under its own key, else as it is."""
+    value = value_of(text)
+    if not value:
+        return None
+    stated = _STATED.match(value)
+    if stated is not None and not value_of(stated["value"]):
+        return None
+    if (
+        stated is not None
+        and not _NEGATED.search(value)
+        and (fact := lasting_fact(stated["key"], stated["value"])) is not None
+    ):
+        return fact
+    about = " ".join(terms_of(value)[:3])
+    return Fact(key=f"{NOTE} {about}"[:KEY_CHARACTERS].strip(), value=value) if about else None
+
+
+def fact_of(key: str, value: str) -> Fact | None:
+    """Return a fact that is to be memorized; one without a key is a note, one without a value is none."""
+    kept = key_of(key)
+    value = value_of(value)
+    if kept and value:
+        return Fact(key=kept, value=value)
+    return note_of(value)
+
+
+class _Hearing:
+    """A text as it is read, sentence by sentence.
+
+    ``denied`` are the keys that were last said to be otherwise, until one is told: "it is Sarah" may be about them.
+    """
+
+    def __init__(self, known: KnownValues, is_short: bool) -> None:
+        self.known = known
+        self.is_short = is_short
+        self.facts: dict[str, Fact] = {}
+        self.ended: dict[str, EndedValue] = {}
+        self.denied: tuple[str, ...] = ()
+        self.before = ""
+
+    def hear(self, sentence: Sentence) -> None:
+        """Read a sentence."""
+        opens = CUE.match(sentence.text) is not None
+        is_correcting = opens or (self.before != "" and _only_opens(self.before))
+        before, told = "", list[Fact]()
+        for clause in sentence.clauses:
+            back, facts = self._read(clause, before, told, is_correcting and _only_opens(before))
+            corrected = [EndedValue(fact.key, "corrected") for fact in facts] if opens else []
+            for each in (*back, *corrected):
+                self.ended.setdefault(each.key, each)
+            told += facts
+            self.denied = () if facts else tuple(each.key for each in back) or denies(clause, self.known) or self.denied
+            before = clause
+        for fact in told:
+            self.facts.pop(fact.key, None)
+            self.facts[fact.key] = fact
+        self.before = sentence.text
+
+    def _read(
+        self, clause: str, before: str, told: Sequence[Fact], is_correcting: bool
+    ) -> tuple[Sequence[EndedValue], Sequence[Fact]]:
+        """Return what a clause takes back and tells, given the clause before it and what its sentence told so far."""
+        remembered, negative = _REMEMBER.match(clause), _NOT_IT.fullmatch(clause)
+        if remembered is not None:
+            return (), _remembered(remembered, self.is_short)
+        other = _NOT_BUT.fullmatch(clause)
+        if other is not None:
+            return _instead(other["old"], other["new"], self.known)
+        if negative is not None:
+            return _contrasted(negative["old"], before, self.known, told)
+        back, facts = taken_back(clause, self.known)
+        if back or facts:
+            return back, facts
+        facts = list(facts_of(clause, introduces=self.is_short))
+        if facts or not restates(clause):
+            return (), facts
+        lately = (tuple(self.facts)[-1:] or _lately(self.known)) if is_correcting or spells(clause) else ()
+        about = self.denied or lately
+        facts = restated_fact(clause, about)
+        return [EndedValue(fact.key, "corrected") for fact in facts], facts
+
+
+def _only_opens(before: str) -> bool:
+    """Whether what stands before a clause is nothing, or only opens a correction ("No, wait")."""
+    return not before or CUE.fullmatch(before.strip(" .,!-")) is not None
+
+
+def _lately(known: KnownValues) -> tuple[str, ...]:
+    """Return the keys that the last turn told or asked for."""
+    return tuple(fact.key for fact in facts_in(known.last_said)) or asked_for(known.last_said, known)
+
+
+def _instead(old: str, new: str, known: KnownValues) -> tuple[list[EndedValue], list[Fact]]:
+    """Return what "not Chad, Sarah" corrects: the one key whose value that is, by a value of its kind."""
+    keys = with_value(known, old)
+    facts = stated_as(keys[0], new) if len(keys) == 1 else []
+    return [EndedValue(fact.key, "corrected") for fact in facts], facts
+
+
+def _contrasted(
+    old: str, before: str, known: KnownValues, found: Sequence[Fact]
+) -> tuple[list[EndedValue], list[Fact]]:
+    """Return what "…, not Chad" corrects: what was just told, or else the one key whose value that is."""
+    if found:
+        return [EndedValue(found[-1].key, "corrected")], []
+    keys = with_value(known, old)
+    if len(keys) != 1:
+        return [], []
+    facts = restated_fact(before, keys) or stated_as(keys[0], before)
+    return [EndedValue(keys[0], "corrected")] if facts else [], [fact for fact in facts if not is_same(fact.value, old)]
+
+
+def _remembered(found: re.Match[str], is_short: bool) -> list[Fact]:
+    rest = found["rest"]
+    clause = without_opening(rest)
+    facts = list(facts_of(clause))
+    if facts:
+        return facts
+    own = _OWN.match(clause)
+    if own is not None and not _NEGATED.search(clause) and (fact := lasting_fact(own["key"], own["value"])) is not None:
+        return [fact]
+    # What is addressed to a reader, or stands in a longer text, is advice or instructions, and nobody's own.
+    if _TO_OTHERS.search(rest) or not is_short or found[0].lower().startswith("note"):
+        return []
+    note = note_of(rest)
+    return [] if note is None else [note]

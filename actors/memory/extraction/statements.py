@@ -1,0 +1,183 @@
+"""What a clause states of the person who says it, as facts: strict readings, one for each kind of fact. Pure.
+
+Each kind says what its values look like, and a value that does not is no fact: "I go by bus" tells no name, "I work at
+night" no employer. Words that are none are lists (``words.json``).
+"""
+
+import re
+from collections.abc import Callable
+
+from actors.contract.text.folding import fold
+from actors.memory.extraction.belongings import belongings_of
+from actors.memory.extraction.keys import AGE, EMPLOYER, HOME, JOB, NAME, ORIGIN, key_of
+from actors.memory.extraction.phrases import is_typed_small, job_in, name_in, organisation_in, place_in
+from actors.memory.extraction.tastes import taste_of
+from actors.memory.terms import word_lists
+from schemas.vocabulary.memory import Fact
+
+_LISTS = word_lists()
+_I = r"(?:i|i am|i'm|i've been|i have been)\s+(?:(?:now|currently|still|actually|also|both|just)\s+)*"
+_AM = r"(?:i'm|i am)\s+(?:(?:now|currently|still|actually|also|originally)\s+)*"
+_NAME = re.compile(
+    r"(?P<sure>my name is|my name's|my name was always|(?:the )?name's|i am called|i'm called|i am named|"
+    r"i'm named)\s+(?:now\s+|actually\s+|spelled\s+|spelt\s+|written\s+)*(?P<value>.+)"
+    r"|(?:(?:people|friends|everyone|everybody|they|my friends) (?:just )?calls? me|(?:just )?call me|"
+    r"i (?:now )?go by(?: the name of| the name)?)\s+(?P<called>.+)"
+    r"|(?:(?:(?:all|most) )?(?:of )?(?:my|the) [\w-]+(?: [\w-]+)? (?:(?:just|always|usually) )?calls? me|"
+    r"i(?:'d)? (?:prefer|like|want) to be called|(?:i'm|i am) (?:also |better |best )?known as)\s+(?P<capital>[A-Z].*)",
+    re.I,
+)
+_LATELY = r"(?:(?:just|recently|since|finally|legally|officially|now)\s+)*"
+_CHANGED = re.compile(
+    rf"(?:(?:i|we)(?:'ve|\s+have)?\s+{_LATELY}(?:changed|switched|updated)\s+(?:my|our)\s+(?P<key>[\w' -]+?)"
+    rf"|(?:my|our)\s+(?P<its>[\w' -]+?)\s+(?:(?:has|was|is|got)\s+{_LATELY}(?:been\s+{_LATELY})?)?changed)"
+    r"\s+(?:from\s+.+?\s+)?to\s+(?P<value>.+)",
+    re.I,
+)
+"""What is so from now on is told as a change, too: "I've changed my name to Sarah"."""
+
+_SINCE = re.compile(
+    r"\b(i|we|is|are|am|was|has|have|i'm|i've|we're|we've)\s+"
+    r"(?:(?:now|currently|actually|officially|legally|recently|already|finally|since|still|just)\s+)+",
+    re.I,
+)
+_BARE_NAME = re.compile(rf"(?:{_AM.rstrip()})(?P<value>[^,]+)(?:,.*)?$", re.I)
+_AFTER_NAME = re.compile(r"(?:from|and|here|by the way|btw|but)\b|$", re.I)
+_HOME = re.compile(
+    rf"(?:(?:{_I}|we(?:'re|\s+are)?\s+)(?:live|living|based|reside|residing|settled)\s+(?P<how>in|at|near|on)"
+    r"|(?:i've|i have|i|we|we've)\s+(?:(?:just|recently|now|since|already|finally)\s+)*(?:moved|"
+    r"relocated)\s+(?:back\s+|"
+    r"over\s+|away\s+)?"
+    r"(?:from\s+.+?\s+)?(?P<moved>to))\s+(?P<value>.+)",
+    re.I,
+)
+_LIVED = re.compile(r"(?:i've|i have)\s+(?:always\s+)?lived\s+in\s+(?P<value>.+?)\s+(?:for|since|all my life)\b", re.I)
+_ORIGIN = re.compile(
+    rf"(?:(?:{_AM}|i\s+(?:originally\s+)?come\s+)from|(?:i was|i'm|i am)\s+born\s+in|"
+    rf"i\s+grew\s+up\s+in)\s+(?P<value>.+)",
+    re.I,
+)
+_JOB = re.compile(rf"{_I}work(?:ing)?\s+as\s+(?P<value>.+)", re.I)
+_IS_A = re.compile(rf"{_AM}(?P<value>(?:an?|the)\s+.+)", re.I)
+_EMPLOYER = re.compile(
+    rf"{_I}(?:work(?:ing)?|employed)\s+(?:(?:remotely|part[- ]time|full[- ]time|mostly|in\s+\S+)\s+)?(?:at|for|"
+    rf"by)\s+(?P<value>.+)",
+    re.I,
+)
+_AT = re.compile(r"\s+(?:at|for)\s+(?P<value>.+)", re.I)
+_AGE = re.compile(
+    rf"{_AM}(?P<value>\d{{1,3}})(?P<unit>\s*-?\s*(?:years?|yrs?)[ -]?olds?|\s*(?:yo|y/o))?(?P<rest>.*)$", re.I
+)
+_AS = re.compile(r"\s+as\s+(?P<value>.+)", re.I)
+_AFTER_AGE = ("and", "from", "now")
+_NOW = ("", "now", "today")
+_MOST_NAMES = 2
+_BEING = frozenset(("is", "was", "has", "got", "were", "are", "be", "been"))
+
+
+def facts_of(clause: str, *, introduces: bool = True) -> tuple[Fact, ...]:
+    """Return what a clause states of its speaker; several facts where one tells them ("a nurse at St Mary's").
+
+    ``introduces``: "I'm Ada" tells a name.
+    """
+    changed = _CHANGED.fullmatch(clause)
+    if changed is not None:
+        return _changed(changed, is_typed_small(clause))
+    # Since when, or how surely, is no part of what is so: "my dog is now called Max".
+    for said in dict.fromkeys((clause, _SINCE.sub(r"\1 ", clause))):
+        for read in _READINGS if introduces else _READINGS[1:]:
+            found = read(said)
+            if found:
+                return tuple(fact for fact in found if fact.value)
+    return ()
+
+
+def _changed(found: re.Match[str], is_small: bool) -> tuple[Fact, ...]:
+    key, value = found["key"] or found["its"], found["value"]
+    if not _BEING.isdisjoint(key.lower().split()):
+        return ()
+    if key_of(key) == NAME and not (value[:1].isupper() or (is_small and len(value.split()) <= _MOST_NAMES)):
+        return ()
+    return facts_of(f"my {key} is {value}", introduces=False)
+
+
+def _named(clause: str) -> list[Fact]:
+    found = _NAME.match(clause)
+    if found is not None:
+        value = found["value"] or found["called"] or found["capital"]
+        small = found["sure"] is not None or (found["called"] is not None and is_typed_small(clause))
+        name = name_in(value, small=small)
+        return [Fact(key=NAME, value=name)] if name else []
+    return []
+
+
+def _introduced(clause: str) -> list[Fact]:
+    if _NAME.match(clause) is not None:
+        return []
+    bare = _BARE_NAME.match(clause)
+    if bare is None:
+        return []
+    name = name_in(bare["value"], small=False, after=_AFTER_NAME)
+    if not name or not _LISTS.no_person.isdisjoint(fold(name).split()) or (name.isupper() and len(name) > 1):
+        return []
+    _, is_from, place = bare["value"].partition(" from ")
+    origin = place_in(place, clause, generic=False) if is_from else ""
+    return [Fact(key=NAME, value=name), *([Fact(key=ORIGIN, value=origin)] if origin else [])]
+
+
+def _home(clause: str) -> list[Fact]:
+    found = _HOME.match(clause) or _LIVED.match(clause)
+    if found is None:
+        return []
+    place = place_in(found["value"], clause)
+    return [Fact(key=HOME, value=place)] if place else []
+
+
+def _origin(clause: str) -> list[Fact]:
+    found = _ORIGIN.match(clause)
+    place = place_in(found["value"], clause, generic=False) if found is not None else ""
+    return [Fact(key=ORIGIN, value=place)] if place else []
+
+
+def _job(clause: str) -> list[Fact]:
+    found = _JOB.match(clause)
+    job, rest = job_in(found["value"], known=False) if found is not None else ("", "")
+    if found is None and (found := _IS_A.match(clause)) is not None:
+        job, rest = job_in(found["value"], known=True)
+    if not job:
+        return []
+    at = _AT.match(rest)
+    employer = organisation_in(at["value"], clause) if at is not None else ""
+    return [Fact(key=JOB, value=job), *([Fact(key=EMPLOYER, value=employer)] if employer else [])]
+
+
+def _employer(clause: str) -> list[Fact]:
+    found = _EMPLOYER.match(clause)
+    employer = organisation_in(found["value"], clause) if found is not None else ""
+    if found is None or not employer:
+        return []
+    role = _AS.search(found["value"])
+    job, _ = job_in(role["value"], known=False) if role is not None else ("", "")
+    return [Fact(key=EMPLOYER, value=employer), *([Fact(key=JOB, value=job)] if job else [])]
+
+
+def _age(clause: str) -> list[Fact]:
+    found = _AGE.match(clause)
+    if found is None or not 3 <= int(found["value"]) <= 115:
+        return []
+    rest = found["rest"].strip(" .!,")
+    is_told = found["unit"] is not None and (not rest[:1].isalnum() or rest.split()[0] in _AFTER_AGE)
+    return [Fact(key=AGE, value=found["value"])] if is_told or rest in _NOW else []
+
+
+_READINGS: tuple[Callable[[str], list[Fact]], ...] = (
+    _introduced,
+    _named,
+    _home,
+    _origin,
+    _job,
+    _employer,
+    _age,
+    taste_of,
+    belongings_of,
+)

@@ -1,0 +1,135 @@
+"""Which texts of models and tools reflex reads, and what it makes of them (``actors.contract.answers``). Pure.
+
+An answer to a person, by a model of ours or of whoever sent the input, is compared with what the model was asked. A
+tool's result, a plan and a thought of a model go into a prompt or into memory: in them orders are looked for.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from actors.contract.answers.credentials import Kept
+from actors.contract.answers.leaks import leaked
+from actors.contract.answers.links import hosts_written_to
+from actors.contract.answers.prompt import Prompt
+from actors.reflex.settings import ReflexSettings
+from schemas.event import Event
+from schemas.model_calls import Purpose
+from schemas.unread import Unread
+from schemas.vocabulary.delegate import DelegateAnswered
+from schemas.vocabulary.gateway import InputAnswered, InputReceived, Layer, Role
+from schemas.vocabulary.llm import LlmCompleted
+from schemas.vocabulary.reflex import AnswerFault, Match, ReflexAnswerBlocked, ReflexAnswerPassed, Secret, Writer
+
+ANSWERING: frozenset[Purpose] = frozenset({"respond", "clarify", "acknowledge"})
+"""What a model is asked for when a person is to read its answer."""
+
+_WRITERS: Mapping[type[Event], Writer] = {InputAnswered: "upstream", LlmCompleted: "model", DelegateAnswered: "tool"}
+
+
+class Said(NamedTuple):
+    """What a model or tool wrote: who, the event's id, its texts, and whether a person is to read them."""
+
+    by: Writer
+    source: str
+    texts: tuple[str, ...]
+    to_person: bool = True
+    stopped_for: tuple[AnswerFault, ...] = ()
+
+    @property
+    def as_input(self) -> InputReceived:
+        """The texts as an input is read."""
+        role: Role = "tool" if self.by == "tool" else "assistant"
+        first, *others = self.texts or ("",)
+        return InputReceived(text=first, layers=tuple(Layer(role=role, content=text) for text in others))
+
+
+class Signatures(NamedTuple):
+    """What the signatures of attacks said of it."""
+
+    matches: tuple[Match, ...]
+    block: bool
+    unread: tuple[Unread, ...]
+
+
+def said_in(event: Event, source: str) -> Said | None:
+    """Return what an event says that reflex reads; None for any other, such as a model's word on two modes."""
+    match event:
+        case InputAnswered():
+            return Said("upstream", source, texts_in(event), stopped_for=event.stopped_for)
+        case LlmCompleted(purpose=purpose, text=text) if purpose in ANSWERING or purpose == "act":
+            return Said("model", source, (text,), purpose in ANSWERING)
+        case DelegateAnswered(answer=answer):
+            return Said("tool", source, (answer,), False)
+    return None
+
+
+def texts_in(answer: InputAnswered) -> tuple[str, ...]:
+    """Return all that an answer says: the texts of its choices, and the arguments of the calls that it asks for."""
+    said = (
+        text for choice in answer.choices for text in (choice.text, *(call.arguments for call in choice.tool_calls))
+    )
+    return tuple(filter(str.strip, said))
+
+
+def verdict_on(
+    said: Said,
+    prompt: Prompt,
+    settings: ReflexSettings,
+    signatures: Signatures,
+    views: Iterable[tuple[int, str]],
+) -> ReflexAnswerBlocked | ReflexAnswerPassed:
+    """Return the verdict; ``views`` are the readings of the texts besides the plain one, each with its text's place."""
+    read = list(views)
+    secrets = tuple(_secrets(said.texts, prompt, read))
+    withheld_for: tuple[AnswerFault, ...] = settings.results_withheld_for
+    share, hosts = 0.0, tuple[str, ...]()
+    if said.to_person:
+        withheld_for = settings.withheld_for
+        share = leaked(prompt, (*said.texts, *(view for _, view in read)))
+        hosts = hosts_written_to(prompt, said.texts)
+    masked = bool(secrets) and settings.secrets != "record" and said.by != "upstream"
+    if said.to_person and not (masked and settings.secrets == "mask"):
+        masked = False
+        withheld_for = (*withheld_for, "secret") if settings.secrets != "record" else withheld_for
+    faults: dict[AnswerFault, bool] = {
+        "prompt_leak": share >= settings.leak_share,
+        "carrying_link": bool(hosts),
+        "secret": bool(secrets),
+        "orders": signatures.block,
+    }
+    withheld = tuple(
+        fault for fault, is_there in faults.items() if fault in said.stopped_for or (is_there and fault in withheld_for)
+    )
+    seen = ReflexAnswerPassed(
+        leaked=share,
+        hosts=hosts,
+        matches=signatures.matches,
+        unread=signatures.unread,
+        by=said.by,
+        source=said.source,
+        secrets=secrets,
+        masked=masked,
+    )
+    if not withheld:
+        return seen
+    told = {name: getattr(seen, name) for name in seen.__struct_fields__ if name != "masked"}
+    return ReflexAnswerBlocked(faults=withheld, **told)
+
+
+def _secrets(texts: tuple[str, ...], prompt: Prompt, views: Iterable[tuple[int, str]]) -> Iterable[Secret]:
+    """Yield the secrets of each text where they are; one that only a disguise of a text has covers all of it."""
+    kept = Kept(prompt)
+    plain = [kept.found_in(text) for text in texts]
+    for part, found in enumerate(plain):
+        yield from (Secret(kind=each.kind, part=part, span=(each.start, each.end)) for each in found)
+    disguised: dict[tuple[int, str], None] = {}
+    for part, view in views:
+        known = {each.kind for each in plain[part]}
+        for each in kept.found_in(view):
+            if each.kind not in known:
+                disguised[part, each.kind] = None
+    yield from (
+        msgspec.convert({"kind": kind, "part": part, "span": (0, len(texts[part]))}, Secret) for part, kind in disguised
+    )

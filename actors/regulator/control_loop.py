@@ -1,0 +1,242 @@
+"""The closed loop of one agent: adjustments on trial, when a weight may move, and by how much. Pure.
+
+A cycle makes one change at most (``weight_changes``), and undoes an adjustment that did not help before it makes
+another. These invariants hold for every history of decisions: all changes within any ``day_ms`` add up to ``per_day``
+at most; ``cooldown_ms`` lie between two changes of a weight; weights stay within ``BOUNDS`` and ``FLOORS``. A revert
+takes back exactly what was applied, unless a setting changed since leaves no room for it. A series is undone as it was
+made, step by step.
+"""
+
+import msgspec
+
+from actors.regulator.decision_window import Counts, total, within
+from actors.regulator.judging import Judged, Trial, judge
+from actors.regulator.pressures import Opinion, answers_to, opinion_since, pressures_of
+from actors.regulator.record import Loop, Move, direction, is_within_limits, rest_key, trial_of
+from actors.regulator.settings import RegulatorSettings
+from actors.regulator.weight_changes import answer_pressure, fade_correction, is_blocked, next_step, revert_failed
+from schemas.event import Event
+from schemas.vocabulary.regulator import Adjusted, Confirmed, CycleCompleted, Held, Outcome, Pressure, Reverted
+
+UNCALLED: frozenset[Held] = frozenset(("no_cue", "no_evidence", "within_chance"))
+"""Reasons for which a pressure calls for no weight at all."""
+
+_NS_PER_MS = 1_000_000
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """The change of a cycle, if any; the pressures, each with why it was not answered; and the confirmed trials."""
+
+    event: Adjusted | Reverted | None
+    pressures: tuple[Pressure, ...]
+
+
+def cycle_events(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[Event, ...]:
+    """Return the events of a cycle: judgements, at most one change of a weight, and last the cycle's summary."""
+    counts = counts_in_window(loop, now_ns, settings)
+    enough = counts.decisions >= settings.decisions_needed
+    pressures = pressures_of(counts, fresh_opinion(loop, now_ns, settings), settings, loop.weights) if enough else ()
+    pressing = {each.name for each in pressures if each.held not in UNCALLED}
+    judged = judge(loop.trials, counts, loop.opinion, pressing, now_ns, settings)
+    helped = [each for each in judged if each.outcome == "helped"]
+    change = _change(loop, counts, judged, pressures, enough, now_ns, settings)
+    summary = CycleCompleted(
+        decisions=counts.decisions,
+        pressures=change.pressures,
+        outcome=_outcome(counts, enough, pressures, change.event),
+        wake_after_ms=settings.period_ms if counts.decisions else 0,
+    )
+    return (
+        *(_confirmed(loop, each) for each in helped),
+        *([change.event] if change.event is not None else []),
+        summary,
+    )
+
+
+def counts_in_window(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Counts:
+    """Return the counts within the window."""
+    return total(within(loop.slices, now_ns, settings.window_ms * _NS_PER_MS, width_ns(settings)))
+
+
+def width_ns(settings: RegulatorSettings) -> int:
+    """Return how long a slice of the window is, in nanoseconds."""
+    return max(1, settings.window_ms * _NS_PER_MS // settings.slices)
+
+
+def fresh_opinion(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Opinion | None:
+    """Return the opinion if it is fresh, limited to decisions since it last led to a change, which may have helped."""
+    opinion = loop.opinion
+    if opinion is None or now_ns - opinion.at_ns > settings.window_ms * _NS_PER_MS:
+        return None
+    return opinion_since(opinion, loop.consulted_ns, settings.opinions_needed) if loop.consulted_ns else opinion
+
+
+def with_adjustment(loop: Loop, event: Adjusted, now_ns: int, settings: RegulatorSettings) -> Loop:
+    """Return the loop with an adjustment on trial, or with one more step of a series."""
+    before = trial_of(loop, event.parameter) if event.step > 1 else None
+    earlier = before.deltas if before is not None else ()
+    trial = Trial(
+        event.parameter, (*earlier, event.delta), event.pressure, event.metric_before, now_ns, fading=event.fading
+    )
+    moved = _moved(loop, event, now_ns, settings)
+    if not event.fading:
+        # Fading takes back part of an earlier correction, whose cause stays on record.
+        leads = event.offset * event.delta > 0
+        causes = moved.causes.set(event.parameter, event.pressure) if leads else moved.causes
+        moved = msgspec.structs.replace(moved, causes=causes, led_ns=moved.led_ns.set(event.parameter, now_ns))
+    return msgspec.structs.replace(moved, trials=(*_without(loop, event.parameter), trial))
+
+
+def with_reversion(loop: Loop, event: Reverted, now_ns: int, settings: RegulatorSettings) -> Loop:
+    """Return the loop with an adjustment undone, or the latest step of a series.
+
+    If the adjustment had made things worse, the next one is half as large. If a whole series did not help, its pressure
+    leaves the weight alone for a while. If fading brought the pressure back, the weight fades later.
+    """
+    trial = trial_of(loop, event.parameter)
+    moved = _moved(loop, event, now_ns, settings)
+    moved = msgspec.structs.replace(moved, led_ns=moved.led_ns.set(event.parameter, now_ns))
+    others = _without(loop, event.parameter)
+    if trial is not None and event.steps_left:
+        left = msgspec.structs.replace(
+            trial, deltas=trial.deltas[: event.steps_left], at_ns=now_ns, verdict=event.verdict
+        )
+        return msgspec.structs.replace(moved, trials=(*others, left))
+    factors, returned, resting_ns = loop.factors, loop.returned, loop.resting_ns
+    if trial is not None and trial.fading:
+        returned = returned.set(event.parameter, returned.get(event.parameter, 0) + 1)
+    elif event.verdict == "worse":
+        factors = factors.set(event.parameter, factors.get(event.parameter, 1.0) / 2)
+    if trial is not None and trial.verdict is not None and event.verdict == "no_improvement":
+        resting_ns = resting_ns.set(rest_key(event.pressure, event.parameter), now_ns)
+    return msgspec.structs.replace(moved, trials=others, factors=factors, returned=returned, resting_ns=resting_ns)
+
+
+def with_confirmation(loop: Loop, event: Confirmed) -> Loop:
+    """Return the loop with a confirmed adjustment; the next one of its weight has full size again."""
+    trials = _without(loop, event.parameter)
+    if event.fading:
+        returned = loop.returned.delete(event.parameter) if event.parameter in loop.returned else loop.returned
+        return msgspec.structs.replace(loop, trials=trials, returned=returned)
+    factors = loop.factors.delete(event.parameter) if event.parameter in loop.factors else loop.factors
+    return msgspec.structs.replace(loop, trials=trials, factors=factors)
+
+
+def with_cycle(loop: Loop, event: CycleCompleted, now_ns: int) -> Loop:
+    """Return the loop after a cycle: which weights were called for, and in which direction."""
+    pressed = loop.pressed_ns
+    for pressure in event.pressures:
+        if pressure.held in UNCALLED:
+            continue
+        for answer in {*answers_to(pressure), *([(pressure.parameter, pressure.sign)] if pressure.parameter else [])}:
+            pressed = pressed.set(direction(answer), now_ns)
+    return msgspec.structs.replace(loop, pressed_ns=pressed, scheduled=event.wake_after_ms > 0)
+
+
+def _change(
+    loop: Loop,
+    counts: Counts,
+    judged: list[Judged],
+    pressures: tuple[Pressure, ...],
+    enough: bool,
+    now_ns: int,
+    settings: RegulatorSettings,
+) -> _Change:
+    """Return the one change of a cycle."""
+    failed = [each for each in judged if each.failed and is_within_limits(loop, each.trial.parameter)]
+    by_name = {each.name: each for each in pressures}
+    onward: Adjusted | None = None
+    for each in judged:
+        if each.outcome != "onward" or each.trial.pressure not in by_name:
+            continue
+        step = next_step(loop, each, by_name[each.trial.pressure], now_ns, settings)
+        if isinstance(step, Adjusted):
+            onward = onward or step
+        elif step == "at_bound":
+            # No further step is possible, and the steps made did not help.
+            failed.append(each._replace(outcome="no_improvement"))
+    event: Adjusted | Reverted | None = revert_failed(loop, failed, now_ns, settings)
+    if event is None and is_blocked(loop, failed, now_ns, settings):
+        return _Change(None, _all_held(pressures, "day_spent"))
+    event = event or onward
+    if event is not None:
+        return _Change(event, _all_held(pressures, "behind_a_worse_one", event))
+    freed = [each.trial.parameter for each in judged if each.outcome == "helped"]
+    told: list[Pressure] = []
+    for pressure in pressures:
+        found = answer_pressure(loop, pressure, freed, now_ns, settings) if event is None else "behind_a_worse_one"
+        if isinstance(found, Adjusted):
+            event = found
+            told.append(_answering(pressure, found))
+        else:
+            told.append(msgspec.structs.replace(pressure, held=pressure.held or found))
+    if event is None and enough:
+        event = fade_correction(loop, counts, now_ns, settings)
+    return _Change(event, tuple(told))
+
+
+def _confirmed(loop: Loop, judged: Judged) -> Confirmed:
+    trial = judged.trial
+    return Confirmed(
+        parameter=trial.parameter,
+        delta=trial.delta,
+        offset=loop.offsets.get(trial.parameter, 0.0),
+        pressure=trial.pressure,
+        metric_before=trial.metric_before,
+        # No second opinion mentions what was faded, so nothing can be measured of it, and nothing has become worse.
+        metric_after=trial.metric_before if judged.metric is None else judged.metric,
+        fading=trial.fading,
+    )
+
+
+def _all_held(
+    pressures: tuple[Pressure, ...], why: Held, event: Adjusted | Reverted | None = None
+) -> tuple[Pressure, ...]:
+    return tuple(
+        _answering(each, event)
+        if isinstance(event, Adjusted) and event.pressure == each.name
+        else msgspec.structs.replace(each, held=each.held or why)
+        for each in pressures
+    )
+
+
+def _answering(pressure: Pressure, event: Adjusted) -> Pressure:
+    return msgspec.structs.replace(pressure, parameter=event.parameter, sign=1 if event.delta > 0 else -1, held="")
+
+
+def _outcome(
+    counts: Counts, enough: bool, pressures: tuple[Pressure, ...], change: Adjusted | Reverted | None
+) -> Outcome:
+    if change is not None:
+        return "adjusted" if isinstance(change, Adjusted) else "reverted"
+    if not enough:
+        return "too_few_decisions" if counts.decisions else "idle"
+    return "held" if pressures else "no_pressure"
+
+
+def _moved(loop: Loop, event: Adjusted | Reverted, now_ns: int, settings: RegulatorSettings) -> Loop:
+    kept = tuple(move for move in loop.moves if now_ns - move.at_ns < settings.day_ms * _NS_PER_MS)
+    offsets, causes, returned = loop.offsets, loop.causes, loop.returned
+    if event.offset:
+        offsets = offsets.set(event.parameter, event.offset)
+    elif event.parameter in offsets:
+        # The correction is gone, so what was kept about it is dropped.
+        offsets = offsets.delete(event.parameter)
+        causes = causes.delete(event.parameter) if event.parameter in causes else causes
+        returned = returned.delete(event.parameter) if event.parameter in returned else returned
+    return msgspec.structs.replace(
+        loop,
+        # The next decision will record the weights. Two cycles may follow each other without a decision between them.
+        weights=loop.weights.set(event.parameter, event.after),
+        offsets=offsets,
+        in_force=None,
+        causes=causes,
+        returned=returned,
+        changed_ns=loop.changed_ns.set(event.parameter, now_ns),
+        moves=(*kept, Move(now_ns, abs(event.delta))),
+        consulted_ns=now_ns if event.pressure == "reflection" else loop.consulted_ns,
+    )
+
+
+def _without(loop: Loop, parameter: str) -> tuple[Trial, ...]:
+    return tuple(trial for trial in loop.trials if trial.parameter != parameter)

@@ -1,0 +1,232 @@
+"""The one change of a cycle, and its size. Pure.
+
+The first of these that is possible: undo an adjustment that did not help; continue a series; answer the worst pressure
+that can be answered; fade a correction, by a step back, if its cause seems gone.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from actors.regulator.decision_window import Counts
+from actors.regulator.judging import Judged
+from actors.regulator.pressures import answers_to, metric_of
+from actors.regulator.record import (
+    Loop,
+    direction,
+    is_cooling,
+    is_resting,
+    is_within_limits,
+    limits,
+    spent_today,
+    trial_of,
+)
+from actors.regulator.settings import RegulatorSettings
+from schemas.persistent import Map
+from schemas.vocabulary.regulator import Adjusted, Held, Pressure, Reverted, Verdict
+
+_DECIMAL = 0.000001
+"""The smallest difference between two weights."""
+
+_MOST_RETURNS = 4
+"""Largest number of doublings of the time after which a correction fades."""
+
+_NS_PER_MS = 1_000_000
+
+
+def revert_failed(loop: Loop, failed: Sequence[Judged], now_ns: int, settings: RegulatorSettings) -> Reverted | None:
+    """Return the revert of the latest step of the first failed adjustment whose weight may be changed now."""
+    used = spent_today(loop, now_ns, settings)
+    room = settings.per_day - used
+    for each in failed:
+        # If the day's allowance was lowered since, the step may exceed it. It is then undone on a day without others.
+        fits = not used or abs(each.trial.deltas[-1]) <= room + _DECIMAL / 2
+        if fits and not is_cooling(loop, each.trial.parameter, now_ns, settings):
+            return _revert(loop, each)
+    return None
+
+
+def is_blocked(loop: Loop, failed: Sequence[Judged], now_ns: int, settings: RegulatorSettings) -> bool:
+    """Whether a revert waits only for room in the day's allowance, which other changes must then not use up."""
+    return any(not is_cooling(loop, each.trial.parameter, now_ns, settings) for each in failed)
+
+
+def next_step(
+    loop: Loop, judged: Judged, pressure: Pressure, now_ns: int, settings: RegulatorSettings
+) -> Adjusted | Held:
+    """Return the next step of a series, or why there is none."""
+    trial = judged.trial
+    answer = msgspec.structs.replace(pressure, parameter=trial.parameter, sign=1 if trial.deltas[0] > 0 else -1)
+    # A step too small to have an effect is followed by larger ones: a few of them cross the range without effect.
+    factor = loop.factors.get(trial.parameter, 1.0) * float(1 << len(trial.deltas))
+    found = _step(loop, answer, factor, now_ns, settings)
+    if not isinstance(found, Adjusted):
+        return found
+    return msgspec.structs.replace(found, metric_before=trial.metric_before, step=len(trial.deltas) + 1)
+
+
+def answer_pressure(
+    loop: Loop, pressure: Pressure, freed: Sequence[str], now_ns: int, settings: RegulatorSettings
+) -> Adjusted | Held:
+    """Return the change that answers a pressure, of its first weight that may be moved; else why the first may not be.
+
+    ``freed`` are the weights whose adjustments were just confirmed.
+    """
+    if pressure.held:
+        return pressure.held
+    first: Held = "no_weight"
+    for place, (parameter, sign) in enumerate(answers_to(pressure)):
+        held = _held(loop, pressure, parameter, freed, now_ns, settings)
+        if not held:
+            factor = 1.0 if parameter in freed else loop.factors.get(parameter, 1.0)
+            chosen = msgspec.structs.replace(pressure, parameter=parameter, sign=sign)
+            found = _step(loop, chosen, factor, now_ns, settings)
+            if isinstance(found, Adjusted):
+                return found
+            held = found
+        first = held if place == 0 or first == "no_weight" else first
+    return first
+
+
+def fade_correction(loop: Loop, counts: Counts, now_ns: int, settings: RegulatorSettings) -> Adjusted | None:
+    """Return a step back of the correction that was called for least recently; None if none may be made."""
+    for _, parameter in sorted(_calm(loop, now_ns, settings)):
+        found = _step_back(loop, parameter, counts, now_ns, settings)
+        if found is not None:
+            return found
+    return None
+
+
+def _calm(loop: Loop, now_ns: int, settings: RegulatorSettings) -> list[tuple[int, str]]:
+    """Return the corrections that may fade, each with the time when it was last called for."""
+    found = []
+    for parameter, offset in _in_force(loop).items():
+        if (
+            parameter not in loop.causes
+            or trial_of(loop, parameter) is not None
+            or not is_within_limits(loop, parameter)
+        ):
+            continue
+        called_ns = loop.pressed_ns.get(direction((parameter, 1 if offset > 0 else -1)), 0)
+        since_ns = max(loop.led_ns.get(parameter, 0), called_ns)
+        patience_ns = (settings.fade_after_ms * _NS_PER_MS) << min(loop.returned.get(parameter, 0), _MOST_RETURNS)
+        if now_ns - since_ns >= patience_ns and not is_cooling(loop, parameter, now_ns, settings):
+            found.append((since_ns, parameter))
+    return found
+
+
+def _in_force(loop: Loop) -> Map[str, float]:
+    """Return the part of the corrections that is in force: a changed setting may put a part of them out of bounds."""
+    return loop.offsets if loop.in_force is None else loop.in_force
+
+
+def _step_back(loop: Loop, parameter: str, counts: Counts, now_ns: int, settings: RegulatorSettings) -> Adjusted | None:
+    offset, before, cause = _in_force(loop)[parameter], loop.weights.get(parameter), loop.causes[parameter]
+    size = min(abs(offset), settings.per_day, settings.per_day - spent_today(loop, now_ns, settings))
+    delta = towards_zero(-size if offset > 0 else size)
+    if before is None or abs(delta) < min(settings.least_step, abs(offset)):
+        return None
+    least, most = limits(parameter, loop.weights)
+    if not least <= rounded(before + delta) <= most:
+        return None
+    metric = metric_of(cause, counts, settings)
+    return Adjusted(
+        parameter=parameter,
+        before=before,
+        after=rounded(before + delta),
+        delta=delta,
+        requested=delta,
+        offset=rounded(offset + delta),
+        pressure=cause,
+        metric_before=0.0 if metric is None else metric,
+        fading=True,
+    )
+
+
+def _held(
+    loop: Loop, pressure: Pressure, parameter: str, freed: Sequence[str], now_ns: int, settings: RegulatorSettings
+) -> Held:
+    """Return why a weight may not be moved for a pressure now; empty if it may."""
+    if parameter not in loop.weights:
+        return "no_weight"
+    if not is_within_limits(loop, parameter):
+        return "beyond_bounds"
+    if trial_of(loop, parameter) is not None and parameter not in freed:
+        return "on_trial"
+    if is_cooling(loop, parameter, now_ns, settings):
+        return "cooling"
+    return "resting" if is_resting(loop, pressure.name, parameter, now_ns, settings) else ""
+
+
+def _step(loop: Loop, pressure: Pressure, factor: float, now_ns: int, settings: RegulatorSettings) -> Adjusted | Held:
+    """Return a step of the weight that answers a pressure, or why none can be made."""
+    parameter = pressure.parameter
+    before = loop.weights.get(parameter)
+    if before is None:
+        return "no_weight"
+    if not is_within_limits(loop, parameter):
+        return "beyond_bounds"
+    least, most = limits(parameter, loop.weights)
+    room, way = (
+        settings.per_day - spent_today(loop, now_ns, settings),
+        most - before if pressure.sign > 0 else before - least,
+    )
+    whole = min(settings.gain * pressure.severity, settings.per_day)
+    # Halving stops at the least step. Otherwise a weight that went wrong a few times would never be moved again.
+    size = min(max(whole * factor, min(whole, settings.least_step)), settings.per_day)
+    delta = towards_zero(pressure.sign * min(size, room, way))
+    least_step = max(settings.least_step, _DECIMAL)
+    if abs(delta) < least_step:
+        return "too_small" if size < least_step else "at_bound" if way < least_step else "day_spent"
+    return Adjusted(
+        parameter=parameter,
+        before=before,
+        after=rounded(before + delta),
+        delta=delta,
+        requested=rounded(pressure.sign * size),
+        offset=rounded(loop.offsets.get(parameter, 0.0) + delta),
+        pressure=pressure.name,
+        metric_before=pressure.metric,
+    )
+
+
+def _revert(loop: Loop, judged: Judged) -> Reverted:
+    trial = judged.trial
+    before, (least, most) = loop.weights.get(trial.parameter, 0.0), limits(trial.parameter, loop.weights)
+    after, delta = rounded(before - trial.deltas[-1]), -trial.deltas[-1]
+    if not least <= after <= most:
+        # A setting changed since has brought the weight nearer to its bound.
+        after = min(max(after, least), most)
+        delta = rounded(after - before)
+    return Reverted(
+        parameter=trial.parameter,
+        before=before,
+        after=after,
+        delta=delta,
+        offset=rounded(loop.offsets.get(trial.parameter, 0.0) + delta),
+        pressure=trial.pressure,
+        metric_before=trial.metric_before,
+        metric_after=judged.metric,
+        verdict=_verdict(judged),
+        steps_left=len(trial.deltas) - 1,
+    )
+
+
+def _verdict(judged: Judged) -> Verdict:
+    outcome = judged.outcome
+    assert outcome != "helped", "what has helped is not undone"
+    assert outcome != "onward", "what goes on is not undone"
+    return outcome
+
+
+def rounded(value: float) -> float:
+    """Return a value to 6 decimals, never -0."""
+    return round(value, 6) + 0.0
+
+
+def towards_zero(value: float) -> float:
+    """Return a value to 6 decimals, never larger than it is: rounding must not lead beyond a bound."""
+    nearest = rounded(value)
+    if abs(nearest) <= abs(value) + 1e-9:
+        return nearest
+    return rounded(nearest - 1e-6 if value > 0 else nearest + 1e-6)

@@ -1,0 +1,328 @@
+"""One partition of an actor at its work: deciding, and what stands between a decision and its append.
+
+Synchronous: decisions are put into an outbox. Only a proof that the log is whole waits for anything, in a task.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from actors.runtime.budget import Budget
+from actors.runtime.committer import Group
+from actors.runtime.context import Context, Role
+from actors.runtime.fair_scheduler import LONG_BYTES, SLICE_NS
+from actors.runtime.partition.completeness_proof import CompletenessProof
+from actors.runtime.partition.event_author import EventAuthor
+from actors.runtime.partition.snapshot_saver import SnapshotSaver
+from actors.runtime.partition.timer_loop import TimerLoop
+from events.codec import Unreadable
+from events.decision import NewEvent
+from events.errors import LogError
+from events.log import Fence
+from events.loggers import get_logger
+from events.routes import fence_filter
+from events.view import Delivery, View
+from schemas.actor import Actor, Emission, Timer
+from schemas.availability import Availability
+
+_OUTBOX = 1_000
+_logger = get_logger("neuraxis.shard")
+
+
+class DecisionLoop(ABC):
+    """A partition that decides while it leads; how it comes to lead, and loses that, is ``Shard``'s.
+
+    Attributes:
+        role: What it does now.
+        view: Its fold.
+        outbox: Decisions not yet acknowledged, oldest first.
+        epoch: Changes whenever the state was thrown away.
+        budget: Counts the decisions made here that took longer than the actor's settings allow.
+    """
+
+    def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, context: Context) -> None:
+        self.actor = actor
+        self.partition = partition
+        self.role = Role.RECOVERING
+        self.outbox: deque[Group] = deque()
+        self.epoch = 0
+        self.view = View(actor, partition, context.log.partitions)
+        self._author = EventAuthor(actor, partition, settings, context)
+        self.budget = Budget(actor.name, partition, self._author.settings)
+        self._context = context
+        self._fence_filter = fence_filter(actor, partition)
+        self._proof = CompletenessProof(context.wholeness)
+        self._snapshots = SnapshotSaver(actor, partition, context)
+        self._timekeeper = TimerLoop(self)
+        self._unheard: set[str] = set()
+        self._refused: set[int] = set()
+        self._own_arrived = asyncio.Event()
+        self._stopping = False
+        self._fence_last: int | None = None
+        self._warming: asyncio.Task[None] | None = None
+        self._proving: asyncio.Task[None] | None = None
+
+    @abstractmethod
+    def reset(self, reason: str, last: int | None = None) -> None:
+        """Drop the state and recover; see ``Writer``."""
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether the latest snapshot could not be saved."""
+        return self._snapshots.unsaved
+
+    @property
+    def backlog(self) -> int:
+        """How many messages wait to be decided."""
+        return len(self.view.waiting)
+
+    def is_behind(self, seq: int) -> bool:
+        """Whether it recovers, or leads and is yet to decide a message up to a sequence."""
+        if self.role is not Role.LEADING:
+            return self.role is Role.RECOVERING
+        return bool(self.view.waiting) and self.view.waiting[0].stored.seq <= seq
+
+    def turn(self) -> None:
+        """Go on deciding, where this shard still leads."""
+        if self.role is Role.LEADING:
+            self.work(in_turn=True)
+
+    def work(self, *, in_turn: bool = False) -> None:
+        """Decide what waits, as far as there is room and no snapshot is due, for a slice of time; then others come.
+
+        Long messages are decided in turn alone: what is short, and came behind them for others, does not wait for them.
+        """
+        view, counters, clock = self.view, self._context.counters, self._context.clock
+        turns = self._context.turns
+        submitted = False
+        begun = clock.elapsed_ns()
+        while view.waiting and self._may_decide() and self not in turns:
+            if not in_turn and len(view.waiting[0].stored.data) >= LONG_BYTES:
+                turns.add(self)
+                break
+            started = clock.elapsed_ns()
+            sequence = view.waiting[0].stored.seq
+            cools = self._cools(view.waiting[0])
+            decided = view.decide_next(refused=sequence in self._refused)
+            now = clock.elapsed_ns()
+            counters.decided += 1
+            exceeded = self.budget.exceeded(now - started, now, sequence)
+            counters.over_budget += exceeded
+            self._snapshots.count()
+            if decided:
+                submitted = True
+                self._submit_decision(decided, (now - started) // 1000, self.budget.limit_us if exceeded else None)
+            self._snapshots.drain_if_due()
+            if cools:
+                self._warming = self._spawn(self._warm_live())
+            if now - begun >= SLICE_NS:
+                turns.add(self)
+        if submitted:
+            self._submit()
+        self._settle_down()
+
+    def _may_decide(self) -> bool:
+        return (
+            not (self._snapshots.draining or self._stopping or self._warming is not None) and len(self.outbox) < _OUTBOX
+        )
+
+    def _cools(self, delivery: Delivery) -> bool:
+        """Whether the state after a message lacks what its next decision would have to build."""
+        kinds = self.actor.evicts_cache
+        return bool(kinds) and not isinstance(delivery, Unreadable) and isinstance(delivery.message.event, kinds)
+
+    def renew_snapshot(self, seq: int) -> None:
+        """Have a snapshot taken as soon as everything up to ``seq`` is folded, so that no older one is kept."""
+        self._snapshots.renew(seq)
+        if self.role is Role.LEADING:
+            self._settle_down()
+
+    def _settle_down(self) -> None:
+        """When nothing is under way: take a due snapshot; then let the timekeeper look at the state anew."""
+        self._snapshots.look(self.view)
+        if self._snapshots.draining and not self.outbox:
+            self._snapshots.take(self.view, self._taken)
+            if self.view.waiting:
+                self.work()
+                return
+        self._timekeeper.look()
+
+    def _taken(self) -> None:
+        if self.role is Role.LEADING:
+            self._settle_down()
+
+    def _submit_decision(self, decided: tuple[NewEvent, ...], latency_us: int, exceeded_us: int | None = None) -> None:
+        self.outbox.append(self._author.group(decided, latency_us, exceeded_us))
+        self._unheard.update(one.message.id for one in decided)
+
+    def attend(self, attendance: Availability) -> bool:
+        """Record what this shell measured of all stages, where that is news; return whether it could.
+
+        While an append is under way it cannot: that may be the same news, and two of them would share their ids.
+        """
+        attends = self.actor.on_availability
+        if (
+            attends is None
+            or self.role is not Role.LEADING
+            or self.outbox
+            or self._snapshots.draining
+            or self._stopping
+        ):
+            return False
+        for number, event in enumerate(tuple(attends(self.view.state, attendance))):
+            cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/attended/{number}"
+            self._submit_decision(self.view.system_event(self._author.own_cause(self.view, cause), Emission(event)), 0)
+            self._snapshots.count()
+        if self.outbox:
+            # What it recorded last may be what the log lacks, and that may be the same news.
+            self._submit(since=self.view.own_last)
+        return True
+
+    def _submit(self, since: int | None = None) -> None:
+        """Have the outbox appended, once the log is known to lack nothing from a sequence on.
+
+        If none is named, from that which its first decision is about.
+        """
+        first_seq = since
+        if first_seq is None:
+            first_seq = self.outbox[0].decided[0].cause_seq if self.outbox else 0
+        if not self._proof.is_owed(first_seq):
+            self._context.committer.submit(self)
+        elif self._proving is None and self.outbox:
+            self._proving = self._spawn(self._prove(first_seq))
+
+    async def _prove(self, since: int) -> None:
+        if await self._is_whole(since):
+            self._proving = None
+            self._proof.is_given(since)
+            self._context.committer.submit(self)
+
+    async def _is_whole(self, since: int | None = None) -> bool:
+        """Whether the log lacks nothing unrecorded of what was read back, from a sequence on, and this still leads.
+
+        Where a gap is recorded meanwhile, every partition begins anew, this one too.
+        """
+        epoch = self.epoch
+        try:
+            await self._proof.settle(since)
+        except LogError as error:
+            if self.epoch == epoch:
+                self.reset(error.code)
+            return False
+        return self.epoch == epoch
+
+    def fence(self) -> Fence:
+        """Return the fence that the next append must hold."""
+        return Fence(self._fence_filter, self.view.fenced if self._fence_last is None else self._fence_last)
+
+    def committed(self, groups: Sequence[Group], last_seq: int) -> None:
+        """Take note that these groups are stored, the last record at ``last_seq``."""
+        written = [one for group in groups for one in group.decided]
+        self.view.acknowledge([one.topic for one in written], last_seq, written[-1].message.id)
+        self._fence_last = None
+        for group in groups:
+            self.outbox.popleft()
+            self._author.tell(group)
+            for one in group.decided:
+                self._unheard.discard(one.message.id)
+                inbox = getattr(one.message.event, "reply_to", "")
+                if inbox:
+                    self._spawn(self._context.reply(inbox, group))
+        self._own_arrived.set()
+        if self.role is Role.LEADING:
+            self.work()
+
+    def refused(self, group: Group, why: str) -> None:
+        """Take note that the broker will never store this group: a failure is recorded for its cause instead."""
+        self._refused.add(group.decided[0].cause_seq)
+        self.reset("append_refused")
+
+    def _complete_decision(self) -> None:
+        if not self.view.open_decision:
+            return
+        _logger.error("half_a_decision", actor=self.actor.name, partition=self.partition, seq=self.view.open_decision)
+        missing = self.view.complete_decision()
+        if missing:
+            self._submit_decision(missing, 0)
+            self._submit()
+
+    def _record_settings(self) -> None:
+        if not self._author.is_configured(self.view):
+            event = self._author.configured()
+            self._submit_decision(self.view.system_event(self._author.settings_cause(self.view), Emission(event)), 0)
+            self._submit()
+
+    # --- timers
+
+    def due(self, now_ns: int) -> Timer | None:
+        """Return the timer of the state as it is now, None where it has none that is due."""
+        timer = self.timer()
+        return timer if timer is not None and timer.due_ns <= now_ns else None
+
+    def timer(self) -> Timer | None:
+        """Return the timer of the state as it is now, None where it has none."""
+        return None if self.actor.timer is None else self.actor.timer(self.view.state)
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing waits that may settle what a timer is about; an unacknowledged backlog comes first."""
+        return not self.view.waiting and not self._snapshots.draining
+
+    def now_ns(self) -> int:
+        """Return the process's time, Unix nanoseconds."""
+        return self._context.clock.now_ns()
+
+    @property
+    def owes_proof(self) -> bool:
+        """Whether the log is yet to be known to lack nothing: what a timer fires may be what it lacks."""
+        return self._proof.is_owed()
+
+    async def prove(self) -> bool:
+        """Have the log proved; return whether this still leads."""
+        whole = await self._is_whole()
+        if whole:
+            self._proof.is_given()
+        return whole
+
+    def fire(self, now_ns: int) -> None:
+        """Append what is due."""
+        while len(self.outbox) < _OUTBOX:
+            timer = self.due(now_ns)
+            if timer is None:
+                break
+            self._submit_decision(
+                self.view.system_event(self._author.own_cause(self.view, timer.cause), timer.emission), 0
+            )
+            self._snapshots.count()
+        self._submit()
+        self._timekeeper.look()
+
+    def _spawn(self, work: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = self._context.tasks.create_task(work)
+        return task
+
+    async def _warm_live(self) -> None:
+        """The same for a state that a message has changed while this shard leads: it decides no more until then."""
+        epoch = self.epoch
+        await self._warm(self.view.state)
+        if self.epoch == epoch:
+            self._warming = None
+            if self.role is Role.LEADING:
+                self.work()
+
+    async def _warm(self, *states: Any) -> None:
+        warm = self.actor.warm
+        assert warm is not None, "what cools is warmed"
+        try:
+            # One at a time: of partitions that rest on the same thing the first builds it for all.
+            async with self._context.warming:
+                await self._context.offload(lambda: [warm(state) for state in states].clear())
+        except Exception as wrong:
+            # It changes no decision: the first one builds what is missing, and is late.
+            _logger.warning(
+                "warming_failed", actor=self.actor.name, partition=self.partition, error=type(wrong).__name__
+            )

@@ -1,0 +1,90 @@
+"""What a partition writes: the envelopes of its decisions, its settings, and what its process logs of them."""
+
+from typing import Any
+
+import msgspec
+
+from actors.runtime.committer import Group
+from actors.runtime.context import Context
+from actors.runtime.envelopes import to_record
+from events.decision import Cause, NewEvent
+from events.loggers import get_logger
+from events.view import View
+from schemas.actor import Actor, Scope
+from schemas.envelope import LATENCY
+from schemas.event import Configured
+from schemas.identity import content_hash
+from schemas.subjects import NO_PARTITION
+
+_logger = get_logger("neuraxis.shard")
+
+
+class EventAuthor:
+    """One partition of an actor, as whose its events are signed.
+
+    Attributes:
+        settings: Its settings, as they are recorded.
+    """
+
+    def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, context: Context) -> None:
+        self.settings: dict[str, Any] = msgspec.to_builtins(settings)
+        self._settings_hash = content_hash(self.settings)
+        self._actor = actor
+        self._partition = partition
+        self._around = context
+        self._source = f"{context.source}/{actor.name}/{partition}"
+        self._build = f"{context.build}+{self._settings_hash[:8]}"
+
+    def group(self, decided: tuple[NewEvent, ...], latency_us: int, exceeded_us: int | None) -> Group:
+        """Return the events of one decision as they are to be stored; a failure is logged."""
+        now, counters = self._around.clock.now_ns(), self._around.counters
+        records = tuple(to_record(one, self._source, self._build, now, latency_us, exceeded_us) for one in decided)
+        counters.emitted += len(decided)
+        if isinstance(decided[0].message.event, self._actor.failed):
+            counters.failed += 1
+            failure = decided[0].message.event
+            _logger.error(
+                "decision_failed",
+                actor=self._actor.name,
+                partition=self._partition,
+                reason=failure.reason,
+                error=failure.error,
+                seq=failure.failed_seq,
+                exchange=decided[0].message.exchange,
+            )
+        return Group(decided, records)
+
+    def tell(self, group: Group) -> None:
+        """Log what the actor tells of a decision that is stored."""
+        # Once stored: a decision that the fence turned away never happened, and whoever reads the log would believe it.
+        if self._actor.log_lines is None:
+            return
+        for one, record in zip(group.decided, group.records, strict=True):
+            for line in self._actor.log_lines(one.message.event, int(record.headers[LATENCY]) / 1000):
+                _logger.info(line, exchange=one.message.exchange)
+
+    def configured(self) -> Configured:
+        """Return the event that records the settings."""
+        return self._actor.configured(
+            settings=self.settings, settings_hash=self._settings_hash, behaviour=self._actor.behaviour
+        )
+
+    def is_configured(self, view: View) -> bool:
+        """Whether the settings in force are these."""
+        known = view.configured
+        return known is not None and (known.settings_hash, known.behaviour) == (
+            self._settings_hash,
+            self._actor.behaviour,
+        )
+
+    def settings_cause(self, view: View) -> Cause:
+        """Return the cause of the event that records the settings."""
+        actor = self._actor
+        cause = f"{actor.name}/{self._partition}/{view.own_last}/{self._settings_hash}/{actor.behaviour}"
+        return self.own_cause(view, cause)
+
+    def own_cause(self, view: View, identity: str) -> Cause:
+        """Return the cause of an event that no message led to."""
+        tokens = {Scope.SESSION: (NO_PARTITION, self._partition), Scope.AGENT: (self._partition, NO_PARTITION)}
+        agent_token, session_token = tokens.get(self._actor.scope, (NO_PARTITION, NO_PARTITION))
+        return Cause(identity, view.position, view.time_ns, "", "", "", agent_token, session_token)

@@ -1,0 +1,70 @@
+"""Folding one partition's past: its newest usable snapshot, and what the log holds behind that."""
+
+from typing import Any
+
+import msgspec
+
+from actors.runtime.context import Context
+from actors.runtime.shared_reader import MOST
+from events.codec import decode
+from events.loggers import get_logger
+from events.routes import partition_filters
+from events.snapshot import last_known_loss, matches_log, snapshot_key, unpack
+from events.view import Checkpoint, Delivery, View
+from schemas.actor import Actor
+from schemas.catalogue import prefixes_of
+
+_logger = get_logger("neuraxis.shard")
+
+
+class FoldedHistory(msgspec.Struct, frozen=True):
+    """A partition's past: its fold, the sequence after which it was read, and the last loss known by then."""
+
+    view: View
+    after: int
+    losses: int
+
+
+async def fold_history(actor: Actor[Any], partition: str, context: Context, upto: int) -> FoldedHistory:
+    """Fold the recorded view of a partition up to a sequence; raises LogError."""
+    data = await context.snapshots.load(snapshot_key(actor, partition))
+    losses = context.losses.last_seq
+    checkpoint = await _usable(actor, partition, context, data) if data is not None else None
+    view = View(actor, partition, context.log.partitions, checkpoint)
+    after = view.position
+
+    def take(delivery: Delivery, own: bool) -> None:
+        if own:
+            view.apply_own(delivery)
+        else:
+            view.receive(delivery)
+
+    own_prefixes = frozenset(prefixes_of(actor.name))
+
+    async def through_filters(begin: int, end: int) -> None:
+        async for batch in context.log.history(partition_filters(actor, partition), begin, end):
+            for stored in batch:
+                take(decode(stored), stored.subject.split(".", 3)[3].split(".", 1)[0] in own_prefixes)
+
+    reached = after
+    for begin, end in context.losses.stretches_with_gaps(after, upto, MOST):
+        await through_filters(reached, begin)
+        if not context.losses.has_gap(begin + 1, end):
+            await context.shared.read(actor, partition, begin, end, take)
+        reached = end
+    await through_filters(reached, upto)
+    return FoldedHistory(view, after, losses)
+
+
+async def _usable(actor: Actor[Any], partition: str, context: Context, data: bytes) -> Checkpoint | None:
+    checkpoint = unpack(actor, partition, data)
+    if checkpoint is None:
+        return None
+    reached = max(checkpoint.position, checkpoint.own_last)
+    since = last_known_loss(data)
+    if not context.losses.leaves_untouched(reached, since) or not await matches_log(context.log, checkpoint):
+        # The log lost messages (a cut file, an unsynced power cut): what the snapshot folded is no fact any more.
+        _logger.error("snapshot_ahead_of_log", actor=actor.name, partition=partition, place=reached)
+        return None
+    context.counters.snapshots_used += 1
+    return checkpoint

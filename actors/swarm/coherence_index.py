@@ -1,0 +1,119 @@
+"""The coherence index from what was counted. Pure; every part is rounded to six decimals."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from actors.swarm.availability_events import LostStage
+from actors.swarm.settings import SwarmSettings
+from schemas.persistent import Map
+from schemas.vocabulary.intuition import Similar
+from schemas.vocabulary.swarm import SwarmMeasured
+
+PRECEDENTS, AGREEING = "precedents", "precedents_agreeing"
+DELIVERED, UNDELIVERED = "delivered", "undelivered"
+FAILURES, DECIDED, FAILED = "failures", "decided.", "failed."
+"""Names of counts. The last two are followed by an actor's name; ``FAILURES`` is the sum over all actors."""
+
+_NONE: Mapping[str, LostStage] = Map()
+
+Polarity = Literal["do", "withhold"]
+
+
+class Ruled(msgspec.Struct, frozen=True):
+    """A decision on an input like a known precedent: which one, whether it was let through, and in which slice."""
+
+    precedent: str
+    executed: bool
+    start_ns: int
+
+
+def side_of(precedent: Similar) -> Polarity:
+    """Return what a precedent speaks for; a harmful outcome speaks against what was done."""
+    withheld = precedent.action == "withhold"
+    return "withhold" if withheld != (precedent.outcome == "harmful") else "do"
+
+
+def agreement_of(precedents: Sequence[Similar]) -> tuple[int, int]:
+    """Return how many precedents of a report side with its majority, and how many there are; zeros below two."""
+    if len(precedents) < 2:
+        return 0, 0
+    doing = sum(side_of(each) == "do" for each in precedents)
+    return max(doing, len(precedents) - doing), len(precedents)
+
+
+def share(part: int, whole: int) -> float:
+    """Return a share in [0, 1]; 1.0 where there is nothing to have a share of."""
+    return round(part / whole, 6) if whole else 1.0
+
+
+def alignment_of(health: Sequence[float]) -> float:
+    """Return 1 - the variance of the actors' health, in [0.75, 1]."""
+    if not health:
+        return 1.0
+    mean = sum(health) / len(health)
+    return round(1.0 - sum((each - mean) ** 2 for each in health) / len(health), 6)
+
+
+def consistency_of(rulings: Sequence[Ruled], needed: int) -> float:
+    """Return the share of decisions that agree with the majority on their precedent; 1.0 below ``needed``."""
+    if len(rulings) < needed:
+        return 1.0
+    votes: Counter[tuple[str, bool]] = Counter((each.precedent, each.executed) for each in rulings)
+    agreeing = sum(max(votes[name, True], votes[name, False]) for name in {name for name, _ in votes})
+    return share(agreeing, len(rulings))
+
+
+def measure(
+    count_of: Callable[[str], int],
+    watched: Iterable[str],
+    consistency: float,
+    settings: SwarmSettings,
+    lost: Mapping[str, LostStage] = _NONE,
+) -> SwarmMeasured:
+    """Return the index with its parts; ``watched`` are the actors whose health counts once they decided anything.
+
+    A stage that is ``lost`` is no matter of more or less: the health of the rest cannot make up for it, and of what is
+    accepted meanwhile only that is delivered which its other partitions take.
+    """
+    agreement = share(count_of(AGREEING), count_of(PRECEDENTS))
+    delivered = count_of(DELIVERED)
+    delivered_share = share(delivered, delivered + count_of(UNDELIVERED))
+    alignment = alignment_of(_healths(count_of, watched)) if count_of(FAILURES) else 1.0
+    if lost:
+        alignment = 0.0
+        needed = [each.served for stage, each in lost.items() if stage in settings.required]
+        delivered_share = round(delivered_share * min(needed, default=1.0), 6)
+    sci = round(
+        settings.precedent_weight * agreement
+        + settings.health_weight * alignment
+        + settings.delivered_weight * delivered_share
+        + settings.consistency_weight * consistency,
+        6,
+    )
+    return SwarmMeasured(
+        sci=sci,
+        precedent_agreement=agreement,
+        health_alignment=alignment,
+        delivered_share=delivered_share,
+        decision_consistency=consistency,
+        healthy=sci >= settings.healthy_from and not lost,
+        lost=tuple(sorted(lost)),
+    )
+
+
+def has_moved(sci: float, last: float, settings: SwarmSettings) -> bool:
+    """Whether an index is so far from the last recorded one that it is recorded."""
+    return round(abs(sci - last), 6) >= settings.moved_by
+
+
+def _healths(count_of: Callable[[str], int], watched: Iterable[str]) -> list[float]:
+    found = []
+    for actor in watched:
+        failed = count_of(FAILED + actor)
+        decisions = count_of(DECIDED + actor) + failed
+        if decisions:
+            found.append(1.0 - failed / decisions)
+    return found

@@ -1,0 +1,223 @@
+"""Delivering alerts: to whom, how long to wait between calls, and what to record.
+
+A new alert is shared out at once: a ``webhook.queued`` for each receiver that wants it. Each of these is a request of
+its own, called for and recorded by itself, so that no receiver, whatever it does, keeps another waiting or has it told
+twice. A receiver has a line of its own (:class:`~schemas.effector.OrderedQueue`): the broker gives out its oldest
+alert, and the next one when what that came to is in the log. So alerts are told in order, whichever worker tells them,
+and a worker that dies has told a receiver one alert at most that will be told again.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from actors.runtime.clock import Clock
+from actors.runtime.effectors.handover import Handover
+from actors.webhook.http_call import OVERDUE, CallFailed, post_to_receiver
+from actors.webhook.payloads import payload
+from actors.webhook.receivers import Address, is_wanted, queue_numbers
+from actors.webhook.settings import WebhookSettings
+from events.http_client import httpx
+from events.loggers import get_logger
+from schemas.actor import Message
+from schemas.catalogue import ALERTS
+from schemas.effector import QueueTurn, TryLater
+from schemas.entry import Severity
+from schemas.event import Event, Failed, topic_of
+from schemas.vocabulary.alerts import Alert
+from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
+
+MOST_PAUSE_S = 3_600.0
+"""Seconds a receiver may ask to be left alone for: no receiver is shut out for long by a word of its own."""
+
+PATIENCE_S = 15.0
+"""Seconds in line after which an alert gives way where too many wait behind it."""
+
+_TYPES: Mapping[str, type[Alert]] = {topic_of(kind): kind for kind in ALERTS.values()}
+_logger = get_logger("neuraxis.webhook")
+
+
+class CallHistory(msgspec.Struct):
+    """The calls made to a receiver for a queued alert, by its sequence, and what the last one came to."""
+
+    seq: int
+    made: int = 0
+    error: str = ""
+
+
+class AlertDelivery:
+    """Performs deliveries.
+
+    Args:
+        http: Connections.
+        settings: Who gets what, and how patiently.
+        addresses: The receivers' addresses.
+        clock: Tells how old an alert is.
+    """
+
+    def __init__(
+        self,
+        http: httpx.AsyncClient,
+        settings: WebhookSettings,
+        addresses: Mapping[str, Address],
+        *,
+        clock: Clock,
+    ) -> None:
+        self._http = http
+        self._settings = settings
+        self._addresses = addresses
+        self._clock = clock
+        self._lines = queue_numbers(addresses)
+        self._answer_s, self._patience_s = settings.answer_ms / 1000, settings.patience_ms / 1000
+        self._calls: dict[str, CallHistory] = {}
+        self._unknown = Handover(clock, settings.unknown_ms / 1000)
+
+    async def queue_alert(self, message: Message) -> Sequence[Event]:
+        """Share an alert out among those who want it.
+
+        Raises:
+            TryLater: nobody does that is known here, so that a worker which knows one is left to share it out.
+        """
+        alert = message.event
+        assert isinstance(alert, Alert)
+        body = msgspec.to_builtins(alert)
+        shares = tuple(
+            WebhookQueued(
+                body=body, request=message.id, stored_ns=message.time_ns, receiver=name, line=self._lines[name]
+            )
+            for name, receiver in self._settings.receivers.items()
+            if is_wanted(receiver, Severity(alert.severity), alert.source)
+        )
+        if shares:
+            return shares
+        self._leave("", message)
+        failed = WebhookFailed(
+            reason="receiver_unknown", error="", failed_seq=message.seq, failed_topic=topic_of(alert)
+        )
+        return (enrich_failure(failed, message),)
+
+    async def deliver(self, message: Message, turn: QueueTurn) -> Sequence[Event]:
+        """Call a receiver for an alert whose turn it is.
+
+        Raises:
+            TryLater: the receiver does not take it for the moment.
+        """
+        queued = message.event
+        assert isinstance(queued, WebhookQueued)
+        alert, name = alert_of(queued), queued.receiver
+        if name not in self._addresses:
+            self._leave(name, message)
+            return (_failure(message, queued, alert, CallHistory(message.seq), "receiver_unknown"),)
+        calls = self._calls.get(name)
+        if calls is None or calls.seq != message.seq:
+            calls = self._calls[name] = CallHistory(message.seq)
+        if (left_s := self._left_s(queued)) <= 0:
+            reason = "receiver_unreachable" if turn.attempt > 1 else "receiver_overdue"
+            return (self._given_up(message, queued, alert, calls, reason),)
+        in_line_s = (self._clock.now_ns() - message.time_ns) / 1e9
+        if turn.behind >= self._settings.backlog and in_line_s >= PATIENCE_S:
+            return (self._given_up(message, queued, alert, calls, "receiver_overrun"),)
+        calls.made += 1
+        try:
+            code = await self._call(queued, alert, min(left_s, self._answer_s))
+        except CallFailed as failed:
+            # An alert's own time may be over before a call's: then the last call that came to an end says more.
+            cut_short = failed.error == OVERDUE and left_s < self._answer_s
+            calls.error = (cut_short and calls.error) or failed.error
+            _logger.warning(
+                "call_failed", receiver=name, error=failed.error, attempt=calls.made, request=queued.request
+            )
+            if not failed.passing:
+                return (_failure(message, queued, alert, calls, "receiver_refused"),)
+            raise TryLater(self._pause_s(failed, turn.attempt, queued)) from failed
+        return (
+            WebhookDelivered(
+                alert=alert.alert,
+                status=alert.status,
+                count=alert.count,
+                request=queued.request,
+                receiver=name,
+                code=code,
+                attempts=calls.made,
+            ),
+        )
+
+    def _leave(self, receiver: str, message: Message) -> None:
+        """Raise TryLater while a worker that knows a receiver may take what is for it."""
+        if pause_s := self._unknown.pause_s(receiver, message.seq, message.time_ns):
+            raise TryLater(pause_s)
+
+    async def _call(self, queued: WebhookQueued, alert: Alert, within_s: float) -> int:
+        receiver = self._settings.receivers[queued.receiver]
+        body = payload(alert, receiver, queued.stored_ns, self._settings.lasts_ms)
+        return await post_to_receiver(
+            self._http, self._addresses[queued.receiver], body, queued.request, within_s, receiver.style
+        )
+
+    def _pause_s(self, failed: CallFailed, attempt: int, queued: WebhookQueued) -> float:
+        """Return the seconds until the next call: as the receiver asks, or growing, and over when the alert's time is.
+
+        What a receiver asks for holds for those behind the alert too, so that the alert waits in any case.
+        """
+        settings = self._settings
+        bound_s = min(settings.backoff_first_ms * 2.0 ** min(attempt - 1, 32), settings.backoff_most_ms) / 1000
+        pause_s = min(random.uniform(0, bound_s), max(0.0, self._left_s(queued)))
+        return max(pause_s, min(failed.retry_after_s, MOST_PAUSE_S, self._patience_s))
+
+    def _left_s(self, queued: WebhookQueued) -> float:
+        """Return the seconds for which an alert is of use still."""
+        return (queued.stored_ns - self._clock.now_ns()) / 1e9 + self._patience_s
+
+    def _given_up(
+        self, message: Message, queued: WebhookQueued, alert: Alert, calls: CallHistory, reason: str
+    ) -> WebhookFailed:
+        _logger.error(
+            "alert_given_up", receiver=queued.receiver, reason=reason, error=calls.error, request=queued.request
+        )
+        return _failure(message, queued, alert, calls, reason)
+
+
+def wanted_alerts(settings: WebhookSettings) -> tuple[type[Alert], ...]:
+    """Return the alerts that at least one receiver gets."""
+    receivers = settings.receivers.values()
+    return tuple(kind for key, kind in ALERTS.items() if any(is_wanted(receiver, *key) for receiver in receivers))
+
+
+def alert_of(queued: WebhookQueued) -> Alert:
+    """Return what is to be delivered; raises msgspec.ValidationError where the recorded body is no alert."""
+    kind = _TYPES.get(str(queued.body.get("topic")))
+    if kind is None:
+        raise msgspec.ValidationError(f"a queued alert has the topic {queued.body.get('topic')!r}, which no alert has")
+    return msgspec.convert(queued.body, kind)
+
+
+def enrich_failure(failed: Failed, message: Message) -> Failed:
+    """Return a ``webhook.failed`` with the alert it is of."""
+    assert isinstance(failed, WebhookFailed)
+    event = message.event
+    if isinstance(event, Alert):
+        changes = {"alert": event.alert, "status": event.status, "count": event.count, "request": message.id}
+        return msgspec.structs.replace(failed, **changes)
+    assert isinstance(event, WebhookQueued)
+    named = msgspec.structs.replace(failed, request=event.request, receiver=event.receiver)
+    try:
+        alert = alert_of(event)
+    except msgspec.ValidationError:
+        return named  # its body is no alert, which is what failed
+    return msgspec.structs.replace(named, alert=alert.alert, status=alert.status, count=alert.count)
+
+
+def _failure(message: Message, queued: WebhookQueued, alert: Alert, calls: CallHistory, reason: str) -> WebhookFailed:
+    return WebhookFailed(
+        reason=reason,
+        error=calls.error,
+        failed_seq=message.seq,
+        failed_topic=topic_of(queued),
+        alert=alert.alert,
+        status=alert.status,
+        count=alert.count,
+        request=queued.request,
+        receiver=queued.receiver,
+        attempts=calls.made,
+    )

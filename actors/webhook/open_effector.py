@@ -1,0 +1,52 @@
+"""Opening the effector: its receivers, its connections, and the effector over them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from actors.runtime.effectors.spec import EffectorContext
+from actors.webhook.alert_delivery import AlertDelivery, enrich_failure, wanted_alerts
+from actors.webhook.http_call import connections
+from actors.webhook.receivers import QUEUES, addresses
+from actors.webhook.settings import WebhookSettings
+from events.loggers import get_logger
+from schemas.actor import Message
+from schemas.effector import Effector, OrderedQueue
+from schemas.vocabulary.webhook import WebhookFailed, WebhookQueued
+
+_GRACE_S = 30.0
+"""Seconds by which the shell waits longer than for a call: that one says more of what went wrong."""
+
+_logger = get_logger("neuraxis.webhook")
+
+
+@asynccontextmanager
+async def open_webhook(settings: WebhookSettings, context: EffectorContext) -> AsyncIterator[Effector]:
+    """Open the effector for the length of the block.
+
+    Raises:
+        BadReceiver: the settings name no receiver, or one that cannot be used.
+    """
+    found = addresses(settings.receivers, context.environment)
+    alerts = wanted_alerts(settings)
+    async with connections(settings.connect_ms / 1000) as http:
+        delivering = AlertDelivery(http, settings, found, clock=context.clock)
+        _logger.info("webhook_serves", receivers=sorted(found), alerts=len(alerts))
+        yield Effector(
+            name="webhook",
+            consumes=alerts,
+            handle=delivering.queue_alert,
+            failed=WebhookFailed,
+            enrich_failure=enrich_failure,
+            timeout_s=settings.answer_ms / 1000 + _GRACE_S,
+            # A receiver that is down is called for hours.
+            most_attempts=None,
+            in_order=True,
+            ordered_queues=tuple(_line(name, delivering) for name in QUEUES),
+        )
+
+
+def _line(name: str, delivering: AlertDelivery) -> OrderedQueue:
+    def takes(message: Message) -> bool:
+        return isinstance(message.event, WebhookQueued) and str(message.event.line) == name
+
+    return OrderedQueue(name, (WebhookQueued,), takes, delivering.deliver)

@@ -1,0 +1,117 @@
+"""One exchange from the command line: send an input, wait for its end, show the decision beside the answer."""
+
+import asyncio
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
+
+import click
+import msgspec
+
+from deploy.cli.asking.streamed_answer import StreamedAnswer
+from deploy.cli.connect import open_log
+from deploy.cli.options import Target
+from deploy.cli.rendering.decision import TOLD, Exchange, exchange_of, lines_of, sentence_of
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.terminal import console, print_hanging
+from deploy.cli.rendering.layout.wrapping import wrap_words
+from deploy.client import client_on
+from deploy.operating.deadline import Deadline
+from events.codec import Recorded, decode
+from events.errors import LogError
+from events.jetstream import JetStreamLog
+from schemas.event import Event, topic_of
+from schemas.subjects import stored_subject
+from schemas.vocabulary.gateway import Purpose
+
+_IN_THE_END = "(in the end)"
+_LATER = "`neuraxis doctor` tells, and `neuraxis why {}` when it has one"
+
+
+async def run_exchange(
+    target: Target,
+    text: str,
+    deadline: Deadline,
+    *,
+    agent: str,
+    session: str,
+    speaker: StreamedAnswer | None = None,
+    check: bool = False,
+) -> Exchange:
+    """Have one input answered in the time that is left; ``speaker``, if any, is given what a model says meanwhile.
+
+    ``check``: the guards alone are asked.
+
+    Raises:
+        InvalidInput: the text cannot be an input.
+        Unavailable: not reachable, or no end in time.
+        UnknownOutcome: no word in time on whether the input is stored.
+        LogError, NotRunning, BadContext: see ``deploy.cli.connect.open_log``.
+    """
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(open_log(target, deadline=deadline))
+        client = await stack.enter_async_context(client_on(log, target.config().gateway.limits))
+        inbox = await stack.enter_async_context(client.hearing(speaker.take)) if speaker is not None else ""
+        purpose: Purpose = "check" if check else "answer"
+        addressed = client.input(text, agent=agent, session=session, inbox=inbox, purpose=purpose)
+        exchange = addressed.exchange
+        deadline.note_sending(f"exchange {exchange}", f"`neuraxis why {exchange}` tells, once the broker answers")
+        begun = time.perf_counter()
+        started = await client.submit(addressed, deadline.inner_s)
+        deadline.note_stored(started, f"it has no end: are the workers running? {_LATER.format(exchange)}")
+        answered = await client.await_end(exchange, deadline.left + 1)  # the command's own deadline tells more
+        latency_ms = round((time.perf_counter() - begun) * 1000, 3)
+        events: Sequence[Event] = ()
+        # The answer is here: what stands beside it is not worth losing it for.
+        with suppress(TimeoutError, LogError):
+            async with asyncio.timeout(deadline.left):
+                events = await _told(log, agent, session, exchange, started, answered.seq)
+        return exchange_of(addressed.exchange, agent, session, answered.event, events, latency_ms)
+
+
+async def _told(log: JetStreamLog, agent: str, session: str, exchange: str, after: int, upto: int) -> Sequence[Event]:
+    """Return an exchange's events that are told beside its answer, from those between its input and its end."""
+    tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
+    filters = [stored_subject(topic_of(kind), *tokens) for kind in TOLD]
+    return [
+        recorded.message.event
+        async for batch in log.history(filters, after, upto)
+        for recorded in map(decode, batch)
+        if isinstance(recorded, Recorded) and recorded.message.exchange == exchange
+    ]
+
+
+def show(found: Exchange, *, as_json: bool, speaker: StreamedAnswer | None = None, answer_first: bool = False) -> None:
+    """Print an exchange: a plain sentence on it, the answer, and below it the decision.
+
+    Where ``speaker`` has put some of the answer on the terminal already, the sentence comes below it, as with
+    ``answer_first``. On a terminal the answer is broken between words; elsewhere it stays as it is.
+    """
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+        return
+    answer = printable(found.response, keep="\n\t")
+    spoken = speaker.spoken if speaker is not None else ""
+    below = answer_first or bool(spoken)
+    if not below:
+        print_hanging(console(), sentence_of(found), 2)
+    if found.action == "PASSED":
+        pass  # nobody was asked for words
+    elif speaker is None or not spoken:
+        click.echo(_fitted(answer) or click.style("(no words)", dim=True))
+    elif answer.startswith(spoken) or answer == spoken.rstrip():
+        speaker.end(answer.removeprefix(spoken) if answer.startswith(spoken) else "")
+        click.echo()
+    else:
+        speaker.end()
+        click.echo()
+        told = _fitted(f"{_IN_THE_END} {answer}")
+        click.echo(f"{click.style(_IN_THE_END, dim=True)}{told.removeprefix(_IN_THE_END)}")
+    for line in [sentence_of(found), *lines_of(found)] if below else lines_of(found):
+        print_hanging(console(), line, 2)
+
+
+def _fitted(answer: str) -> str:
+    return wrap_words(answer, shutil.get_terminal_size().columns) if sys.stdout.isatty() else answer

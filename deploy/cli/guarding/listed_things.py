@@ -1,0 +1,99 @@
+"""What ``list`` and ``withdraw`` do, whatever it is: named things of an agent that are in force, or no more."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from deploy.cli import wrapped_lines as saying
+from deploy.cli.options import Target
+from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.replaying.source import open_source, say
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from actors.gateway.orders import Order
+    from deploy.operating.deadline import Deadline
+    from events.replay.sources import Source
+
+
+L = TypeVar("L")
+
+
+async def list_in_force(
+    target: Target,
+    log_file: "Path | None",
+    noun: str,
+    listed_in: "Callable[[Source, str], Awaitable[list[L]]]",
+    agent: str,
+) -> "list[L]":
+    """Return an agent's things in force, and say where there are none; to be called within its command.
+
+    Raises:
+        NothingThere: there are none, and the agent was named, but nothing is known of it.
+    """
+    from events.replay.checks_of_extent import check_holds_key
+
+    async with open_source(target, log_file) as source:
+        found = await listed_in(source, agent)
+        is_named = click.get_current_context().get_parameter_source("agent") is not ParameterSource.DEFAULT
+        if not found and is_named:
+            await check_holds_key(source, agent)
+        if not found:
+            say(f"agent {agent} has no {noun}s in force in the {source.name}")
+        return found
+
+
+def withdraw(
+    target: Target,
+    noun: str,
+    names: Sequence[str],
+    orders_for: "Callable[[Source, str, Sequence[str], str, str], Awaitable[list[Order]]]",
+    *,
+    agent: str,
+    by: str,
+    why: str,
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """Put on record that an agent's things of these names count no more, and print that.
+
+    Args:
+        target: Where.
+        noun: What is withdrawn; with an s the name of the group of commands that lists them.
+        names: Which; one that is given twice is withdrawn once.
+        orders_for: Returns the orders from the log, the agent, the names, who withdraws them, and why.
+        agent: Whose they are.
+        by: Who withdraws them; empty for whoever runs the command.
+        why: For what reason.
+        timeout: Seconds for all of it.
+        as_json: Whether what was done is printed as JSON.
+    """
+    import msgspec
+
+    from actors.gateway import check_name
+    from deploy.cli.connect import run_within
+    from deploy.operating.ordering import who
+
+    check_name("agent", agent)
+
+    async def work(deadline: "Deadline") -> tuple[int, int]:
+        from deploy.cli.connect import open_log
+        from deploy.operating.ordering import give
+        from events.replay.sources import StreamSource
+
+        async with open_log(target, deadline=deadline) as log:
+            orders = await orders_for(StreamSource(log), agent, names, by or who(), why)
+            deadline.note_sending(
+                f"the withdrawal of {counted(len(orders), noun)}",
+                f"`neuraxis {noun}s list` tells, once the broker answers",
+            )
+            return len(orders), (await give(log, orders, deadline.inner_s)).seq
+
+    withdrawn, last = run_within(target, timeout, work)
+    if as_json:
+        click.echo(msgspec.json.encode({"agent": agent, "withdrawn": withdrawn, "seq": last}).decode())
+        return
+    saying.say(f"{withdrawn} withdrawn for agent {agent}")

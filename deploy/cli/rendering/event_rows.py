@@ -1,0 +1,121 @@
+"""An event of the log as a row: for machines in full, for people on one line. Pure."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from rich.text import Text
+
+from deploy.cli.rendering.hiding_words import without_words
+from deploy.cli.rendering.layout.printable import printable_struct
+from deploy.cli.rendering.layout.quoting import quoted_line
+from events.codec import Recorded, decode
+from events.log import Stored
+from schemas.errors import UNREADABLE
+from schemas.event import ROOT
+from schemas.subjects import split_stored
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SHORT = 12
+_LONGEST_LINE = 160
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A message of the log. ``unreadable`` says why its body could not be decoded; ``data`` is then empty."""
+
+    seq: int
+    time: str
+    topic: str
+    agent: str = ""
+    session: str = ""
+    exchange: str = ""
+    id: str = ""
+    cause: str = ""
+    cause_seq: int = 0
+    by: str = ""
+    build: str = ""
+    data: dict[str, Any] = {}
+    unreadable: str = ""
+
+
+def entry_of(stored: Stored, *, words: bool) -> Entry:
+    """Return a message as a row; people's words are hidden unless ``words``."""
+    time = (_EPOCH + timedelta(microseconds=stored.time_ns // 1000)).isoformat(timespec="milliseconds")
+    found = decode(stored)
+    if not isinstance(found, Recorded):
+        return Entry(seq=stored.seq, time=time, topic=_topic(stored.subject), unreadable=found.detail)
+    envelope, event = found.envelope, found.message.event
+    return Entry(
+        seq=stored.seq,
+        time=time,
+        topic=envelope.topic,
+        agent=envelope.agent,
+        session=envelope.session,
+        exchange=envelope.exchange,
+        id=envelope.id,
+        cause=envelope.cause,
+        cause_seq=envelope.cause_seq,
+        by=envelope.source,
+        build=envelope.build,
+        data=msgspec.to_builtins(event) if words else without_words(event),
+    )
+
+
+def group_unreadable(entries: Sequence[Entry]) -> list[tuple[Entry, tuple[str, ...]]]:
+    """Return rows for people: of a message that nobody can read, the first failure stands for all, with whose they are.
+
+    A message that cannot be read fails with everybody whom it is for, some fourteen actors.
+    """
+    rows: list[tuple[Entry, tuple[str, ...]]] = []
+    places: dict[tuple[object, object], int] = {}
+    for entry in entries:
+        if entry.data.get("reason") in UNREADABLE and entry.topic.endswith(".failed"):
+            of = entry.data.get("failed_seq"), entry.data["reason"]
+            if of in places:
+                first, others = rows[places[of]]
+                rows[places[of]] = first, (*others, entry.topic.split(".")[1])
+                continue
+            places[of] = len(rows)
+        rows.append((entry, ()))
+    return rows
+
+
+def line_of(entry: Entry, others: Sequence[str] = ()) -> Text:
+    """Return a row on one line; ``others`` are those that say the same, see :func:`group_unreadable`."""
+    line = _line_of(entry)
+    return line.append(f"; likewise {', '.join(others)}", "dim") if others else line
+
+
+def _line_of(entry: Entry) -> Text:
+    entry = printable_struct(entry)
+    line = Text().append(f"{entry.seq:>8} ", "dim").append(f"{entry.time[11:23]} ", "dim")
+    line.append(f"{entry.topic.removeprefix(ROOT + '.'):<24} ", "bold cyan")
+    line.append(f"{entry.exchange[:_SHORT]:<{_SHORT}} ", "dim")
+    if entry.unreadable:
+        return line.append(f"cannot be read: {entry.unreadable}", "red")
+    return line.append(_told(entry.data))
+
+
+def _told(data: dict[str, Any]) -> str:
+    """Say the fields that fit: single values in full, collections by their size."""
+    parts = [
+        f"{name}={_value(value)}" for name, value in data.items() if name != "topic" and value not in (None, "", [])
+    ]
+    text = " ".join(parts)
+    return text if len(text) <= _LONGEST_LINE else text[: _LONGEST_LINE - 1] + "…"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return value if value.isascii() and value.isidentifier() else quoted_line(value, 80)
+    if isinstance(value, dict | Sequence):
+        return f"({len(value)})"
+    return msgspec.json.encode(value).decode()
+
+
+def _topic(subject: str) -> str:
+    try:
+        return split_stored(subject)[0]
+    except ValueError:
+        return subject

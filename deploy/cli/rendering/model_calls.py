@@ -1,0 +1,31 @@
+"""A call of a language model in words. Pure."""
+
+from collections.abc import Sequence
+
+from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.printable import printable
+from schemas.model_calls import Cut, ModelCall
+
+_TOLD = 6
+
+
+def call_text(call: ModelCall) -> str:
+    """Return what a model is asked for, how much it is shown, and within which bounds; none of the words."""
+    characters = sum(len(said.content) for said in call.messages)
+    asked = f"calls a model for {call.purpose}: {counted(len(call.messages), 'message')} of {characters} characters"
+    form = ", as JSON" if call.answer_schema is not None else ""
+    cuts = f"; {cuts_text(call.cuts)}" if call.cuts else ""
+    return f"{asked}{form}, {call.most_tokens} tokens at most, within {call.timeout_ms / 1000:g} s{cuts}"
+
+
+def cuts_text(cuts: Sequence[Cut]) -> str:
+    """Return what was cut of a prompt, and how much of it is left; of many parts the first few one by one."""
+    shown = cuts if len(cuts) <= _TOLD + 1 else cuts[:_TOLD]
+    told = [_told(printable(cut.part), (cut,)) for cut in shown]
+    rest = cuts[len(shown) :]
+    return f"cut: {', '.join([*told, *([_told(f'{len(rest)} more parts', rest)] if rest else [])])}"
+
+
+def _told(what: str, cuts: Sequence[Cut]) -> str:
+    kept, characters = sum(cut.kept for cut in cuts), sum(cut.characters for cut in cuts)
+    return f"{what} to {kept:,} of {characters:,} characters"

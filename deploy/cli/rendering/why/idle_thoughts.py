@@ -1,0 +1,73 @@
+"""Thoughts of an idle agent, and how it came to them, as lines for people. Pure."""
+
+from collections.abc import Mapping
+
+from rich.text import Text
+
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.quoting import quoted_line
+from deploy.cli.rendering.model_calls import call_text
+from deploy.cli.rendering.why.lines import Lines, lines_on
+from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted, DriftSynthesisRequested, DriftThought
+from schemas.vocabulary.memory import MemoryWandered
+
+_LONGEST = 400
+_SKIPS: Mapping[str, str] = {
+    "busy": "an exchange is open",
+    "fatigued": "too many thoughts lately",
+    "no_episode": "nothing was lived through lately",
+    "no_seed": "no concept to begin with",
+    "weak": "what came up is too weak",
+    "repeated": "the same thought as one of the latest",
+    "unanswered": "nobody answered",
+    "forgotten": "what it was about is forgotten",
+}
+
+
+def _due(event: DriftScheduled | DriftSkipped) -> str:
+    if not event.wake_after_ms:
+        return "again after the next exchange"
+    return f"next in {event.wake_after_ms / 1000:g} s{' (a long gap)' if event.long_gap else ''}"
+
+
+@lines_on.register
+def _scheduled(event: DriftScheduled) -> Lines:
+    return [Text(f"the mind drifts {_due(event)}, if no exchange is open then", "dim")]
+
+
+@lines_on.register
+def _started(event: DriftStarted) -> Lines:
+    line = Text(f"looks for a concept: {', '.join(event.strategies)}; pick {event.pick:.3f}, for a {event.kind}; ")
+    return [line.append(f"{len(event.resting)} concepts rest, fatigue {event.fatigue:g}", "dim")]
+
+
+@lines_on.register
+def _skipped(event: DriftSkipped) -> Lines:
+    line = Text(f"no thought: {_SKIPS.get(event.reason, printable(event.reason))}", "yellow")
+    if event.seed:
+        line.append(f" ({printable(event.seed)}, activation {event.activation:g})")
+    return [line, Text(_due(event), "dim")]
+
+
+@lines_on.register
+def _wandered(event: MemoryWandered) -> Lines:
+    if event.reason:
+        return [Text(f"came upon nothing: {_SKIPS.get(event.reason, printable(event.reason))}", "yellow")]
+    head = Text(f"{event.strategy}: ").append(printable(event.concept), "bold")
+    head.append(f" ({printable(event.seed)}, strength {event.strength:g}) brings up, at most {event.activation:g}:")
+    brought = ", ".join(f"{printable(each.term or each.concept)} {each.energy:g}" for each in event.activations)
+    ground = Text(f"{printable(event.episode)}: ", "dim").append(quoted_line(event.text), "italic")
+    return [head, Text(brought or "nothing else"), ground]
+
+
+@lines_on.register
+def _requested(event: DriftSynthesisRequested) -> Lines:
+    return [Text(f"to put it into words, it {call_text(event.call)}")]
+
+
+@lines_on.register
+def _thought(event: DriftThought) -> Lines:
+    line = Text(f"{event.kind}: ", "bold").append(quoted_line(event.text, _LONGEST), "italic")
+    ground = f"from {printable(event.concept)} ({event.strategy}), activation {event.activation:g}, on "
+    by = f"{event.by}{f', since {printable(event.reason)}' if event.reason else ''}"
+    return [line, Text(f"{ground}{printable(event.episode)}; worded by {by}", "dim")]

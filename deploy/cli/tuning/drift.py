@@ -1,0 +1,163 @@
+"""``neuraxis drift``."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from deploy.cli import state_output as showing
+from deploy.cli.command_types import Commands
+from deploy.cli.options import Target, examples, json_option, target_options, whole_number
+from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.replaying.source import log_option, open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from actors.drift.decider import State
+    from events.codec import Recorded
+
+_LATEST = 10
+
+
+class ThoughtShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A thought, when it came, and what it is about."""
+
+    seq: int
+    time: str
+    kind: str
+    text: str
+    concept: str
+    strategy: str
+    activation: float
+    episode: str
+    session: str
+    by: str
+
+
+class RestingShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A concept that is not to be begun with yet, by its id in memory, and for how long."""
+
+    concept: str
+    seconds_left: int
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent's drift stands, and its latest thoughts, oldest first.
+
+    ``next`` is when its mind drifts next (RFC 3339), or when a drift under way is given up; empty where the end of the
+    next exchange is waited for.
+    """
+
+    agent: str
+    open_exchanges: int
+    drifting: bool
+    fatigue: float
+    fatigue_budget: float
+    next: str
+    resting: tuple[RestingShown, ...]
+    thoughts: tuple[ThoughtShown, ...]
+
+
+@click.group(cls=Commands, epilog=examples("neuraxis drift show felix", "neuraxis drift show felix --json"))
+def drift() -> None:
+    """Look at what an agent thinks while nobody talks to it."""
+
+
+@drift.command(
+    epilog=examples("neuraxis drift show felix", "neuraxis drift show felix --last 50 --json | jq .thoughts")
+)
+@click.argument("agent")
+@target_options
+@log_option
+@click.option("--last", type=whole_number(0), default=_LATEST, show_default=True, help="How many thoughts to show.")
+@json_option
+def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
+    """Print AGENT's latest idle thoughts, how tired its mind is, which concepts rest, and when it drifts next.
+
+    Folded from the log, as drift itself does it.
+    """
+    showing.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
+
+
+def _head(found: Shown) -> Iterator[str]:
+    due = f"next {found.next}" if found.next else "next after an exchange"
+    yield f"agent {found.agent}: fatigue {found.fatigue:g} of {found.fatigue_budget:g} · {due}"
+    under_way = "a drift is under way" if found.drifting else "no drift is under way"
+    yield f"{counted(found.open_exchanges, 'exchange')} open · {under_way}"
+
+
+async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
+    import time
+
+    from deploy.operating.agent_events import events_of_agent
+    from events.replay.checks_of_extent import NothingFound
+
+    async with open_source(target, log_file) as source:
+        upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
+        views = await showing.fold_partition(source, upto, partition, "drift")
+        about = events_of_agent(source, agent, [f"log.{partition}.*.drift.>"], upto)
+        own = [recorded async for recorded in about]
+        if not own:
+            raise NothingFound(
+                f"the mind of agent {agent!r} has not drifted in the {source.name}: check the name; the first drift is "
+                "scheduled when an exchange of it ends (setting drift.enabled)"
+            )
+    return shown(agent, views["drift"].state, own, last, time.time_ns())
+
+
+def shown(agent: str, state: "State", own: "Sequence[Recorded]", last: int, now_ns: int) -> Shown:
+    """Return where an agent's drift stands at a time, given its state and the agent's own events of drift."""
+    from actors.drift.agent_state import AgentState, fatigue, resting_concepts
+    from deploy.cli.output import latest
+
+    mind, settings = state.minds.get(agent, AgentState()), state.settings
+    cooldown_ns = settings.cooldown_ms * 1_000_000
+    thoughts = [thought for each in own if (thought := _thought(each)) is not None]
+    return Shown(
+        agent=agent,
+        open_exchanges=len(mind.pending),
+        drifting=mind.cycle is not None,
+        fatigue=fatigue(mind, now_ns, settings),
+        fatigue_budget=settings.fatigue_budget,
+        next=_next(own),
+        resting=tuple(
+            RestingShown(concept=seed, seconds_left=(mind.resting[seed] + cooldown_ns - now_ns) // 1_000_000_000)
+            for seed in resting_concepts(mind, now_ns, settings)
+        ),
+        thoughts=tuple(latest(thoughts, last)),
+    )
+
+
+def _thought(recorded: "Recorded") -> ThoughtShown | None:
+    from schemas.vocabulary.drift import DriftThought
+
+    event = recorded.message.event
+    if not isinstance(event, DriftThought):
+        return None
+    return ThoughtShown(
+        seq=recorded.stored.seq,
+        time=recorded.envelope.time,
+        kind=event.kind,
+        text=event.text,
+        concept=event.concept,
+        strategy=event.strategy,
+        activation=event.activation,
+        episode=event.episode,
+        session=recorded.message.session,
+        by=event.by,
+    )
+
+
+def _next(own: "Sequence[Recorded]") -> str:
+    """Return when the timer that was set last goes off; empty where none is."""
+    from actors.runtime.envelopes import rfc3339
+
+    for recorded in reversed(own):
+        wake_after_ms = getattr(recorded.message.event, "wake_after_ms", None)
+        if wake_after_ms is not None:
+            return rfc3339(recorded.stored.time_ns + wake_after_ms * 1_000_000) if wake_after_ms else ""
+    return ""

@@ -1,0 +1,111 @@
+"""``neuraxis reflection``."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from deploy.cli import state_output as showing
+from deploy.cli.command_types import Commands
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.replaying.source import log_option, open_source
+
+if TYPE_CHECKING:
+    from actors.reflection.decider import State
+
+
+class StratumShown(msgspec.Struct, frozen=True, kw_only=True):
+    """How many decisions of a stratum wait for a look back."""
+
+    stratum: str
+    waiting: int
+
+
+class OpinionShown(msgspec.Struct, frozen=True, kw_only=True):
+    """How many opinions of the window name a dimension, and how many of them disagree."""
+
+    dimension: str
+    counted: int
+    disagree: int
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent's reflection stands as of its last look back; ``asked`` is how many decisions a model is at."""
+
+    agent: str
+    open_exchanges: int
+    asked: int
+    counted: int
+    disagreement: float
+    pressure: bool
+    waiting: tuple[StratumShown, ...]
+    opinions: tuple[OpinionShown, ...]
+
+
+@click.group(cls=Commands, epilog=examples("neuraxis reflection show felix", "neuraxis reflection show felix --json"))
+def reflection() -> None:
+    """Look at what a model thinks of an agent's past routing decisions."""
+
+
+@reflection.command(epilog=examples("neuraxis reflection show felix", "neuraxis reflection show felix --json"))
+@click.argument("agent")
+@target_options
+@log_option
+@json_option
+def show(target: Target, agent: str, log_file: Path | None, as_json: bool) -> None:
+    """Print the decisions of AGENT that wait for a look back, and what the opinions that count come to.
+
+    Folded from the log, as reflection itself does it.
+    """
+    showing.print_state(asyncio.run(_show(target, log_file, agent)), _head, as_json=as_json)
+
+
+def _head(found: Shown) -> Iterator[str]:
+    pressure = click.style("a pressure", fg="yellow", bold=True) if found.pressure else "no pressure"
+    yield f"agent {found.agent}: disagreement {found.disagreement:g} of {found.counted} opinions that count, {pressure}"
+    yield f"{counted(found.open_exchanges, 'exchange')} open · a model is at {counted(found.asked, 'decision')}"
+
+
+async def _show(target: Target, log_file: Path | None, agent: str) -> Shown:
+    from events.replay.checks_of_extent import NothingFound
+
+    async with open_source(target, log_file) as source:
+        upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
+        view = (await showing.fold_partition(source, upto, partition, "reflection")).get("reflection")
+        if view is None or agent not in view.state.minds:
+            raise NothingFound(
+                f"reflection keeps nothing of agent {agent!r} in the {source.name}: check the name; it works only "
+                "where a language model is attached (setting reflection.backend=llm)"
+            )
+    return shown(agent, view.state)
+
+
+def shown(agent: str, state: "State") -> Shown:
+    """Return where the reflection of an agent that the state knows stands."""
+    from collections import Counter
+
+    from actors.reflection.judging import conclude
+    from actors.reflection.sampling import STRATA, stratum_of
+
+    mind, settings = state.minds[agent], state.settings
+    strata = Counter(stratum_of(case.selected, settings) for case in mind.queue)
+    counted = Counter(each.dimension for each in mind.counted)
+    differing = Counter(each.dimension for each in mind.counted if not each.agrees)
+    whole = conclude(mind.counted, (), settings, wake_after_ms=0)
+    return Shown(
+        agent=agent,
+        open_exchanges=len(mind.pending),
+        asked=len(mind.asked.batch) if mind.asked else 0,
+        counted=whole.counted,
+        disagreement=whole.disagreement,
+        pressure=whole.pressure,
+        waiting=tuple(StratumShown(stratum=name, waiting=strata[name]) for name in STRATA if strata[name]),
+        opinions=tuple(
+            OpinionShown(dimension=name, counted=count, disagree=differing[name])
+            for name, count in counted.most_common()
+        ),
+    )

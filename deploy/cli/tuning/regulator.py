@@ -1,0 +1,180 @@
+"""``neuraxis regulator``."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from deploy.cli import state_output as showing
+from deploy.cli.command_types import Commands
+from deploy.cli.options import Target, examples, json_option, target_options, whole_number
+from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.replaying.source import log_option, open_source
+
+if TYPE_CHECKING:
+    from actors.regulator.decider import State
+    from events.codec import Recorded
+    from events.replay.sources import Source
+
+_LATEST = 20
+_NS_PER_MS = 1_000_000
+
+
+class WeightShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A weight that regulation has touched.
+
+    ``offset`` is the sum of what was applied, ``value`` what it is at in force; ``trial`` the part of the offset that
+    is not judged yet, ``next_change`` the time before which it is left alone, ``factor`` what its next change is
+    multiplied by.
+    """
+
+    weight: str
+    value: float | None
+    least: float
+    most: float
+    offset: float
+    trial: float
+    next_change: str
+    factor: float
+
+
+class EventShown(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the regulator's or the monitor's events about the agent."""
+
+    seq: int
+    time: str
+    event: str
+    what: str
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent's regulation stands, as of the last event folded; events oldest first."""
+
+    agent: str
+    as_of: str
+    decisions: int
+    cycle_due: bool
+    pressures: tuple[str, ...]
+    weights: tuple[WeightShown, ...]
+    events: tuple[EventShown, ...]
+
+
+@click.group(
+    cls=Commands,
+    epilog=examples("neuraxis regulator show felix", "neuraxis regulator show felix --json | jq '.weights[]'"),
+)
+def regulator() -> None:
+    """Look at how an agent's routing is corrected."""
+
+
+@regulator.command(
+    epilog=examples(
+        "neuraxis regulator show felix",
+        "neuraxis regulator show felix --last 100",
+        "neuraxis regulator show felix --log backup/ledger.db --json | jq '.weights[]'",
+    )
+)
+@click.argument("agent")
+@target_options
+@log_option
+@click.option("--last", type=whole_number(0), default=_LATEST, show_default=True, help="How many events to show.")
+@json_option
+def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
+    """Print an agent's regulated weights, their cooldowns, what presses now, and what was done so far.
+
+    Folded from the log, as the regulator itself does it.
+    """
+    showing.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
+
+
+def _head(found: Shown) -> Iterator[str]:
+    cycle = "a cycle is due" if found.cycle_due else "no cycle is due"
+    yield f"agent {found.agent}: {counted(found.decisions, 'decision')} in the window, {cycle}"
+    yield from (click.style(f"presses: {pressure}", fg="yellow") for pressure in found.pressures)
+
+
+async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
+    from events.replay.checks_of_extent import NothingFound
+
+    async with open_source(target, log_file) as source:
+        upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
+        view = (await showing.fold_partition(source, upto, partition, "regulator")).get("regulator")
+        if view is None or agent not in view.state.loops:
+            raise NothingFound(
+                f"no mode was ever selected for agent {agent!r} in the {source.name}: check the name; regulation "
+                "begins with an agent's first routing decision"
+            )
+        told = await _told(source, agent, upto, last)
+    return _shown(agent, view.state, view.time_ns, told)
+
+
+async def _told(source: "Source", agent: str, upto: int, most: int) -> list["Recorded"]:
+    """Return the latest events about the agent, ``most`` at most, oldest first."""
+    from deploy.operating.agent_events import latest_events_of_agent
+    from schemas.event import Configured, Failed
+    from schemas.subjects import NO_PARTITION
+
+    token = source.partitions.agent_token(agent)
+    filters = [f"log.{token}.{NO_PARTITION}.{owner}.>" for owner in ("monitor", "regulator")]
+    return await latest_events_of_agent(
+        source, agent, filters, upto, most, lambda each: not isinstance(each.message.event, Configured | Failed)
+    )
+
+
+def _shown(agent: str, state: "State", now_ns: int, told: list["Recorded"]) -> Shown:
+    from actors.regulator.control_loop import counts_in_window, fresh_opinion
+    from actors.regulator.decider import loop_of
+    from actors.regulator.pressures import pressures_of
+    from actors.runtime.envelopes import rfc3339
+    from deploy.cli.rendering.why.regulation import pressure_line
+
+    loop, settings = loop_of(state, agent), state.settings
+    counts = counts_in_window(loop, now_ns, settings)
+    enough, opinion = counts.decisions >= settings.decisions_needed, fresh_opinion(loop, now_ns, settings)
+    pressures = pressures_of(counts, opinion, settings, loop.weights) if enough else ()
+    return Shown(
+        agent=agent,
+        as_of=rfc3339(now_ns),
+        decisions=counts.decisions,
+        cycle_due=loop.scheduled,
+        pressures=tuple(pressure_line(pressure) for pressure in pressures),
+        weights=tuple(_weights(state, agent)),
+        events=tuple(_line(recorded) for recorded in told),
+    )
+
+
+def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
+    from actors.regulator.decider import loop_of
+    from actors.regulator.record import limits
+    from actors.runtime.envelopes import rfc3339
+
+    loop = loop_of(state, agent)
+    for name in sorted(loop.changed_ns):
+        least, most = limits(name, loop.weights)
+        yield WeightShown(
+            weight=name,
+            value=loop.weights.get(name),
+            least=least,
+            most=most,
+            offset=loop.offsets.get(name, 0.0),
+            trial=next((trial.delta for trial in loop.trials if trial.parameter == name), 0.0),
+            next_change=rfc3339(loop.changed_ns[name] + state.settings.cooldown_ms * _NS_PER_MS),
+            factor=loop.factors.get(name, 1.0),
+        )
+
+
+def _line(recorded: "Recorded") -> EventShown:
+    from actors.runtime.envelopes import rfc3339
+    from deploy.cli.rendering.why.details import Case, details
+
+    event = recorded.message.event
+    first, *_ = details(event, Case())
+    return EventShown(
+        seq=recorded.message.seq,
+        time=rfc3339(recorded.message.time_ns),
+        event=recorded.envelope.topic.split(".", 1)[1],
+        what=str(first),
+    )

@@ -1,0 +1,63 @@
+"""How the doctor looks at the stages: who serves them, which decide too slowly, whose snapshots are not saved."""
+
+from collections.abc import Sequence
+
+from actors.runtime.membership.availability import by_stage, unserved_partitions, with_overrun
+from actors.runtime.membership.heartbeat import Heartbeat
+from deploy.cli.rendering.layout.counting import counted
+from deploy.health.findings import Finding, Verdict
+from deploy.health.stage_watch import NEEDED, unserved_text
+from schemas.availability import Overrun
+from schemas.stages import scopes
+from schemas.subjects import Partitions
+
+
+def judge_stages(alive: Sequence[Heartbeat], partitions: Partitions, stages: Sequence[str] = NEEDED) -> Finding:
+    """Judge whether every stage has an owner that serves it, partition by partition.
+
+    Args:
+        alive: What living processes say of themselves.
+        partitions: The stream's.
+        stages: Those that this set needs.
+    """
+    found = unserved_partitions(alive, partitions)
+    needed = by_stage(found, stages)
+    if needed:
+        hosts = " ".join(needed)
+        remedy = (
+            f"run `neuraxis up`, or `neuraxis worker {hosts}`; one that runs and does not serve says why in its log"
+        )
+        return Finding("stages", Verdict.FAIL, f"not served: {unserved_text(needed, partitions)}", remedy)
+    # Nobody has to run the others; who does means them to work.
+    others = {stage: each for stage, each in by_stage(found, tuple(scopes())).items() if each[0] != "no_owner"}
+    if others:
+        remedy = "look again, they may be about to; then see the log of their worker"
+        return Finding("stages", Verdict.WARN, f"hosted, not served: {unserved_text(others, partitions)}", remedy)
+    return Finding("stages", Verdict.OK, f"all {len(stages)} that are needed are served")
+
+
+def judge_budgets(alive: Sequence[Heartbeat]) -> Finding:
+    """Judge whether decisions keep their stages' latency budgets, as living workers have counted."""
+    overruns: dict[str, Overrun] = {}
+    for presence in alive:
+        for stage, overrun in presence.overruns.items():
+            overruns[stage] = with_overrun(overruns.get(stage), overrun, overrun.count)
+    if not overruns:
+        return Finding("budgets", Verdict.OK, "no decision of a living worker took longer than its budget")
+    seen = ", ".join(_overran(stage, overrun) for stage, overrun in sorted(overruns.items()))
+    remedy = "more processors, or fewer workers on them; `swarm.over_budget` in the log tells when"
+    return Finding("budgets", Verdict.WARN, f"over budget since their workers began: {seen}", remedy)
+
+
+def judge_snapshots(alive: Sequence[Heartbeat]) -> Finding:
+    """Judge whether the partitions' snapshots are saved: without them a worker takes long to take over."""
+    unsaved = {stage: names for presence in alive for stage, names in presence.unsaved.items()}
+    if not unsaved:
+        return Finding("snapshots", Verdict.OK, "every latest one is saved")
+    seen = ", ".join(f"{stage} {' '.join(names)}" for stage, names in sorted(unsaved.items()))
+    remedy = "see `snapshot_not_saved` in the log of their worker: the bucket may be full, or not for this user"
+    return Finding("snapshots", Verdict.WARN, f"the latest could not be saved: {seen}", remedy)
+
+
+def _overran(stage: str, overrun: Overrun) -> str:
+    return f"{stage} {counted(overrun.count, 'time')} ({overrun.budget_ms:g} ms; of late up to {overrun.worst_ms:g} ms)"

@@ -1,0 +1,41 @@
+"""Who serves which stage at this moment, stage by stage, as living workers say. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from actors.gateway.http.records.set_overview import StageHealth
+from actors.runtime.membership.availability import by_stage, unserved_partitions, with_overrun
+from actors.runtime.membership.heartbeat import Heartbeat
+from schemas.availability import Overrun
+from schemas.stages import names_of, scopes
+from schemas.subjects import Partitions
+
+
+def stage_health(alive: Sequence[Heartbeat], partitions: Partitions, needed: Sequence[str]) -> Iterator[StageHealth]:
+    """Yield how each stage is served: those that are needed, and of the others those that somebody hosts.
+
+    Args:
+        alive: What living processes say of themselves.
+        partitions: The stream's.
+        needed: The stages that this set needs.
+    """
+    slow: dict[str, Overrun] = {}
+    for presence in alive:
+        for stage, overrun in presence.overruns.items():
+            slow[stage] = with_overrun(slow.get(stage), overrun, overrun.count)
+    found = by_stage(unserved_partitions(alive, partitions), tuple(scopes()))
+    for stage, scope in scopes().items():
+        lack, away = found.get(stage, (None, ()))
+        if lack == "no_owner" and stage not in needed:
+            continue
+        overran = slow.get(stage)
+        count = len(names_of(scope, partitions))
+        yield StageHealth(
+            stage=stage,
+            needed=stage in needed,
+            served=count - len(away),
+            partitions=count,
+            lack=lack,
+            slow=overran.count if overran else 0,
+            worst_ms=overran.worst_ms if overran else 0.0,
+            waiting=sum(presence.waiting.get(stage, 0) for presence in alive),
+        )

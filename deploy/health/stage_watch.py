@@ -1,0 +1,167 @@
+"""Who serves which stage, read from workers' leases themselves: no actor has to live for it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from actors.runtime.membership.availability import AvailabilityWatch, Place, by_stage
+from actors.swarm.settings import SwarmSettings
+from deploy.config.loading import Config
+from events.errors import LogError
+from events.jetstream import Access, Connection, KeyValueMembership
+from events.log import Membership
+from events.loggers import get_logger
+from schemas.availability import Lack
+from schemas.stages import GUARDS, REQUIRED, WITNESSES, names_of, scopes, token_of
+from schemas.subjects import Partitions
+
+NEEDED = (*REQUIRED, *WITNESSES)
+"""The stages that have to be served for a set to be sound: what every input needs, and what notices a silent one."""
+
+
+def needed_by(config: Config) -> tuple[str, ...]:
+    """Return :data:`NEEDED` as ``swarm.required`` has it: what counts as lost is the same wherever one looks."""
+    return tuple(dict.fromkeys((*config.section("swarm", SwarmSettings).required, *WITNESSES)))
+
+
+LOOK_S = 1.0
+"""Seconds between looks."""
+
+AWAY_S = 4.0
+"""Seconds that a stage which was served may be away before it is told of: another worker takes over in less."""
+
+Unserved = Mapping[str, tuple[Lack, tuple[str, ...]]]
+"""Stage -> why it is not served, and which of its partitions."""
+
+_logger = get_logger("neuraxis.stages")
+
+
+class StageWatch:
+    """Watches, in one process, whether somebody serves each of some stages; all times are seconds of the loop's clock.
+
+    Args:
+        membership: Where workers say that they live.
+        partitions: The stream's.
+        needed: Which stages.
+    """
+
+    def __init__(self, membership: Membership, partitions: Partitions, needed: Sequence[str] = NEEDED) -> None:
+        self._membership = membership
+        self.needed = tuple(needed)
+        self._partitions = partitions
+        self._watch = AvailabilityWatch(partitions)
+
+    async def look(self) -> None:
+        """Look once.
+
+        Raises:
+            LogError: nobody can be asked who lives.
+        """
+        try:
+            members = await self._membership.members()
+        except LogError:
+            self._watch.lose_sight()
+            raise
+        self._watch.look(members, asyncio.get_running_loop().time())
+
+    def unserved(self, *, patient: bool = False) -> Unserved:
+        """Return the stages that nobody serves: why, and which partitions.
+
+        One that was seen served counts after :data:`AWAY_S`; one that never was at once, or, if ``patient``, then too:
+        in a set that has just come up it may be about to say that it serves.
+        """
+        now = asyncio.get_running_loop().time()
+        away: dict[Place, Lack] = {
+            place: lack
+            for place, lack in self._watch.lacks.items()
+            if self._watch.away_s(place, now) >= AWAY_S or not (patient or self._watch.has_seen(place))
+        }
+        return by_stage(away, self.needed)
+
+    def lacking(self, stage: str, agent: str, session: str = "") -> str:
+        """Return why nobody serves a stage for an agent and session, in words; empty where somebody does, or may soon.
+
+        One that was served counts as :meth:`unserved` has it, one that never was after twice as long: it may be
+        starting. One that recovers is served soon.
+        """
+        now, scope = asyncio.get_running_loop().time(), scopes()[stage]
+        place = stage, token_of(scope, len(names_of(scope, self._partitions)), agent, session)
+        lack = self._watch.lacks.get(place)
+        if lack in (None, "recovering") or self._watch.attendance(now) is None:
+            return ""
+        patience = AWAY_S if self._watch.has_seen(place) else 2 * AWAY_S
+        return f"{stage} ({str(lack).replace('_', ' ')})" if self._watch.away_s(place, now) >= patience else ""
+
+    def unended(self, agent: str, session: str = "") -> str:
+        """Return why nobody ends an exchange soon, in words; empty where somebody does, or may.
+
+        The responder does, of an exchange that waits for a lost guard as well, once swarm has told it: without both
+        the guard and swarm nobody knows.
+        """
+        responder = self.lacking("responder", agent, session)
+        if responder or not (witness := self.lacking("swarm", agent, session)):
+            return responder
+        lost = [said for guard in GUARDS if (said := self.lacking(guard, agent, session))]
+        return ", ".join((*lost, witness)) if lost else ""
+
+    async def follow(self, on_change: Callable[[Unserved, Unserved], None] = lambda now, before: None) -> None:
+        """Look again and again until cancelled; tell of each change: what is not served, and what was not before."""
+        last: Unserved = {}
+        while True:
+            try:
+                await self.look()
+            except LogError as error:
+                _logger.debug("stages_unknown", error=error.code)
+            else:
+                if (now := self.unserved(patient=True)) != last:
+                    last, before = now, last
+                    on_change(now, before)
+            await asyncio.sleep(LOOK_S)
+
+
+@asynccontextmanager
+async def watching_stages(connection: Connection, partitions: Partitions) -> AsyncIterator[StageWatch]:
+    """Watch who serves what for the length of a block."""
+    stages = StageWatch(KeyValueMembership(connection), partitions)
+    following = asyncio.create_task(stages.follow(), name="stages")
+    try:
+        yield stages
+    finally:
+        following.cancel()
+        await asyncio.wait((following,))
+
+
+def log_changes(now: Unserved, before: Unserved) -> None:
+    """Tell the process's log which stages are lost, and which are found again."""
+    for stage, (lack, names) in now.items():
+        if before.get(stage) != (lack, names):
+            _logger.warning("stage_lost", stage=stage, reason=lack, partitions=names)
+    for stage in before:
+        if stage not in now:
+            _logger.info("stage_found", stage=stage)
+
+
+async def log_unserved_stages(access: Access, partitions: Partitions, needed: Sequence[str]) -> None:
+    """Tell this process's log of stages that nobody serves, until cancelled; a broker that is away is waited for."""
+    while True:
+        try:
+            connection = await Connection.open(access, LOOK_S)
+        except LogError as error:
+            _logger.debug("stages_unknown", error=error.code)
+            await asyncio.sleep(LOOK_S)
+            continue
+        try:
+            await StageWatch(KeyValueMembership(connection), partitions, needed).follow(log_changes)
+        finally:
+            await connection.close()
+
+
+def unserved_text(unserved: Unserved, partitions: Partitions) -> str:
+    """Return the stages in words: ``arbiter (no owner), breaker 03 07 (recovering)``; empty where there are none."""
+    return ", ".join(_told(stage, lack, names, partitions) for stage, (lack, names) in unserved.items())
+
+
+def _told(stage: str, lack: Lack, names: Sequence[str], partitions: Partitions) -> str:
+    whole = len(names) == len(names_of(scopes()[stage], partitions))
+    which = "" if whole else f" {' '.join(names)}"
+    return f"{stage}{which} ({lack.replace('_', ' ')})"

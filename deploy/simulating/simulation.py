@@ -1,0 +1,207 @@
+"""The simulation: day after day of conversations with one agent, and what is recorded of them."""
+
+from collections.abc import Callable
+from random import Random
+
+import msgspec
+
+from actors.registry import ACTORS
+from actors.regulator.control_loop import counts_in_window
+from actors.regulator.decider import loop_of
+from actors.regulator.pressures import metric_of
+from actors.router.settings import Profile, RouterSettings
+from deploy.simulating.planted_faults import PLANTS, WrongAdjustment
+from deploy.simulating.simulated_people import Population, Utterance, reaction, session_of, utterance_of
+from deploy.simulating.world import Place, World
+from schemas.actor import Message
+from schemas.catalogue import owned_by
+from schemas.event import Event
+from schemas.identity import content_hash, event_id
+from schemas.persistent import state_hash
+from schemas.vocabulary.act import ActActionsRequested
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.memory import ActionResult, MemoryActionsAnswered, MemoryRecalled, Recollection
+from schemas.vocabulary.regulator import Adjusted
+from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.router import FeedbackObserved, Mode, ModeSelected, RouterConfigured
+
+AGENT = "agent"
+DAY_NS = 24 * 3600 * 1_000_000_000
+START_NS = 1_704_067_200 * 1_000_000_000
+"""Midnight of 1 January 2024, UTC: when simulated lives begin."""
+
+PROFILE: Profile = "calibrated"
+"""The router's weights in a simulated life, and what its plants are measured against: no senses read what is said."""
+
+DECIDERS = ("act", "clock", "monitor", "regulator", "responder", "router")
+"""The actors that take part. Guards let everything pass here, memory is scripted, and no model is attached."""
+
+TELLING: tuple[type[Event], ...] = (
+    ModeSelected,
+    FeedbackObserved,
+    *(entry.event for owner in ("monitor", "regulator") for entry in owned_by(owner)),
+)
+"""The events that tell of an agent's routing."""
+
+_FIRST_HOUR = 7
+_HOURS = 15
+_PAUSE_S = (20, 90)
+_NS_PER_S = 1_000_000_000
+_FOUND = Recollection(id="gist:1", layer="gist", text="what was said of it before", energy=0.8, tokens=6)
+
+
+class Simulation(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of a simulation.
+
+    ``messages`` are those that tell of its routing, in order; ``digest`` covers the bytes of all messages, ``states``
+    hold the hash of each actor's last state.
+    """
+
+    days: int
+    seed: int
+    exchanges_per_day: int
+    plant: str
+    gone_on: int | None = None
+    messages: list[Message]
+    events: int
+    digest: str
+    states: dict[str, str]
+
+
+class _SimulatedTalk:
+    """One simulated world with its people: remembers how the latest exchange ended."""
+
+    def __init__(self, population: Population, seed: int) -> None:
+        self.world = World([ACTORS[name] for name in DECIDERS], START_NS)
+        self.world.on_message = self._seen
+        self.random = Random(seed)
+        self.population = population
+        self.kept: list[Message] = []
+        self.ended: ResponseEmitted | None = None
+        self.asked: Message | None = None
+        self.exchanges = 0
+        self.set_weights({})
+
+    def _seen(self, message: Message) -> None:
+        if isinstance(message.event, ResponseEmitted):
+            self.ended = message.event
+        if isinstance(message.event, ActActionsRequested):
+            self.asked = message
+        if isinstance(message.event, TELLING):
+            self.kept.append(message)
+
+    def ask(self, utterance: Utterance, session: str) -> tuple[Mode | None, Mode | None]:
+        """Say something; return the mode that was answered in, and the first choice."""
+        self.exchanges += 1
+        exchange = event_id(session, "people", self.exchanges)
+        place = Place(AGENT, session, exchange)
+        self.ended = None
+        self.world.send(InputReceived(text=utterance.text), place)
+        self.world.send(MemoryRecalled(familiarity=utterance.familiarity, recollections=()), place)
+        while self.asked is not None:
+            request, self.asked = self.asked, None
+            self.world.send(_answer(request), place)
+        self.world.advance(self.world.now_ns + self.random.randint(*_PAUSE_S) * _NS_PER_S)
+        return (None, None) if self.ended is None else (self.ended.mode, self.ended.first_mode)
+
+    def session(self, name: str) -> None:
+        """Have a session: needs one after another, each after what the answer before makes someone say."""
+        before: Utterance | None = None
+        answered: tuple[Mode | None, Mode | None] = (None, None)
+        for need in session_of(self.population, self.random):
+            if before is not None:
+                reacted = reaction(before, *answered, self.population, self.random)
+                if reacted is not None:
+                    self.ask(reacted, name)
+            before = utterance_of(need, self.random)
+            answered = self.ask(before, name)
+
+    def day(self, number: int, exchanges: int) -> None:
+        """Live through a day of sessions, spread over its waking hours; what would overlap comes one after another."""
+        midnight_ns = START_NS + number * DAY_NS
+        sessions = max(1, round(exchanges / self.population.mean_length))
+        for place, start in enumerate(sorted(self.random.random() for _ in range(sessions))):
+            begins_ns = midnight_ns + int((_FIRST_HOUR + _HOURS * start) * 3600) * _NS_PER_S
+            self.world.advance(max(begins_ns, self.world.now_ns))
+            self.session(f"day {number}, session {place}")
+        self.world.advance(midnight_ns + DAY_NS)
+
+    def set_weights(self, weights: dict[str, float]) -> None:
+        """Have the router configured with other weights, as an operator might."""
+        document = msgspec.to_builtins(RouterSettings(profile=PROFILE, weights=weights))
+        configured = RouterConfigured(
+            settings=document, settings_hash=content_hash(document), behaviour=ACTORS["router"].behaviour
+        )
+        self.world.plant("router", configured, Place(""))
+
+    def adjust_wrongly(self, wrong: WrongAdjustment) -> None:
+        """Record the wrong adjustment, as if the regulator had made it."""
+        regulating = self.world.states["regulator"]
+        routing, settings = loop_of(regulating, AGENT), regulating.settings
+        metric = metric_of(wrong.pressure, counts_in_window(routing, self.world.now_ns, settings), settings)
+        before = routing.weights[wrong.parameter]
+        adjusted = Adjusted(
+            parameter=wrong.parameter,
+            before=before,
+            after=round(before + wrong.delta, 6),
+            delta=wrong.delta,
+            requested=wrong.delta,
+            offset=round(routing.offsets.get(wrong.parameter, 0.0) + wrong.delta, 6),
+            pressure=wrong.pressure,
+            metric_before=0.0 if metric is None else metric,
+        )
+        self.world.plant("regulator", adjusted, Place(AGENT))
+
+
+def _answer(request: Message) -> MemoryActionsAnswered:
+    """Return memory's answer to the actions of an ACT iteration: it finds something."""
+    requested = request.event
+    assert isinstance(requested, ActActionsRequested)
+    results = tuple(
+        ActionResult(index=index, skill=action.skill, ok=True, recollections=(_FOUND,))
+        for index, action in enumerate(requested.actions)
+    )
+    return MemoryActionsAnswered(request=request.id, iteration=requested.iteration, results=results)
+
+
+def simulate_days(
+    *,
+    days: int,
+    seed: int,
+    exchanges_per_day: int,
+    plant: str,
+    gone_on: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Simulation:
+    """Simulate days of about ``exchanges_per_day`` exchanges each, with a planted fault or none.
+
+    The wrong weights are set right again on the day ``gone_on``. ``progress`` is called at the end of each day with the
+    number of days simulated so far.
+
+    Raises:
+        KeyError: there is no such planted fault.
+    """
+    wrong = PLANTS[plant]
+    talk = _SimulatedTalk(Population(), seed)
+    talk.set_weights({})
+    for number in range(days):
+        if wrong.weights and number == wrong.day:
+            talk.set_weights(wrong.weights)
+        if wrong.weights and number == gone_on:
+            talk.set_weights({})
+        if wrong.wrong is not None and number == wrong.wrong.day:
+            talk.adjust_wrongly(wrong.wrong)
+        talk.day(number, exchanges_per_day)
+        if progress is not None:
+            progress(number + 1)
+    return Simulation(
+        days=days,
+        seed=seed,
+        exchanges_per_day=exchanges_per_day,
+        plant=plant,
+        gone_on=gone_on,
+        messages=talk.kept,
+        events=talk.world.seq,
+        digest=talk.world.digest,
+        states={name: state_hash(state) for name, state in talk.world.states.items()},
+    )

@@ -1,0 +1,150 @@
+"""The n-grams of all training rows, and passages of them as the rows of a matrix.
+
+A row of the corpus has one unit for its text and one for each decoded view of it. A unit keeps what
+``actors.contract.text.judge.passages`` needs: its n-grams, each with the segments that it begins and ends in.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from actors.contract.text.judge.passages import LEAST, Occurrences, places_of, spans_of
+from actors.contract.text.judge.worst_passage import Text
+
+Places = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+LEAST_SOURCES = 3
+"""An n-gram counts when this many sources use it: what one source alone says does not generalise."""
+
+LEAST_ROWS = 6
+
+
+class Sample(NamedTuple):
+    """A passage to train on: a unit, the first segment, how many segments, and the weight."""
+
+    unit: int
+    first: int
+    length: int
+    weight: float
+
+
+class Uses(msgspec.Struct, frozen=True, eq=False):
+    """How many rows of each source use each n-gram; rows made of others lend no support."""
+
+    grams: npt.NDArray[np.int32]
+    sources: npt.NDArray[np.int32]
+    rows: Places
+
+
+class Grams(msgspec.Struct, frozen=True, eq=False):
+    """The n-grams of rows that some training may use.
+
+    ``keys`` are their hashes, ascending. Occurrences are sorted by unit, n-gram and place; ``befores`` is the first
+    segment of the occurrence before. Unit ``i`` has those from ``starts[i]`` on, ``segments[i]`` segments, and is of
+    row ``rows[i]``; ``is_text`` tells texts from views.
+    """
+
+    keys: npt.NDArray[np.uint32]
+    grams: npt.NDArray[np.int32]
+    firsts: npt.NDArray[np.int16]
+    lasts: npt.NDArray[np.int16]
+    befores: npt.NDArray[np.int16]
+    starts: Places
+    segments: Places
+    rows: Places
+    is_text: Flags
+    uses: Uses
+
+    def known(self, unit: int, numbers: npt.NDArray[np.int32]) -> Occurrences:
+        """Return a unit's n-grams as a table knows them that gives each of ``keys`` a number, or -1."""
+        span = slice(int(self.starts[unit]), int(self.starts[unit + 1]))
+        grams = numbers[self.grams[span]]
+        kept = grams >= 0
+        firsts, lasts, befores = (each[span][kept].astype(np.int64) for each in (self.firsts, self.lasts, self.befores))
+        return Occurrences(grams[kept].astype(np.int64), places_of(firsts, lasts, befores))
+
+
+def grams_of(texts: Sequence[Text], sources: Places, weights: Places) -> Grams:
+    """Collect the n-grams of read texts, those of their views included.
+
+    ``sources`` numbers the source of each text, -1 for texts made of others; ``weights`` is as for ``supported``.
+    """
+    readings = [reading for text in texts for reading in text.readings]
+    sizes = [len(reading.found.grams) for reading in readings]
+    units = np.repeat(np.arange(len(readings), dtype=np.int32), sizes)
+    rows = np.repeat(np.arange(len(texts)), [len(text.readings) for text in texts])
+    keys, grams = np.unique(
+        np.concatenate([reading.found.grams for reading in readings]).astype(np.uint32), return_inverse=True
+    )
+    uses = _uses(grams.astype(np.int64), rows[units], sources)
+    kept = _supported(uses, len(keys), weights)
+    numbers = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    used = kept[uses.grams]
+    found = numbers[grams]
+    known = found >= 0
+    spans = [spans_of(reading.found.places) for reading in readings]
+    firsts = np.concatenate([span[0].astype(np.int16) for span in spans])[known]
+    lasts = np.concatenate([span[1].astype(np.int16) for span in spans])[known]
+    found, units = found[known], units[known]
+    order = np.lexsort((lasts, firsts, found, units))
+    found, units, firsts, lasts = found[order], units[order], firsts[order], lasts[order]
+    befores = np.full(len(found), -1, dtype=np.int16)
+    again = (found[1:] == found[:-1]) & (units[1:] == units[:-1])
+    befores[1:][again] = firsts[:-1][again]
+    return Grams(
+        keys=keys[kept],
+        grams=found,
+        firsts=firsts,
+        lasts=lasts,
+        befores=befores,
+        starts=np.searchsorted(units, np.arange(len(readings) + 1)),
+        segments=np.array([reading.segments for reading in readings]),
+        rows=rows,
+        is_text=np.append(True, rows[1:] != rows[:-1]),
+        uses=Uses(numbers[uses.grams[used]], uses.sources[used], uses.rows[used]),
+    )
+
+
+def _uses(grams: Places, rows: Places, sources: Places) -> Uses:
+    pairs = np.unique(grams * len(sources) + rows)
+    grams, of = pairs // len(sources), sources[pairs % len(sources)]
+    real = of >= 0
+    counted, rows = np.unique(grams[real] << 16 | of[real], return_counts=True)
+    return Uses((counted >> 16).astype(np.int32), (counted & 0xFFFF).astype(np.int32), rows)
+
+
+def supported(grams: Grams, sources: Flags, weights: Places) -> Flags:
+    """Return which n-grams enough rows use of enough of the sources that are allowed.
+
+    ``weights`` is 2 for sources of our own phrases, by number: what stands there was put there for a reason, and one
+    more source will do. It is 1 for others.
+    """
+    uses = grams.uses
+    allowed = sources[uses.sources]
+    return _supported(Uses(uses.grams[allowed], uses.sources[allowed], uses.rows[allowed]), len(grams.keys), weights)
+
+
+def _supported(uses: Uses, count: int, weights: Places) -> Flags:
+    spread = np.bincount(uses.grams, weights[uses.sources], count)
+    enough: Flags = (spread >= LEAST_SOURCES) & (np.bincount(uses.grams, uses.rows, count) >= LEAST_ROWS)
+    return enough
+
+
+def matrix_of(grams: Grams, numbers: npt.NDArray[np.int32], samples: Sequence[Sample]) -> sparse.csr_matrix:
+    """Return passages as rows of a matrix, scaled as ``actors.contract.text.judge.passages`` scales their sums."""
+    found = []
+    for unit, first, length, _ in samples:
+        span = slice(int(grams.starts[unit]), int(grams.starts[unit + 1]))
+        within = (grams.firsts[span] >= first) & (grams.lasts[span] < first + length) & (grams.befores[span] < first)
+        columns = numbers[grams.grams[span][within]]
+        found.append(columns[columns >= 0])
+    sizes = np.array([len(columns) for columns in found])
+    values = np.repeat((1.0 / np.sqrt(np.maximum(sizes, LEAST))).astype(np.float32), sizes)
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    return sparse.csr_matrix((values, np.concatenate(found), ends), shape=(len(samples), int(numbers.max()) + 1))

@@ -1,0 +1,41 @@
+"""Training rows from a log: inputs that people have judged as harmful or harmless."""
+
+from deploy.training.labelled_corpus import Row
+from deploy.training.labelled_files import Label
+from events.codec import Recorded, decode
+from events.log import Seal
+from events.replay.sources import Source
+from schemas.event import topic_of
+from schemas.subjects import topic_filter
+from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
+
+SOURCE = "verdicts"
+"""The source of these rows: where sources are held out, all of them are, together."""
+
+CATEGORY = "verdict"
+
+
+async def rows_of_verdicts(source: Source) -> list[Row]:
+    """Return a row for each precedent in force, of whichever agent, in the order of recording.
+
+    Harmful ones are attacks, harmless ones hard negatives: somebody had to look. Those whose words are sealed,
+    forgotten or redacted are left out.
+
+    Raises:
+        LogError: the log cannot be read.
+    """
+    filters = [topic_filter(topic_of(kind)) for kind in (PrecedentRecorded, PrecedentWithdrawn)]
+    found: dict[tuple[str, str], Row] = {}
+    async for batch in source.history(filters, 0, (await source.info()).last_seq):
+        for each in map(decode, batch):
+            if not isinstance(each, Recorded):
+                continue
+            match each.message.event:
+                case PrecedentRecorded() as event:
+                    found.pop((each.message.agent, event.precedent), None)
+                    if each.stored.seal in (Seal.AS_STORED, Seal.OPENED):
+                        label: Label = "attack" if event.outcome == "harmful" else "hard_benign"
+                        found[each.message.agent, event.precedent] = Row(event.description, label, CATEGORY, SOURCE)
+                case PrecedentWithdrawn(precedent=name):
+                    found.pop((each.message.agent, name), None)
+    return list(found.values())

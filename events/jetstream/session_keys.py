@@ -1,0 +1,91 @@
+"""The secrets of sessions in a JetStream key-value bucket; implements ``events.sealing.keys.KeyStore``."""
+
+import base64
+from collections.abc import Collection, Mapping
+
+import msgspec
+from nats.aio.msg import Msg
+
+from events.errors import Unavailable
+from events.jetstream.connection import ApiError, Connection
+from events.jetstream.key_value import ensure_bucket
+from events.sealing.keys import KeyEntry, Keyring
+from schemas.permissions import keys_bucket
+
+_EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+_WRONG_LAST_SEQUENCE = (10071, 10164)
+_NO_MESSAGE = 10037
+_DESTROYED = {"KV-Operation": "PURGE", "Nats-Rollup": "sub"}
+
+
+class KeyValueKeys:
+    """A key a session, under a name that tells neither agent nor session; a destroyed one leaves its name behind."""
+
+    def __init__(self, connection: Connection, bucket: str) -> None:
+        self._connection = connection
+        self._bucket = bucket
+        self._prefix = f"$KV.{bucket}."
+
+    @classmethod
+    async def over(cls, connection: Connection, stream: str, replicas: int = 1) -> "KeyValueKeys":
+        """Make the bucket of a stream's keys if need be."""
+        bucket = keys_bucket(stream)
+        await ensure_bucket(connection, bucket, storage="file", max_age=0, replicas=replicas, erasable=True)
+        return cls(connection, bucket)
+
+    async def load(self, names: Collection[str]) -> Mapping[str, KeyEntry]:
+        """Return what any replica holds under these names; one request whatever their number."""
+        asked = msgspec.json.encode({"multi_last": [self._prefix + name for name in names]})
+        return {
+            answer.headers["Nats-Subject"].removeprefix(self._prefix): KeyEntry(
+                int(answer.headers["Nats-Sequence"]), answer.data
+            )
+            async for answer in self._connection.gather(f"$JS.API.DIRECT.GET.KV_{self._bucket}", asked)
+        }
+
+    async def confirm(self, name: str) -> KeyEntry | None:
+        """Return what the bucket's leader holds under a name."""
+        try:
+            found = await self._connection.api(
+                f"STREAM.MSG.GET.KV_{self._bucket}", {"last_by_subj": self._prefix + name}
+            )
+        except ApiError as error:
+            if error.number == _NO_MESSAGE:
+                return None
+            raise
+        message = found["message"]
+        return KeyEntry(int(message["seq"]), base64.b64decode(message.get("data", "")))
+
+    async def create(self, name: str, secret: bytes, revision: int) -> bool:
+        """Store a secret where the name's entry is of this revision; see ``KeyStore``."""
+        return await self._put(name, secret, {_EXPECTED: str(revision)})
+
+    async def destroy(self, name: str) -> bool:
+        """Have the server overwrite a secret on disk, and store a marker in its place; see ``KeyStore``."""
+        entry = await self.confirm(name)
+        if entry is None or not entry.secret:
+            return False
+        await self._connection.api(f"STREAM.MSG.DELETE.KV_{self._bucket}", {"seq": entry.revision})
+        # Should a new key be there by now, the session has begun anew, and needs no note.
+        await self._put(name, b"", {**_DESTROYED, _EXPECTED: "0"})
+        return True
+
+    async def _put(self, name: str, secret: bytes, headers: dict[str, str]) -> bool:
+        answer = await self._connection.request(self._prefix + name, secret, headers=headers)
+        error = msgspec.json.decode(answer.data).get("error")
+        if error is None:
+            return True
+        if error.get("err_code") in _WRONG_LAST_SEQUENCE:
+            return False
+        raise Unavailable(f"bucket {self._bucket} did not take a key: {error.get('description', 'refused')}")
+
+
+async def watch(connection: Connection, stream: str, keyring: Keyring) -> None:
+    """Tell a keyring, for as long as the connection lives, whatever is written to a stream's keys or may have been."""
+    prefix = f"$KV.{keys_bucket(stream)}."
+
+    async def heard(msg: Msg) -> None:
+        keyring.note_written(msg.subject.removeprefix(prefix), msg.data)
+
+    await connection.nc.subscribe(f"{prefix}>", cb=heard)
+    connection.on_reconnect(keyring.forget_all)

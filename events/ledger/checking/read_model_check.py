@@ -1,0 +1,78 @@
+"""Checking a ledger's read models: they are folded again from its events, in another file, and compared row by row."""
+
+import sqlite3
+from collections.abc import Mapping
+from itertools import zip_longest
+from typing import Any, Self
+
+from events.ledger.bulk_insert import Insert, sql
+from events.ledger.checking.report import Check, Findings
+from events.ledger.read_models import FOLDS, change
+from events.ledger.rows import TOPIC, Row
+from events.ledger.tables import TABLES, make
+
+_BATCH = 4_096
+_REMEDY = "`neuraxis log rebuild` folds it anew"
+
+
+class ReadModelCheck:
+    """Read models folded from the rows that are given, in order; they lie in a temporary file, so memory stays flat."""
+
+    def __init__(self) -> None:
+        self._connection = sqlite3.connect("", isolation_level=None)
+        self._connection.execute("BEGIN")
+        make(self._connection)
+        self._waiting: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
+        self._taken = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def take(self, row: Row, headers: Mapping[str, str]) -> None:
+        """Fold the next row, as it was written."""
+        if row[TOPIC] not in FOLDS:
+            return
+        change(self._waiting, row, headers)
+        self._taken += 1
+        if self._taken % _BATCH == 0:
+            self._flush()
+
+    def compare(self, connection: sqlite3.Connection, findings: Findings) -> None:
+        """Report of each table of a ledger the first row that is otherwise."""
+        self._flush()
+        for table in TABLES:
+            self._compare(table, connection, findings)
+
+    def _compare(self, table: str, connection: sqlite3.Connection, findings: Findings) -> None:
+        statement = f"SELECT * FROM {table} ORDER BY 1"
+        folded, kept = self._connection.execute(statement), connection.execute(statement)
+        names = [name for name, *_ in folded.description]
+        for right, found in zip_longest(folded, kept):
+            if right != found:
+                findings.add(_place(names, right or found), Check.MODELS, _told(table, names, right, found))
+                return
+
+    def _flush(self) -> None:
+        for insert, values in self._waiting.items():
+            width = len(insert.columns)
+            rows = (values[start : start + width] for start in range(0, len(values), width))
+            self._connection.executemany(sql(insert, 1), rows)
+            values.clear()
+
+
+def _place(names: list[str], row: tuple[Any, ...]) -> int:
+    """Return the sequence of an event behind a row."""
+    found = dict(zip(names, row, strict=True))
+    places = (found.get(name) for name in ("seq", "started_seq", "ended_seq"))
+    return next((place for place in places if isinstance(place, int)), 0)
+
+
+def _told(table: str, names: list[str], right: tuple[Any, ...] | None, found: tuple[Any, ...] | None) -> str:
+    if right is None or found is None:
+        (key, *_), what = (found or right or ("",)), "missing" if found is None else "of no event"
+        return f"{table}: the row of {key!r} is {what}; {_REMEDY}"
+    columns = ", ".join(name for name, a, b in zip(names, right, found, strict=True) if a != b)
+    return f"{table}: {columns} of {right[0]!r} not as the events have it; {_REMEDY}"

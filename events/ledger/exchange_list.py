@@ -1,0 +1,180 @@
+"""Lists of exchanges from a ledger's read models, the latest first, page by page."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from events.ledger.failures import translated_errors
+from events.ledger.reader import END
+from events.ledger.rows import Text, from_text, to_text
+from events.ledger.schema import connect_read_only
+from schemas.intake.strict import BadInput
+from schemas.intake.timestamps import to_milliseconds
+
+MOST = 500
+"""Exchanges of one page, at most."""
+
+LONGEST_WORDS = 200
+"""Characters of the words that are searched for."""
+
+MOST_ENDS = 2_000
+"""Ways to end, with reason and mode, that words are looked for in: the latest to come up first."""
+
+_OF_ITS_BEGINNING = ("agent", "session")
+_WORDS = (*_OF_ITS_BEGINNING, "stage", "action", "reason", "mode")
+_COLUMNS = (
+    "exchange, agent, session, started_seq, started_ns, ended_seq, stage, action, reason, mode, first_mode, latency_ms"
+)
+
+
+Place = Annotated[int, msgspec.Meta(ge=0, le=END)]
+"""A place in the log that is asked about; a greater one no ledger has."""
+
+
+class ExchangeFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which exchanges to list: those with all the given values. Empty fields select all.
+
+    ``before``: only exchanges whose input has a lower sequence; 0: from the latest on. ``at`` is a point of the log (0:
+    its end); later events are ignored, so an exchange that ended later is open. ``words``: each of
+    them is in the sentence that tells an exchange's end, or in its reason's name.
+    """
+
+    agent: str = ""
+    session: str = ""
+    stage: str = ""
+    action: str = ""
+    reason: str = ""
+    mode: str = ""
+    words: Annotated[str, msgspec.Meta(max_length=LONGEST_WORDS)] = ""
+    before: Place = 0
+    at: Place = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 50
+
+
+class ExchangeRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An exchange in a list; it has no words of the people who spoke.
+
+    ``seq`` is the sequence of its input, ``started`` the server's time of that (RFC 3339). What it ended as is empty
+    while it is open; ``latency_ms`` is between the server's times of both.
+    """
+
+    exchange: str
+    agent: str
+    session: str
+    seq: int
+    started: str
+    ended_seq: int = 0
+    stage: str = ""
+    action: str = ""
+    reason: str = ""
+    mode: str = ""
+    first_mode: str = ""
+    latency_ms: float | None = None
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """Exchanges, the latest first; ``before`` asks for those that follow, 0 at the end of the list.
+
+    ``head`` is the sequence up to which the ledger is written.
+    """
+
+    exchanges: tuple[ExchangeRow, ...]
+    before: int
+    head: int
+
+
+def check_written(ledger: sqlite3.Connection, name: str, seq: int) -> int:
+    """Return the sequence up to which a ledger is written; raises BadInput for a place behind it.
+
+    ``name`` is the question's word for the place. What is shown of the end instead would pass for what comes later.
+    """
+    (head,) = ledger.execute("SELECT ifnull(max(seq), 0) FROM events").fetchone()
+    if seq > head:
+        raise BadInput("beyond_end", name, f"{name}: the ledger ends at sequence {head:,}, before {seq:,}")
+    return int(head)
+
+
+Phrased = Callable[[str, str, str, str], str]
+"""Tells an end in words: from stage, action, reason and mode, which may be empty."""
+
+
+def list_exchanges(path: Path, wanted: ExchangeFilter, phrased: Phrased = lambda *_: "") -> Page:
+    """Return a page of the exchanges in a ledger file.
+
+    ``phrased`` tells ends in words, where words are searched for; without it reasons' own names alone are.
+
+    Raises:
+        BadInput: ``at`` or ``before`` lies behind the end of the ledger.
+        LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.
+    """
+    at = wanted.at or END
+    conditions = ["started_seq < ?", "started_seq <= ?"]
+    values: list[int | Text] = [wanted.before or END, at]
+    for name in _WORDS:
+        if word := getattr(wanted, name):
+            conditions.append(f"{name} = ?")
+            values.append(to_text(word))
+            if name not in _OF_ITS_BEGINNING:
+                # At that point the exchange had not ended so yet.
+                conditions.append("ended_seq <= ?")
+                values.append(at)
+    with closing(connect_read_only(path)) as ledger, translated_errors(path, "list its exchanges"):
+        head = check_written(ledger, "at", wanted.at)
+        check_written(ledger, "before", wanted.before - 1)
+        if words := wanted.words.casefold().split():
+            ends = _ends_with(ledger, words, phrased)
+            places = ", ".join(["(?, ?, ?, ?)"] * len(ends))
+            conditions.append(f"(stage, action, reason, ifnull(mode, '')) IN (VALUES {places})" if ends else "FALSE")
+            values += [part for end in ends for part in end]
+            # At that point the exchange had not ended so yet.
+            conditions.append("ended_seq <= ?")
+            values.append(at)
+        rows = ledger.execute(
+            f"SELECT {_COLUMNS} FROM exchanges WHERE {' AND '.join(conditions)} ORDER BY started_seq DESC LIMIT ?",
+            (*values, wanted.limit + 1),
+        ).fetchall()
+    listed = tuple(_listed(row, at) for row in rows[: wanted.limit])
+    return Page(exchanges=listed, before=listed[-1].seq if len(rows) > wanted.limit else 0, head=head)
+
+
+def _ends_with(ledger: sqlite3.Connection, words: list[str], phrased: Phrased) -> list[tuple[Text, ...]]:
+    """Return the ends that are told with all of these words: stage, action, reason and mode."""
+    ends = ledger.execute(
+        "SELECT stage, action, reason, ifnull(mode, '') FROM exchanges WHERE ended_seq IS NOT NULL "
+        "GROUP BY 1, 2, 3, 4 ORDER BY max(ended_seq) DESC LIMIT ?",
+        (MOST_ENDS,),
+    ).fetchall()
+    return [end for end in ends if _has(words, *map(from_text, end), phrased=phrased)]
+
+
+def _has(words: list[str], stage: str, action: str, reason: str, mode: str, *, phrased: Phrased) -> bool:
+    told = f"{phrased(stage, action, reason, mode)} {reason}".casefold()
+    return all(word in told for word in words)
+
+
+def _listed(row: tuple[Any, ...], at: int) -> ExchangeRow:
+    exchange, agent, session, seq, started_ns, ended_seq, *end, latency_ms = row
+    begun = ExchangeRow(
+        exchange=from_text(exchange),
+        agent=from_text(agent),
+        session=from_text(session),
+        seq=seq,
+        started=to_milliseconds(started_ns),
+    )
+    if ended_seq is None or ended_seq > at:
+        return begun
+    stage, action, reason, mode, first_mode = (from_text(each or "") for each in end)
+    return msgspec.structs.replace(
+        begun,
+        ended_seq=ended_seq,
+        stage=stage,
+        action=action,
+        reason=reason,
+        mode=mode,
+        first_mode=first_mode,
+        latency_ms=latency_ms,
+    )

@@ -1,0 +1,186 @@
+"""An index of the whole record, which a second timeline needs before it begins: which events there are, and where.
+
+It takes 18 bytes of memory for each event, and holds the events that no message led to (settings, timers).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from events.codec import Recorded, decode, is_spontaneous
+from events.decision import APPEND_REFUSED
+from events.log import Seal, Stored
+from events.replay.verifying.sealed_words import SEALED
+from events.routes import routes
+from schemas.actor import Actor
+from schemas.catalogue import CATALOGUE
+from schemas.event import Failed
+from schemas.subjects import Partitions, split_stored
+
+Key = tuple[str, str]
+"""Actor and partition."""
+
+
+class RecordIndex(msgspec.Struct, frozen=True, eq=False):
+    """A record in outline.
+
+    Attributes:
+        ids: The first 64 bits of the ids of all actors' events, sorted; ``places`` their sequences, and ``topics`` the
+            numbers of their public subjects in ``names``.
+        spontaneous: By partition, in order, the events of an actor that no message led to.
+        held: (actor, id of a message) -> why what it led to cannot be decided anew.
+        models: (actor, id of a message) -> the models that what it led to rests on, where one of them was supplied.
+        edges: By partition, the sequence up to which its messages were decided when the record ended: what lies behind
+            it led to nothing, or is still to be decided.
+        actors: Those that took part: an actor records its settings before anything else.
+        effectors: Those others that answered something.
+        last_seq: Sequence of the last event.
+    """
+
+    ids: npt.NDArray[np.uint64]
+    places: npt.NDArray[np.int64]
+    topics: npt.NDArray[np.uint16]
+    names: tuple[str, ...]
+    spontaneous: Mapping[Key, tuple[Recorded, ...]]
+    held: Mapping[tuple[str, str], str]
+    models: Mapping[tuple[str, str], tuple[str, ...]]
+    edges: Mapping[Key, int]
+    actors: frozenset[str]
+    effectors: frozenset[str]
+    last_seq: int
+
+    def place_of(self, id: str) -> int:
+        """Return the sequence of the event with this id; 0 if there is none."""
+        at = self._at(id)
+        return int(self.places[at]) if at >= 0 else 0
+
+    def topic_of(self, id: str) -> str:
+        """Return the public subject of the event with this id; empty if there is none."""
+        at = self._at(id)
+        return self.names[self.topics[at]] if at >= 0 else ""
+
+    def _at(self, id: str) -> int:
+        short = _short(id)
+        at = int(np.searchsorted(self.ids, short))
+        return at if at < len(self.ids) and int(self.ids[at]) == short else -1
+
+
+class RecordIndexer:
+    """Reads a record once; feed it every message, in order."""
+
+    def __init__(
+        self, actors: Iterable[Actor[Any]], partitions: Partitions, supplied: Callable[[str], object] = lambda _: None
+    ) -> None:
+        """``supplied`` returns something for the name of a model of another release that judges here, else None."""
+        self._actors = {actor.name: actor for actor in actors}
+        self._supplied = supplied
+        self._partitions = partitions
+        self._ids: list[int] = []
+        self._places: list[int] = []
+        self._topics: list[int] = []
+        self._names: dict[str, int] = {}
+        self._spontaneous: dict[Key, list[Recorded]] = {}
+        self._held: dict[tuple[str, str], str] = {}
+        self._models: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._edges: dict[Key, int] = {}
+        self._owners: dict[str, tuple[Key, ...]] = {}
+        self._effectors: set[str] = set()
+        self._last = 0
+
+    def feed(self, stored: Stored) -> None:
+        """Take the next message."""
+        self._last = stored.seq
+        try:
+            topic = split_stored(stored.subject)[0]
+        except ValueError:
+            return
+        entry = CATALOGUE.get(topic)
+        if entry is None:
+            return
+        actor = self._actors.get(entry.owner)
+        if actor is None:
+            if stored.headers.get("ce-cause"):
+                self._effectors.add(entry.owner)
+            return
+        id = stored.headers.get("ce-id", "")
+        if len(id) == _ID_DIGITS:
+            self._ids.append(_short(id))
+            self._places.append(stored.seq)
+            self._topics.append(self._names.setdefault(topic, len(self._names)))
+        self._note_edge(actor, stored)
+        if stored.seal in (Seal.CLOSED, Seal.BROKEN):
+            self._held[actor.name, stored.headers.get("ce-cause", "")] = SEALED
+        if not (is_spontaneous(topic) or issubclass(entry.event, Failed) or actor.missing_model is not None):
+            return
+        recorded = decode(stored)
+        if not isinstance(recorded, Recorded):
+            return
+        if is_spontaneous(topic):
+            self._note_spontaneous(actor, recorded)
+        else:
+            self._note_held(actor, recorded)
+
+    def finish(self) -> RecordIndex:
+        """Return the index of all that was read."""
+        ids, places = np.array(self._ids, np.uint64), np.array(self._places, np.int64)
+        topics = np.array(self._topics, np.uint16)
+        order = np.argsort(ids, kind="stable")
+        return RecordIndex(
+            ids[order],
+            places[order],
+            topics[order],
+            tuple(self._names),
+            {key: tuple(events) for key, events in self._spontaneous.items()},
+            self._held,
+            self._models,
+            self._edges,
+            frozenset(name for name, _ in self._spontaneous),
+            frozenset(self._effectors),
+            self._last,
+        )
+
+    def _note_spontaneous(self, actor: Actor[Any], recorded: Recorded) -> None:
+        for key in self._writers(actor, recorded.stored.subject):
+            self._spontaneous.setdefault(key, []).append(recorded)
+
+    def _note_edge(self, actor: Actor[Any], stored: Stored) -> None:
+        place, index, count = (_number(stored.headers.get(name, "")) for name in _PLACE_HEADERS)
+        # The rest of a decision may lie behind the record's end.
+        edge = place if index + 1 >= count else place - 1
+        for key in self._writers(actor, stored.subject):
+            self._edges[key] = max(self._edges.get(key, 0), edge)
+
+    def _writers(self, actor: Actor[Any], subject: str) -> tuple[Key, ...]:
+        found = self._owners.get(subject)
+        if found is None:
+            owning = routes([actor], subject, self._partitions)
+            found = self._owners[subject] = tuple((owner.name, partition) for owner, partition, own in owning if own)
+        return found
+
+    def _note_held(self, actor: Actor[Any], recorded: Recorded) -> None:
+        event = recorded.message.event
+        reason = ""
+        if isinstance(event, Failed) and event.reason == APPEND_REFUSED:
+            reason = APPEND_REFUSED
+        elif actor.missing_model is not None and (model := actor.missing_model(event)):
+            reason = f"model_{model}"
+        if reason:
+            self._held[actor.name, recorded.envelope.cause] = reason
+        elif actor.models is not None and any(map(self._supplied, names := actor.models(event))):
+            self._models[actor.name, recorded.envelope.cause] = names
+
+
+_ID_DIGITS = 32
+_NUMBER_DIGITS = 20  # of the greatest sequence that a broker counts to, 2^64 - 1
+_PLACE_HEADERS = ("ce-causeseq", "ce-index", "ce-count")
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _NUMBER_DIGITS else 0
+
+
+def _short(id: str) -> int:
+    return int(id[:16], 16) if len(id) == _ID_DIGITS else 0

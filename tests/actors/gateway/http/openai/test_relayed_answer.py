@@ -1,0 +1,132 @@
+"""What is recorded of another's model's answer, from the bytes that were passed on; and whose key goes out."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from actors.gateway.http.openai.messages import read_message
+from actors.gateway.http.openai.relayed_answer import read_streamed_answer, read_whole_answer
+from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed
+from schemas.vocabulary.gateway import AnswerChoice, ToolCall
+from tests.actors.llm.scripted import nobody, says, serving
+
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+
+
+def whole(*choices: Any, **more: Any) -> bytes:
+    return json.dumps({"model": "m", "choices": list(choices), **more}).encode()
+
+
+def stream(*chunks: Any) -> bytes:
+    return b"".join(b"data: %s\r\n\r\n" % json.dumps(chunk).encode() for chunk in chunks) + b"data: [DONE]\r\n\r\n"
+
+
+def delta(index: int = 0, finish: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"model": "m", "choices": [{"index": index, "delta": fields, "finish_reason": finish}]}
+
+
+def test_a_whole_answer_is_recorded_with_its_calls_its_usage_and_how_it_ended() -> None:
+    message = {"role": "assistant", "content": None, "tool_calls": [CALL], "refusal": None, "annotations": []}
+    usage = {"prompt_tokens": 12, "completion_tokens": 7}
+    heard = read_whole_answer(whole({"message": message, "finish_reason": "tool_calls"}, usage=usage))
+    called = AnswerChoice(tool_calls=(ToolCall(name="f", arguments='{"a": 1}'),), finish_reason="tool_calls")
+    assert heard.answer.choices == (called,)
+    assert (heard.answer.model, heard.answer.prompt_tokens, heard.answer.completion_tokens) == ("m", 12, 7)
+    assert heard.said == read_message(message)
+
+
+def test_a_stream_is_recorded_as_the_answer_that_its_pieces_make() -> None:
+    pieces = stream(
+        delta(role="assistant", content=""),
+        delta(content="Li"),
+        delta(1, content="It is "),
+        delta(content="ma"),
+        delta(1, "length", content="Lima"),
+        delta(tool_calls=[{"index": 0, "id": "c", "function": {"name": "f", "arguments": '{"a'}}]),
+        delta(tool_calls=[{"index": 0, "function": {"arguments": '": 1}'}}]),
+        delta(finish="tool_calls"),
+        {"choices": None, "usage": {"prompt_tokens": 12, "completion_tokens": 7}},
+    )
+    heard = read_streamed_answer(pieces)
+    first, second = heard.answer.choices
+    assert (first.text, first.finish_reason) == ("Lima", "tool_calls")
+    assert first.tool_calls == (ToolCall(name="f", arguments='{"a": 1}'),)
+    assert (second.text, second.finish_reason) == ("It is Lima", "length")
+    assert (heard.answer.model, heard.answer.completion_tokens) == ("m", 7)
+    # A client sends it back as a message: it is known then, and not read anew.
+    assert heard.said == read_message({"role": "assistant", "content": "Lima", "tool_calls": [CALL], "refusal": None})
+
+
+def test_what_a_model_says_beside_its_text_is_recorded_too() -> None:
+    message = {"role": "assistant", "content": "No.", "reasoning_content": "They ask for it.", "refusal": "I may not."}
+    (choice,) = read_whole_answer(whole({"message": message})).answer.choices
+    assert all(part in choice.text for part in ("No.", "They ask for it.", "I may not."))
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"no JSON", b"[1]", b'{"choices": 7}', b'{"choices": [7]}', b"\xff\xfe", b"[" * 99999]
+)
+def test_an_answer_in_another_form_is_recorded_as_its_text(body: bytes) -> None:
+    assert read_whole_answer(body).answer.choices[0].text == body.decode("utf-8", "replace")
+    assert read_whole_answer(body).said is None
+    assert not read_streamed_answer(body).failed
+
+
+def test_a_stream_that_tells_of_an_error_has_failed() -> None:
+    assert read_streamed_answer(stream(delta(content="Li"), {"error": {"message": "overloaded"}})).failed
+    assert read_streamed_answer(b'data: {"error": {"message": "overloaded"}}\n\n').failed
+
+
+THEIRS: Headers = (
+    (b"Host", b"gateway.example"),
+    (b"Authorization", b"Bearer theirs"),
+    (b"Content-Type", b"application/json"),
+    (b"Connection", b"keep-alive, X-Hop"),
+    (b"X-Hop", b"1"),
+    (b"TE", b"trailers"),
+    (b"X-Neuraxis-Session", b"s"),
+    (b"X-Theirs", b"kept"),
+    (b"Accept-Encoding", b"gzip"),
+)
+
+
+def sent(keys: dict[str, str], *, lends: bool, query: str = "") -> dict[str, str]:
+    """What an endpoint is sent."""
+
+    async def once() -> dict[str, str]:
+        async with (
+            serving(says()) as endpoint,
+            Upstream.open(endpoint.base_url + query, keys, connect_s=5, near=True, lends=lambda: lends) as upstream,
+        ):
+            response = await upstream.send("POST", "/chat/completions", query=b"a=b", headers=THEIRS, body=b"{}")
+            await response.aclose()
+            asked = endpoint.asked[0]
+            return {**asked.headers, ":path": asked.path, ":body": asked.body.decode()}
+
+    return asyncio.run(once())
+
+
+def test_our_key_takes_the_place_of_a_callers_and_a_callers_goes_out_only_where_it_is_lent() -> None:
+    ours = sent({"Authorization": "Bearer ours"}, lends=True, query="?api-version=1")
+    assert (ours["authorization"], ours[":path"]) == ("Bearer ours", "/v1/chat/completions?api-version=1&a=b")
+    assert sent({}, lends=True)["authorization"] == "Bearer theirs"
+    assert "authorization" not in sent({}, lends=False)
+
+
+def test_what_belongs_to_a_connection_or_to_the_gateway_does_not_go_out() -> None:
+    headers = sent({}, lends=True)
+    assert (headers["x-theirs"], headers["content-type"], headers[":body"]) == ("kept", "application/json", "{}")
+    assert (headers["host"].partition(":")[0], headers["accept-encoding"]) == ("127.0.0.1", "identity")
+    assert not {"x-hop", "te", "x-neuraxis-session"} & headers.keys()
+
+
+def test_an_endpoint_that_is_away_is_told_with_what_to_do() -> None:
+    async def ask(url: str) -> None:
+        async with Upstream.open(url, {}, connect_s=5, near=True, lends=lambda: False) as upstream:
+            await upstream.send("POST", "/x")
+
+    with nobody() as away, pytest.raises(UpstreamFailed, match=r"gateway\.upstream\.url") as failed:
+        asyncio.run(ask(away))
+    assert failed.value.reason == "upstream_unreachable"

@@ -1,0 +1,165 @@
+"""Receivers that answer with a good status and an error in it did not take the alert."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from actors.webhook.http_call import secrets_of
+from actors.webhook.receivers import Address
+from actors.webhook.response_verdicts import MOST_REASON, refusal
+from actors.webhook.settings import Receiver, Style
+from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed
+from tests.actors.llm.scripted import JSON, Endpoint, Reply
+from tests.actors.webhook.alerts import QUICK, SECRET, TAKES, receivers
+from tests.actors.webhook.test_alert_delivery import delivered_by, over
+from tests.each import each
+
+
+@each(
+    ("body", "reason", "passing"),
+    [
+        (b"invalid_payload", "invalid_payload", False),
+        (b"no_service", "no_service", False),
+        (b"channel_is_archived", "channel_is_archived", False),
+        (b"rollup_error", "rollup_error", True),
+        (b'"invalid_token"', "invalid_token", False),
+        (b"Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429", None, True),
+        (b'{"ok": false, "error": "invalid_auth"}', "invalid_auth", False),
+        (b'{"ok": false, "error": "ratelimited"}', "ratelimited", True),
+        (b'{"ok": false, "error_code": 429, "description": "Too Many Requests: retry after 5"}', None, True),
+        (b'{"ok": false}', "an error without a reason", False),
+        (b'{"status": "error"}', "an error without a reason", False),
+        (b'{"status": "error", "message": "temporarily unavailable"}', "temporarily unavailable", True),
+        (b'{"status": 503, "message": "later"}', "later; status 503", True),
+        (b'{"status": 429}', "status 429", True),
+        (b'{"title": "Bad", "status": 404}', "status 404", False),
+        (b'{"status": "ERROR: no channel"}', "ERROR: no channel", False),
+        (b'{"state": "failed", "message": "no such hook"}', "no such hook", False),
+        (b'{"type": "error", "message": "no such hook"}', "no such hook", False),
+        (b'{"code": "INVALID", "message": "no such hook"}', "no such hook; INVALID", False),
+        (b"false", "an error without a reason", False),
+        (b"rate limited", "rate limited", True),
+        (b"Service unavailable, try again later", "Service unavailable, try again later", True),
+        (b'{"status": 0, "errors": ["user key is invalid"]}', "user key is invalid", False),
+        (b'{"errors": [{"code": 503, "message": "internal server error"}]}', None, True),
+        (b'{"errors": {"name": "is missing"}}', "an error without a reason", False),
+        (b'{"error": {"code": 400, "message": "bad body"}}', "bad body; code 400", False),
+        (b'{"success": false, "error": "no such hook"}', "no such hook", False),
+        (b'{"errcode": 93000, "errmsg": "invalid webhook url"}', "invalid webhook url; errcode 93000", False),
+        (b'{"Success": false, "Message": "no such hook"}', "no such hook", False),
+        (b'{"success": "false", "error": "no such hook"}', "no such hook", False),
+        (b'{"status": "503", "message": "later"}', "later; status 503", True),
+        (b'{"StatusCode": 19001, "StatusMessage": "param invalid"}', "param invalid; statuscode 19001", False),
+        (b'[{"ok": true}, {"ok": false, "error": "no such hook"}]', "no such hook", False),
+        (b'{"result": "failed", "reason": "no such hook"}', "no such hook", False),
+        (b'{"isError": true, "message": "no such hook"}', "no such hook", False),
+        (b'\xef\xbb\xbf{"ok": false, "error": "no such hook"}', "no such hook", False),
+        (b'{"code": 19001, "msg": "param invalid"}', "param invalid; code 19001", False),
+        (b'{"result": {"ok": false, "error": "no such hook"}}', "no such hook", False),
+        (b'{"status": "ok", "response": {"status": {"code": 503, "message": "later"}}}', "later; code 503", True),
+        (b'{"data": {"notify": {"userErrors": [{"message": "no such hook"}]}}}', "no such hook", False),
+        (b'{"success": 0, "failure": 1, "results": [{"error": "Unavailable"}]}', "Unavailable", True),
+        (b'{"errors": true, "items": [{"index": {"error": {"reason": "no such hook"}}}]}', "no such hook", False),
+        (b'{"results": [{"ok": true}, {"ok": false, "reason": "no such hook"}]}', "no such hook", False),
+        (b'{"statusCode": 200, "body": "{\\"ok\\": false, \\"error\\": \\"no such hook\\"}"}', "no such hook", False),
+        (b'{"ok": true}\n{"ok": false, "error": "no such hook"}\n', "no such hook", False),
+        (b'{"accepted": 0, "rejected": 1, "reason": "no such hook"}', "no such hook", False),
+        (b'{"status": "KO", "message": "no such hook"}', "no such hook", False),
+        (b'{"status": "invalid event", "message": "no such hook"}', "no such hook; invalid event", False),
+    ],
+)
+def test_an_error_under_a_good_status_is_a_refusal_with_its_reason(
+    body: bytes, reason: str | None, passing: bool
+) -> None:
+    found = refusal(body, "slack")
+    assert found is not None
+    assert reason in (None, found.reason)
+    assert found.passing is passing
+
+
+@each("style", ["slack", "alertmanager", "json"])
+@each(
+    "body",
+    [
+        b"", b"ok", b"OK", b"1", b"{}", b"[]", b"null", b"\xff\xfe", b"{" * 100_000, b"<html>no error</html>",
+        b'{"ok": true}', b'{"ok": true, "error": null}', b'{"status": "success"}', b'{"status": 1, "request": "x"}',
+        b'{"status": 200}', b'{"success": true, "errors": []}', b'{"error": false}', b'{"error": ""}',
+        b'{"errcode": 0, "errmsg": "ok"}', b'{"code": 0, "msg": "success"}', b'{"code": 200}', b'{"id": "404"}',
+        b'{"error": "none"}', b'{"StatusCode": 0, "StatusMessage": "success"}', b'{"errno": "0"}', b'[{"ok": true}]',
+        b'{"result": {"ok": true, "errors": []}, "data": {"failed": 0}}', b'{"accepted": ["ops"], "rejected": []}',
+        b'{"success": 1, "failure": 0, "results": [{"message_id": "0:15"}]}', b'{"ok": 1}\n{"ok": 1}', b"1\n2",
+        b'{"ok": true, "message": {"alert": {"error": "of what the alert tells"}}}', b'{"result": "no error"}',
+        b'{"type": "https://a.example/ok", "state": "sent"}', b'{"code": "SUCCESS"}', b'{"type": "message"}', b"true",
+    ],
+)  # fmt: skip
+def test_an_answer_without_an_error_is_none(body: bytes, style: Style) -> None:
+    assert refusal(body, style) is None
+
+
+def test_an_answer_that_is_wrapped_as_deep_as_one_can_be_read_is_read_in_time() -> None:
+    for body in (b'{"data":' * 400 + b'{"ok": false}' + b"}" * 400, b"[" * 400 + b'{"ok": false}' + b"]" * 400):
+        assert refusal(body, "json") is not None
+    assert refusal(b'{"data":' * 8_000, "json") is None
+
+
+@pytest.mark.parametrize("style", ["alertmanager", "json"])
+def test_words_alone_are_an_answer_of_slacks_form_only(style: Style) -> None:
+    assert refusal(b"no_error_here", style) is None
+    assert refusal(b'{"ok": false}', style) is not None
+
+
+def test_what_is_kept_of_a_reason_is_short_and_holds_no_secret() -> None:
+    address = Address(f"https://hooks.example/services/{SECRET}?key=abc123x", "token-of-mine")
+    words = f"no hook {address.url} nor /services/{SECRET}, token token-of-mine, key abc123x\n" + "x" * 500
+    for body in (words, json.dumps({"ok": False, "error": words}), json.dumps({"errors": [words]})):
+        found = refusal(body.encode(), "slack", secrets_of(address))
+        assert found is None or len(found.reason) <= MOST_REASON
+        for secret in (*SECRET.split("/"), "token-of-mine", "abc123x", "hooks.example"):
+            assert found is None or secret not in found.reason
+    told = refusal(b'{"error": "key 0123456789abcdef0123 of https://a.example/b is unknown"}', "json")
+    assert told is not None
+    assert told.reason == "key [hidden] of [hidden] is unknown"
+
+
+def test_a_refusal_that_no_other_call_mends_is_a_dead_letter_with_its_reason() -> None:
+    @over(Reply((b"invalid_", b"payload")))
+    async def _(endpoint: Endpoint) -> None:
+        recorded = await delivered_by(endpoint)
+        assert isinstance(recorded, WebhookFailed)
+        assert (recorded.reason, recorded.error) == ("receiver_refused", "HTTP 200: invalid_payload")
+        assert len(endpoint.asked) == 1
+
+
+def test_a_refusal_that_will_pass_is_called_about_again() -> None:
+    @over(Reply((b'{"ok": false, "error": "ratelimited"}',)), Reply((b'{"status": "error", "code": 503}',)), TAKES)
+    async def _(endpoint: Endpoint) -> None:
+        recorded = await delivered_by(endpoint)
+        assert isinstance(recorded, WebhookDelivered)
+        assert (recorded.code, recorded.attempts) == (200, 3)
+
+
+@pytest.mark.parametrize("then", ["end", "hang", "cut"])
+def test_an_answer_that_breaks_off_or_has_no_end_is_judged_by_what_came(then: str) -> None:
+    settings = msgspec.structs.replace(receivers("ops"), answer_ms=300)
+
+    @over(Reply((b"ok",), headers={**JSON, "Content-Length": "9"} if then == "cut" else JSON, then=then))
+    async def _(endpoint: Endpoint) -> None:
+        assert isinstance(await delivered_by(endpoint, settings), WebhookDelivered)
+        assert len(endpoint.asked) == 1
+
+
+def test_an_endless_answer_is_read_no_further_than_an_error_could_stand() -> None:
+    @over(Reply((b"x" * 50_000,) * 20))
+    async def _(endpoint: Endpoint) -> None:
+        assert isinstance(await delivered_by(endpoint), WebhookDelivered)
+
+
+def test_the_form_of_the_receiver_decides() -> None:
+    settings = msgspec.structs.replace(QUICK, receivers={"ops": Receiver(style="json", url_env="URL_ops")})
+
+    @over(Reply((b"some_words",)))
+    async def _(endpoint: Endpoint) -> None:
+        recorded: Any = await delivered_by(endpoint, settings)
+        assert isinstance(recorded, WebhookDelivered)

@@ -1,0 +1,138 @@
+"""Who serves which stage, watched from outside, over a real broker."""
+
+import asyncio
+
+import msgspec
+from structlog.testing import capture_logs
+
+from actors.runtime.membership.heartbeat import Heartbeat
+from actors.runtime.membership.heartbeat_reporting import report
+from deploy.health.stage_watch import StageWatch, log_unserved_stages, unserved_text
+from events.jetstream import Access, Connection, KeyValueMembership
+from schemas.stages import REQUIRED, names_of, scopes
+from schemas.subjects import Partitions
+from tests.actors.runtime.waiting import until
+from tests.broker import Broker
+
+PARTITIONS = Partitions(agents=1, sessions=2)
+
+
+def serving(*names: str) -> bytes:
+    serves = {stage: names_of(scopes()[stage], PARTITIONS) for stage in names}
+    return msgspec.json.encode(Heartbeat((), serves=serves))
+
+
+def test_who_says_ready_has_told_that_it_works_so_a_start_accuses_nobody(broker: Broker) -> None:
+    async def main() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        try:
+            membership = await KeyValueMembership.over(connection)
+            written, told_of = asyncio.Event(), asyncio.Event()
+            reporting = asyncio.create_task(report(membership, "w", {"ledger": written.is_set}, told_of))
+            seen = StageWatch(membership, PARTITIONS, ("ledger",))
+
+            async def stalls() -> bool:
+                await seen.look()
+                return unserved_text(seen.unserved(), PARTITIONS) == "ledger (stalled)"
+
+            await until(stalls, "the ledger to be told of")
+            assert not told_of.is_set()
+            written.set()
+            await asyncio.wait_for(told_of.wait(), 5.0)
+            await seen.look()
+            assert seen.unserved() == {}
+            reporting.cancel()
+            await asyncio.wait((reporting,))
+        finally:
+            await connection.close()
+
+    asyncio.run(main())
+
+
+def test_a_stage_that_was_never_served_counts_at_once_and_one_that_was_after_a_while(broker: Broker) -> None:
+    async def main() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        try:
+            membership = await KeyValueMembership.over(connection)
+            seen = StageWatch(membership, PARTITIONS, ("reflex", "arbiter"))
+            await membership.beat("w", serving("reflex"))
+            await seen.look()
+            assert unserved_text(seen.unserved(), PARTITIONS) == "arbiter (no owner)"
+            assert seen.unserved(patient=True) == {}, "the set may have come up a moment ago"
+            await membership.beat("w", serving("reflex", "arbiter"))
+            await seen.look()
+            assert seen.unserved() == {}
+            await membership.beat("w", serving("reflex"))
+            await seen.look()
+            assert seen.unserved() == {}, "another worker may be about to take over"
+
+            async def named() -> bool:
+                await membership.beat("w", serving("reflex"))
+                await seen.look()
+                return "arbiter" in seen.unserved()
+
+            await until(named, "the arbiter to be away for long enough")
+        finally:
+            await connection.close()
+
+    asyncio.run(main())
+
+
+def test_a_set_s_log_tells_which_stages_are_lost_and_when_they_are_found(broker: Broker) -> None:
+    async def main() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        membership = await KeyValueMembership.over(connection)
+        watching = asyncio.create_task(
+            log_unserved_stages(Access(servers=broker.url), PARTITIONS, ("reflex", "ledger"))
+        )
+        try:
+
+            async def beats(*names: str) -> None:
+                await membership.beat("w", serving(*names))
+
+            async def lost() -> bool:
+                await beats("reflex")
+                return any(each["event"] == "stage_lost" and each["stage"] == "ledger" for each in logs)
+
+            async def found() -> bool:
+                await beats("reflex", "ledger")
+                return any(each["event"] == "stage_found" and each["stage"] == "ledger" for each in logs)
+
+            await until(lost, "the loss to be told")
+            await until(found, "the end of it to be told")
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            await connection.close()
+
+    with capture_logs() as logs:
+        asyncio.run(main())
+    [warned] = [each for each in logs if each["event"] == "stage_lost" and each["stage"] == "ledger"]
+    assert (warned["log_level"], warned["reason"], warned["partitions"]) == ("warning", "no_owner", ("all",))
+
+
+def test_an_exchange_has_nobody_to_end_it_where_a_guard_and_who_would_tell_of_it_are_both_away(broker: Broker) -> None:
+    async def main() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        try:
+            membership = await KeyValueMembership.over(connection)
+            seen = StageWatch(membership, PARTITIONS)
+            rest = {*REQUIRED, "swarm"} - {"arbiter", "swarm"}
+            await membership.beat("w", serving(*rest, "arbiter", "swarm"))
+            await seen.look()
+            assert seen.unended("a", "s") == ""
+
+            async def named() -> bool:
+                await membership.beat("w", serving(*rest))
+                await seen.look()
+                return seen.unended("a", "s") == "arbiter (no owner), swarm (no owner)"
+
+            await until(named, "both to be away for long enough")
+            await membership.beat("w", serving(*rest, "swarm"))
+            await seen.look()
+            assert seen.lacking("arbiter", "a", "s") == "arbiter (no owner)"
+            assert seen.unended("a", "s") == "", "swarm tells, and the responder ends it"
+        finally:
+            await connection.close()
+
+    asyncio.run(main())

@@ -1,0 +1,144 @@
+"""How a command finds its broker: what wins, and what is refused."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from deploy.config.settings import BrokerSettings
+from deploy.processes.broker_access import BadContext, BrokerChoice, access_of, context_of, effective_choice
+from deploy.processes.running_set import DataFolder, NotRunning, RunFile
+from events.jetstream import Access
+from tests.each import each
+
+RUN = RunFile(pid=1, started="2030-01-01T00:00:00+00:00", version="0", nats_url="nats://127.0.0.1:4222")
+
+
+def context(path: Path, **fields: str) -> Path:
+    path.write_text(json.dumps(fields))
+    return path
+
+
+@each(
+    ("flags", "environment", "settings", "expected"),
+    [
+        (BrokerChoice(url="flag"), {"NATS_URL": "variable"}, BrokerSettings(url="file"), BrokerChoice(url="flag")),
+        (
+            BrokerChoice(context="flag"),
+            {"NATS_URL": "variable"},
+            BrokerSettings(url="file"),
+            BrokerChoice(context="flag"),
+        ),
+        (BrokerChoice(), {"NATS_URL": "variable"}, BrokerSettings(url="file"), BrokerChoice(url="variable")),
+        (BrokerChoice(), {}, BrokerSettings(context="file"), BrokerChoice(context="file")),
+        (BrokerChoice(creds="c"), {"NATS_URL": "variable"}, BrokerSettings(), BrokerChoice(url="variable", creds="c")),
+        (BrokerChoice(), {"NATS_URL": ""}, BrokerSettings(), BrokerChoice()),
+    ],
+)
+def test_flags_win_over_the_environment_and_that_over_the_configuration(
+    flags: BrokerChoice, environment: dict[str, str], settings: BrokerSettings, expected: BrokerChoice
+) -> None:
+    assert effective_choice(flags, settings, environment) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "servers", "user", "password"),
+    [
+        ("nats://broker:4333", "nats://broker:4333", "", ""),
+        ("broker", "nats://broker:4222", "", ""),
+        ("tls://me:s%40crt@broker", "tls://broker:4222", "me", "s@crt"),
+        ("nats://a:1, nats://b:2", "nats://a:1,nats://b:2", "", ""),
+        ("nats://[::1]:4222", "nats://[::1]:4222", "", ""),
+    ],
+)
+def test_a_url_is_taken_apart_so_that_its_secret_is_never_shown(
+    url: str, servers: str, user: str, password: str, tmp_path: Path
+) -> None:
+    access = access_of(BrokerChoice(url=url), DataFolder(tmp_path))
+    assert (access.servers, access.user, access.password) == (servers, user, password)
+    assert password == "" or password not in repr(access)
+
+
+@pytest.mark.parametrize("url", ["http://broker", "nats://broker:port", "nats://", "nats://broker:99999"])
+def test_what_is_no_address_of_a_broker_is_refused(url: str, tmp_path: Path) -> None:
+    with pytest.raises(BadContext, match="is not a broker's address"):
+        access_of(BrokerChoice(url=url), DataFolder(tmp_path))
+
+
+def test_a_context_is_found_by_name_where_the_nats_command_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    folder = tmp_path / "nats" / "context"
+    folder.mkdir(parents=True)
+    context(folder / "production.json", url="nats://broker", user="me", password="secret", inbox_prefix="_INBOX.me")
+    access = access_of(BrokerChoice(context="production"), DataFolder(tmp_path))
+    assert (access.servers, access.user, access.inbox_prefix) == ("nats://broker:4222", "me", "_INBOX.me")
+
+
+def test_a_context_stands_for_an_access_and_back(tmp_path: Path) -> None:
+    access = Access(servers="nats://broker:4222", user="me", password="secret", inbox_prefix="_INBOX.me", name="n")
+    written = context_of(access)
+    path = context(
+        tmp_path / "c.json",
+        url=written.url,
+        user=written.user,
+        password=written.password,
+        inbox_prefix=written.inbox_prefix,
+    )
+    assert access_of(BrokerChoice(context=str(path)), DataFolder(tmp_path), name="n") == access
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, "there is no NATS context"),
+        ("{", "cannot be read"),
+        ('{"url": "nats://broker", "nkey": "x"}', "uses nkey, which neuraxis does not support"),
+        ('{"url": "nats://broker", "creds": "/no/such.creds"}', "/no/such.creds cannot be read"),
+    ],
+)
+def test_a_context_that_cannot_be_used_is_refused_with_the_reason(
+    content: str | None, expected: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "context.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(BadContext, match=expected):
+        access_of(BrokerChoice(context=str(path)), DataFolder(tmp_path))
+
+
+def test_a_broker_named_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadContext, match="named twice"):
+        access_of(BrokerChoice(url="nats://broker", context="production"), DataFolder(tmp_path))
+
+
+def test_without_a_name_the_set_in_the_data_folder_is_used(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path)
+    path = context(tmp_path / "operator.json", url="nats://127.0.0.1:4333", user="operator", password="secret")
+    with data.locked():
+        data.write(msgspec.structs.replace(RUN, context=str(path)))
+        access = access_of(BrokerChoice(), data)
+    assert (access.servers, access.user) == ("nats://127.0.0.1:4333", "operator")
+
+
+def test_of_an_embedded_broker_the_wished_users_context_is_used(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path)
+    context(tmp_path / "ledger.json", url="nats://127.0.0.1:4333", user="ledger", password="secret")
+    with data.locked():
+        data.write(msgspec.structs.replace(RUN, contexts=str(tmp_path)))
+        assert access_of(BrokerChoice(), data, user="ledger").user == "ledger"
+
+
+def test_a_folder_without_a_set_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(NotRunning, match="start one with `neuraxis up`"):
+        access_of(BrokerChoice(), DataFolder(tmp_path))
+
+
+def test_a_set_whose_broker_has_no_address_yet_is_said_to_be_starting(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path)
+    with data.locked():
+        data.write(msgspec.structs.replace(RUN, nats_url=""))
+        with pytest.raises(NotRunning, match="still starting"):
+            access_of(BrokerChoice(), data)
