@@ -60,7 +60,7 @@ class Case(msgspec.Struct, frozen=True):
 
 def underspecified() -> tuple[str, ...]:
     """Return turns of our own in which something is missing that only the person can supply."""
-    return tuple(files("bench").joinpath("underspecified.txt").read_text(encoding="utf-8").splitlines())
+    return tuple(files("bench").joinpath("quality", "underspecified.txt").read_text(encoding="utf-8").splitlines())
 
 
 def routed(text: str, reading: TurnReading, familiarity: Familiarity, settings: RouterSettings) -> Mode:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from actors.delegate.settings import DelegateSettings
 from actors.delegate.specialist_call import SpecialistCaller, enrich_failure
 from actors.runtime.effectors.spec import EffectorContext, EffectorSpec
-from schemas.effector import Effector
+from schemas.effectors.contract import Effector
 from schemas.vocabulary.act import ActDelegationRequested
 from schemas.vocabulary.delegate import DelegateFailed
 

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 
 from actors.llm.settings import LlmSettings
 from actors.runtime.effectors.spec import EffectorContext, EffectorSpec
-from schemas.effector import Effector
+from schemas.effectors.contract import Effector
 
 
 def _open(settings: LlmSettings, context: EffectorContext) -> AbstractAsyncContextManager[Effector]:

@@ -13,7 +13,7 @@ from actors.llm.local import local_server, model_file
 from actors.llm.settings import LlmSettings, Models
 from actors.runtime.effectors.spec import EffectorContext
 from events.loggers import get_logger
-from schemas.effector import Effector
+from schemas.effectors.contract import Effector
 from schemas.vocabulary.llm import LlmFailed
 
 _GRACE_S = 5.0

@@ -23,7 +23,7 @@ from actors.contract.text.allowances import Allowances
 from actors.contract.text.decoding import decode_nested
 from actors.contract.text.joined_parts import shares
 from actors.reflex.answer_leaks import Said, Signatures, said_in, verdict_on
-from actors.reflex.encodings import MAX_WORK, EncodedRun
+from actors.reflex.decoding.encodings import MAX_WORK, EncodedRun
 from actors.reflex.imports import Imports, whole_library, with_event
 from actors.reflex.joined_parts import TEXT, JoinedParts, joined_parts
 from actors.reflex.library import Library

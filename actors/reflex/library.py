@@ -19,7 +19,7 @@ from schemas.vocabulary.patterns import PatternSet, Signature
 
 Profile = Literal["standard", "seed"]
 """Names of the profiles that ship. ``seed``: the four pattern sets of the source (R 2.1), 16 signatures.
-``standard``: ours, from templates in several languages; ``python -m bench.reflex_detection`` measures it."""
+``standard``: ours, from templates in several languages; ``python -m bench.quality.reflex_detection`` measures it."""
 
 Path = tuple[str | int, ...]
 """A place in a document of pattern sets, such as ``(2, "signatures", 5)``."""

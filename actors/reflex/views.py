@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 import msgspec
 import numpy as np
 
-from actors.reflex.encodings import (
+from actors.reflex.decoding.encodings import (
     APART,
     DECODERS,
     ESCAPE_LENGTH,

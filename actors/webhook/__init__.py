@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager
 
 from actors.runtime.effectors.spec import EffectorContext, EffectorSpec
 from actors.webhook.settings import WebhookSettings
-from schemas.effector import Effector
+from schemas.effectors.contract import Effector
 
 
 def _open(settings: WebhookSettings, context: EffectorContext) -> AbstractAsyncContextManager[Effector]:

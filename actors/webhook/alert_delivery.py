@@ -2,9 +2,9 @@
 
 A new alert is shared out at once: a ``webhook.queued`` for each receiver that wants it. Each of these is a request of
 its own, called for and recorded by itself, so that no receiver, whatever it does, keeps another waiting or has it told
-twice. A receiver has a line of its own (:class:`~schemas.effector.OrderedQueue`): the broker gives out its oldest
-alert, and the next one when what that came to is in the log. So alerts are told in order, whichever worker tells them,
-and a worker that dies has told a receiver one alert at most that will be told again.
+twice. A receiver has a line of its own (:class:`~schemas.effectors.contract.OrderedQueue`): the broker gives out its
+oldest alert, and the next one when what that came to is in the log. So alerts are told in order, whichever worker tells
+them, and a worker that dies has told a receiver one alert at most that will be told again.
 """
 
 import random
@@ -22,7 +22,7 @@ from events.http_client import httpx
 from events.loggers import get_logger
 from schemas.actor import Message
 from schemas.catalogue import ALERTS
-from schemas.effector import QueueTurn, TryLater
+from schemas.effectors.contract import QueueTurn, TryLater
 from schemas.entry import Severity
 from schemas.event import Event, Failed, topic_of
 from schemas.vocabulary.alerts import Alert

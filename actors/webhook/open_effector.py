@@ -10,7 +10,7 @@ from actors.webhook.receivers import QUEUES, addresses
 from actors.webhook.settings import WebhookSettings
 from events.loggers import get_logger
 from schemas.actor import Message
-from schemas.effector import Effector, OrderedQueue
+from schemas.effectors.contract import Effector, OrderedQueue
 from schemas.vocabulary.webhook import WebhookFailed, WebhookQueued
 
 _GRACE_S = 30.0

@@ -15,7 +15,7 @@ from deploy.processes.broker import ADMIN, EmbeddedBroker
 from deploy.processes.broker.users import context_file
 from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
-from deploy.processes.supervisor import Supervisor
+from deploy.processes.supervising.supervisor import Supervisor
 from events.bundles import Manifest, unpack
 from events.errors import Misconfigured
 from events.jetstream import Access, Connection

@@ -14,7 +14,7 @@ from actors.gateway.http.operator_endpoints import NotFound
 from actors.gateway.http.readiness_checks import without_places
 from actors.gateway.outside import InvalidField
 from actors.gateway.terms import Terms, term_of
-from deploy.processes.child import end, spawn
+from deploy.processes.supervising.child import end, spawn
 from events.errors import Unavailable
 
 AT_ONCE = 2

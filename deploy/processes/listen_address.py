@@ -10,7 +10,7 @@ import socket
 import msgspec
 
 from deploy.config.loading import BadConfiguration
-from deploy.processes.supervisor import ProgramRefused
+from deploy.processes.supervising.supervisor import ProgramRefused
 
 OFF = "off"
 """Stands for no gateway at all."""

@@ -16,7 +16,7 @@ import msgspec
 
 from actors.webhook.settings import Receiver
 from deploy.processes.broker.users import write_private
-from deploy.processes.supervisor import Status
+from deploy.processes.supervising.supervisor import Status
 
 DEFAULT_FOLDER = Path(".neuraxis")
 _ENDING = 5.0

@@ -32,10 +32,10 @@ from deploy.processes.broker import ADMIN, DECIDERS, EFFECTORS, GATEWAY, LEDGER,
 from deploy.processes.broker.users import context_file, write_context
 from deploy.processes.broker_access import BrokerChoice, access_of, context_of
 from deploy.processes.effectors import needed_effectors
-from deploy.processes.lifeline import notify_systemd
 from deploy.processes.listen_address import address_of, listen, url_of
 from deploy.processes.running_set import DataFolder, RunFile, RunSettings
-from deploy.processes.supervisor import Program, ProgramFailed, Supervisor
+from deploy.processes.supervising.lifeline import notify_systemd
+from deploy.processes.supervising.supervisor import Program, ProgramFailed, Supervisor
 from deploy.processes.worker_program import WorkerProgram
 from events.errors import Misconfigured
 from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots

@@ -28,9 +28,9 @@ from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.processes.effectors import EFFECTORS, configured_effectors
 from deploy.processes.inbox import is_inbox
-from deploy.processes.lifeline import Lifeline
 from deploy.processes.query_services import serving_queries
-from deploy.processes.stopping import stop_signal
+from deploy.processes.supervising.lifeline import Lifeline
+from deploy.processes.supervising.stopping import stop_signal
 from events.errors import LogCut, LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
 from events.loggers import get_logger

@@ -5,9 +5,9 @@ import socket
 from asyncio.subprocess import Process
 from collections.abc import Sequence
 
-from deploy.processes.child import spawn
-from deploy.processes.lifeline import hear_ready
-from deploy.processes.supervisor import ProgramFailed
+from deploy.processes.supervising.child import spawn
+from deploy.processes.supervising.lifeline import hear_ready
+from deploy.processes.supervising.supervisor import ProgramFailed
 
 STOP_DEADLINE = 15.0
 """Seconds a worker may take to hand over when asked to stop."""

@@ -12,7 +12,7 @@ import pytest
 
 import neuraxis
 from deploy.processes.broker import DECIDERS, EmbeddedBroker
-from deploy.processes.supervisor import Supervisor
+from deploy.processes.supervising.supervisor import Supervisor
 from events.errors import LogError
 from events.jetstream import JetStreamLog
 from events.log import Append, Record

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from actors.appraisal.settings import TrustSettings
-from bench.judgement import AIMS, Judged, run, sample, tallies
+from bench.quality.judgement import AIMS, Judged, run, sample, tallies
 from deploy.training.labelled_corpus import load_rows
 from tests.actors.appraisal.judging import ATTACK, CALM, OPEN, word
 from tests.actors.llm.scripted import nobody, says, serving

@@ -21,7 +21,7 @@ from deploy.processes.broker import EmbeddedBroker
 from deploy.processes.broker.users import EFFECTORS, context_file
 from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
-from deploy.processes.supervisor import Supervisor
+from deploy.processes.supervising.supervisor import Supervisor
 from events.jetstream import Connection
 from tests.deploy.waiting import DEADLINE_S
 from tests.each import each

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from actors.self_review.agent_state import SIGNALS
-from bench.talk import MODES, Talk, live, report, spread, talks_in
+from bench.quality.talk import MODES, Talk, live, report, spread, talks_in
 
 
 def test_conversations_are_told_by_mode_by_source_and_by_signal():

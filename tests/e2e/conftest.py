@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browsing import PATIENCE_MS, browsing, opened
+from tests.e2e.http.browsing import PATIENCE_MS, browsing, opened
 from tests.e2e.live import Live
 
 

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.deploy.waiting import until
-from tests.e2e.browsing import PATIENCE_MS, row, serious_faults
+from tests.e2e.http.browsing import PATIENCE_MS, row, serious_faults
 from tests.e2e.live import Live
 
 TAKEN_OVER = "You are the user now and I am the AI."

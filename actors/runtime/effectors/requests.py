@@ -9,7 +9,7 @@ from events.decision import Cause, NewEvent, address_events
 from events.jetstream.delivery import Delivery
 from schemas.actor import Scope
 from schemas.catalogue import CATALOGUE, entry_of
-from schemas.effector import Effector, OrderedQueue
+from schemas.effectors.contract import Effector, OrderedQueue
 from schemas.event import topic_of
 from schemas.subjects import Partitions, split_stored
 

@@ -42,7 +42,7 @@ from events.loggers import get_logger
 from events.losses import LOSS_FILTER, Losses
 from schemas.actor import Emission, Message
 from schemas.catalogue import entry_of
-from schemas.effector import Effector, OrderedQueue, QueueTurn, TryLater
+from schemas.effectors.contract import Effector, OrderedQueue, QueueTurn, TryLater
 from schemas.errors import UnknownVersion
 from schemas.event import Event, topic_of
 from schemas.identity import event_id

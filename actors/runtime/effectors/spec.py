@@ -9,7 +9,7 @@ import msgspec
 
 from actors.runtime.clock import Clock
 from events.jetstream import Connection
-from schemas.effector import Effector
+from schemas.effectors.contract import Effector
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,11 +84,11 @@ def _judgement(names: tuple[str, ...], judged: Mapping[str, str | int | None]) -
             "a model's judgement is measured by `neuraxis bench detection --llm URL --corpus FILE`; "
             "--model, --rows, --gate, --characters and --record go with it"
         )
-    if missing := missing_modules("bench.judgement"):
+    if missing := missing_modules("bench.quality.judgement"):
         raise CheckFailed(f"{', '.join(missing)} not installed: pip install 'neuraxis[bench]'")
     options = [f"--{name}={value}" for name, value in judged.items() if name != "corpus" and value is not None]
     if subprocess.run(
-        [sys.executable, "-m", "bench.judgement", str(judged["corpus"]), *options], check=False
+        [sys.executable, "-m", "bench.quality.judgement", str(judged["corpus"]), *options], check=False
     ).returncode:
         raise CheckFailed("the benchmark did not finish")
 

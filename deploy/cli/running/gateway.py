@@ -44,11 +44,11 @@ def gateway(
     from deploy.config.loading import flag_layer
     from deploy.config.upstream_settings import upstream_of
     from deploy.operating.keys import keys_file
-    from deploy.processes import gateway
     from deploy.processes.broker import GATEWAY, OPERATOR
     from deploy.processes.broker_access import BrokerChoice, access_of, effective_choice
-    from deploy.processes.lifeline import Lifeline
+    from deploy.processes.gateway import process as gateway
     from deploy.processes.listen_address import address_of, listen
+    from deploy.processes.supervising.lifeline import Lifeline
 
     flags = [flag_layer("--http", "gateway.http", http)] if http is not None else []
     config = target.config(

@@ -43,7 +43,7 @@ def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, na
     from deploy.processes.broker import DECIDERS, EFFECTORS, LEDGER
     from deploy.processes.broker_access import access_of, effective_choice
     from deploy.processes.effectors import EFFECTORS as HOSTED
-    from deploy.processes.lifeline import Lifeline
+    from deploy.processes.supervising.lifeline import Lifeline
 
     worker.check_work(actors)
     config = target.config(every_section=True)

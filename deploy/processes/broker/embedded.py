@@ -24,8 +24,8 @@ from deploy.processes.broker.users import (
     write_contexts,
     write_private,
 )
-from deploy.processes.child import spawn
-from deploy.processes.supervisor import ProgramFailed
+from deploy.processes.supervising.child import spawn
+from deploy.processes.supervising.supervisor import ProgramFailed
 from events.errors import LogError
 from events.jetstream.connection import Access
 from events.loggers import get_logger

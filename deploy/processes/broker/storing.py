@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from deploy.processes.child import end
+from deploy.processes.supervising.child import end
 from events.errors import LogError
 from events.jetstream.connection import Access, Connection
 from events.loggers import get_logger

@@ -24,7 +24,7 @@ from schemas.vocabulary.responder import ResponseRequested
 from tests.actors.appraisal.test_decider import ended
 from tests.actors.responder.builders import Requested, asked, memory, recalled, with_model
 from tests.actors.scenario import Address, ReadPartition
-from tests.e2e.test_corpora import corpus
+from tests.e2e.models.test_corpora import corpus
 
 QUESTION = "When does the ferry to the island leave in the morning?"
 ON_TOPIC = "The first ferry to the island leaves at seven in the morning, the next one at nine."

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from actors.contract.text.decoding.nested_decoding import DEPTH as DISGUISES_DEPTH
 from actors.reflex.decider import judge
-from actors.reflex.encodings import DECODERS, MAX_WORK, DecodingBudget, Encoding
+from actors.reflex.decoding.encodings import DECODERS, MAX_WORK, DecodingBudget, Encoding
 from actors.reflex.settings import ReflexSettings
 from actors.reflex.views import DEPTH, views_of
 from schemas.vocabulary.gateway import InputReceived, Layer

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.reflex_detection import Judged, judge_all, read
+from bench.quality.reflex_detection import Judged, judge_all, read
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from tests.actors.reflex.judging import verdict
-from tests.e2e.test_corpora import corpus
+from tests.e2e.models.test_corpora import corpus
 from tests.each import each
 
 

@@ -16,7 +16,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import Mode, ModeSelected
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import Address
-from tests.e2e.test_corpora import corpus
+from tests.e2e.models.test_corpora import corpus
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 UNALARMING: dict[Mode, tuple[float, float]] = {

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.catalogue import CATALOGUE
-from tests.actors.runtime.echo import ENTRIES
+from tests.actors.runtime.effectors.echo import ENTRIES
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from events.loss_recording import loss_of_gap, record_losses
 from schemas.actor import Actor
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.runtime.living import PARTITIONS, all_partitions, at_rest, converse, led_by, living
-from tests.actors.runtime.test_rotten_messages import ends_of, twice
+from tests.actors.runtime.partition.test_rotten_messages import ends_of, twice
 from tests.actors.runtime.test_worker import on_broker
 from tests.broker import Broker
 from tests.events.log.test_unreadable_messages import PASSED

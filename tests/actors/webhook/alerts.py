@@ -15,7 +15,7 @@ from actors.webhook.receivers import Address
 from actors.webhook.settings import Receiver, WebhookSettings
 from schemas.actor import Message
 from schemas.catalogue import CATALOGUE
-from schemas.effector import QueueTurn, TryLater
+from schemas.effectors.contract import QueueTurn, TryLater
 from schemas.event import Event
 from schemas.vocabulary.alerts import Alert
 from schemas.vocabulary.webhook import WebhookQueued

@@ -17,7 +17,7 @@ from actors.webhook.alert_delivery import alert_of, enrich_failure
 from actors.webhook.http_call import retry_after
 from actors.webhook.receivers import QUEUES, is_wanted, queue_numbers
 from actors.webhook.settings import Receiver, WebhookSettings
-from schemas.effector import TryLater
+from schemas.effectors.contract import TryLater
 from schemas.entry import Severity
 from schemas.event import Event
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued

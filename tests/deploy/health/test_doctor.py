@@ -14,7 +14,7 @@ from deploy.health import doctor
 from deploy.health.findings import Verdict
 from deploy.health.stage_watch import needed_by
 from deploy.processes.running_set import DataFolder, ModelInUse, RunFile, RunSettings
-from deploy.processes.supervisor import Status
+from deploy.processes.supervising.supervisor import Status
 from deploy.processes.up import in_force_of
 from schemas.subjects import Partitions
 from tests.each import each

@@ -10,7 +10,7 @@ from deploy.health.findings import Finding, Verdict
 from deploy.health.gateway_check import judge_gateway
 from deploy.health.model_check import judge_model
 from deploy.processes.running_set import ModelInUse
-from deploy.processes.supervisor import Status
+from deploy.processes.supervising.supervisor import Status
 from tests.deploy.health.test_doctor import run_file
 from tests.each import each
 

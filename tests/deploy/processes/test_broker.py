@@ -32,7 +32,7 @@ from deploy.processes.broker.storing import storing_failure
 from deploy.processes.broker.users import context_file, load_logins
 from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
-from deploy.processes.supervisor import Backoff, ProgramFailed, Supervisor
+from deploy.processes.supervising.supervisor import Backoff, ProgramFailed, Supervisor
 from deploy.processes.up import prepare_embedded
 from events.errors import LogError, UnknownOutcome
 from events.jetstream import Access, Connection, JetStreamLog
@@ -297,7 +297,7 @@ def test_the_server_ends_with_a_supervisor_that_is_killed(tmp_path: Path) -> Non
         "import asyncio, pathlib, sys\n"
         "from deploy.processes.broker import EmbeddedBroker\n"
         "from deploy.config.settings import BrokerSettings\n"
-        "from deploy.processes.supervisor import Supervisor\n"
+        "from deploy.processes.supervising.supervisor import Supervisor\n"
         "folder = pathlib.Path(sys.argv[1])\n"
         "supervisor = Supervisor([[EmbeddedBroker(folder, BrokerSettings())]])\n"
         "def ready():\n"

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from deploy.processes.child import end, reap, spawn
+from deploy.processes.supervising.child import end, reap, spawn
 from tests.deploy.waiting import is_gone, until
 
 GUARDED = [pytest.param(True, id="guardian"), pytest.param(False, id="kernel")]
 
 PARENT = """
 import asyncio, sys
-from deploy.processes.child import spawn
+from deploy.processes.supervising.child import spawn
 
 async def main(guarded, child):
     await spawn([sys.executable, "-c", child], guarded=guarded)

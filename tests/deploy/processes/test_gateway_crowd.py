@@ -11,7 +11,7 @@ import pytest
 from events.jetstream import JetStreamLog
 from schemas.subjects import topic_filter
 from tests.broker import Broker
-from tests.deploy.processes.test_gateway_outage import gateway
+from tests.deploy.processes.gateway.test_gateway_outage import gateway
 
 SLOTS = 8
 PATIENCE_S = 120.0

@@ -6,7 +6,7 @@ import pytest
 
 from deploy.config.loading import BadConfiguration
 from deploy.processes.listen_address import Address, address_of, listen, url_of
-from deploy.processes.supervisor import ProgramFailed
+from deploy.processes.supervising.supervisor import ProgramFailed
 from tests.each import each
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from deploy.processes.broker import DECIDERS
 from deploy.processes.broker.users import broker_users
-from deploy.processes.supervisor import Supervisor
+from deploy.processes.supervising.supervisor import Supervisor
 from events.jetstream import JetStreamLog
 from events.log import Append, Record
 from schemas.catalogue import CATALOGUE

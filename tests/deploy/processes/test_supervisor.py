@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.processes.supervisor import ATTEMPTS, Backoff, ProgramFailed, Supervisor
+from deploy.processes.supervising.supervisor import ATTEMPTS, Backoff, ProgramFailed, Supervisor
 from deploy.processes.worker_program import WorkerProgram
 from tests.deploy.waiting import DEADLINE_S, is_gone, until
 

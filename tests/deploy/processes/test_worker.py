@@ -20,7 +20,7 @@ from actors.runtime.committer import Group
 from actors.runtime.envelopes import to_record
 from deploy.config.loading import all_sections, assignment_layer, resolve
 from deploy.processes.effectors import EFFECTORS
-from deploy.processes.lifeline import READY
+from deploy.processes.supervising.lifeline import READY
 from deploy.processes.worker import UnknownWork, check_work, known_work, reply_sender, work_with_settings
 from events.decision import Cause, NewEvent, address_events
 from events.jetstream import Access, Connection, JetStreamLog

@@ -26,7 +26,7 @@ from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.health.stage_watch import StageWatch
-from deploy.processes.gateway import hosted_actors
+from deploy.processes.gateway.process import hosted_actors
 from schemas.actor import Actor
 from tests.actors.gateway.asking import VirtualClock
 from tests.events.simulated_world import log_of

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from actors.contract.text.decoding import decode_nested, decoded_texts
 from actors.contract.text.decoding.nested_decoding import DEPTH, MOST_CHARACTERS, MOST_TEXTS
 from actors.contract.text.decoding.split_words import words_of
-from tests.actors.disguising import DISGUISES, PHRASE, b64
+from tests.actors.guards.disguising import DISGUISES, PHRASE, b64
 from tests.each import each
 
 SIGNS = st.text(st.sampled_from("ab19 .-=<>\"'%\\&#ux{}[]()+/,\n~\u200b\u200c\ufe00\U000e0041\u0430"), max_size=200)

@@ -1,0 +1,1 @@
+"""Encoded runs of a text, and what they decode to."""

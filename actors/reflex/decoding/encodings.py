@@ -1,0 +1,309 @@
+"""Encoded runs of a text and what they decode to: base64, hexadecimal and percent-encoding.
+
+None of these makes a text longer. The work is counted, in steps of about ten nanoseconds, and bounded over all texts of
+an input (``MAX_WORK``); what is looked at is spread so that no run can use up what another needs:
+
+- Every run of base64 is decoded from its likeliest place before any is from another; of more than can be, the longest.
+- What may come out is had by all runs in equal shares: a long one gives way to the short ones behind it.
+- What was not looked at is counted, in characters of the text.
+
+Whether a text can have any such run is asked first, which costs a few microseconds.
+
+- base64 (``base64words``), also URL-safe, unpadded, and split by white space.
+- hex: at least six pairs of digits, also separated, also as ``\\x69``, ``0x69``, ``\\u0069``, ``&#x69;`` or ``U+0069``.
+- percent: the text around percent escapes, with these decoded and ``+`` for a space.
+
+Of decoded bytes only what is text counts (``plaintext``).
+"""
+
+import binascii
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from actors.contract.text.joined_parts import shares
+from actors.reflex.decoding.base64words import MIXTURES, kinds_of, runs_of_words
+from actors.reflex.decoding.plaintext import texts_in
+
+Encoding = Literal["base64", "hex", "percent"]
+
+MAX_WORK = 5_242_880
+"""Steps that all decoding for one input may take: lists of thousands of hashes are read whole."""
+
+_BASE64_SPAN, _HEX_RUN, _HEX_PLACE, _ESCAPE_WINDOW = 192, 128, 32, 128
+"""Steps that a run takes by itself."""
+
+_PER_DIGIT = 2
+"""Steps that an encoded character takes."""
+
+CONTEXT = 160
+"""Characters around a percent escape that are read with it, since the words there need no escape."""
+
+ENOUGH = 0.75
+"""Share of the longest decoding of a base64 run that another must reach to be read too."""
+
+# All of ASCII that is white space to Python, as in ``base64words``: a character that only one of the two skips leaves
+# a run of the wrong length, which is an error.
+_SPACES = bytes(code for code in range(128) if chr(code).isspace())
+_FIRST_DIGIT = kinds_of(b"+")[0]
+_NOT_BASE64 = bytes(code for code in range(256) if kinds_of(bytes([code]))[0] < _FIRST_DIGIT)
+_FILLED = (b"", b"///", b"//", b"/")
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_HEX_BREAKS = _SPACES + b",:;|_.-"
+_HEX_KINDS = bytes(
+    ord("h") if chr(code) in "0123456789abcdefABCDEF" else ord(" ") if code in _SPACES + b",:;|-" else ord(".")
+    for code in range(256)
+)
+_HEX_BARE = (b"h" * 12, b" ".join([b"hh"] * 6), b"  ".join([b"hh"] * 6))
+# Whether a character may be the first of a prefix, and (twice that) whether it may be the second.
+_OPENS_PREFIX = bytes((chr(code) in "0\\&U") + 2 * (chr(code) in "xXu#+") for code in range(256))
+_MANY_PLACES = 2_048
+"""Places that may begin a prefix beyond which a single search for all is faster."""
+
+_HEX_PREFIX = rb"0[xX]|\\[xX]|\\u00|&#[xX](?:00)?|U\+00"
+_HEX_BREAK = rb"[\s,:;|_.-]"
+_PAIR = rb"[0-9A-Fa-f][0-9A-Fa-f]"
+# Sixteen bare pairs, or eight that are each followed by one break, are the same as so many single ones, and are taken
+# in a tenth of the time.
+_HEX_RUN_FORM = (
+    rb"(?:[0-9A-Fa-f]{32}%(break)s{0,3}|%(eight)s%(break)s{0,2}|(?:%(prefix)s)?%(pair)s%(break)s{0,3})++"
+    % {b"break": _HEX_BREAK, b"eight": (_PAIR + _HEX_BREAK) * 8, b"pair": _PAIR, b"prefix": _HEX_PREFIX}
+)
+_HEX = re.compile(_HEX_RUN_FORM)
+_PREFIXED_HEX = re.compile(rb"(?=[0\\&U])(?=%s)%s" % (_HEX_PREFIX, _HEX_RUN_FORM))
+_HEX_DIGITS = b"0123456789abcdefABCDEF"
+_NOT_DIGITS = (b"&#x00", b"&#X00", b"\\u00", b"U+00", b"&#x", b"&#X", b"0x", b"0X", b"\\x", b"\\X")
+_MIN_PAIRS = 6
+_MAX_SHORT = 50
+"""Characters that fewer than six pairs come to at most, with a prefix and three breaks each."""
+
+ESCAPE_LENGTH = 3
+"""Characters of a percent escape, which stand for one byte."""
+
+_IS_HEX = np.array([chr(code) in "0123456789abcdefABCDEF" for code in range(256)])
+_HEX_VALUE = np.array([int(chr(code), 16) if is_hex else 0 for code, is_hex in enumerate(_IS_HEX)], dtype=np.uint8)
+
+
+APART = "\n*\n"
+"""Stands between what one run may decode to: no run goes on over it, or two readings of one text were read as one."""
+
+
+class EncodedRun(msgspec.Struct, frozen=True):
+    """An encoded stretch of a text, ``start`` to ``end`` in its characters, and what it decodes to."""
+
+    start: int
+    end: int
+    text: str
+
+
+class DecodingBudget(msgspec.Struct, frozen=True):
+    """What may be decoded: ``characters`` is how many may come out, ``work`` how many steps it may take."""
+
+    characters: int
+    work: int = MAX_WORK
+
+
+class EncodedRuns(msgspec.Struct, frozen=True):
+    """The runs of a text in one encoding, in order.
+
+    ``unread`` counts the characters of the text that were not looked at, or not in every way they may be read;
+    ``work`` the steps taken. Both are of a text that may have been decoded itself.
+    """
+
+    found: tuple[EncodedRun, ...] = ()
+    unread: int = 0
+    work: int = 0
+
+
+NONE = EncodedRuns()
+
+_Span = tuple[int, int]
+
+
+def base64_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedRuns:
+    """Return the base64 runs of a text; ``ascii_text`` is the same with a ``?`` for every other character.
+
+    The likeliest span of every run is decoded, its other ones as far as the room goes.
+    """
+    kinds = kinds_of(ascii_text)
+    if not any(mixture in kinds for mixture in MIXTURES):
+        return NONE
+    runs = runs_of_words(kinds)
+    if runs is None:
+        return NONE
+    lengths = runs.ends - runs.starts
+    chosen, work = _affordable(_BASE64_SPAN + _PER_DIGIT * lengths, room.work)
+    unread = int(lengths.sum() - lengths[chosen].sum())
+    likeliest = list(zip(runs.starts[chosen].tolist(), runs.ends[chosen].tolist(), strict=True))
+    spans = [[span] for span in likeliest]
+    # The shortest first, so that a long one leaves the others something.
+    open_ended = np.flatnonzero(runs.several[chosen])
+    for place in open_ended[np.argsort(lengths[chosen][open_ended], kind="stable")].tolist():
+        if work > room.work:
+            break
+        others = runs.spans(int(chosen[place]))[1:]
+        cost = sum(_BASE64_SPAN + _PER_DIGIT * (end - start) for start, end in others)
+        if work + cost <= room.work:
+            spans[place] += others
+        work += min(cost, room.work - work + 1)  # one too dear ends it: those behind are no shorter
+    unread += sum(int(lengths[chosen[place]]) for place in open_ended.tolist() if len(spans[place]) == 1)
+    parts = [ascii_text[start:end].translate(_URL_SAFE, _NOT_BASE64) for some in spans for start, end in some]
+    texts = texts_in(list(map(_from_base64, parts)))
+    if len(parts) == len(spans):
+        found = [EncodedRun(start, end, text) for (start, end), text in zip(likeliest, texts, strict=True) if text]
+    else:
+        said = iter(texts)
+        several = (_joined([EncodedRun(*span, next(said)) for span in some]) for some in spans)
+        found = [run for run in several if run is not None]
+    return _within(found, room.characters, unread, work)
+
+
+def _affordable(costs: "np.typing.NDArray[np.int64]", room: int) -> "tuple[np.typing.NDArray[np.int64], int]":
+    """Return the places of what can be had for the room, ascending, and what it costs; the dearest come first."""
+    total = int(costs.sum())
+    if total <= room:
+        return np.arange(len(costs)), total
+    order = np.argsort(-costs, kind="stable")
+    spent = np.cumsum(costs[order])
+    count = int(np.searchsorted(spent, room, side="right"))
+    return np.sort(order[:count]), int(spent[count - 1]) if count else 0
+
+
+def _joined(decoded: list[EncodedRun]) -> EncodedRun | None:
+    """Return the decodings of a run that are about as long as the longest, without those that others contain, as one.
+
+    A word too many at either end puts a false letter there, so that the longest need not be the right one.
+    """
+    if len(decoded) == 1:
+        return decoded[0] if decoded[0].text else None
+    most = max(len(each.text) for each in decoded)
+    kept: list[EncodedRun] = []
+    for each in decoded:
+        if each.text and len(each.text) >= ENOUGH * most and not any(each.text in other.text for other in kept):
+            kept.append(each)
+    if not kept:
+        return None
+    return kept[0] if len(kept) == 1 else EncodedRun(kept[0].start, kept[0].end, APART.join(each.text for each in kept))
+
+
+def _from_base64(digits: bytes) -> bytes:
+    return binascii.a2b_base64(digits + _FILLED[len(digits) & 3])
+
+
+def hex_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedRuns:
+    """Return the hexadecimal runs of a text; ``ascii_text`` is the same with a ``?`` for every other character."""
+    most = max(0, room.work // _HEX_PLACE)
+    spans = [match.span() for match in islice(_prefixed(ascii_text), most)]
+    work = _HEX_PLACE * len(spans)
+    until = spans[-1][1] if spans and len(spans) == most else len(ascii_text)
+    spans = [(start, end) for start, end in spans if end - start >= 2 * _MIN_PAIRS]
+    kinds = ascii_text.translate(_HEX_KINDS)
+    for sign in _HEX_BARE:
+        place = kinds.find(sign, 0, until)
+        while place >= 0:
+            if work > room.work:
+                until = place
+                break
+            match = _HEX.match(ascii_text, place)
+            assert match is not None, "a sign stands for digits"
+            spans.append(match.span())
+            work += _HEX_RUN
+            place = kinds.find(sign, match.end(), until)
+    if not spans:
+        return EncodedRuns(unread=len(ascii_text) - until, work=work) if work else NONE
+    kept: list[_Span] = []
+    parts: list[bytes] = []
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if start >= until or (kept and start < kept[-1][1]) or work > room.work:
+            continue
+        work += _HEX_RUN + _PER_DIGIT * (end - start)
+        decoded = _from_hex(ascii_text[start:end])
+        if len(decoded) >= _MIN_PAIRS or end - start > _MAX_SHORT:
+            kept.append((start, end))
+            parts.append(decoded)
+    unread = len(ascii_text) - (until if work <= room.work else max(kept)[1] if kept else 0)
+    found = [EncodedRun(*span, text) for span, text in zip(kept, texts_in(parts), strict=True) if text]
+    return _within(found, room.characters, unread, work)
+
+
+def _prefixed(ascii_text: bytes) -> "Iterator[re.Match[bytes]]":
+    """Yield the runs that begin with a prefix, in order."""
+    firsts = np.frombuffer(ascii_text.translate(_OPENS_PREFIX), dtype=np.uint8)
+    places = np.flatnonzero(firsts[:-1] & (firsts[1:] >> 1)).tolist()
+    if len(places) > _MANY_PLACES:
+        yield from _PREFIXED_HEX.finditer(ascii_text)
+        return
+    until = 0
+    for place in places:
+        match = _PREFIXED_HEX.match(ascii_text, place) if place >= until else None
+        if match is not None:
+            until = match.end()
+            yield match
+
+
+def _from_hex(written: bytes) -> bytes:
+    digits = written.translate(None, _HEX_BREAKS)
+    if digits.translate(None, _HEX_DIGITS):
+        for prefix in _NOT_DIGITS:
+            digits = digits.replace(prefix, b"")
+    return binascii.unhexlify(digits)
+
+
+def percent_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedRuns:
+    """Return the stretches of a text around percent escapes, decoded."""
+    if "%" not in text:
+        return NONE
+    raw = np.frombuffer(text.encode("utf-8", "replace"), dtype=np.uint8)
+    at = np.flatnonzero(raw[:-2] == ord("%"))
+    at = at[_IS_HEX[raw[at + 1]] & _IS_HEX[raw[at + 2]]]
+    if not len(at):
+        return NONE
+    apart = np.flatnonzero(np.diff(at) > 2 * CONTEXT + ESCAPE_LENGTH)
+    begins = np.maximum(at[np.concatenate(([0], apart + 1))] - CONTEXT, 0)
+    ends = np.minimum(at[np.concatenate((apart, [len(at) - 1]))] + ESCAPE_LENGTH + CONTEXT, len(raw))
+    most = max(0, (room.work - len(raw)) // _ESCAPE_WINDOW)
+    # Written out once for the whole text: the windows are cut from it.
+    shown = raw.copy()
+    shown[raw == ord("+")] = ord(" ")
+    shown[at] = _HEX_VALUE[raw[at + 1]] * 16 + _HEX_VALUE[raw[at + 2]]
+    kept = np.ones(len(raw), dtype=bool)
+    kept[at + 1] = kept[at + 2] = False
+    places = np.concatenate(([0], np.cumsum(kept, dtype=np.int32)))
+    written = shown[kept].tobytes()
+    letters = np.arange(len(raw) + 1) if text.isascii() else np.concatenate(([0], np.cumsum((raw & 0xC0) != 0x80)))
+    windows = zip(begins[:most].tolist(), ends[:most].tolist(), strict=True)
+    found = [
+        EncodedRun(
+            int(letters[begin]), int(letters[end]), written[places[begin] : places[end]].decode("utf-8", "replace")
+        )
+        for begin, end in windows
+    ]
+    unread = int(letters[-1] - letters[begins[most]]) if most < len(begins) else 0
+    return _within(found, room.characters, unread, len(raw) + _ESCAPE_WINDOW * len(found))
+
+
+def _within(found: Sequence[EncodedRun], allowance: int, unread: int, work: int) -> EncodedRuns:
+    """Return what is had of the decoded runs: of each its share of the allowance, line breaks between them included."""
+    lengths = [len(run.text) + 1 for run in found]
+    if sum(lengths) - 1 <= allowance:
+        return EncodedRuns(tuple(found), unread, work)
+    kept: list[EncodedRun] = []
+    for run, share in zip(found, shares(lengths, allowance + 1), strict=True):
+        had = run.text[: max(0, share - 1)]
+        # In encoded characters: a reader of the verdict has the text, not what it decodes to.
+        unread += (run.end - run.start) * (len(run.text) - len(had)) // len(run.text)
+        if had:
+            kept.append(EncodedRun(run.start, run.end, had))
+    return EncodedRuns(tuple(kept), unread, work)
+
+
+DECODERS: dict[Encoding, Callable[[str, bytes, DecodingBudget], EncodedRuns]] = {
+    "base64": base64_runs,
+    "hex": hex_runs,
+    "percent": percent_runs,
+}
+"""How the runs of each encoding are found, given a text, its ASCII and the room."""

@@ -1,0 +1,236 @@
+"""What a language model's judgement adds to detection, on a sample of labelled prompts.
+
+Of four aims (direct and indirect attacks, benign and hard benign texts) equally many rows are taken, chosen by their
+texts' hashes. Every row that reflex, the scorer and the trust evaluator as they ship let pass is put to the model, by
+the very request that appraisal makes; its answer is read as appraisal reads it, and stops the row where the breaker
+would trip. One run shows two gates: ``both`` asks about all of these rows, ``llm`` about those with an open falsehood.
+With ``--record FILE`` every answer is kept, and a run with the same file asks only what it does not hold. Run it with
+``neuraxis bench detection --llm URL|local --corpus PROMPTS``.
+"""
+
+import argparse
+import asyncio
+import os
+import time
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from actors.appraisal.appraising import appraise
+from actors.appraisal.session_memory import SessionMemory
+from actors.appraisal.settings import AppraisalSettings, TrustSettings
+from actors.appraisal.trust_gate import events_of_answer, events_of_input, waiting_on
+from actors.breaker.machine import reading_of
+from actors.breaker.settings import BreakerSettings
+from actors.intuition.scorer import THRESHOLD, score
+from actors.llm.open_effector import open_llm
+from actors.llm.settings import LlmSettings
+from actors.reflex import ACTOR as REFLEX
+from actors.runtime.clock import SystemClock
+from actors.runtime.effectors.spec import EffectorContext
+from deploy.training.labelled_corpus import INDIRECT, Row, is_direct, load_rows
+from schemas.actor import Message
+from schemas.effectors.contract import Effector
+from schemas.identity import content_hash
+from schemas.vocabulary.appraisal import AppraisalJudged, JudgementRequested
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.reflex import ReflexBlocked
+
+AIMS = ("direct attacks", "indirect injections", "benign", "hard benign")
+BREAKER = BreakerSettings()
+"""What a falsehood must be to stop an input."""
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A model's answer to the request whose content hashes to ``key``, as the log would hold it."""
+
+    key: str
+    answer: LlmCompleted | LlmFailed
+    took_ms: float
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What became of a row: whether the local guards stop it, and the word of the model, where it was asked."""
+
+    aim: str
+    local: bool
+    open: bool = False
+    reason: str = ""
+    stopped: bool = False
+    tokens: int = 0
+    took_ms: float = 0.0
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """A line of the result: shares of the rows of an aim."""
+
+    aim: str
+    rows: int
+    local: int
+    asked: int
+    unusable: int
+    both: int
+    open: int
+    llm: int
+
+
+def sample(rows: Sequence[Row], count: int) -> list[tuple[str, Row]]:
+    """Return rows with their aims: as many of each, those whose texts' hashes are the lowest."""
+    found: list[tuple[str, Row]] = []
+    for aim in AIMS:
+        there = sorted((row for row in rows if aim_of(row) == aim), key=lambda row: _hash(row.text))
+        found += [(aim, row) for row in there[: count // len(AIMS)]]
+    return found
+
+
+def aim_of(row: Row) -> str:
+    """Return which of the aims a row is of; empty for none."""
+    if row.attack:
+        return AIMS[0] if is_direct(row.category) else AIMS[1] if row.category in INDIRECT else ""
+    return {"benign": AIMS[2], "hard_benign": AIMS[3]}[row.label]
+
+
+async def judge(
+    rows: Sequence[tuple[str, Row]], effector: Effector, record: Path | None, trust: TrustSettings
+) -> list[Judged]:
+    """Judge rows by the local guards, and those that they let pass by the model."""
+    kept = _read(record)
+    stops = _reflex()
+    found = []
+    for number, (aim, row) in enumerate(rows):
+        received = InputReceived(text=row.text)
+        local = appraise(SessionMemory(), received, AppraisalSettings())
+        reading = reading_of(local.layers, BREAKER)
+        if stops(row.text) or score(row.text) >= THRESHOLD or reading is None or reading.violation:
+            found.append(Judged(aim, True))
+            continue
+        asked = events_of_input(local, [(local.layers[0], row.text)], trust, None, 0)[0]
+        if not isinstance(asked, JudgementRequested):
+            found.append(Judged(aim, False))
+            continue
+        key = _hash(msgspec.json.encode((asked.call.messages, asked.call.answer_schema)).decode())
+        if key not in kept:
+            began = time.perf_counter()
+            message = Message(asked, number + 1, key, time.time_ns(), "bench", "bench", key)
+            [answer] = await effector.handle(message)
+            assert isinstance(answer, LlmCompleted | LlmFailed)
+            kept[key] = Kept(key, answer, round((time.perf_counter() - began) * 1000, 1))
+            _keep(record, kept[key])
+        found.append(_judged(aim, asked, kept[key], local.layers[0].falsehood >= TrustSettings().open_from))
+    return found
+
+
+def _judged(aim: str, asked: JudgementRequested, kept: Kept, is_open: bool) -> Judged:
+    word = events_of_answer(waiting_on(kept.key, asked), kept.answer)[0]
+    assert isinstance(word, AppraisalJudged)
+    reading = reading_of(word.layers, BREAKER)
+    stopped = reading is not None and reading.violation is not None
+    completed = kept.answer if isinstance(kept.answer, LlmCompleted) else None
+    tokens = completed.prompt_tokens + completed.completion_tokens if completed is not None else 0
+    return Judged(aim, False, is_open, word.reason, stopped, tokens, kept.took_ms)
+
+
+def tallies(judged: Sequence[Judged]) -> list[Tally]:
+    """Return a line for each aim."""
+    lines = []
+    for aim in AIMS:
+        rows = [each for each in judged if each.aim == aim]
+        asked = [each for each in rows if each.took_ms]
+        lines.append(
+            Tally(
+                aim=aim,
+                rows=len(rows),
+                local=sum(each.local for each in rows),
+                asked=len(asked),
+                unusable=sum(bool(each.reason) for each in asked),
+                both=sum(each.stopped for each in asked),
+                open=sum(each.open for each in asked),
+                llm=sum(each.stopped and each.open for each in asked),
+            )
+        )
+    return lines
+
+
+def show(judged: Sequence[Judged], gate: str) -> None:
+    """Print the result as a table, with what it cost; a run under the gate ``both`` shows ``llm`` as well."""
+    heads = f"{'':20} {'rows':>5} {'local':>7} | {f'{gate} asks':>9} {'unusable':>8} {'adds':>7}"
+    print(f"{heads} | {'llm asks':>8} {'adds':>7}" if gate == "both" else heads)
+    for line in tallies(judged):
+        share = [f"{100 * number / max(1, line.rows):6.1f}%" for number in (line.local, line.both, line.llm)]
+        told = f"{line.aim:20} {line.rows:5} {share[0]} | {line.asked:9} {line.unusable:8} {share[1]}"
+        print(f"{told} | {line.open:8} {share[2]}" if gate == "both" else told)
+    asked = sorted(each.took_ms for each in judged if each.took_ms)
+    if asked:
+        tokens = sum(each.tokens for each in judged) / len(asked)
+        print(
+            f"{len(asked)} calls, {tokens:,.0f} tokens each; p50 {asked[len(asked) // 2]:,.0f} ms, "
+            f"p99 {asked[int(0.99 * (len(asked) - 1))]:,.0f} ms"
+        )
+
+
+async def run(corpus: Path, llm: str, rows: int, record: Path | None, trust: TrustSettings, model: str) -> list[Judged]:
+    """Judge a sample of a corpus by a model; ``llm`` is its address, or ``local``."""
+    chosen = sample(load_rows(corpus), rows)
+    settings = LlmSettings(backend="local") if llm == "local" else LlmSettings(backend="openai", base_url=llm)
+    if model:
+        settings = msgspec.structs.replace(settings, models=msgspec.structs.replace(settings.models, appraise=model))
+
+    async def nobody(inbox: str, body: bytes) -> None:
+        """Drop pieces of text: nobody reads them."""
+
+    around = EffectorContext(None, nobody, os.environ, SystemClock())  # type: ignore[arg-type]  # no broker is there
+    async with open_llm(settings, around) as effector:
+        return await judge(chosen, effector, record, trust)
+
+
+def _reflex() -> Callable[[str], bool]:
+    settings = msgspec.to_builtins(REFLEX.settings_type())
+    configured = REFLEX.configured(settings=settings, settings_hash=content_hash(settings), behaviour=REFLEX.behaviour)
+    state = REFLEX.fold(REFLEX.initial(), Message(configured, 0, "", 0))
+
+    def stops(text: str) -> bool:
+        return any(
+            isinstance(event, ReflexBlocked)
+            for event in REFLEX.decide(state, Message(InputReceived(text=text), 1, "", 0))
+        )
+
+    return stops
+
+
+def _read(record: Path | None) -> dict[str, Kept]:
+    if record is None or not record.exists():
+        return {}
+    lines = record.read_bytes().splitlines()
+    return {kept.key: kept for kept in (msgspec.json.decode(line, type=Kept) for line in lines if line.strip())}
+
+
+def _keep(record: Path | None, kept: Kept) -> None:
+    if record is not None:
+        with record.open("ab") as file:
+            file.write(msgspec.json.encode(kept) + b"\n")
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def main() -> None:
+    """Judge the corpus named on the command line by the model named there, and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.quality.judgement", description=__doc__)
+    parser.add_argument("corpus", type=Path, help="labelled prompts, JSON Lines")
+    parser.add_argument("--llm", required=True, metavar="URL|local", help="an endpoint that speaks OpenAI's protocol")
+    parser.add_argument("--model", default="", help="its name there (default: llm.models.appraise)")
+    parser.add_argument("--rows", type=int, default=500, help="rows to judge, a quarter for each aim")
+    parser.add_argument("--record", type=Path, help="file that answers are kept in, and taken from")
+    parser.add_argument("--gate", choices=("llm", "both"), default="both", help="rows to ask about: open ones, or all")
+    parser.add_argument("--characters", type=int, default=TrustSettings().characters, help="of a row shown at most")
+    given = parser.parse_args()
+    trust = TrustSettings(gate=given.gate, characters=given.characters, timeout_ms=120_000)
+    show(asyncio.run(run(given.corpus, given.llm, given.rows, given.record, trust, given.model)), given.gate)
+
+
+if __name__ == "__main__":
+    main()

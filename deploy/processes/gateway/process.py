@@ -1,0 +1,258 @@
+"""The gateway's process, from its arguments to its end. It loads no actor: it only appends, queries and reads."""
+
+import asyncio
+import gc
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Protocol
+
+import msgspec
+
+from actors.gateway import Client
+from actors.gateway.agents import SHARED_AGENT
+from actors.gateway.http.access import Limits
+from actors.gateway.http.app import Gateway, Services, application
+from actors.gateway.http.audit import Auditing
+from actors.gateway.http.feedback.service import FeedbackService
+from actors.gateway.http.guard.service import GuardService
+from actors.gateway.http.keys import Keyring, is_loopback
+from actors.gateway.http.loops.judgements import Judgements
+from actors.gateway.http.loops.service import LoopService
+from actors.gateway.http.metrics import MetricsSource
+from actors.gateway.http.openai.conversations import Conversations
+from actors.gateway.http.server import serve
+from actors.gateway.metrics import Metrics
+from actors.llm.endpoint import Endpoint
+from actors.reflex.settings import ReflexSettings
+from actors.responder.settings import ResponderSettings
+from actors.runtime.membership.heartbeat import heartbeat_of
+from deploy.cli.rendering.sentences import sentence_on
+from deploy.config.configured_log import configured_log
+from deploy.config.loading import Config
+from deploy.health.readiness import LedgerProbe, ok_if_empty
+from deploy.health.stage_watch import StageWatch, needed_by, unserved_text
+from deploy.processes.gateway.examining import BrokerExaminations
+from deploy.processes.gateway.operating import BrokerOperations
+from deploy.processes.gateway.records import BrokerRecords
+from deploy.processes.gateway.upstream import forwarding_to
+from deploy.processes.inbox import listening_inbox
+from deploy.processes.listen_address import url_of
+from deploy.processes.supervising.lifeline import Lifeline
+from deploy.processes.supervising.stopping import stop_signal
+from events.jetstream import Access, Connection, KeyValueMembership
+from events.jetstream.storage_check import storage_fault
+from events.log import Log
+from events.loggers import get_logger
+
+GRACE_S = 3.0
+"""Seconds that requests under way may still wait for their answers once the process is to stop."""
+
+_CONNECT_DEADLINE = 30.0
+_logger = get_logger("neuraxis.gateway")
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gateway's process is to do.
+
+    ``listener`` is the socket it serves on; ``operating`` how it connects for what it does in an operator's name.
+    ``upstream`` is where requests for other models go.
+    """
+
+    access: Access
+    operating: Access
+    config: Config
+    listener: socket.socket
+    keys: Keyring
+    upstream: Endpoint | None = None
+
+
+def run(job: Job, lifeline: Lifeline) -> None:
+    """Serve until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of its work."""
+    try:
+        asyncio.run(_run(job, lifeline))
+    except* Exception as wrong:
+        raise _first(wrong) from wrong
+    finally:
+        job.listener.close()
+        lifeline.close()
+
+
+async def _run(job: Job, lifeline: Lifeline) -> None:
+    async with stop_signal(lifeline) as stop:
+        settings, up = job.config.gateway, asyncio.Event()
+        gateway = application(
+            job.keys,
+            local=is_loopback(job.listener.getsockname()[0]),
+            limits=Limits(concurrent=settings.concurrent, body_s=settings.body_s),
+            agent_per=settings.agent_per,
+        )
+        serving = asyncio.create_task(
+            serve(gateway, job.listener, stop, header_s=settings.header_s, up=up), name="serving"
+        )
+        try:
+            connection = await _connected(job, stop)
+            if connection is None:
+                await serving
+                return
+            try:
+                await _serve(job, connection, lifeline, stop, gateway, (serving, up))
+            finally:
+                await connection.close()
+        finally:
+            serving.cancel()
+            await asyncio.wait((serving,))
+
+
+async def _connected(job: Job, stop: asyncio.Event) -> Connection | None:
+    """Connect to the broker; None when the process is to stop before that."""
+    opening = asyncio.create_task(Connection.open(job.access, _CONNECT_DEADLINE, announce=True), name="connecting")
+    stopping = asyncio.create_task(stop.wait(), name="stop while connecting")
+    try:
+        await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
+        return opening.result() if opening.done() else None
+    finally:
+        opening.cancel()
+        stopping.cancel()
+        await asyncio.wait((opening, stopping))
+
+
+async def _serve(
+    job: Job,
+    connection: Connection,
+    lifeline: Lifeline,
+    stop: asyncio.Event,
+    gateway: Gateway,
+    server: tuple[asyncio.Task[None], asyncio.Event],
+) -> None:
+    serving, up = server
+    settings = job.config.gateway
+    log = await configured_log(connection, job.config.log)
+    judgements = Judgements(settings.loops)
+    membership = KeyValueMembership(connection)
+    needed = needed_by(job.config)
+    stages = StageWatch(membership, log.partitions, needed)
+
+    async def hosted() -> frozenset[str]:
+        return hosted_actors(tuple((await membership.members()).values()))
+
+    async def unserved() -> str:
+        await stages.look()
+        lacking = unserved_text(stages.unserved(), log.partitions)
+        return f"not served: {lacking}" if lacking else ""
+
+    opening = Client.open(
+        log, unended=stages.unended, hearing=partial(listening_inbox, connection), limits=settings.limits
+    )
+    async with opening as client, asyncio.TaskGroup() as around, AsyncExitStack() as stack:
+        following = around.create_task(judgements.follow(log), name="judgements")
+        looking = around.create_task(stages.follow(), name="stages")
+        looks: dict[str, Callable[[], Awaitable[str]]] = {
+            "storing": ok_if_empty(lambda: storage_fault(connection, log.stream)),
+            "ledger": LedgerProbe(connection, expected=lifeline.supervised),
+            "stages": ok_if_empty(unserved),
+        }
+        loops = LoopService(
+            client,
+            judgements,
+            wait_s=settings.wait_s,
+            hosted=hosted,
+            unserved=partial(stages.lacking, "guardrails"),
+            looks=looks,
+        )
+        guard = GuardService(client, wait_s=settings.wait_s, sentence=sentence_on)
+        conversations = Conversations(client, wait_s=settings.answer_s, early=not _withdraws(job.config))
+        forwarding = await stack.enter_async_context(
+            forwarding_to(
+                job.upstream,
+                settings.upstream,
+                conversations,
+                client,
+                lends=lambda: not job.keys.required,
+                reading=job.config.section("reflex", ReflexSettings),
+            )
+        )
+        operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
+        records, metrics = BrokerRecords(connection, log, stop, membership, needed), Metrics()
+        examinations = BrokerExaminations(job.access, job.config.log, records.rated, within_s=settings.examine_s)
+        feedback = FeedbackService(client, records.rated, wait_s=settings.wait_s)
+        counting = around.create_task(metrics.follow(log.as_stored()), name="metrics")
+        gateway.open(
+            Services(
+                loops=loops,
+                conversations=conversations,
+                guard=guard,
+                feedback=feedback,
+                operations=operations,
+                records=records,
+                examinations=examinations,
+                measuring=metrics_source(metrics, log, records, stages),
+                audit=Auditing(client, wait_s=settings.wait_s),
+                forwarding=forwarding,
+            )
+        )
+        if not is_loopback(job.listener.getsockname()[0]) and settings.agent_per == "shared":
+            _logger.warning(
+                "agent_shared_by_all",
+                url=url_of(job.listener),
+                agent=SHARED_AGENT,
+                risk="whoever reaches this gateway learns what anybody told the agent",
+                remedy='set gateway.agent_per = "user", or have every request name an agent',
+            )
+        announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
+        hurrying = around.create_task(_hurry((client, examinations), stop), name="hurry")
+        await serving
+        for task in (following, looking, counting, announcing, hurrying):
+            task.cancel()
+
+
+def metrics_source(metrics: Metrics, log: Log, records: BrokerRecords, stages: StageWatch) -> MetricsSource:
+    """Return what the gateway tells Prometheus, measured at each question."""
+
+    async def log_seq() -> int:
+        return (await log.info()).last_seq
+
+    def served() -> dict[str, bool]:
+        lost = stages.unserved()
+        return {stage: stage not in lost for stage in stages.needed}
+
+    return MetricsSource(metrics, log_seq=log_seq, ledger_seq=records.written, served=served)
+
+
+async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline) -> None:
+    for event in ready:
+        await event.wait()
+    gc.collect()
+    gc.freeze()
+    _logger.info("gateway_ready", url=url_of(job.listener), keys=job.keys.required)
+    lifeline.say_ready()
+
+
+class _Hurried(Protocol):
+    def hurry(self, seconds: float) -> None: ...
+
+
+async def _hurry(services: Sequence[_Hurried], stop: asyncio.Event) -> None:
+    await stop.wait()
+    for service in services:
+        service.hurry(GRACE_S)
+
+
+def _withdraws(config: Config) -> bool:
+    """Whether guardrails may reject a model's answer: then nothing of it is sent before they have judged it."""
+    return config.section("responder", ResponderSettings).guardrails
+
+
+def hosted_actors(presences: Sequence[bytes]) -> frozenset[str]:
+    """Return the names of the actors that living workers say they host and have brought up to the log's end."""
+    said = (heartbeat_of(presence) for presence in presences)
+    return frozenset(actor for each in said if each for actor in each.actors if actor not in each.recovering)
+
+
+def _first(group: BaseExceptionGroup[Exception]) -> Exception:
+    wrong: BaseException = group
+    while isinstance(wrong, BaseExceptionGroup):
+        wrong = wrong.exceptions[0]
+    assert isinstance(wrong, Exception)
+    return wrong

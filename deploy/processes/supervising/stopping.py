@@ -1,0 +1,48 @@
+"""How a process of a set is told to stop, and how it ends within a deadline."""
+
+import asyncio
+import faulthandler
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from deploy.processes.supervising.lifeline import Lifeline
+from events.loggers import get_logger
+
+STOP_DEADLINE = 14.0
+"""Seconds from the wish to stop to the end at the latest; handing over takes up to 10."""
+
+_logger = get_logger("neuraxis.worker")
+
+
+@asynccontextmanager
+async def stop_signal(lifeline: Lifeline) -> AsyncIterator[asyncio.Event]:
+    """Give an event that SIGTERM, SIGINT or the end of the supervisor sets, for the length of the block.
+
+    From then on the process has :data:`STOP_DEADLINE` seconds.
+    """
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(_watch(lifeline, stop), name="lifeline")
+            limiting = tasks.create_task(_limit_the_stop(stop), name="stop deadline")
+            yield stop
+            watching.cancel()
+            limiting.cancel()
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+async def _watch(lifeline: Lifeline, stop: asyncio.Event) -> None:
+    await lifeline.ended()
+    _logger.warning("supervisor_gone", pid=os.getpid())
+    stop.set()
+
+
+async def _limit_the_stop(stop: asyncio.Event) -> None:
+    """Once the stop is wished for, end the process in time even if its loop should hang: a C timer sees to it."""
+    await stop.wait()
+    faulthandler.dump_traceback_later(STOP_DEADLINE, exit=True)

@@ -1,0 +1,276 @@
+"""Keeping a set of processes running: started in stages, restarted when they end, stopped in reverse order.
+
+A :class:`Program` says what to run; the pure :class:`Backoff` says how long to wait before a restart. Nothing here
+knows about brokers or workers.
+"""
+
+import asyncio
+import random
+import time
+from asyncio.subprocess import Process
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from deploy.processes.supervising.child import end, reap
+from events.loggers import get_logger
+
+_logger = get_logger("neuraxis.supervisor")
+
+ATTEMPTS = 5
+"""Times a program may end before it was ever ready; then it is given up."""
+
+
+class ProgramFailed(Exception):
+    """A program cannot be brought up, and trying again would not help; the message says why and what to do."""
+
+    code = "program_failed"
+
+
+class ProgramRefused(ProgramFailed):
+    """A program cannot run as it is configured, such as on a port that is taken: only a person can correct that."""
+
+    code = "program_refused"
+
+
+class Program(Protocol):
+    """Something to keep running."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in logs, unique in its set."""
+        ...
+
+    @property
+    def stop_deadline(self) -> float:
+        """Seconds it may take to end when asked, before it is killed."""
+        ...
+
+    async def start(self) -> Process:
+        """Start it; raises ProgramFailed when it cannot be."""
+        ...
+
+    async def ready(self, process: Process) -> None:
+        """Wait until it serves; cancelled when the process ends meanwhile. Raises ProgramFailed when it never will."""
+        ...
+
+    def refused(self, status: int) -> str | None:
+        """Return why an end with this exit status before readiness is final, or None when another try may help."""
+        ...
+
+    def release(self) -> None:
+        """Let go of what the last start opened; the process has ended."""
+        ...
+
+
+class Backoff(msgspec.Struct, frozen=True):
+    """How long to wait before a restart: quickly at first, then doubling. All in seconds.
+
+    A run of ``stable`` seconds or more counts as good: the next wait is the ``first`` again.
+    """
+
+    first: float = 0.1
+    most: float = 15.0
+    stable: float = 10.0
+
+    def wait(self, failures: int, draw: float) -> float:
+        """Return the wait after the ``failures``-th end in a row (1: the first), for a uniform ``draw`` in [0, 1).
+
+        The wait lies between half of the exponential step and the whole of it, so that programs that died
+        together do not come back together.
+        """
+        step = min(self.most, self.first * 2.0 ** min(failures - 1, 32))
+        return step * (0.5 + draw / 2)
+
+
+class Status(msgspec.Struct, frozen=True):
+    """A kept program at this moment; ``pid`` is 0 while none runs."""
+
+    name: str
+    pid: int = 0
+    ready: bool = False
+    restarts: int = 0
+
+
+class ProgramKeeper:
+    """Keeps one program running until told to stop.
+
+    Attributes:
+        ready: Set while the program serves.
+        status: What it is doing now.
+    """
+
+    def __init__(self, program: Program, backoff: Backoff, changed: Callable[[], None]) -> None:
+        self.program = program
+        self.ready = asyncio.Event()
+        self.status = Status(program.name)
+        self._backoff = backoff
+        self._changed = changed
+        self._stop = asyncio.Event()
+        self._at_once = asyncio.Event()
+        self._was_ready = False
+
+    def stop(self, at_once: bool = False) -> None:
+        """End the program and its keeping; ``at_once`` kills it without a chance to tidy up."""
+        self._stop.set()
+        if at_once:
+            self._at_once.set()
+
+    async def run(self) -> None:
+        """Keep it running until :meth:`stop`; raises ProgramFailed when it never came up."""
+        failures = 0
+        while not self._stop.is_set():
+            began = time.monotonic()
+            cause = await self._run_once()
+            if self._stop.is_set():
+                return
+            failures = 1 if time.monotonic() - began >= self._backoff.stable else failures + 1
+            if not self._was_ready and failures >= ATTEMPTS:
+                raise ProgramFailed(f"{self.program.name} ended {failures} times before it was ready: {cause}")
+            wait = self._backoff.wait(failures, random.random())
+            _logger.warning("program_restarts", program=self.program.name, cause=cause, wait_s=round(wait, 2))
+            self._note(restarts=self.status.restarts + 1)
+            await _within(self._stop.wait(), wait)
+
+    async def _run_once(self) -> str:
+        """Run the program once, to its end or ours; return what ended it."""
+        name = self.program.name
+        try:
+            process = await self.program.start()
+        except ProgramFailed as failed:
+            if not self._was_ready:
+                raise
+            return str(failed)
+        self._note(pid=process.pid)
+        ending = asyncio.create_task(process.wait(), name=f"{name} ends")
+        stopping = asyncio.create_task(self._stop.wait(), name=f"{name} stops")
+        getting_ready = asyncio.create_task(self.program.ready(process), name=f"{name} gets ready")
+        try:
+            await asyncio.wait((ending, stopping, getting_ready), return_when=asyncio.FIRST_COMPLETED)
+            if getting_ready.done() and not ending.done():
+                if failed_to := getting_ready.exception():
+                    return self._judge(failed_to)
+                self._serves()
+                await asyncio.wait((ending, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if not ending.done():
+                return "it was told to stop"
+            return self._ended(ending.result())
+        finally:
+            for task in (stopping, getting_ready):
+                task.cancel()
+            await asyncio.gather(stopping, getting_ready, return_exceptions=True)
+            if not ending.done() and not await end(process, self.program.stop_deadline, self._at_once):
+                _logger.warning("program_killed", program=name, reason="it did not end when asked")
+            await ending
+            reap(process)
+            self.program.release()
+            self.ready.clear()
+            self._note(pid=0, ready=False)
+
+    def _serves(self) -> None:
+        self._was_ready = True
+        self.ready.set()
+        self._note(ready=True)
+        _logger.info("program_ready", program=self.program.name, pid=self.status.pid)
+
+    def _judge(self, wrong: BaseException) -> str:
+        if not isinstance(wrong, ProgramFailed):
+            raise wrong
+        if not self._was_ready:
+            raise wrong
+        return str(wrong)
+
+    def _ended(self, status: int) -> str:
+        if not self._was_ready and (reason := self.program.refused(status)) is not None:
+            raise ProgramRefused(reason)
+        return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+
+    def _note(self, **change: object) -> None:
+        self.status = msgspec.structs.replace(self.status, **change)
+        self._changed()
+
+
+class Supervisor:
+    """Keeps stages of programs running; a stage starts when the one before it is ready.
+
+    Args:
+        stages: The programs, in the order of starting; they are stopped in the reverse order.
+        backoff: Waits before restarts.
+        changed: Called whenever a program starts, becomes ready or ends.
+    """
+
+    def __init__(
+        self,
+        stages: Sequence[Sequence[Program]],
+        backoff: Backoff | None = None,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._stages = [
+            [ProgramKeeper(program, backoff or Backoff(), changed) for program in stage] for stage in stages
+        ]
+        self._running: list[dict[asyncio.Task[None], ProgramKeeper]] = []
+
+    def statuses(self) -> list[Status]:
+        """Return what every program is doing, in the order of starting."""
+        return [keeper.status for stage in self._stages for keeper in stage]
+
+    def hurry(self) -> None:
+        """Kill all processes that are still running; called on a second Ctrl-C."""
+        for stage in self._stages:
+            for keeper in stage:
+                keeper.stop(at_once=True)
+
+    async def run(self, stop: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
+        """Start all, call ``ready`` once when every program serves, and keep them running until ``stop`` is set.
+
+        Raises:
+            ProgramFailed: a program could not be brought up; the others have been stopped in order.
+        """
+        stopping = asyncio.create_task(stop.wait(), name="set stops")
+        try:
+            for stage in self._stages:
+                await self._start(stage, stopping)
+                if stopping.done():
+                    return
+            ready()
+            await self._wait_for_failure(stopping)
+        finally:
+            await self._stop_all()
+            stopping.cancel()
+
+    async def _start(self, stage: Sequence[ProgramKeeper], stopping: asyncio.Task[bool]) -> None:
+        self._running.append({asyncio.create_task(keeper.run(), name=keeper.program.name): keeper for keeper in stage})
+        for keeper in stage:
+            getting_ready = asyncio.create_task(keeper.ready.wait(), name=f"{keeper.program.name} is awaited")
+            try:
+                await self._wait_for_failure(stopping, getting_ready)
+            finally:
+                getting_ready.cancel()
+            if stopping.done():
+                return
+
+    async def _wait_for_failure(self, *others: asyncio.Task[bool]) -> None:
+        """Wait for any of ``others``; raises what a keeper gave up with."""
+        keeping = [task for stage in self._running for task in stage]
+        await asyncio.wait((*keeping, *others), return_when=asyncio.FIRST_COMPLETED)
+        for task in keeping:
+            if task.done():
+                task.result()
+
+    async def _stop_all(self) -> None:
+        for stage in reversed(self._running):
+            for keeper in stage.values():
+                keeper.stop()
+            await asyncio.wait(stage)
+            for task, keeper in stage.items():
+                if not task.cancelled() and (wrong := task.exception()) is not None:
+                    _logger.debug("program_gave_up", program=keeper.program.name, error=str(wrong))
+
+
+async def _within(waiting: Awaitable[object], seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await waiting
+    except TimeoutError:
+        return

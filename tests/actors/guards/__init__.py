@@ -1,0 +1,1 @@
+"""Tests of the guards together, on the way of one input."""

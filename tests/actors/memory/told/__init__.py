@@ -1,0 +1,1 @@
+"""Tests of what a person tells and takes back."""

@@ -1,0 +1,1 @@
+"""Tests of one partition of an actor: deciding, appending, recovering."""

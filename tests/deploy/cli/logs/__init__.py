@@ -1,0 +1,1 @@
+"""Tests of commands that read, feed and copy logs."""

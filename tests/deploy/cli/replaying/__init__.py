@@ -1,0 +1,1 @@
+"""Tests of commands that decide a log again, and of what is shown of a decision."""

@@ -1,0 +1,1 @@
+"""Tests of running workers that take up what is new."""

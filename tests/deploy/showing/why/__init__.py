@@ -1,0 +1,1 @@
+"""Tests of why an exchange ended as it did, as people are told."""

@@ -1,0 +1,155 @@
+"""The dashboard in a real browser, on a running set."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.e2e.http.browsing import opened, row, serious_faults
+from tests.e2e.live import Live
+
+HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
+"""What would run if people's words were read as markup."""
+
+
+def test_a_new_exchange_appears_without_a_reload_and_its_decision_opens_as_a_tree(page: Page, live: Live) -> None:
+    expect(page.get_by_text("Live", exact=True).first).to_be_visible()
+    told = live.ask("What is the tallest mountain?", "--session", "dashboard-new")
+    new = row(page, "dashboard-new")
+    expect(new).to_contain_text("executed")
+    expect(new).to_contain_text(told["mode"])
+    new.get_by_role("button").click()
+    decision = page.get_by_role("region", name="Decision")
+    expect(decision).to_contain_text(told["sentence"])
+    expect(decision.get_by_text("input.received")).to_be_visible()
+    decision.get_by_role("button", name="Show every number").click()
+    numbers = decision.locator("li", has_text="router.mode_selected").last.locator("dl").first
+    expect(numbers).to_contain_text(str(told["confidence"]))
+
+
+def test_a_refused_exchange_is_told_by_a_word_and_its_session_by_its_breaker(page: Page) -> None:
+    expect(row(page, "dashboard-refused")).to_contain_text("blocked")
+    expect(row(page, "dashboard-refused")).to_contain_text("prompt_injection")
+    breakers = page.get_by_role("region", name="Breakers")
+    expect(breakers.locator("li", has_text="dashboard-refused")).to_contain_text("trust 0.")
+    expect(page.get_by_role("region", name="Alerts")).to_contain_text("critical breaker.tripped")
+    expect(page.get_by_role("region", name="Modes")).to_contain_text("50 % to 75 %")
+    expect(page.get_by_role("region", name="Actors")).to_contain_text("are served")
+
+
+def test_the_slider_moves_the_whole_page_to_any_point_and_back(page: Page, asked: list[dict[str, Any]]) -> None:
+    answered = page.request.get(f"{page.url.rsplit('/', 1)[0]}/api/exchanges/{asked[0]['exchange']}").json()
+    row(page, "dashboard-answered").get_by_role("button").click()
+    expect(page.get_by_role("region", name="Decision")).to_contain_text("response.emitted")
+    # Before the refusal was asked, and before the answer was given.
+    page.get_by_label("Event", exact=True).fill(str(answered["started_seq"]))
+    page.get_by_label("Event", exact=True).press("Enter")
+    expect(row(page, "dashboard-refused")).to_have_count(0)
+    expect(row(page, "dashboard-answered")).to_contain_text("open")
+    expect(page.locator("#breakers")).not_to_contain_text("dashboard-refused")
+    expect(page.get_by_role("region", name="Decision")).to_contain_text("Open at this point")
+    expect(page.get_by_role("region", name="Decision")).not_to_contain_text("response.emitted")
+    expect(page.locator("#connection")).to_have_text("Past")
+    expect(page.get_by_role("slider")).to_have_value(str(answered["started_seq"]))
+    # To the latest event by the slider itself: what was refused is back, and the point is still one of the past.
+    page.get_by_role("slider").press("End")
+    expect(row(page, "dashboard-refused")).to_be_visible()
+    expect(page.locator("#connection")).to_have_text("Past")
+    page.get_by_role("button", name="Live").click()
+    expect(page.locator("#connection")).to_have_text("Live")
+    expect(row(page, "dashboard-answered")).to_contain_text("executed")
+
+
+def test_filters_narrow_the_list_and_say_so_where_nothing_is_left(page: Page) -> None:
+    page.get_by_label("Session").fill("dashboard-refused")
+    expect(row(page, "dashboard-answered")).to_have_count(0)
+    expect(row(page, "dashboard-refused")).to_be_visible()
+    page.get_by_label("Action").select_option("EXECUTED")
+    expect(page.get_by_text("No exchange is like that.")).to_be_visible()
+    page.get_by_role("button", name="Clear").click()
+    expect(row(page, "dashboard-answered")).to_be_visible()
+    for words in ("attack KNOWN", "prompt_injection"):
+        page.get_by_label("Words of the reason").fill(words)
+        expect(row(page, "dashboard-answered")).to_have_count(0)
+        expect(row(page, "dashboard-refused")).to_be_visible()
+    page.get_by_label("Agent").fill("nobody")
+    expect(page.get_by_text("No exchange is like that.")).to_be_visible()
+
+
+def test_nothing_of_what_people_wrote_runs(page: Page, live: Live) -> None:
+    live.ask(HOSTILE, "--session", HOSTILE)
+    hostile = row(page, HOSTILE)
+    hostile.get_by_role("button").click()
+    decision = page.get_by_role("region", name="Decision")
+    decision.get_by_role("button", name="Show every number").click()
+    expect(decision.locator("dd", has_text=HOSTILE).first).to_be_visible()
+    assert page.locator("main img, main script").count() == 0
+    assert page.title() == "Neuraxis dashboard"
+
+
+def test_all_of_it_works_by_the_keyboard(page: Page) -> None:
+    button = row(page, "dashboard-refused").get_by_role("button")
+    button.focus()
+    button.press("Enter")
+    expect(page.get_by_role("heading", name="Decision")).to_be_focused()
+    expect(page.get_by_role("region", name="Decision")).to_contain_text("input.received")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("region", name="Decision")).to_be_hidden()
+    expect(button).to_be_focused()
+    slider = page.get_by_role("slider")
+    slider.press("Home")
+    expect(page.get_by_text("Nobody had asked anything by then.")).to_be_visible()
+    expect(slider).to_be_focused()
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_on_a_phone_nothing_overflows_and_axe_finds_nothing_serious(
+    browser: Browser, address: str, asked: list[dict[str, Any]], scheme: Any
+) -> None:
+    with browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme) as context:
+        for page in opened(context, address):
+            row(page, "dashboard-refused").get_by_role("button").click()
+            page.get_by_role("button", name="Show every number").click()
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360
+            page.get_by_text("Decide this again with other settings").click()
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360
+            serious_faults(page)
+
+
+def test_a_connection_that_is_away_is_told_and_comes_back_by_itself(page: Page, live: Live) -> None:
+    page.route("**/api/**", lambda route: route.abort("connectionrefused"))
+    page.get_by_label("Event", exact=True).fill("1")
+    page.get_by_label("Event", exact=True).press("Enter")
+    expect(page.locator("#connection")).to_have_text("Disconnected")
+    expect(page.get_by_role("alert")).to_contain_text("What is shown may be old")
+    expect(row(page, "dashboard-refused")).to_be_visible()
+    page.unroute("**/api/**")
+    expect(page.locator("#connection")).to_have_text("Past")
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_a_key_is_asked_for_where_there_are_keys_and_sent_as_a_header_alone(page: Page) -> None:
+    right, addresses = "k" * 24, list[str]()
+
+    def guarded(route: Route) -> None:
+        addresses.append(route.request.url)
+        if route.request.headers.get("authorization") == f"Bearer {right}":
+            route.continue_()
+        else:
+            route.fulfill(status=401, content_type="application/json", body='{"message": "an API key is needed"}')
+
+    page.route("**/api/**", guarded)
+    page.reload()
+    expect(page.get_by_label("Operator's key")).to_be_focused()
+    expect(page.locator("main")).to_be_hidden()
+    page.get_by_label("Operator's key").fill("w" * 24)
+    page.get_by_label("Operator's key").press("Enter")
+    expect(page.get_by_text("That key does not open it")).to_be_visible()
+    page.get_by_label("Operator's key").fill(right)
+    page.get_by_role("button", name="Open").click()
+    expect(row(page, "dashboard-refused")).to_be_visible()
+    assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
+    assert not any(right in each for each in addresses)
+    page.get_by_role("button", name="Forget the key").click()
+    expect(page.get_by_label("Operator's key")).to_be_visible()
+    assert page.evaluate("sessionStorage.length") == 0

@@ -1,0 +1,1 @@
+"""End-to-end tests with a language model attached, or with public corpora."""

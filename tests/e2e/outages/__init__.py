@@ -1,0 +1,1 @@
+"""End-to-end tests with a broker or disk that fails."""

@@ -1,0 +1,1 @@
+"""Tests of what each user of the broker may do."""

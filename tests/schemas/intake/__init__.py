@@ -1,0 +1,1 @@
+"""Tests of how what comes from outside is read."""
