@@ -17,7 +17,7 @@ from deploy.operating.allowances import Judged, events_of, judged_input
 from events.jetstream import JetStreamLog
 from events.replay.sources import StreamSource
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
-from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.precedents import PrecedentRecorded
 from tests.broker import Broker
 
@@ -136,10 +136,12 @@ def test_a_false_alarm_becomes_a_precedent_and_an_allowance_of_its_agent(with_in
 
 
 def test_an_input_without_a_text_of_its_own_has_no_verdict(broker: Broker) -> None:
+    layers = (Layer(role="tool", content="The ferry leaves at seven."),)
+
     async def judged() -> None:
         log = await JetStreamLog.connect(broker.url)
         try:
-            addressed = new_input("", agent="ann", session="m", partitions=log.partitions, now_ns=10**18)
+            addressed = new_input("", agent="ann", session="m", layers=layers, partitions=log.partitions, now_ns=10**18)
             async with Client.open(log) as edge:
                 await edge.submit(addressed)
             await judged_input(StreamSource(log), addressed.exchange)

@@ -52,6 +52,7 @@ class Examinations(Protocol):
 
 
 _RESPONSES = {
+    200: ResponseSpec(dict[str, Any], description="What was asked, as the command of that name prints it with --json."),
     400: ResponseSpec(Failure, description="The question cannot be taken: the message names the field."),
     404: ResponseSpec(Failure, description="What it names is not there."),
     503: ResponseSpec(Failure, description="It took too long, too many ask, or the log cannot be read now."),

@@ -90,12 +90,12 @@ def test_what_cannot_be_taken_is_refused_by_its_field(body: Mapping[str, Any], s
 def test_harm_is_learned_from_an_operator_alone_and_told_of_by_anybody():
     said = {"exchange": "e-1", "harmful": True}
     keys: dict[str, Any] = {"keys": (KEY,), "operator_keys": (OPERATOR,)}
-    for key, learned in ((KEY, []), (OPERATOR, ["e-1"])):
+    for key, learned, recorded in ((KEY, [], []), (OPERATOR, ["e-1"], ["access.operated"])):
         operations = Learned()
         (answer,), stored = posted(said, headers={"Authorization": f"Bearer {key}"}, operations=operations, **keys)
         assert (answer.status_code, operations.exchanges) == (202, learned)
         assert answer.json().get("precedent") == ("verdict-e-1" if learned else None)
-        assert [each.subject.split(".", 3)[3] for each in stored] == ["feedback.harm_reported"]
+        assert [each.subject.split(".", 3)[3] for each in stored] == ["feedback.harm_reported", *recorded]
 
 
 def test_no_harm_is_no_report_of_harm_and_teaches_nothing():
