@@ -65,7 +65,8 @@ def new_input(
     goes with it, such as a picture, and is all that it may have.
 
     Raises:
-        NothingSaid: it has no words but those of system layers, which are not judged.
+        NothingSaid: a check, or what is forwarded, without words but those of system layers, which are not judged. What
+            is to be answered may be blank: the router ignores it.
         InvalidInput: too large, too many layers, text that is no Unicode (lone surrogates), a name that is missing,
             overlong or (of an agent or session) has control characters, an inbox that is none, or a deadline outside
             1 ms to 30 days.
@@ -81,7 +82,7 @@ def new_input(
     _utf8("text", text)
     for place, layer in enumerate(layers):
         _utf8(f"layer {place}", layer.content)
-    if not wordless:
+    if purpose != "answer" and not wordless:
         check_says_something(text, layers)
     if too_large := wrong_with_size(text, layers, limits):
         raise InvalidInput(too_large)

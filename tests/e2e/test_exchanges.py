@@ -152,7 +152,7 @@ def test_a_chat_at_a_terminal_prompts_and_ends_with_ctrl_d(live: Live) -> None:
 def test_a_fed_line_gives_its_outcome_under_its_own_id(live: Live) -> None:
     rows = live.rows(
         "feed",
-        written(live, {"id": "a", "text": "Hello there!"}, {"id": 7, "text": ATTACK}, {"text": "Hello again!"}),
+        written(live, {"id": "a", "text": "Hello there!"}, {"id": 7, "text": ATTACK}, {"text": ""}),
         "--concurrency",
         "1",
         "--session-per-line",  # in one session the attack could trip the breaker on what follows
@@ -160,7 +160,7 @@ def test_a_fed_line_gives_its_outcome_under_its_own_id(live: Live) -> None:
     assert [(row["id"], row["stage"], row["mode"]) for row in rows] == [
         ("a", "DELIBERATIVE", "ACKNOWLEDGE"),
         (7, "REFLEX", None),
-        (3, "DELIBERATIVE", "ACKNOWLEDGE"),
+        (3, "DELIBERATIVE", "IGNORE"),
     ]
     assert all(
         set(row) == {"id", "exchange", "stage", "action", "reason", "mode", "response", "latency_ms"} for row in rows

@@ -55,8 +55,8 @@ def ask(
     from deploy.cli.failures import CheckFailed, WrongUse
 
     words = text_of("-").removesuffix("\n").removesuffix("\r") if text == "-" else text
-    if not words.strip():
-        raise WrongUse(f"TEXT is empty: there is nothing to {'check' if check else 'answer'}")
+    if check and not words.strip():
+        raise WrongUse("TEXT is empty: there is nothing to check")
     talk = session or new_session("ask")
     speaker = None if check else speaker_for(as_json)
     whose = agent_of(target, agent, user, talk)

@@ -71,9 +71,9 @@ names = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp
 
 @given(text=texts, agent=names, session=names)
 def test_any_unicode_text_and_names_survive_the_way_into_the_log(text: str, agent: str, session: str) -> None:
-    found = read_back(an_input(f"x{text}", agent=agent, session=session)).message
+    found = read_back(an_input(text, agent=agent, session=session)).message
     assert isinstance(found.event, InputReceived)
-    assert (found.event.text, found.agent, found.session) == (f"x{text}", agent, session)
+    assert (found.event.text, found.agent, found.session) == (text, agent, session)
 
 
 def test_its_envelope_begins_an_exchange() -> None:
@@ -110,9 +110,10 @@ def test_a_text_may_be_empty_beside_words_that_are_judged_and_nul_is_text() -> N
     assert received(an_input("", wordless=True)).text == ""
 
 
-def test_an_input_in_which_nothing_is_judged_is_refused_whatever_it_is_for() -> None:
+def test_an_input_in_which_nothing_is_judged_is_ignored_where_it_is_to_be_answered_and_else_refused() -> None:
     beside = ((), (EMPTY,), (Layer(role="system", content="Be brief."),), (Layer(role="tool", content=" \n"),))
-    for purpose in get_args(Purpose):
+    assert received(an_input("", layers=beside[2])).text == ""
+    for purpose in set(get_args(Purpose)) - {"answer"}:
         for text in ("", " \n\t", "\u200b", "\ufeff \u2060"):
             for layers in beside:
                 with pytest.raises(NothingSaid, match="nothing else to check or answer"):

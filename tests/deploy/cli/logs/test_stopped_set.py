@@ -156,12 +156,12 @@ def test_a_worker_says_at_once_whom_it_cannot_reach_and_goes_on_trying(tmp_path:
     assert "hunter2" not in said.read_text()
 
 
-@pytest.mark.parametrize("process", ["worker", "gateway"])
+@pytest.mark.parametrize(("process", "module"), [("worker", "worker"), ("gateway", "gateway.process")])
 def test_a_process_that_gives_its_broker_up_ends_as_not_reachable(
-    process: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    process: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(f"deploy.processes.{process}._CONNECT_DEADLINE", 0.3)
+    monkeypatch.setattr(f"deploy.processes.{module}._CONNECT_DEADLINE", 0.3)
     what = ("worker", "router") if process == "worker" else ("gateway", "--http", "127.0.0.1:0")
     result = neuraxis(*what, "--nats", "nats://127.0.0.1:1")
     assert result.exit_code == 3, result.output

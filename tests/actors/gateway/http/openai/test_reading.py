@@ -315,15 +315,20 @@ def test_a_request_without_a_user_message_is_refused() -> None:
         asked([{"role": "system", "content": "x"}])
 
 
-def test_a_request_in_which_nothing_is_judged_is_refused_and_a_picture_alone_is_not() -> None:
+def test_what_is_forwarded_is_refused_where_nothing_is_judged_and_a_picture_alone_is_not() -> None:
+    def forwarded(messages: Any) -> Question:
+        return question_of(given(messages), Histories(), agent="ann", session="s", kind="forward")
+
     system, blank = {"role": "system", "content": "Be brief."}, {"role": "user", "content": " "}
     for messages in ([blank], [system, blank], [{"role": "user", "content": [{"type": "text", "text": "\u200b"}]}]):
         with pytest.raises(InvalidField) as wrong:
-            asked(messages)
+            forwarded(messages)
         assert (wrong.value.field, wrong.value.code) == (f"messages[{len(messages) - 1}].content", "missing_field")
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
-    assert question(Histories(), [system, {"role": "user", "content": [picture]}]).wordless
-    assert asked([blank, {"role": "tool", "content": "21 degrees"}])[1] == [("tool", "21 degrees")]
+    assert forwarded([system, {"role": "user", "content": [picture]}]).wordless
+    (layer,) = forwarded([blank, {"role": "tool", "content": "21 degrees"}]).layers
+    assert (layer.role, layer.content) == ("tool", "21 degrees")
+    assert asked([blank])[0] == " ", "what the mind is to answer may be blank: the router ignores it"
 
 
 @pytest.mark.parametrize(
