@@ -5,7 +5,7 @@ from deploy.cli.rendering.why.lines import lines_on
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, topic_of
 
-BY_THEIR_FIELDS = {"alert", "ledger", "operator", "precedent", "webhook"}
+BY_THEIR_FIELDS = {"access", "alert", "feedback", "ledger", "operator", "precedent", "webhook"}
 """First tokens of the events that are no decision on an exchange: their fields say what they are."""
 RARE = {"intuition.motif_learned", "intuition.motif_retired", "reflex.library_changed"}
 

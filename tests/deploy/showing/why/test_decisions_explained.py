@@ -17,7 +17,7 @@ from schemas.vocabulary.memory import MemoryWandered
 
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "decisions-explained.md").read_text()
-_MODULES = ("details", "guards", "loops", "mind")
+_MODULES = ("details", "guards", "loops", "answer_sources")
 TOLD = {
     *WITH_CASE,
     MemoryWandered,
