@@ -95,7 +95,7 @@ def test_a_breaker_is_reset_once_a_person_has_confirmed_it_and_said_why(page: Pa
     # Of the past nothing can be reset.
     page.get_by_role("slider").press("ArrowLeft")
     expect(page.locator("#connection")).to_have_text("Past")
-    expect(breakers.get_by_role("button", name="Reset")).to_have_count(0)
+    expect(breakers.get_by_role("button", name="Reset the breaker")).to_have_count(0)
 
 
 def test_the_page_goes_on_where_it_was_once_a_killed_broker_is_back(page: Page, live: Live) -> None:
