@@ -1,5 +1,6 @@
 """Filters cover exactly what an actor consumes and owns, each message once, and each lands in the right partitions."""
 
+import dataclasses
 from itertools import combinations
 from typing import Any
 
@@ -40,7 +41,7 @@ subjects = st.builds(lambda topic, both: stored_subject(topic, *both), topics, t
 
 
 def with_scope(actor: Actor[Any], scope: Scope) -> Actor[Any]:
-    return Actor(**{name: getattr(actor, name) for name in actor.__slots__} | {"scope": scope})
+    return dataclasses.replace(actor, scope=scope)
 
 
 def heard(actor: Actor[Any], subject: str) -> bool:

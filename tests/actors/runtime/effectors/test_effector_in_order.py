@@ -104,7 +104,7 @@ def test_a_line_that_stands_still_holds_up_no_other_and_passes_over_what_is_anot
             OrderedQueue("2", (EchoAsked,), lambda message: message.exchange != "exchange-0", goes_on),
         )
         await ask(log, *range(4))
-        async with running(broker, replace(effector(), consumes=(EchoSung,), lines=lines)):
+        async with running(broker, replace(effector(), consumes=(EchoSung,), ordered_queues=lines)):
             found = await answered(log, 3)
             assert [each.message.exchange for each in found] == exchanges(4)[1:]
             still.set()
