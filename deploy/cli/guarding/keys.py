@@ -25,7 +25,7 @@ def keys() -> None:
 
 
 def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say where the file is; the command gets its path as its first argument."""
+    """Add the options that locate the file of keys; the command gets its path as its first argument."""
 
     @wraps(command)
     def with_file(data: Path, config_file: Path | None, sets: Sequence[str], **others: Any) -> Any:

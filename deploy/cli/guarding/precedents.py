@@ -174,7 +174,7 @@ def judge(
 async def _import(
     target: Target, events: "list[PrecedentRecorded]", agent: str, deadline: "Deadline"
 ) -> "tuple[list[PrecedentRecorded], int | None]":
-    """Record what is not there just so; return that, and the sequence of the last of it, None for nothing."""
+    """Record the precedents that are not yet in force; return them and the last one's sequence, if any."""
     from actors.gateway.orders import Order
     from deploy.cli.connect import open_log
     from deploy.operating.ordering import give
