@@ -17,7 +17,7 @@ from deploy.cli.rendering.model_calls import cuts_text
 from deploy.cli.rendering.reason_texts import ENDINGS, LET_PASS
 from deploy.cli.rendering.why import idle_thoughts as drifting  # noqa: F401
 
-# Each of these registers functions that show its events.
+# Each of these registers how its events are told.
 from deploy.cli.rendering.why import loops, reflections, regulation, reviews  # noqa: F401
 from deploy.cli.rendering.why.answer_sources import entities
 from deploy.cli.rendering.why.entropy import sum_of
