@@ -1,7 +1,7 @@
 """Appending: fenced appends and group commit, beside raw nats-py on the same server, stream, headers and payload.
 
-The peer does less: it expects nothing of the stream, and a lost connection leaves it waiting. Each case appends
-the same number of prepared records a round; cases run in turns and the median round counts. Run it with
+The peer does less: it does not check the stream's last sequence, and it waits for ever after a lost connection. Each
+case appends the same number of prepared records a round; cases run in turns, and the median round counts. Run it with
 ``python -m bench.append [RECORDS]``.
 """
 
@@ -35,7 +35,7 @@ IN_FLIGHT = 16
 """Appends under way at once in the second group of cases, each to a partition of its own."""
 
 GROUPS = 100
-"""Single-event decisions that wait in each of the partitions' outboxes in the third."""
+"""Decisions of one event that wait in the outbox of each partition in the third group of cases."""
 
 _EVENT = ReflexPassed()
 _TOPIC = "forged_id.reflex.passed"

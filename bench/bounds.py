@@ -1,7 +1,8 @@
-"""What one input may cost each sense, by inputs that are made to cost: long ones, or many layers, of one trick.
+"""What one input may cost each sense, with inputs that are made to be slow: one trick in a long text, or in many
+layers.
 
-For every input the time that reflex, appraisal and intuition take to decide it, on one core, and what they say that
-they did not look at. Ordinary long documents stand beside them: of these nothing may be left unread. The aim is 20 ms a
+For every input it shows the time that reflex, appraisal and intuition take to decide it, on one core, and what they
+report as unread. Ordinary long documents are judged, too: of these nothing may be left unread. The aim is 20 ms a
 decision; sizes are the gateway's default limits. Run it with ``python -m bench.bounds``.
 """
 
@@ -44,7 +45,7 @@ def _encoded(text: str) -> str:
 
 
 def texts(size: int) -> dict[str, str]:
-    """Return texts of about so many bytes, by what they are."""
+    """Return texts of about ``size`` bytes, by name."""
     draw = random.Random(5)
 
     def digits(count: int) -> str:
@@ -74,14 +75,14 @@ def texts(size: int) -> dict[str, str]:
 
 
 def inputs(size: int, layers: int) -> Iterator[tuple[str, InputReceived]]:
-    """Yield inputs by name: each text as a document, some cut into so many layers."""
+    """Yield inputs by name: each text as a document, and some cut into ``layers`` layers."""
     for name, text in texts(size).items():
         yield name, InputReceived(text="Please look at this.", layers=(Layer(role="document", content=text),))
     for name in ("prose", "leetspeak", "the attack itself", "mixed short words"):
         text, step = texts(size)[name], size // layers
         parts = tuple(Layer(role="document", content=text[n * step : n * step + step]) for n in range(layers))
         yield f"{name}, {layers} layers", InputReceived(text="Please look at this.", layers=parts)
-    # What only a publisher past every edge can send: a message full of layers.
+    # A message full of layers: no edge accepts it, but a publisher may append it to the log directly.
     pages = tuple(f"page {number}" for number in range(2 * size // 10))
     yield "layers past every edge", InputReceived(text="Please look at this.", documents=pages)
 
@@ -91,7 +92,7 @@ def _message(event: Event) -> Message:
 
 
 def _measured(actor: Actor[Any], messages: Callable[[], Sequence[Event]]) -> tuple[float, Any]:
-    """Return the least milliseconds of core time that the last message takes to decide, and what it leads to."""
+    """Return the lowest core time, in milliseconds, of deciding the last message, and the decision."""
     best, decided = float("inf"), None
     for _ in range(ROUNDS):
         state = actor.initial()
@@ -129,7 +130,7 @@ def main() -> None:
     for name, received in inputs(chosen.bytes, chosen.layers):
         line = []
         for actor, before in ((REFLEX, ()), (INTUITION, (received,)), (APPRAISAL, ())):
-            # A copy each round: what was read of a text is kept a while, and a real input is read for the first time.
+            # A new copy for each round: readings of a text are cached, and a real input is read for the first time.
             def fresh(before: Sequence[Event] = before, received: InputReceived = received) -> list[Event]:
                 copy = _copy(received)
                 return [copy, ReflexPassed()] if before else [copy]

@@ -112,7 +112,7 @@ def _peer() -> Callable[[str], bool] | None:
     guardian = PureGuardian.load(resolve_runtime())
 
     def speaks_up(text: str) -> bool:
-        # Long texts would take it minutes in all; its own windows cover this much well.
+        # Whole long texts would take minutes in all; its windows cover this length well.
         return str(predict_windowed(guardian, text[:4_000])["verdict"]).lower() not in {"benign", "safe", "allow"}
 
     return speaks_up

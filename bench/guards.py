@@ -6,8 +6,9 @@ timestamp of an input to that of the arbiter's verdict (behind four persisted ho
 arbiter) or of an earlier one that stops it. The peer is FastStream with JetStream on the same broker, with the same
 inputs and four persisted hops that hand the text on and judge nothing. Sides take turns; the median round counts.
 
-Below come the parts of ours: what an event comes after the message that led to it, by actor, and what of that is its
-decision. The aim is a p99 below 25 ms to the arbiter. Run it with ``python -m bench.guards [ROUNDS]``.
+Below that are the parts of our own path: for each actor, the time from a message to the event that it led to, and how
+much of it was the decision. The aim is a p99 below 25 ms to the arbiter. Run it with ``python -m bench.guards
+[ROUNDS]``.
 """
 
 import contextlib
@@ -108,7 +109,7 @@ async def _round(connection: Connection, side: Side) -> list[Stored]:
 
 
 def verdicts(messages: Iterable[Stored]) -> dict[str, tuple[str, float]]:
-    """Return, by exchange, the topic of its first verdict, and the seconds it came after the input was stored."""
+    """Return, by exchange, the topic of its first verdict, and the seconds from the storing of its input to that."""
     begun: dict[str, int] = {}
     found: dict[str, tuple[str, float]] = {}
     for stored in messages:
@@ -123,7 +124,7 @@ def verdicts(messages: Iterable[Stored]) -> dict[str, tuple[str, float]]:
 
 
 def parts(messages: Iterable[Stored]) -> Samples:
-    """Return, by actor of the path, what its events came after the messages that led to them, and its decisions."""
+    """Return, by actor of the path, the seconds from messages to the events they led to, and those of its decisions."""
     stored_ns: dict[int, int] = {}
     found: Samples = defaultdict(list)
     for stored in messages:

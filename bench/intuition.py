@@ -3,10 +3,10 @@
 Motifs are texts of 8 to 24 words drawn by Zipf's law, so that some shingles are in a tenth of them and most in one.
 Half of the questions are motifs with a word in seven changed, half are new texts. ``motif`` is the search that rejects
 (the nearest motif from 0.7 on), ``verdict`` all that a verdict lists (the five most similar precedents from 0.3 on, and
-the nearest motif however unlike), ``added`` one precedent more in the state and its index. Every answer is exact; the
-peers' are compared with ours. ``hostile layers`` is the whole verdict, without the scorer, on inputs that are made to
-be slow: layers full of sentences of the words that all motifs are of, and of one sentence over and over. Times are the
-thread's own, since a machine that others share tells nothing of the 99th percentile otherwise.
+the nearest motif, however different), ``added`` one more precedent in the state and its index. Every answer is exact;
+the peers' are compared with ours. ``hostile layers`` is the whole verdict, without the scorer, on inputs that are made
+to be slow: layers full of sentences of the words that all motifs have, and of one sentence again and again. Times are
+the thread's CPU times: on a shared machine, elapsed times would make the 99th percentile meaningless.
 Run it with ``python -m bench.intuition [MOTIFS...]``.
 """
 
@@ -36,7 +36,7 @@ from actors.intuition.signature import signature_of, text_signature, to_bytes
 
 SIZES = (10_000, 100_000, 1_000_000)
 DICT_MOST = 100_000
-"""Motifs up to which the dict peer is run: a million take it three gigabytes."""
+"""Most motifs with which the dict peer is run: with a million it needs three gigabytes."""
 
 THRESHOLD = 0.7
 QUESTIONS = 2_000
@@ -117,7 +117,7 @@ def _hostile_rows(size: int) -> Iterator[Row]:
 
 
 def _hostile(layers: int, repeated: bool) -> Input:
-    """Return an input of a megabyte; of a repeated sentence only the layer's first words tell the layers apart."""
+    """Return an input of a megabyte. With a repeated sentence, layers differ only in their first words."""
     parts = [Part("text", "Summarise these.")]
     for layer in range(layers):
         count = 16_000 // layers
@@ -127,7 +127,7 @@ def _hostile(layers: int, repeated: bool) -> Input:
 
 
 def _sentences(seed: int, count: int) -> list[str]:
-    """Return sentences of the same few words: whatever three follow one another are in many of them."""
+    """Return sentences of the same few words, so that every sequence of three words is in many of them."""
     draw = Random(seed)
     return [" ".join(draw.choices(_WORDS, k=10)) for _ in range(count)]
 
@@ -160,7 +160,7 @@ def _rows(size: int, texts: _Texts) -> Iterator[Row]:
     added = array("q", bytes(8 * (size - 1)))  # made before, so as not to count as memory of the motifs
     fresh = texts.many(size - 1)
     gc.collect()
-    before = _resident()  # right for the first size alone: later ones fill memory that earlier ones gave back
+    before = _resident()  # right only for the first size: later ones use memory that earlier ones released
     for number, text in enumerate(fresh):
         precedent = _precedent(text)
         if number % max(1, size // QUESTIONS) == 0:

@@ -240,7 +240,7 @@ def _table(cases: dict[str, Callable[[], float]], peers: Sequence[str]) -> list[
 def run(count: int = EVENTS) -> list[Row]:
     """Measure every case over ``count`` events."""
     stored = messages(count)
-    # No projector holds a hundred thousand messages; the collector is not to walk over ours in every case.
+    # A real projector never holds a hundred thousand messages: the garbage collector must not scan ours in every case.
     gc.collect()
     gc.freeze()
     with tempfile.TemporaryDirectory() as name:

@@ -51,7 +51,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _World(NamedTuple):
-    """A mind full of episodes, and questions near some of them."""
+    """An agent's memory full of episodes, and questions near some of them."""
 
     mind: AgentMemory
     vectors: Vectors

@@ -1,6 +1,6 @@
-"""A request that passes through to another's model, beside a bare proxy, and beside the model's endpoint itself.
+"""A request that is passed on to another's model, beside a plain proxy, and beside the model's endpoint itself.
 
-The endpoint answers at once, so that what is measured is what lies before it. The proxy is an ASGI application on the
+The endpoint answers at once, so that only the time before it is measured. The proxy is an ASGI application on the
 same server and HTTP client as the gateway, which reads a request whole and passes it on. Ours is a whole set as
 ``neuraxis up`` runs it, input guards on, each append flushed before it is acknowledged: an answer comes once it is
 recorded. Requests come at a fixed rate without waiting for answers, a session each. Sides take turns; the median round
@@ -27,7 +27,7 @@ from bench.harness.table import Row, percentile_rows, show
 
 ROUNDS = 3
 RATE = 50
-"""Requests a second: half of what two cores are to bear, since load, proxy and endpoint share them here."""
+"""Requests a second: half of what two cores should handle, since load, proxy and endpoint share them here."""
 
 STEADY_S = 5.0
 WARM_UP_S = 3.0
@@ -88,7 +88,7 @@ def _serve(url: str) -> None:
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     print(listener.getsockname()[1], flush=True)
     app = proxy_to(url) if url else endpoint
-    # What is idle while the others have their turn is not closed.
+    # Keep connections open that are idle while the other sides have their turn.
     config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False, timeout_keep_alive=600)
     uvicorn.Server(config).run(sockets=[listener])
 

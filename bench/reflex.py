@@ -2,7 +2,7 @@
 
 The peers are the source's loop of ``in`` and one compiled ``re`` alternation. Both do less: they lower the case and
 stop there (no look-alikes, no invisible characters, no white space runs; the loop has no word boundaries either).
-Hostile texts are a mebibyte each, sent to keep it busy. What detection comes to is measured by
+Hostile texts are a mebibyte each, made to keep it busy. How much it detects is measured by
 ``bench.quality.reflex_detection``. Run this with ``python -m bench.reflex``.
 """
 

@@ -1,8 +1,9 @@
 """Replay of a ledger: folded, and every decision made again, beside what reading and decoding alone cost.
 
-The ceilings do less and less: raw sqlite3 hands out rows; with msgspec, each body is decoded as its topic's type; the
-ledger's own history adds headers and subjects, and ``decode`` the envelope. What lies between the last of them and the
-fold is the deciders' own work, some six of which fold each event. Cases run in turns, and the median round counts.
+The ceilings do only parts of the work: raw sqlite3 returns rows; with msgspec, each body is decoded as its topic's
+type; the ledger's own history adds headers and subjects, and ``decode`` the envelope. The difference between the last
+of them and the fold is the deciders' work; some six deciders fold each event. Cases run in turns, and the median round
+counts.
 
 Memory is that of a fresh process each, over a half and over all of the file: it grows with what the states hold, whose
 encoded size is given beside it, and with what waits for a decision until there are ``BACKLOG`` messages of
@@ -125,7 +126,7 @@ async def measure(path: Path, rounds: int) -> list[Row]:
         _VERIFY: lambda: _fold(path, True),
         f"{_VERIFY}, {JOBS} jobs": lambda: asyncio.run(_in_jobs(path, True)),
     }
-    # The first fold loads the models, which a long replay does not notice.
+    # The first fold loads the models; in a long replay that time does not matter, so it is not measured.
     await asyncio.to_thread(_fold, path, True, Point(seq=200))
     medians = await measure_in_turns({name: partial(_rate, work) for name, work in cases.items()}, rounds)
     peers = {name: [peer for peer in _peers_of(name) if peer != name] for name in cases}

@@ -76,7 +76,7 @@ GROUND = msgspec.structs.replace(
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One case. Times are microseconds; ``budget_ratio`` says how many 99th percentiles fit into the budget.
 
-    ``feedback_p99_us`` is what hearing the text costs, as the input that follows an answer.
+    ``feedback_p99_us`` is the cost of the text as the input that follows an answer.
     """
 
     case: str

@@ -1,7 +1,7 @@
-"""Self-review: what a tick costs a citizen with full statistics, with and without the counterfactual.
+"""Self-review: what a tick costs for an agent with full statistics, with and without the counterfactual.
 
-A tick is decided and folded: six signals, the score, the windows of 128 ticks. With candidates every swap of one entity
-is graded besides. ``statistics`` is a tick that brings its numbers along: detectors and windows alone. ``6 chosen``
+A tick is decided and folded: six signals, the score, the windows of 128 ticks. With candidates, every swap of one
+entity is scored, too. ``statistics`` is a tick that already has its numbers: only detectors and windows. ``6 chosen``
 adds the score. Run it with ``python -m bench.self_review``.
 """
 
@@ -22,7 +22,7 @@ from schemas.vocabulary.loops import Part, TickObserved
 
 SECONDS_PER_CASE = 1.0
 SIZES = {"nothing chosen": (0, 0), "6 chosen": (6, 0), "6 chosen, 6 more": (6, 6), "64 chosen, 256 more": (64, 256)}
-"""Name -> entities of the prompt, and those that could have been in it."""
+"""Name -> number of entities in the prompt, and of those that could have been in it."""
 
 _WORDS = ("test", "layer", "docs", "parser", "ferry", "ticket", "harbour", "violin", "boiler", "orchard", "canoe")
 
@@ -60,7 +60,7 @@ def _message(event: TickObserved, seq: int) -> Message:
 
 
 def _seasoned(drawn: random.Random) -> State:
-    """Return a state whose citizen's windows are full."""
+    """Return a state with an agent whose windows are full."""
     state = ACTOR.initial()
     for number in range(160):
         state = ACTOR.evolve(state, _message(_tick(drawn, 4, 0), number + 1))

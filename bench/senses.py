@@ -1,10 +1,10 @@
 """The senses: what judging an input costs reflex, intuition and appraisal, each and together.
 
-Every text is another and is judged once a round by all three, one after the other, as a worker does: what one of them
-read the next one need not read again, and no text was read before. Times are the process's own, in a process for each
-round, and of each text the least of the rounds counts, since a machine that others share tells nothing of the 99th
-percentile otherwise. Texts are prose and a mixture of code, mail, markup and encoded text; with files of prompts
-(``{"text": ...}`` a line) their rows, too. Run it with ``python -m bench.senses [PROMPTS...]``.
+All texts are different. Each is judged once a round by all three, one after the other, as a worker does it: the next
+sense can use what the one before has read, and no text was read before. Times are CPU times of a process for each
+round, and for each text the lowest of the rounds counts: on a shared machine the 99th percentile would be meaningless
+otherwise. Texts are prose and a mixture of code, mail, markup and encoded text; with files of prompts (``{"text":
+...}`` a line) their rows, too. Run it with ``python -m bench.senses [PROMPTS...]``.
 """
 
 import json
@@ -126,7 +126,7 @@ def measure(texts: Sequence[str]) -> list[tuple[float, ...]]:
 
 
 def costs(least: dict[str, list[list[float]]]) -> tuple[Cost, ...]:
-    """Return percentiles of what each text took at least."""
+    """Return percentiles of the lowest times of the texts."""
     return tuple(
         Cost(kind, sense, len(taken), *(round(float(np.percentile(each, percent)), 2) for percent in (50, 99)))
         for kind, taken in least.items()
@@ -135,7 +135,7 @@ def costs(least: dict[str, list[list[float]]]) -> tuple[Cost, ...]:
 
 
 def one_round(files: Sequence[Path]) -> dict[str, list[tuple[float, ...]]]:
-    """Judge all texts once, after a few others that load what the first texts would."""
+    """Judge all texts once, after a few others that make the senses load their models."""
     rows = [json.loads(line)["text"] for file in files for line in file.read_bytes().splitlines()]
     measure(["H\u00e9llo, how do I get there?", *_SENTENCES])
     return {kind: measure(texts) for kind, texts in cases(rows).items()}

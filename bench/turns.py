@@ -1,9 +1,9 @@
-"""Routing on texts of sources that training had not seen, in a cold, a young, a moderate and a warm context.
+"""Routing of texts from sources that training had not seen, in a cold, a young, a moderate and a warm context.
 
 For every fold of sources the reading of turns is trained anew on the other folds (and on our own phrases, which come
 from no corpus), and every held-out text is routed as live: signals, weights and thresholds are those that ship. A mode
-is right where the label allows it; of prompts that are benign, and say all that is needed, RESPOND and ACT are.
-``underspecified`` are a hundred turns of our own that training does not have; they are read by the weights that ship.
+is right if the label allows it; for benign prompts that say all that is needed, RESPOND and ACT are right.
+``underspecified`` are a hundred turns of our own that are not in the training; they are read by the weights that ship.
 
 Run it with ``python -m bench.turns LABELLED PROMPTS...``; without files only what ships is measured.
 """
@@ -69,7 +69,7 @@ def routed(text: str, reading: TurnReading, familiarity: Familiarity, settings: 
 
 
 def shares(cases: Sequence[Case], readings: Sequence[TurnReading]) -> dict[str, dict[str, float]]:
-    """Return the share of each group that is routed right, by how warm the context is."""
+    """Return the share of each group that is routed correctly, by the warmth of the context."""
     settings = RouterSettings()
     right: Counter[tuple[str, str]] = Counter()
     for case, reading in zip(cases, readings, strict=True):
@@ -85,7 +85,7 @@ def own_cases() -> list[Case]:
 
 
 def group_of(source: str, category: str, reads: Iterable[str]) -> str:
-    """Return what a row of a corpus is counted with; empty: with nothing."""
+    """Return the group in which a row of a corpus is counted; empty: in none."""
     if source.startswith("SGD"):
         return "SGD, lacking" if "underspecified" in reads else "SGD, complete"
     if source.startswith("CLINC "):

@@ -1,9 +1,9 @@
 """Starts the command line, whatever ``PYTHONPATH`` and the working folder hold.
 
-The project's packages have names that others have, too: a user's project has a ``deploy/``, other distributions install
-``events``. Python finds what ``PYTHONPATH`` names first, and ``python -m`` what lies in the working folder. So what
-belongs to this installation is put in front here, before anything of it is imported: for this process, and by its
-environment for every process that it starts.
+Others use the names of the project's packages, too: a user's project may have a ``deploy/``, and other distributions
+install ``events``. Python looks first in the folders of ``PYTHONPATH``, and ``python -m`` in the working folder. So
+this module puts the folder of this installation first on the search path, before anything of it is imported. It does so
+for this process and, by environment variables, for every process that it starts.
 """
 
 import os
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def ordered(path: Iterable[str], home: str, added: Iterable[str]) -> list[str]:
-    """Return a search path on which ``home`` comes before all that is installed, and what was ``added`` last.
+    """Return a search path on which ``home`` comes before all installed packages, and ``added`` folders come last.
 
     Python's own modules stay in front of ``home``, which is a folder of installed packages itself, unless this is a
     checkout.
@@ -39,5 +39,5 @@ def ordered(path: Iterable[str], home: str, added: Iterable[str]) -> list[str]:
 
 
 def for_children(path: list[str], home: str) -> dict[str, str]:
-    """Return what has any module run by ``python -m`` find the same, and nothing in its working folder."""
+    """Return environment variables for child processes: these import the same, and nothing of their working folder."""
     return {"PYTHONPATH": os.pathsep.join(path[path.index(home) :]), "PYTHONSAFEPATH": "1"}

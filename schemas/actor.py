@@ -18,7 +18,7 @@ from schemas.settings.fault import settings_fault
 from schemas.settings.known_settings import known_part
 
 NEWEST = 2**31 - 1
-"""The behaviour of a message outside a view: that of whoever decides it."""
+"""The behaviour of a message that belongs to no view: whoever decides it uses its newest behaviour."""
 
 
 class Scope(StrEnum):
@@ -32,14 +32,14 @@ class Scope(StrEnum):
 class Message(msgspec.Struct, frozen=True, gc=False):
     """An event at its place in an actor's view.
 
-    For a consumed event ``seq`` is its stream sequence and ``time_ns`` the server's timestamp (Unix
-    nanoseconds): the only "now" a decision knows. An own event is folded at the place of its cause, and
-    carries that sequence and timestamp, so that live folding (before the append is acknowledged)
-    and replay see the same.
+    For a consumed event ``seq`` is its stream sequence and ``time_ns`` the server's timestamp (Unix nanoseconds). No
+    other "now" reaches a decision. An own event is folded at the place of its cause, and carries the sequence and
+    timestamp of that cause. So live folding, before the append is acknowledged, and replay see the same.
 
-    ``behaviour`` is the one in force there, which the actor's last ``configured`` recorded. Live that is the actor's
-    own; in a log of an older release it is that release's, and ``decide`` and ``evolve`` do as that did. ``models`` are
-    the names of the trained models that the recorded decision of this message rests on: none, where it is made live.
+    ``behaviour`` is the version of decisions in force at this place, as the actor's last ``configured`` recorded it.
+    Live, it is the actor's own. In a log of an older release it is that release's, and ``decide`` and ``evolve`` then
+    do what that release did. ``models`` are the names of the trained models that the recorded decision of this message
+    used; it is empty while the decision is made live.
     """
 
     event: Event
@@ -59,7 +59,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 
 def session_key(agent: str, session: str) -> str:
-    """Return the key of a session's own state: two agents may name their sessions alike."""
+    """Return the key of a session's own state. The agent is part of it: two agents may name their sessions alike."""
     return f"{agent}\n{session}"
 
 
@@ -104,28 +104,28 @@ class Actor(Generic[S]):
         consumes: The event types it reads, besides its own.
         state_type: Type of its state, for snapshots.
         settings_type: A frozen msgspec struct whose defaults are the default settings.
-        initial: Makes the state of a partition nothing has happened in.
+        initial: Makes the state of a partition in which nothing has happened yet.
         decide: (state before the message, message) -> the events it leads to.
         evolve: (state, message) -> next state, over consumed and own messages alike; see :meth:`fold`.
         configured: Its own ``Configured`` event type, by the catalogue.
         failed: Its own ``Failed`` event type, likewise.
-        behaviour: Version of its decisions; raised when a change alters decisions. The decider asks
-            ``message.behaviour``, and keeps the branch of each older one beside the new.
+        behaviour: Version of its decisions; raised when a change alters decisions. The decider reads
+            ``message.behaviour``, and keeps the code of each older version beside the new.
         reconfigure: (state, recorded settings) -> the state under them. By default they replace the state's field
-            ``settings``; an actor says more where what it has gathered does not go with other settings.
-        oldest: The oldest behaviour whose branch is still kept; what was decided under older ones is left unverified.
+            ``settings``. An actor has its own where its other fields must change with the settings.
+        oldest: The oldest behaviour whose code is still kept. Decisions of still older ones cannot be verified.
         timer: For actors that act by time: state -> the earliest due event, or None.
-        attends: For an actor that watches the others: (state, what its shell has measured of them) -> the events to
-            record of it, each spontaneous in the catalogue. Pure; decisions rest on what is recorded alone.
-        tells: (own event, milliseconds its decision took) -> lines for the log of the worker that stored it. Pure, and
-            without any person's words.
-        warm: For actors whose decisions rest on things that are built when they are first asked for (an index, an
-            automaton, a model): builds what the next decision on a state would. It changes no state and no event; the
-            shell calls it beside the loop, once a partition has recovered and before it leads.
-        cooled_by: Consumed events after which a state has to be warmed again; decisions wait for that.
-        models: For actors that ask trained models: own event -> the names of those it rests on.
-        missing_model: For actors that ask trained models: own event -> the name of a model it rests on and that this
-            process does not have, or empty. Verification cannot make such a decision again, and says so.
+        on_availability: For an actor that watches the others: (state, what its shell has measured of them) -> the
+            events to record of it, each spontaneous in the catalogue. Pure. Decisions use only the recorded events.
+        log_lines: (own event, milliseconds its decision took) -> lines for the log of the worker that stored it. Pure,
+            and without any person's words.
+        warm: For actors whose decisions need something that is built at first use (an index, an automaton, a model):
+            builds it before the next decision on a state needs it. It changes no state and no event. The shell calls it
+            outside the decision loop, after a partition has recovered and before it leads.
+        evicts_cache: Consumed events after which a state has to be warmed again; decisions wait for that.
+        models: For actors that ask trained models: own event -> the names of the models that were used.
+        missing_model: For actors that ask trained models: own event -> the name of a model that was used and that this
+            process does not have, or empty. Verification cannot make such a decision again, and reports it.
     """
 
     name: str
@@ -181,12 +181,12 @@ class Actor(Generic[S]):
 
 
 def settings_of(configured: Configured, settings_type: type[Any]) -> Any:
-    """Rebuild a settings struct from a recorded ``Configured`` event; those that have gone are ignored.
+    """Rebuild a settings struct from a recorded ``Configured`` event; settings that this release removed are ignored.
 
     Raises:
         msgspec.ValidationError: this release cannot read them.
     """
-    try:  # As a rule this release wrote them: looking for what has gone takes fifty times as long.
+    try:  # Usually this release wrote them. To look for removed settings first would take fifty times as long.
         return msgspec.convert(configured.settings, settings_type)
     except msgspec.ValidationError:
         return msgspec.convert(known_part(configured.settings, settings_type), settings_type)
@@ -195,7 +195,7 @@ def settings_of(configured: Configured, settings_type: type[Any]) -> Any:
 def readable_settings(configured: Configured, settings_type: type[T]) -> T | None:
     """Rebuild settings as :func:`settings_of` does; None for those of another release that this one cannot read.
 
-    A fold may not fail: there the settings in force stand.
+    For folds: a fold must not fail, so it keeps the settings in force instead.
     """
     try:
         return settings_of(configured, settings_type)  # type: ignore[no-any-return]

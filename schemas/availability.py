@@ -14,8 +14,8 @@ from schemas.subjects import Partitions
 Lack = Literal["no_owner", "recovering", "stalled"]
 """Why a partition is not served.
 
-``no_owner``: no living worker hosts it. ``recovering``: one does, and does not lead it. ``stalled``: one leads it, and
-what waits there does not move.
+``no_owner``: no living worker hosts it. ``recovering``: a worker hosts it, but does not lead it yet. ``stalled``: a
+worker leads it, but its waiting messages are not decided.
 """
 
 
@@ -26,8 +26,8 @@ class UnservedPartition(msgspec.Struct, frozen=True, kw_only=True):
         stage: The actor, effector, or ``ledger``.
         partition: Which partition of it.
         lack: Why.
-        for_ms: How long it has been so, as far as whoever looked can tell.
-        seen: Whether whoever looked has ever seen it served.
+        for_ms: For how long, as far as the measuring worker knows.
+        seen: Whether the measuring worker has ever seen it served.
     """
 
     stage: str
@@ -50,11 +50,12 @@ class Availability(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         partitions: How many partitions there are.
-        absent: Every partition that is not served, stages in order.
-        overran: Stage -> its decisions over budget in the window that has just closed; None while none has.
-        quiet_ms: Stage -> how long it has been since its last decision over budget.
-        window_ms: Length of that window.
-        watched_ms: How long whoever looked has looked: a stage without an entry in ``quiet_ms`` is quiet as long.
+        absent: Every partition that is not served, sorted by stage.
+        overran: Stage -> its decisions over budget in the window that has just closed; None while no window has closed.
+        quiet_ms: Stage -> time since its last decision over budget.
+        window_ms: Length of a window.
+        watched_ms: How long the measuring worker has measured. A stage without an entry in ``quiet_ms`` has been quiet
+            for that long.
     """
 
     partitions: Partitions

@@ -49,7 +49,7 @@ ALERTS: Mapping[tuple[Severity, str], type[Alert]] = {
     for entry in ALERTING.values()
     if entry.severity
 }
-"""(severity, owner of what calls for it) -> the event type, one a subject."""
+"""(severity, owner of the event that calls for the alert) -> the alert's event type; each has its own subject."""
 
 
 @cache
@@ -118,7 +118,7 @@ def upcast_body(topic: str, body: bytes, version: int) -> bytes:
 
 
 def decode_event(topic: str, body: bytes, version: int = 1) -> Event:
-    """Decode a body as the event its topic and version promise, lifted to the current version.
+    """Decode a body as the event that its topic and version name, upcast to the current version.
 
     Raises:
         UnknownTopic, UnknownVersion: as :func:`upcast_body` does.

@@ -12,7 +12,7 @@ E = TypeVar("E", bound=Event)
 
 
 class Severity(StrEnum):
-    """How loudly an event calls for a person."""
+    """How urgently an event needs a person."""
 
     INFO = "info"
     WARNING = "warning"
@@ -20,13 +20,13 @@ class Severity(StrEnum):
 
 
 class Grouping(msgspec.Struct, frozen=True, kw_only=True):
-    """How alerts of a subject's events are grouped, and what they tell.
+    """How alerts of a subject's events are grouped, and what they contain.
 
     Attributes:
-        by_agent: A group is one agent's.
-        by_session: A group is one session's.
-        fields: Fields of the event that tell groups apart, by dotted name.
-        tells: Fields of the event that an alert holds: numbers and codes, never people's words.
+        by_agent: Each agent has groups of its own.
+        by_session: Each session has groups of its own.
+        fields: Fields of the event, by dotted name: events with different values belong to different groups.
+        tells: Fields of the event that are copied into the alert: numbers and codes, never people's words.
     """
 
     by_agent: bool = True
@@ -36,7 +36,7 @@ class Grouping(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Verdict = Literal["passes", "decides"]
-"""An actor's word on an input: its stage lets it go on, or any other that says that the actor has decided."""
+"""An actor's verdict on an input. ``passes``: its stage lets the input go on. ``decides``: any other decision on it."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,10 +49,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         sample: A valid event of it; doubles as documentation and as the contract test's input.
         version: Current version of its meaning.
         severity: Set when the event calls for an alert.
-        grouping: How its alerts are grouped; none: by what it is about, and a failure by what failed and why.
-        ended_by: The events that end the condition it tells of; none: it is over once it has gone quiet.
-        asks: Whom it asks: an effector for an effect, or an actor that has no word on an input unless it is asked.
-        verdict: Set when an actor on the path of an input thereby gives its word on it.
+        grouping: How its alerts are grouped. None: by its scope; failures also by what failed and why.
+        ended_by: The events that end the reported condition. None: it ends when no such event came for a while.
+        asks: Whom it asks: an effector for an effect, or an actor that judges an input only on request.
+        verdict: Set when the event is its actor's verdict on an input.
         spontaneous: No message leads to it: its actor's shell appends it (start-up, timers).
     """
 
@@ -131,10 +131,11 @@ def own_entries(
         failed: Its event about a message that it could not decide.
         owner: The actor.
         scope: What its partitions are keyed by.
-        then: What becomes of what waits for a message that it could not decide, as the end of a sentence.
+        then: What happens to an exchange that waits for the message that could not be decided, as the end of a
+            sentence.
         after: The public subject of a message that it consumes, for the sample.
-        failed_scope: What a failure is about where that is another: an exchange has a session.
-        severity: How loudly a failure calls for a person.
+        failed_scope: Scope of a failure, where it differs from ``scope``: a failure about an exchange has a session.
+        severity: How urgently a failure needs a person.
     """
     name = owner.replace("_", "-").capitalize()
     return (

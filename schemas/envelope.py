@@ -2,7 +2,7 @@
 
 Attributes of the CloudEvents standard and our extensions (``agent``, ``session``, ``exchange``,
 ``cause``, ``causeseq``, ``index``, ``count``, ``dataversion``, ``build``) are written as ``ce-`` headers with
-percent-encoded values. Measurements travel in ``nx-`` headers, since bodies must replay to the same bytes.
+percent-encoded values. Measured times are in ``nx-`` headers, not in bodies: a replay must make the same bodies again.
 """
 
 import re
@@ -31,9 +31,9 @@ _PLAIN = re.compile("[!#$&-~]*")
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Who emitted an event, about what, because of what.
 
-    ``cause`` is the id of the message that led to it and ``cause_seq`` that message's stream sequence;
-    for an event no message led to, the sequence of the last message its actor had folded.
-    ``index`` and ``count`` are its place in one decision's events. ``time`` is RFC 3339.
+    ``cause`` is the id of the message that led to it, and ``cause_seq`` that message's stream sequence. If no message
+    led to it, ``cause_seq`` is the sequence of the last message that its actor had folded. A decision may have several
+    events: this one is number ``index`` (from 0) of ``count``. ``time`` is RFC 3339.
     """
 
     id: str
@@ -53,15 +53,15 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def encode_value(value: str) -> str:
-    """Return a header's value as the binding spells it."""
+    """Return a header's value, percent-encoded as the binding asks for."""
     return value if _PLAIN.fullmatch(value) else quote(value, safe=_SAFE)
 
 
 def encode_headers(envelope: Envelope) -> dict[str, str]:
     """Return the message headers of an envelope.
 
-    Empty attributes are left out, and so is what a lone event of version 1 would say of itself (index 0 of 1): every
-    header costs each reader some microseconds.
+    Attributes with their usual value (empty, index 0 of 1, version 1) are left out: each header costs every reader some
+    microseconds.
     """
     headers = {
         "ce-specversion": SPEC_VERSION,

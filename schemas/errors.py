@@ -26,4 +26,4 @@ class UnknownTopic(VocabularyError):
 
 
 UNREADABLE = frozenset(error.code for error in (UndecodableEvent, UnknownVersion, UnknownTopic))
-"""Why a stored message says nothing to anybody."""
+"""Codes of the reasons for which no actor can read a stored message."""

@@ -1,7 +1,7 @@
 """The base of every event, and the field types the vocabulary shares.
 
 An event is a fact in the past tense. Its body is JSON whose ``topic`` field names its public
-subject, so that a body read anywhere says what it is.
+subject, so that a body can be understood without its headers.
 """
 
 from typing import Annotated, Any

@@ -23,7 +23,7 @@ def new_exchange_id(time_ns: int) -> str:
 
 
 def canonical_json(value: Any) -> bytes:
-    """Encode structs, maps and arrays as JSON with sorted keys and no spaces: one value, one spelling."""
+    """Encode structs, maps and arrays as JSON with sorted keys and no spaces: equal values give equal bytes."""
     return orjson.dumps(msgspec.to_builtins(value), option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
 
 

@@ -13,13 +13,13 @@ Purpose = Literal["act", "respond", "clarify", "acknowledge", "tiebreak", "refle
 """What a model is asked for; each may have a model of its own."""
 
 Ended = Literal["stop", "length", "content_filter", "unknown"]
-"""How a model's answer ended, in OpenAI's words: by itself, at a length, by a filter; or its endpoint does not say."""
+"""How a model's answer ended, in OpenAI's words: by itself, at a length, by a filter; ``unknown``: it was not said."""
 
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
-"""A count of a model's tokens; where no tokenizer is at hand, an estimate from characters."""
+"""A count of a model's tokens; without a tokenizer, an estimate from the number of characters."""
 
 PersonalKind = Literal["key", "email", "phone", "card", "iban", "ssn", "ip"]
-"""Data that tells who somebody is, or opens something; ``ssn`` is a social security number of the USA."""
+"""Kinds of data that identify a person or give access; ``ssn`` is a social security number of the USA."""
 
 
 class Masked(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,8 +30,8 @@ class Masked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MOST_DEEP = 64
-"""Brackets within each other in an answer: how deep a reader can follow depends on the stack it stands on, and that may
-decide nothing."""
+"""Deepest nesting of brackets that is read in an answer. Without this limit the reader's stack would decide which
+answers can be read, and a replay could differ."""
 
 _FENCE = re.compile(r"^```\w*\s*|\s*```$")
 _NO_BRACKETS = re.compile(r"[^\[\]{}]+")
@@ -45,7 +45,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of a prompt that was too long: ``kept`` of its ``characters`` are in it, both ends where it was one text.
+    """A part of a prompt that was too long. Of its ``characters``, ``kept`` are left; of a single text, its two ends.
 
     ``part`` names it in our own words, such as ``text`` (what the person said), ``turns`` or ``document, part 2 of 3``.
     """
@@ -56,7 +56,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shortened(NamedTuple):
-    """A text as it is shown: ``kept`` of its ``characters`` are left; all of them where it is whole."""
+    """A text as it is put into a prompt: of its ``characters``, ``kept`` are left (all, if it was not cut)."""
 
     text: str
     characters: int
@@ -64,7 +64,7 @@ class Shortened(NamedTuple):
 
 
 def cuts_of(shown: Mapping[str, Shortened]) -> tuple[Cut, ...]:
-    """Return the cuts among a prompt's parts, given by name as they are shown."""
+    """Return the cuts of a prompt: ``shown`` holds its parts by name."""
     return tuple(
         Cut(part=part, characters=each.characters, kept=each.kept)
         for part, each in shown.items()

@@ -1,4 +1,4 @@
-"""Settings that make an actor ask a language model; their default follows whether a model is attached. Pure."""
+"""Settings that make an actor ask a language model. Their default depends on whether a model is attached. Pure."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from msgspec import inspect
 _KEY = "x-asks-model"
 
 FOLLOWS_MODEL = msgspec.Meta(extra_json_schema={_KEY: True})
-"""Marks the type of a setting that says ``llm`` where a model is attached, unless somebody has set it."""
+"""Marks the type of a setting whose default becomes ``llm`` when a model is attached."""
 
 
 def model_setting_paths(settings: type[Any]) -> Iterator[str]:

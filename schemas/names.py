@@ -8,10 +8,10 @@ import re
 
 MAX_NAME_CHARACTERS = 256
 MAX_NAME_BYTES = 512
-"""Of UTF-8: a name travels in headers, percent-encoded at up to three times its size."""
+"""In UTF-8. A name is percent-encoded in headers, and takes up to three times as many bytes there."""
 
-# Line separators too: keys made of two names have a line for each (``schemas.actor.Message.session_key``), and so
-# do the lines of what people and programs are shown.
+# Line separators are refused, too: a key made of two names has a line for each (``schemas.actor.session_key``), and
+# output shows names in lines.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

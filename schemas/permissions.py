@@ -6,17 +6,17 @@ publish under the public root: only the stream's republished messages appear the
 
 Four things cannot be expressed by the broker's permissions. For each, what holds instead:
 
-- A wildcard matches whole tokens, so "consumers whose names start with mine" cannot be written. Names carry a random
-  part, and no user may list names or hear advisories: another's consumer cannot be named. Durable consumers have fixed
-  names (:func:`durable_name`), which all other users are denied.
+- A wildcard matches whole tokens, so "consumers whose names start with mine" cannot be written. Instead, names of
+  consumers have a random part, and no user may list names or receive advisories: so nobody can guess another user's
+  consumer. Durable consumers have fixed names (:func:`durable_name`), which are denied to all other users.
 - Reply subjects are not checked. A hostile worker can make the broker copy a stored message to the log again through
   a pull request's reply subject, once the id has left the dedupe window. The copy keeps subject, headers, body and
   id: it repeats a fact, and can neither alter nor invent one.
-- A user with the right to a stream's consumers reads the whole stream. Where it is sealed, people's words take the
-  right to the bucket of keys too: every worker and the auditor have both. The observer has neither, and the reader a
-  right to consumers of alerts alone.
-- A consumer's configuration names where it delivers to, and is not checked either, except for subjects of a stream. A
-  hostile reader can have alerts, which are public facts, delivered to a subject of its choice.
+- A user with the right to a stream's consumers reads the whole stream. In a sealed stream, people's words can be read
+  only with the right to the bucket of keys, too. Every worker and the auditor have both rights. The observer has
+  neither. The reader has a right to consumers of alerts alone.
+- A consumer's configuration names the subject to which it delivers. The broker checks only that it is no subject of a
+  stream. A hostile reader can have alerts, which are public facts, delivered to a subject of its choice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,8 @@ STREAM = "NEURAXIS"
 MEMBERS_BUCKET = "NEURAXIS_members"
 SNAPSHOTS_BUCKET = "NEURAXIS_snapshots"
 LOSS_SUBJECT = stored_subject(topic_of(LossRecorded), NO_PARTITION, NO_PARTITION)
-"""Where a loss of the log is recorded: by the ledger, or by a worker that finds it first and may not go on before."""
+"""The subject on which a loss of the log is recorded: by the ledger, or by a worker that finds it first. That worker
+may go on only after the loss is recorded."""
 
 QUERY_ROOT = f"{ROOT}.query"
 """Requests that read a state and change nothing: ``forged_id.query.<owner>.<name>``."""
@@ -45,7 +46,8 @@ SPECIALIST_ROOT = "specialist"
 """First token of the subjects on which specialists, services outside, are asked: ``specialist.<name>``."""
 
 REPLYING = frozenset({"llm", "responder"})
-"""Owners that send to the inbox a request names: the responder's shell a copy of the answer, llm pieces of its text."""
+"""Owners that publish to the inbox that a request names: the responder's shell sends a copy of the answer, and llm
+parts of its text."""
 
 DELEGATING = frozenset({"delegate"})
 """Owners that ask specialists."""
@@ -60,7 +62,7 @@ FORGETTING = frozenset({"operator"})
 """Owners who may destroy such keys."""
 
 ORDERED_QUEUES: Mapping[str, tuple[str, ...]] = {"webhook": tuple(map(str, range(1, 9)))}
-"""Owner of an effector -> the names of its lines, each of which is a durable consumer of its own."""
+"""Owner of an effector -> the names of its ordered queues; each queue has a durable consumer of its own."""
 
 ALERT_CONSUMERS = ("alerts",)
 """Names of the durable consumers that the reader may have, unless told otherwise."""
@@ -71,7 +73,7 @@ _ACK_ROOTS = ("$JS.ACK", "$JS.ACK.*.*")  # the second form names domain and acco
 
 
 class Permissions(msgspec.Struct, frozen=True, kw_only=True):
-    """Subjects a user may publish to and subscribe to; anything not allowed is denied, and a denial beats an allowance.
+    """Subjects a user may publish to and subscribe to. What is not allowed is denied; what is both, is denied.
 
     ``allow_responses``: the user may answer the requests it receives, on the inbox that each names.
     """
@@ -92,12 +94,12 @@ class BrokerUser(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def inbox_prefix(self) -> str:
-        """The only prefix under which the user may listen for answers: to be given to its client."""
+        """The only prefix under which the user may subscribe to answers; its client must be given it."""
         return inbox_prefix(self.name)
 
 
 def inbox_prefix(user: str) -> str:
-    """Return the inbox prefix of a user, of two tokens so that ``_INBOX.>`` means everybody's."""
+    """Return the inbox prefix of a user. It has two tokens, so that ``_INBOX.>`` matches the inboxes of all users."""
     return f"_INBOX.{user}"
 
 
@@ -107,7 +109,7 @@ def keys_bucket(stream: str) -> str:
 
 
 def durable_name(owner: str, line: str = "") -> str:
-    """Return the name of a durable consumer that an effector's workers share: its own, or that of one of its lines."""
+    """Return the name of a durable consumer that an effector's workers share: the effector's, or one of its queues'."""
     return f"nx-{owner}-{line}" if line else f"nx-{owner}"
 
 
@@ -131,7 +133,7 @@ def stored_filters(owner: str) -> tuple[str, ...]:
 def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> BrokerUser:
     """Return the user of the processes that run ``owner_names``.
 
-    Those that run actors append for the witnesses too: they stand in where nobody else runs them.
+    Workers of actors may append the events of the witnesses, too: they run the witnesses while nobody else does.
 
     Raises:
         ValueError: the catalogue lacks an owner.
@@ -188,7 +190,7 @@ def observer_user(name: str = "observer") -> BrokerUser:
 
 
 def specialist_user(name: str = "specialist") -> BrokerUser:
-    """Return the user of specialists: they may be found and asked, and answer what they were asked."""
+    """Return the user of specialists: they may be discovered, receive requests and answer them."""
     return BrokerUser(
         name=name,
         owners=(),
@@ -200,11 +202,12 @@ def specialist_user(name: str = "specialist") -> BrokerUser:
 
 
 def reader_user(name: str = "reader", stream: str = STREAM, consumers: Sequence[str] = ALERT_CONSUMERS) -> BrokerUser:
-    """Return a user that may listen to public events, and miss no alert: it has durable consumers of alerts.
+    """Return a user that may listen to public events, and that misses no alert, since alerts have durable consumers.
 
-    It makes, asks about, reads, acknowledges on and deletes consumers of the names in ``consumers``, and of no others.
-    The subject that makes a consumer carries its filter, and the server holds the request's body against it: so these
-    consumers get alerts alone. It may also ask what the stream is, as most clients do first.
+    It may create, inspect, read, acknowledge and delete the consumers named in ``consumers``, and no others. The
+    subject of a request that creates a consumer contains the consumer's filter, and the server compares it with the
+    request's body: so these consumers receive alerts alone. The user may also ask for the stream's information, as most
+    clients do first.
     """
     own = [subject for consumer in consumers for subject in _alert_consumer(consumer, stream)]
     return BrokerUser(
@@ -235,7 +238,7 @@ def auditor_user(name: str = "auditor", stream: str = STREAM) -> BrokerUser:
 def admin_user(name: str = "admin") -> BrokerUser:
     """Return the user that makes and checks streams and buckets at deployment, and imports a log into an empty one.
 
-    To a stream that works it too appends no event.
+    It, too, cannot append an event to a stream in use.
     """
     return BrokerUser(
         name=name,
@@ -249,7 +252,7 @@ def admin_user(name: str = "admin") -> BrokerUser:
 
 
 def deployment_users() -> tuple[BrokerUser, ...]:
-    """Return the users of a whole deployment: one an owner, and observer, reader, auditor, admin and specialist."""
+    """Return the users of a whole deployment: one for each owner, and observer, reader, auditor, admin, specialist."""
     workers = (worker_user(owner, (owner,)) for owner in owners())
     return (*workers, observer_user(), reader_user(), auditor_user(), admin_user(), specialist_user())
 
@@ -302,8 +305,8 @@ def _foreign_durables(others: Sequence[str], stream: str) -> tuple[str, ...]:
 
 
 def _buckets(owner_names: Sequence[str]) -> tuple[str, ...]:
-    # A false heartbeat or a lost snapshot costs work, never correctness; a false snapshot would be believed, so each
-    # owner keeps its own.
+    # A false heartbeat or a lost snapshot costs only work. A false snapshot would make decisions wrong, so each owner
+    # may write its own snapshots alone.
     snapshots = (f"$KV.{SNAPSHOTS_BUCKET}.{owner}.>" for owner in owner_names)
     erasing = f"$JS.API.STREAM.MSG.DELETE.KV_{SNAPSHOTS_BUCKET}"
     return (*_bucket_reading(), f"$KV.{MEMBERS_BUCKET}.>", erasing, *snapshots)

@@ -17,11 +17,11 @@ V = TypeVar("V")
 
 
 class ExpiringMap(msgspec.Struct, Generic[V], frozen=True):
-    """A map whose entries are forgotten once unused for between one and two lifetimes.
+    """A map that drops each entry between one and two lifetimes after its last use.
 
-    Two generations: entries are written to the younger; when the younger is a lifetime old it becomes
-    the older, and what was left in the older is dropped. Every step costs O(1), and time comes from the
-    messages, so that forgetting replays exactly.
+    It has two generations. Entries are written to the younger. When the younger is one lifetime old, it becomes the
+    older, and what the older held is dropped. Every step costs O(1). The time is that of the messages, so that a replay
+    drops the same entries at the same places.
     """
 
     young: Map[str, V] = Map()
@@ -40,14 +40,14 @@ class ExpiringMap(msgspec.Struct, Generic[V], frozen=True):
             return ExpiringMap(self.young.set(key, value), self.old, self.since_ns)
         survivors: Map[str, V] = self.young if age < 2 * lifetime_ns else Map()
         young: Map[str, V] = Map()
-        # Generations begin at whole lifetimes: begun at ``now_ns``, they would let an entry live for three.
+        # Generations begin on a grid of whole lifetimes. If they began at ``now_ns``, an entry could live for three.
         return ExpiringMap(young.set(key, value), survivors, self.since_ns + age // lifetime_ns * lifetime_ns)
 
     def aged(self, now_ns: int, lifetime_ns: int) -> "ExpiringMap[V]":
         """Return the map without the entries that have expired at ``now_ns``, on a fixed grid of lifetimes.
 
-        Called on every message, it drops each entry at the first message more than two lifetimes after its
-        last use, never later, and not before one lifetime.
+        Call it on every message. Then each entry is kept for one lifetime after its last use at least, and dropped at
+        the first message that is two lifetimes behind that use at the latest.
         """
         age = now_ns - self.since_ns
         if age < lifetime_ns:
@@ -68,11 +68,12 @@ class ExpiringMap(msgspec.Struct, Generic[V], frozen=True):
 
 
 def without_oldest(entries: "Map[str, V]", age_of: Callable[[V], int | tuple[bool, int]]) -> "Map[str, V]":
-    """Return a map without the eighth of its entries, one at least, whose times are the earliest.
+    """Return a map without the oldest eighth of its entries, at least one.
 
-    Those of which it is said, before the time, that they are to be kept go last.
+    ``age_of`` returns an entry's time, or (whether it should be kept, time): such entries are dropped last.
 
-    For what whoever names keys may let grow: so many at once, so that finding the oldest stays rare.
+    For maps whose keys come from outside, so that anybody could make them grow. An eighth is dropped at once, so that
+    the search for the oldest, which looks at all entries, is rare.
     """
     by_age = sorted((age_of(value), key) for key, value in entries.items())
     for _, key in by_age[: max(1, len(by_age) // 8)]:
@@ -81,10 +82,11 @@ def without_oldest(entries: "Map[str, V]", age_of: Callable[[V], int | tuple[boo
 
 
 class JoinBuffer(msgspec.Struct, Generic[V], frozen=True):
-    """Joins the messages about each exchange until a verdict settles it; also holds the exchanges settled lately.
+    """Joins the messages about each exchange until a verdict settles it; also knows which exchanges were settled
+    lately.
 
-    An exchange that is never settled (a message about it came after it had ended and was dropped) is dropped after its
-    lifetime, so that nothing is pending for ever.
+    An exchange may never be settled: a message about it may come after it was settled and its entry was dropped. It is
+    dropped after a lifetime, too, so that nothing is pending for ever.
     """
 
     pending: ExpiringMap[V] = ExpiringMap()
@@ -99,7 +101,7 @@ class JoinBuffer(msgspec.Struct, Generic[V], frozen=True):
         return JoinBuffer(self.pending.set(exchange, heard, now_ns, lifetime_ns), self.settled)
 
     def settle(self, exchange: str, now_ns: int, lifetime_ns: int) -> "JoinBuffer[V]":
-        """Return the gatherings with an exchange settled, and nothing of it kept; an empty name changes nothing."""
+        """Return the buffer with an exchange settled and its messages dropped; an empty name changes nothing."""
         if not exchange:
             return self
         return JoinBuffer(self.pending.delete(exchange), self.settled.set(exchange, True, now_ns, lifetime_ns))
@@ -113,10 +115,10 @@ class JoinBuffer(msgspec.Struct, Generic[V], frozen=True):
 
 
 class Derived:
-    """What a state carries along that follows from the rest of it (an index, say): no part of its value.
+    """A part of a state that can be computed from the rest of it, such as an index. It is no part of the state's value.
 
-    It is left out of snapshots and hashes, and any two of a kind are equal. Made without arguments, as a snapshot's
-    reader makes it, an instance must find out by itself what it needs.
+    It is left out of snapshots and hashes, and any two of one class are equal. The reader of a snapshot makes an
+    instance without arguments; such an instance must compute what it needs when it is first used.
     """
 
     __slots__ = ()
@@ -159,14 +161,14 @@ def decode_state(data: bytes, kind: type[V]) -> V:
 
 
 def state_hash(state: object) -> str:
-    """Return the SHA-256 of a state's canonical JSON: equal states, equal hashes, whatever their history."""
+    """Return the SHA-256 of a state's canonical JSON. Equal states have equal hashes, whatever led to them."""
     return content_hash(msgspec.to_builtins(state, enc_hook=_to_builtin, str_keys=True))
 
 
 def state_builtins(state: object) -> Any:
-    """Return a state as plain dicts, lists and numbers, for display; keys are in order, since maps have none.
+    """Return a state as plain dicts, lists and numbers, for display.
 
-    The order in which a map yields its keys differs from process to process.
+    Keys are sorted: the order in which a map yields them differs from process to process.
     """
     return msgspec.to_builtins(state, enc_hook=_to_builtin, str_keys=True, order="deterministic")
 

@@ -10,10 +10,10 @@ from schemas.subjects import Partitions, partition_tokens
 from schemas.vocabulary.responder import Stage
 
 WHOLE = "all"
-"""The one partition of what is not spread over partitions."""
+"""Name of the only partition of a stage that has just one."""
 
 LEDGER = "ledger"
-"""The projector's name; it is no actor and no effector."""
+"""The ledger's projector as a stage; it is neither an actor nor an effector."""
 
 STAGE_OF: Mapping[str, Stage] = {
     "reflex": "REFLEX",
@@ -26,10 +26,10 @@ STAGE_OF: Mapping[str, Stage] = {
     "router": "DELIBERATIVE",
     "act": "DELIBERATIVE",
 }
-"""Actor -> the stage that it works for, in the order of the path. An exchange that it fails in ends at that stage."""
+"""Actor -> its stage, in the order of the path. If the actor fails, the exchange ends at that stage."""
 
 GUARDS = tuple(actor for actor, stage in STAGE_OF.items() if stage != "DELIBERATIVE")
-"""The actors that an input must pass before anybody deliberates on it."""
+"""The actors that an input must pass before a mode is selected for it."""
 
 PATH = (*STAGE_OF, "llm", "delegate", "guardrails", "responder")
 """The owners that an input passes on its way to an answer, in order."""
@@ -40,21 +40,21 @@ ON_DEMAND: Mapping[str, str] = {
     "delegate": "no action asked a specialist",
     "guardrails": "no answer was to be judged",
 }
-"""The owners of the path that an input passes only where something of its own calls on them -> what did not."""
+"""The owners of the path that only some inputs pass -> why an input did not pass them."""
 
 REQUIRED = (*(owner for owner in PATH if owner not in ON_DEMAND), "clock")
-"""The actors that every input needs, or that end it where another is silent."""
+"""The actors that every input needs, and the clock, which ends an exchange when another actor is silent."""
 
 WITNESSES = ("swarm", "alerts")
-"""The actors that notice a silent one, and tell. Every worker of actors runs them while nobody else does."""
+"""The actors that notice and report a silent one. Every worker of actors runs them while nobody else does."""
 
 
 @cache
 def scopes() -> Mapping[str, Scope]:
     """Return every stage that can be served and the key that it is sharded by, sorted by name.
 
-    Actors are known by their settings, which are of their own scope. The others, effectors and the ledger, are one
-    partition each.
+    An actor's scope is that of its ``configured`` event in the catalogue. Effectors and the ledger have one partition
+    each.
     """
     found = {LEDGER: Scope.GLOBAL}
     for entry in CATALOGUE.values():

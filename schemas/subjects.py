@@ -19,7 +19,7 @@ NO_PARTITION = "_"
 
 
 def fnv1a_32(key: str) -> int:
-    """Hash the UTF-8 of ``key`` with 32-bit FNV-1a, as nats-server's own ``partition`` mapping does."""
+    """Hash the UTF-8 of ``key`` with 32-bit FNV-1a, as nats-server's ``partition`` subject mapping does."""
     value = 0x811C9DC5
     for byte in key.encode():
         value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF

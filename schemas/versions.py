@@ -22,7 +22,7 @@ _decoder = msgspec.json.Decoder(dict[str, Any])
 def upcast(
     topic: str, body: bytes, version: int, current: int, upcasters: Mapping[tuple[str, int], Upcaster] = UPCASTERS
 ) -> bytes:
-    """Lift a body from ``version`` to ``current``.
+    """Upcast a body from ``version`` to ``current``.
 
     Raises:
         UndecodableEvent: the body is no JSON object, or not of the shape that a step expects.

@@ -145,7 +145,7 @@ class ChatClient:
             call: What to ask.
             model: Whom.
             request: The request's id, for an endpoint that knows idempotency keys.
-            speak: Gets each piece of text as it comes, where the call is to be streamed.
+            on_piece: Gets each piece of text as it comes, where the call is to be streamed.
             until: When its caller waits no longer, by the loop's clock; None: never.
 
         Raises:

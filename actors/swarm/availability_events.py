@@ -47,7 +47,7 @@ def availability_events(
         lost: The stages that are recorded as lost.
         over: Those that are recorded as over budget.
         asked: Those that something was asked of lately: nobody may be missing there.
-        seen: The measurement.
+        availability: The measurement.
         settings: How long a stage may be away before it is lost.
     """
     absent = {stage: tuple(each) for stage, each in groupby(availability.absent, key=lambda each: each.stage)}

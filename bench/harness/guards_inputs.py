@@ -1,4 +1,4 @@
-"""The inputs of ``bench.guards``: short questions, texts of 2 KB and attacks, each by its number and no two alike."""
+"""The inputs of ``bench.guards``: short questions, texts of 2 KB and attacks. Each has a number; no two are equal."""
 
 from base64 import b64encode
 

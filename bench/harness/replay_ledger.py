@@ -1,4 +1,4 @@
-"""A ledger as a set of workers would have written it, for measuring replays: every decision in it is a real one."""
+"""A ledger for measuring replays, as a set of workers would have written it: the real deciders make every decision."""
 
 import asyncio
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def words(number: int) -> str:
 
 
 class _World:
-    """All actors, each deciding at once, over a log in memory that is handed on as it grows."""
+    """All actors, which decide every message at once, over a log in memory whose messages are returned in batches."""
 
     def __init__(self) -> None:
         self.seq, self.now_ns = 0, START_NS

@@ -1,4 +1,4 @@
-"""Rows of measurements, taken in turns so that a noisy machine weighs on all cases alike."""
+"""Rows of measurements, taken in turns so that a noisy machine affects all cases alike."""
 
 import statistics
 import time
@@ -10,7 +10,7 @@ Measure = Callable[[], Awaitable[float]]
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One case: the median of its rounds, and how many times each peer's median from the same rounds that is."""
+    """One case: the median of its rounds, and its ratio to each peer's median from the same rounds."""
 
     case: str
     setting: str
@@ -33,7 +33,7 @@ def percentiles(work: Callable[[], object], seconds: float) -> tuple[float, floa
 
 
 async def measure_in_turns(cases: Mapping[str, Measure], rounds: int) -> dict[str, float]:
-    """Run every case once a round, in an order that turns round each time; return the median of each."""
+    """Run every case once a round, in an order that is reversed each time; return the median of each."""
     found: dict[str, list[float]] = {case: [] for case in cases}
     for number in range(rounds):
         names = list(cases) if number % 2 == 0 else list(reversed(list(cases)))

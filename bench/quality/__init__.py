@@ -1,1 +1,1 @@
-"""What is judged and chosen on labelled texts, rather than how long it takes."""
+"""The quality of verdicts and of routing on labelled texts, not their speed."""

@@ -41,7 +41,7 @@ from schemas.vocabulary.reflex import ReflexBlocked
 
 AIMS = ("direct attacks", "indirect injections", "benign", "hard benign")
 BREAKER = BreakerSettings()
-"""What a falsehood must be to stop an input."""
+"""The breaker's settings, which say from which falsehood on an input is stopped."""
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What became of a row: whether the local guards stop it, and the word of the model, where it was asked."""
+    """The result for a row: whether the local guards stop it, and the model's judgement, if it was asked."""
 
     aim: str
     local: bool
@@ -78,7 +78,7 @@ class Tally(msgspec.Struct, frozen=True):
 
 
 def sample(rows: Sequence[Row], count: int) -> list[tuple[str, Row]]:
-    """Return rows with their aims: as many of each, those whose texts' hashes are the lowest."""
+    """Return rows with their aims: equally many of each aim, those whose texts have the lowest hashes."""
     found: list[tuple[str, Row]] = []
     for aim in AIMS:
         there = sorted((row for row in rows if aim_of(row) == aim), key=lambda row: _hash(row.text))
@@ -87,7 +87,7 @@ def sample(rows: Sequence[Row], count: int) -> list[tuple[str, Row]]:
 
 
 def aim_of(row: Row) -> str:
-    """Return which of the aims a row is of; empty for none."""
+    """Return the aim that a row belongs to; empty for none."""
     if row.attack:
         return AIMS[0] if is_direct(row.category) else AIMS[1] if row.category in INDIRECT else ""
     return {"benign": AIMS[2], "hard_benign": AIMS[3]}[row.label]

@@ -1,11 +1,11 @@
-"""What agents make of real talk: mode shares against their healthy ranges, and how often self-review's signals fire.
+"""Agents on real conversations: mode shares against their healthy ranges, and how often self-review's signals fire.
 
 Conversations are fed through the pure actors, joined by a stream in memory and in virtual time: no broker, no model.
 Each agent has its share of them, one session after another, a user turn every half minute. A line of the files is a
 conversation (``turns``) or a text by itself, which makes a session of one turn.
 
-Below the shares come the modes chosen for the talk of each source: where a share lies outside its range, that is the
-talk that makes it so. Run it with ``python -m bench.quality.talk FILE... [--most 2000] [--agents 10]``.
+Below the shares are the modes that were chosen for each source: if a share is outside its range, they show which source
+is the cause. Run it with ``python -m bench.quality.talk FILE... [--most 2000] [--agents 10]``.
 """
 
 import argparse
@@ -115,7 +115,7 @@ def spread(talks: Sequence[Talk], most: int) -> list[Talk]:
 
 
 def live(talks: Sequence[Talk], agents: int) -> tuple[Seen, int]:
-    """Have the conversations, an agent after another; return what was seen, and how many exchanges there were."""
+    """Run the conversations, one agent after another; return what was counted, and the number of exchanges."""
     seen, exchanges = Seen(), 0
     for number in range(agents):
         world = World([ACTORS[name] for name in PATH], START_NS)
@@ -181,7 +181,7 @@ def report(seen: Seen, exchanges: int, conversations: int) -> Iterator[str]:
 
 
 def main() -> None:
-    """Read files, have their conversations, and print the report."""
+    """Read files, run their conversations, and print the report."""
     parser = argparse.ArgumentParser(prog="python -m bench.quality.talk", description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path, help="JSON lines with turns or text")
     parser.add_argument("--most", type=int, default=2000, help="conversations at most")

@@ -1,4 +1,4 @@
-"""The command line: a module a command, named in :data:`COMMANDS` and loaded when it is used."""
+"""The command line: each command has a module, which :data:`COMMANDS` names and which is imported at its first use."""
 
 import os
 import sys
@@ -67,16 +67,17 @@ class _Neuraxis(Commands):
         return command
 
     def hint(self, name: str, known: Sequence[str]) -> str:
-        """Return the nearest command; where none is near, the help that the error points to lists them all."""
+        """Return the nearest command, or nothing if none is near: the help, to which the error points, lists all."""
         near = get_close_matches(name, known, n=1)
         return f": did you mean {near[0]!r}?" if near else "."
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; one whose output nobody reads any more (``| head``) has done its work."""
+        """Run a command. If the reader of its output is gone (``| head``), that is no failure."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # Here, since click would make it a failure; and Python would complain at exit once more.
+            # Handled here, since click would make it a failure. stdout becomes /dev/null, or Python would complain at
+            # exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
 
@@ -89,7 +90,7 @@ class _Neuraxis(Commands):
         **extra: Any,
     ) -> Any:
         """Run the command line; ends the process with the exit status of ``deploy.cli.failures``."""
-        # What a command's time counts from: loading it, on a busy machine, takes a second of that.
+        # A command's time counts from here: on a busy machine, importing the command takes a second of it.
         extra.setdefault("obj", time.monotonic())
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
@@ -97,7 +98,7 @@ class _Neuraxis(Commands):
             try:
                 status = super().main(args, prog_name or "neuraxis", complete_var, standalone_mode=False, **extra)
             except click.exceptions.NoArgsIsHelpError as bare:
-                # A group that is named alone is a question, not a mistake.
+                # A group without a command is a question, not a mistake: show its help.
                 click.echo(bare.ctx.get_help() if bare.ctx is not None else bare.format_message())
                 status = 0
         except Exception as error:

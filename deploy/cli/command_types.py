@@ -1,4 +1,4 @@
-"""Commands and groups of them: what all have in common, whatever they do."""
+"""The click classes of all commands and groups."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -9,14 +9,14 @@ from typing import Any
 import click
 
 _NO_TEXT = re.compile("[\ud800-\udfff]")
-"""What Python makes of bytes of an argument that are not UTF-8."""
+"""Surrogates: Python puts them in place of bytes of an argument that are not UTF-8."""
 
 
 class Command(click.Command):
-    """A command that takes no option without a word in it, and no words that are no text.
+    """A command that refuses blank values of options, and arguments that are not UTF-8.
 
-    What a shell makes of a variable that is not set would else be as good as no option: ``log export --agent "$WHO"``
-    would write everybody's words, and ``--data "$SET"`` would be the folder one happens to be in.
+    A blank value usually comes from a shell variable that is not set. It must not mean the same as no option:
+    ``log export --agent "$WHO"`` would write everybody's words, and ``--data "$SET"`` would be the working folder.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -43,17 +43,17 @@ def _check_text(ctx: click.Context, parameter: click.Parameter) -> None:
 
 
 def command(**attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return what makes a command of a function, as ``click.command`` does."""
+    """Return a decorator that makes a :class:`Command` of a function, as ``click.command`` does."""
     return click.command(cls=Command, **attributes)
 
 
 class Commands(click.Group):
-    """A group whose help cuts no sentence, and that says which commands there are when a name is none of them."""
+    """A group whose help shows whole sentences, and whose error for an unknown command names the known ones."""
 
     command_class = Command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands, each with the first sentence of its help; a long one takes a second line."""
+        """Write the commands, each with the first sentence of its help; a long sentence is wrapped."""
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [(name, first_sentence(command)) for name, command in found if command and not command.hidden]
         with formatter.section("Commands"):
@@ -62,14 +62,14 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the arguments begin with; a usage error names the nearest one, or all."""
+        """Return the command that the arguments name; if there is none, the error names the nearest command, or all."""
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-"):
             ctx.fail(f"There is no command {args[0]!r}{self.hint(args[0], known)}")
         return super().resolve_command(ctx, args)
 
     def hint(self, name: str, known: Sequence[str]) -> str:
-        """Return what follows an unknown name: the nearest command, else all of them."""
+        """Return the hint for an unknown name: the nearest command, or else all of them."""
         near = get_close_matches(name, known, n=1)
         if near:
             return f": did you mean {near[0]!r}?"

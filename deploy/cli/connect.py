@@ -20,27 +20,28 @@ from events.jetstream import Access, JetStreamLog
 from events.jetstream.storage_check import storage_fault
 
 SILENCE_S = 10.0
-"""Seconds of a broker's silence after which a command that reads gives up. How long it reads is the log's length."""
+"""Seconds without an answer after which a reading command gives up. Reading a long log may take longer."""
 
 _ODD_S, _LOOK_S = 2.0, 0.1
-"""Seconds without confirmation that make a command look why, and between two looks at the clock."""
+"""Seconds without confirmation after which a command looks for the reason, and the interval between checks of that."""
 
 _GRACE_S = 0.25
-"""Seconds behind its deadline in which work may still say itself what became of it."""
+"""Seconds after the deadline in which the work may still report itself how it ended."""
 
 T = TypeVar("T")
 
 
 def run_within(target: Target, seconds: float, work: Callable[[Deadline], Coroutine[Any, Any, T]]) -> T:
-    """Run a command's work in the time it was given, counted from the command's start; raises as ``Deadline.kept``."""
+    """Run a command's work within some seconds from the command's start; raises as ``Deadline.enforced``."""
     return run_until(Deadline(seconds, target.begun), work)
 
 
 def run_until(deadline: Deadline, work: Callable[[Deadline], Coroutine[Any, Any, T]]) -> T:
-    """Run work until a deadline, whatever it is doing then; raises as ``Deadline.kept``.
+    """Run work until a deadline, whatever it is doing then; raises as ``Deadline.enforced``.
 
-    It has a thread of its own, which nobody waits for any longer than that: a loop sees that the time is up between two
-    steps alone, and on a busy machine one step (modules loaded, a batch folded, a connection closed) takes seconds.
+    The work runs in a thread of its own, for which we wait no longer than that. An event loop notices only between two
+    steps that the time is up, and on a busy machine one step (an import, a batch to fold, a connection to close) may
+    take seconds.
     """
     context = click.get_current_context(silent=True)
     done: Future[T] = Future()
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
 
 
 def access_to(target: Target, user: str = OPERATOR) -> Access:
-    """Return how a command reaches the broker it was pointed at; ``user`` applies to an embedded one.
+    """Return how to reach the broker that the options name; ``user`` is the user at an embedded broker.
 
     Raises:
         BadConfiguration, BadContext, NotRunning: see ``deploy.processes.broker_access`` and ``deploy.config.loading``.
@@ -90,7 +91,7 @@ def access_to(target: Target, user: str = OPERATOR) -> Access:
 
 
 def stream_of(target: Target) -> str:
-    """Return the name of the stream: what the running set says, unless a broker was named; else what is configured."""
+    """Return the name of the stream: the running set's, unless the options name a broker; else the configured one."""
     config = target.config()
     if effective_choice(target.flags, config.broker, os.environ).named:
         return config.log.stream
@@ -101,7 +102,7 @@ def stream_of(target: Target) -> str:
 
 
 def agent_per(target: Target) -> "AgentPer":
-    """Return what an agent is one of: as the running set was started with, unless a flag or a broker was named."""
+    """Return whom each agent belongs to: as the running set was started, unless a flag or a broker says otherwise."""
     config = target.config()
     named = effective_choice(target.flags, config.broker, os.environ).named
     if not (named or target.config_file is not None or target.sets):
@@ -119,9 +120,9 @@ async def open_log(
     """Open the log for a command, and close it after.
 
     Args:
-        target: What the command was pointed at.
-        user: As whom, at an embedded broker.
-        deadline: The command's; told which broker is asked, and why that one stores nothing, if so.
+        target: The set or broker that the options name.
+        user: The user at an embedded broker.
+        deadline: The command's. The broker's address, and why it stores nothing, are noted in it.
 
     Raises:
         Unavailable: no broker answers.
@@ -144,7 +145,7 @@ async def open_log(
 
 
 async def _find_reason(deadline: Deadline, log: JetStreamLog) -> None:
-    """Find out why the broker confirms nothing, once that takes oddly long: on a full disk it says nothing at all."""
+    """If the broker does not confirm for some time, find out why: with a full disk it does not answer at all."""
     while True:
         await asyncio.sleep(_LOOK_S)
         if deadline.unconfirmed_s >= min(_ODD_S, (deadline.waited + deadline.left) / 4):

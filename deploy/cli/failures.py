@@ -1,4 +1,4 @@
-"""What a command's failure looks like from outside: one line on stderr, and an exit status. The one place for both."""
+"""The form of a command's failure: one line on stderr, and an exit status. Both are made only here."""
 
 import errno
 import os
@@ -13,12 +13,12 @@ from events.errors import LogError, Misconfigured, Unavailable, UnknownOutcome
 
 GOOD, CHECK_FAILED, WRONG_USE, NOT_REACHABLE = 0, 1, 2, 3
 BUG = 70
-"""An error nobody foresaw (``EX_SOFTWARE``): to be reported, unlike the others."""
+"""Exit status of an unexpected error (``EX_SOFTWARE``), which is a bug to report."""
 
 INTERRUPTED = 130
 
 _WRONG_USE = (BadConfiguration, BadContext, FolderTaken, FolderUnusable, Misconfigured)
-# By code, since their modules are too dear to import for a message.
+# Known by their codes, since it takes too long to import their modules for a message.
 _WRONG_USE_CODES = frozenset(
     {
         "unknown_actor",
@@ -33,19 +33,19 @@ _WRONG_USE_CODES = frozenset(
     }
 )
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
-"""What any write can meet, that of a command's own output first of all (``> FILE``)."""
+"""Errors of any write, such as that of a command's own output (``> FILE``)."""
 
 _NOT_REACHABLE = (Unavailable, UnknownOutcome, NotRunning)
 
 
 class CheckFailed(Exception):
-    """A check that the command was asked for did not pass; the message sums up."""
+    """The command made a check, and it did not pass; the message says what was found."""
 
     code = "check_failed"
 
 
 class WrongUse(Exception):
-    """What was asked for makes no sense; the message says what would."""
+    """The options or arguments make no sense; the message says what would."""
 
     code = "wrong_use"
 
@@ -63,7 +63,7 @@ def explain(error: Exception) -> tuple[str, int]:
         return _line(str(error)), WRONG_USE
     if isinstance(error, _NOT_REACHABLE):
         return _line(str(error)), NOT_REACHABLE
-    if isinstance(error, LogError) or hasattr(error, "code"):  # every foreseen error has a stable code
+    if isinstance(error, LogError) or hasattr(error, "code"):  # every expected error has a stable code
         return _line(str(error)), CHECK_FAILED
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
         where = error.filename or "the output"
@@ -78,7 +78,7 @@ def _sentence(line: str) -> str:
 
 
 def _plain(message: str) -> str:
-    """Return click's words without the names of its types."""
+    """Return click's message without the names of its types."""
     for theirs, ours in _PLAIN.items():
         message = message.replace(theirs, ours)
     return message

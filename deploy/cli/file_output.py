@@ -1,4 +1,4 @@
-"""Writing a file that was named on the command line: whole, or not at all, and for its owner alone."""
+"""Writing a file that was named on the command line: completely or not at all, and readable by its owner alone."""
 
 import os
 from collections.abc import Iterator
@@ -11,20 +11,21 @@ import click
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Put ``content`` in a file's place; see :func:`writing_file`."""
+    """Write ``content`` to a file, in place of an old one; see :func:`writing_file`."""
     with writing_file(str(path)) as file:
         file.write(content)
 
 
 @contextmanager
 def writing_file(name: str) -> Iterator[IO[bytes]]:
-    """Open what takes a file's place once all is written; one that is there stays until then. ``-`` is stdout.
+    """Open a file for writing that replaces the named one at the end of the block; until then that stays. ``-``:
+    stdout.
 
-    The file is its owner's alone from its first byte on, whoever may read what was there before: people's words may be
-    in it. A pipe or a device takes what it gets.
+    Only its owner may read it, from its first byte on, even if others could read the old one: people's words may be in
+    it. A pipe or a device is written to directly.
 
     Raises:
-        WrongUse: it cannot be written there.
+        WrongUse: the file cannot be written.
     """
     from deploy.cli.failures import WrongUse
 
@@ -38,8 +39,8 @@ def writing_file(name: str) -> Iterator[IO[bytes]]:
             with path.open("wb") as device:
                 yield device
             return
-        path = Path(os.path.realpath(name))  # what a link leads to, not the link
-        with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as draft:  # made 0600
+        path = Path(os.path.realpath(name))  # replace the file that a link leads to, not the link
+        with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as draft:  # its mode is 0600
             try:
                 yield draft
                 draft.flush()

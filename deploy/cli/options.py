@@ -18,10 +18,10 @@ DATA = Path(".neuraxis")
 
 
 class Target:
-    """Which set, broker and configuration a command was pointed at; loads what is asked for when it is asked for.
+    """The set, broker and configuration that a command's options name. Each is loaded when it is first needed.
 
     Attributes:
-        begun: When the command began, by ``time.monotonic``: what its time counts from.
+        begun: When the command began, by ``time.monotonic``; its timeout counts from then.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class Target:
     def config(
         self, flags: Sequence["Layer"] = (), *, every_section: bool = False, more: "Sections | None" = None
     ) -> "Config":
-        """Load the configuration, ``flags`` on top; ``every_section`` has the actors' too, ``more`` some of them.
+        """Load the configuration, with ``flags`` on top; ``every_section`` includes the actors', ``more`` some of them.
 
-        A ``--set`` of another section is checked all the same, unless ``more`` is given: what is typed for a process of
-        a set is typed for all of them, and the others check it.
+        A ``--set`` of another section is checked, too, unless ``more`` is given. The processes of a set all get the
+        same flags, and each checks its own sections.
         """
         from deploy.config.loading import SET_SECTIONS, all_sections, assignment_layer, load
 
@@ -69,14 +69,14 @@ class Target:
         )
 
     def changes(self) -> list["Layer"]:
-        """Return what ``--set`` says, for a command that lays it over something else than the configuration."""
+        """Return the layers of ``--set``, for a command that applies them to something else than the configuration."""
         from deploy.config.loading import assignment_layer
 
         self._heeded |= {section for section, _ in self._typed()}
         return [assignment_layer(assignment) for assignment in self.sets]
 
     def unheeded(self) -> list[str]:
-        """Return the keys of ``--set`` that the command had no use for, once it has ended."""
+        """Return the keys of ``--set`` that the command did not use. Call it at the command's end."""
         return [key for section, key in self._typed() if section not in self._heeded]
 
     def _typed(self) -> list[tuple[str, str]]:
@@ -124,7 +124,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as wrong:
             from deploy.cli.failures import CheckFailed
 
-            if isinstance(wrong, CheckFailed):  # it has done its work; who was refused something has that to read
+            if isinstance(wrong, CheckFailed):  # the command has done its work; other errors matter more than a warning
                 _tell_unheeded(target)
             raise
         _tell_unheeded(target)
@@ -158,12 +158,12 @@ def _tell_unheeded(target: Target) -> None:
 
 
 def whole_number(least: int) -> click.IntRange:
-    """Return the type of an option that counts: what no log can hold so much of lies out of its range."""
+    """Return the type of an option that counts something; its maximum is more than any log can hold."""
     return click.IntRange(least, 2**63 - 1)
 
 
 class Number(click.FloatRange):
-    """A number within a range, as an option's type. What is no number (``nan``) lies within every range of click's."""
+    """A number within a range, as an option's type. It refuses ``nan``, which click accepts in every range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number; raises BadParameter."""
@@ -174,7 +174,7 @@ class Number(click.FloatRange):
 
 
 def timeout_option(default: float, what: str = "How long this may take, connecting included.") -> Callable[[Any], Any]:
-    """Return what adds ``--timeout``, in seconds; see ``deploy.operating.deadline``."""
+    """Return a decorator that adds ``--timeout``, in seconds; see ``deploy.operating.deadline``."""
     return click.option(
         "--timeout",
         type=Number(0, min_open=True),
@@ -191,7 +191,7 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def models_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--models``, which has this process know older weights; the command gets the folder, or nothing."""
+    """Add ``--models``, by which this process can use older weights; the command gets the folder, or nothing."""
     return click.option(
         "--models",
         type=click.Path(exists=True, file_okay=False),
@@ -202,7 +202,7 @@ def models_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def weights_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--weights``; the command gets the folder, or nothing, and judges by it within :func:`judging_with`."""
+    """Add ``--weights``; the command gets the folder, or nothing, and uses it in a block of :func:`judging_by`."""
     return click.option(
         "--weights",
         type=click.Path(exists=True, file_okay=False),
@@ -212,7 +212,7 @@ def weights_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_own_weights() -> None:
-    """Refuse weights of one's own that cannot be read before anything is started that would rest on them."""
+    """Refuse own weights that cannot be read, before anything is started that would use them."""
     if not os.environ.get("NEURAXIS_MODELS"):
         return
     from actors.contract.text.judge.model import InvalidModel
@@ -227,10 +227,10 @@ def check_own_weights() -> None:
 
 @contextmanager
 def judging_by(folder: str | None) -> Iterator[None]:
-    """Judge by the weights in a folder for the length of the block; by this release's where none is named.
+    """Use the weights in a folder for the length of the block; without a folder, those of this release.
 
     Raises:
-        WrongUse: the folder holds none that can be judged by.
+        WrongUse: the folder holds no weights that can be used.
     """
     from actors.contract.text.judge import weights
     from actors.contract.text.judge.model import InvalidModel
@@ -269,23 +269,23 @@ def by_option(command: Any) -> Any:
 
 
 def orderer_option(command: Any) -> Any:
-    """Add ``--by`` where nobody is taken for the one who orders it, if not named."""
+    """Add ``--by`` for commands in which it has no default: without it, no name is recorded."""
     help = "Who orders it; recorded."
     return click.option("--by", required=True, metavar="WHO", help=help)(command)
 
 
 def why_option(help: str = "For what reason; recorded.") -> Callable[[Any], Any]:
-    """Return what adds ``--why``: the reason for an order."""
+    """Return a decorator that adds ``--why``: the reason for an order."""
     return click.option("--why", required=True, metavar="TEXT", help=help)
 
 
 def agent_option(whose: str) -> Callable[[Any], Any]:
-    """Return what adds ``--agent``; ``whose`` ends the sentence that begins with "Agent"."""
+    """Return a decorator that adds ``--agent``; ``whose`` ends the help sentence that begins with "Agent"."""
     return click.option("--agent", default="default", show_default=True, help=f"Agent {whose}.")
 
 
 def speaker_options(whose: str) -> Callable[[Any], Any]:
-    """Return what adds ``--agent``, None where it is not given, and ``--user``; ``whose``: see :func:`agent_option`."""
+    """Return a decorator that adds ``--agent`` (default: None) and ``--user``; ``whose``: see :func:`agent_option`."""
 
     def with_both(command: Any) -> Any:
         command = click.option(
@@ -309,9 +309,9 @@ def text_of(file: str) -> str:
 
 
 def content_of(file: str) -> bytes:
-    """Return what a file that was named on the command line holds, ``-`` being stdin; raises WrongUse.
+    """Return the bytes of a file that was named on the command line, ``-`` being stdin; raises WrongUse.
 
-    Of one that is larger than lists may be, no more than shows it: ``deploy.operating.item_files`` refuses it.
+    Of a file that is too large, only so much is read that ``deploy.operating.item_files`` can see it and refuse it.
     """
     from deploy.cli.failures import WrongUse
     from deploy.operating.item_files import MAX_FILE_BYTES

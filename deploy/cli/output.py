@@ -1,4 +1,4 @@
-"""Printing rows: JSON objects, one a line, for machines; a table for people."""
+"""Printing rows: one JSON object a line for programs, or a table for people."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ Row = msgspec.Struct | Mapping[str, Any]
 
 
 def emit(rows: Iterable[Row], *, as_json: bool, columns: Sequence[str] | None = None) -> None:
-    """Print rows to stdout: as they come in JSON, together as a table otherwise.
+    """Print rows to stdout: JSON lines one by one as they come, or all together as a table.
 
     Args:
         rows: Structs, or mappings with the same keys.
@@ -28,7 +28,7 @@ def emit(rows: Iterable[Row], *, as_json: bool, columns: Sequence[str] | None = 
 
 
 def latest(items: Sequence[T], count: int) -> Sequence[T]:
-    """Return the last ``count`` items: all where there are fewer, none for 0."""
+    """Return the last ``count`` items: all if there are fewer, none for 0."""
     return items[max(0, len(items) - count) :]
 
 
@@ -46,7 +46,7 @@ def table(rows: Iterable[Row], columns: Sequence[str] | None = None) -> None:
 
 
 def cell(value: object) -> str:
-    """Return a value as a table shows it: text as a terminal can show it, all else as JSON."""
+    """Return a value as a table shows it: text made printable, all else as JSON."""
     if value is None:
         return ""
     return printable(value if isinstance(value, str) else msgspec.json.encode(value).decode(), "\n")

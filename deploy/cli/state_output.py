@@ -1,4 +1,4 @@
-"""What the commands have in common that show where an actor stands: fold a partition of it, print what was found."""
+"""Shared by the commands that show an actor's state: fold one of its partitions, and print the result."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
@@ -14,13 +14,13 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 async def fold_partition(source: "Source", upto: int, partition: str, *actors: str) -> "Mapping[str, View]":
-    """Fold one partition of some actors from a log; return their views by name, those of which the log tells.
+    """Fold one partition of some actors from a log; return the views, by actor, of those that occur in the log.
 
     Args:
         source: The log.
-        upto: Its last sequence, for the bar of progress.
-        partition: The token of an agent or a session.
-        actors: Their names.
+        upto: Its last sequence, for the progress bar.
+        partition: The partition token of an agent or a session.
+        actors: Names of actors.
     """
     from actors.registry import actor_named
     from deploy.cli.rendering.layout.terminal import progress
@@ -37,7 +37,7 @@ async def fold_partition(source: "Source", upto: int, partition: str, *actors: s
 
 
 def print_state(found: S, head: Callable[[S], Iterable[str]], *, as_json: bool) -> None:
-    """Print where an actor stands: as JSON, or for people, the head and then each of its fields that holds rows."""
+    """Print an actor's state: as JSON, or for people: the head, and then a table for each field that holds rows."""
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return

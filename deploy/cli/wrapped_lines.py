@@ -1,4 +1,4 @@
-"""Sentences on a terminal: a line that is longer than it is broken between words; anywhere else it stays one line."""
+"""Printing sentences: on a terminal, long lines are wrapped between words; elsewhere they stay one line."""
 
 import shutil
 import sys
@@ -13,7 +13,7 @@ def say(text: str, *, err: bool = False, indent: int = 2) -> None:
     Args:
         text: One or several lines.
         err: To stderr.
-        indent: Blanks before what a long line goes on with, on a terminal.
+        indent: Spaces before the continuation of a long line, on a terminal.
     """
     stream = sys.stderr if err else sys.stdout
     if stream.isatty():

@@ -1,6 +1,6 @@
-"""Feeding inputs from a file through the pipeline: lines, their exchanges, and what came of them in numbers.
+"""Feeding inputs from a file through the pipeline: lines, their exchanges, and counts of how these ended.
 
-Nothing is held but what is under way: a file may be larger than memory.
+Only what is under way is kept in memory: a file may be larger than memory.
 """
 
 from deploy.feeding.feeder import Feeder

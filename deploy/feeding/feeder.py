@@ -1,4 +1,4 @@
-"""Sending lines through a client, many at a time, and handing on what came of each."""
+"""Sending lines through a client, many at a time, and reporting how each ended."""
 
 import asyncio
 import time
@@ -18,23 +18,23 @@ class Feeder:
     """Sends talks into the log and waits for their ends.
 
     Args:
-        client: What sends inputs, and hears of their ends.
+        client: Sends inputs and receives their ends.
         report: Called with each outcome and failure as it comes.
-        run: What sessions are named after where lines name none.
+        run: Part of the names of sessions that lines do not name.
         agent: Agent of lines that name none; empty: as ``agent_per`` says.
         user: User of lines that name none.
-        agent_per: What an agent is one of, see :func:`~actors.gateway.agents.agent_for`.
+        agent_per: Whom each agent belongs to, see :func:`~actors.gateway.agents.agent_for`.
         session: Session of lines that name none; empty: one for the whole feed, named after ``run``.
         session_per_line: Give each line that names no session one of its own; a conversation always has one.
         concurrency: Talks under way at once.
         rate: Inputs begun a second at most; 0 is no limit.
         answer_s: Seconds that an exchange may take, from the moment it is sent to its end.
-        unread: Fields of lines and turns that are no input's, and are passed over.
+        unread: Fields of lines and turns that are not part of an input, and are ignored.
         purpose: Who answers inputs, if anybody.
 
     Attributes:
-        shares_memory: Whether several sessions went to the agent that is everybody's.
-        unheard: Why a user who was named had no agent of their own; empty: none was, or all had.
+        shares_memory: Whether several sessions went to the agent that all users share.
+        unheard: Why a named user did not get an agent of their own; empty if that did not happen.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class Feeder:
         name: str = "",
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        """Send every line, in order, at most ``concurrency`` at a time; ``progress`` hears of the bytes taken.
+        """Send every line, in order, at most ``concurrency`` at a time; ``progress`` is called with the bytes read.
 
-        ``name`` is the file's, from which its format is guessed. Whatever happens to one line, the others go on.
-        Raises what ``report`` and the reading of lines raise.
+        The format is guessed from ``name``, the file's name. A line that fails does not stop the others. Raises what
+        ``report`` and the reading of lines raise.
         """
         try:
             await self._feed(lines, form, name, progress or (lambda _: None))

@@ -1,4 +1,4 @@
-"""Reading a file or a pipe line by line beside the event loop, never more than a little ahead of what is taken."""
+"""Reading a file or a pipe line by line in a thread, never more than a few lines ahead of the event loop."""
 
 import asyncio
 import threading
@@ -46,7 +46,8 @@ async def lines_of(file: BinaryIO) -> AsyncIterator[Line]:
         if not stopped.is_set():
             loop.call_soon_threadsafe(queue.put_nowait, end)
 
-    # A daemon, not the loop's executor: one that waits for a pipe must not keep an interrupted command alive.
+    # A daemon thread, not the loop's executor: a thread that waits for a pipe must not keep an interrupted command
+    # alive.
     threading.Thread(target=read, name="feed reader", daemon=True).start()
     try:
         while (line := await queue.get()) is not None:

@@ -1,4 +1,4 @@
-"""What a line of a feed says: one input, or a conversation whose turns follow each other. Pure."""
+"""What a line of a feed holds: one input, or a conversation whose turns are sent one after another. Pure."""
 
 from collections.abc import Collection, Iterator
 from enum import StrEnum
@@ -47,7 +47,7 @@ class Talk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BadLine(msgspec.Struct, frozen=True):
-    """A line that says no input: why, and the caller's id where it could be read."""
+    """A line without a valid input: why, and the caller's id if it could be read."""
 
     line: int
     code: str
@@ -56,7 +56,7 @@ class BadLine(msgspec.Struct, frozen=True):
 
 
 class _Turn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A turn as it is written; its words under either name."""
+    """A turn as it is written; its text may have either of two names."""
 
     role: Literal["user", "assistant", "system", "tool", "document"]
     text: str | None = None
@@ -77,7 +77,7 @@ class _Written(InputParts, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 FIELDS = frozenset((*_Written.__struct_fields__, *_Turn.__struct_fields__))
-"""The fields that lines and turns have: none of these can be left unread."""
+"""The fields that lines and turns have: none of these can be ignored."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _JSON_IN_TEXT = (
@@ -88,7 +88,7 @@ _ASIDES: dict[str, Role] = {"tool": "tool", "document": "document"}
 
 
 def format_of(name: str, first: bytes) -> LineFormat:
-    """Return how a file is written, from its name, else from its first line with anything on it."""
+    """Return the format of a file, by its name, else by its first line that is not blank."""
     suffix = name.lower().rpartition(".")[2]
     if suffix in ("jsonl", "ndjson", "json"):
         return LineFormat.JSONL
@@ -102,8 +102,8 @@ def parse(
 ) -> Talk | BadLine | None:
     """Read a line; None for a blank one. ``number`` counts from 1; never raises on the line's content.
 
-    ``unread`` names fields of lines and turns that are not the input's, and are to be passed over. ``guessed``: nobody
-    said how lines are written, so that JSON among plain text is refused: its fields would go unread.
+    ``unread`` names fields of lines and turns that are not part of the input, and are ignored. ``guessed``: the format
+    was guessed. Then JSON among plain text is refused, since its fields would silently become part of the text.
     """
     if number == 1:
         raw = raw.removeprefix(_BYTE_ORDER_MARK)
@@ -169,7 +169,7 @@ def _without(value: Any, unread: Collection[str]) -> Any:
 
 
 def _turns(written: _Written) -> Iterator[Turn]:
-    """Yield the inputs of a line; raises BadInput where it says none, or two things at once."""
+    """Yield the inputs of a line; raises BadInput if it has none, or if its fields contradict each other."""
     beside: tuple[Layer, ...] = layers_of(written)
     asides: tuple[Layer, ...] = ()
     said = written.turns is not msgspec.UNSET
@@ -193,7 +193,7 @@ def _turns(written: _Written) -> Iterator[Turn]:
             asides = ()
     if not inputs:
         raise BadInput("bad_value", "turns", "turns: no turn has the role user: there is nothing to send")
-    # What stands behind the last user turn has none of its own to go with, and must be judged all the same.
+    # Layers behind the last user turn belong to no later turn, but must be judged, too.
     yield from inputs[:-1]
     yield Turn(inputs[-1].text, (*inputs[-1].layers, *asides))
 

@@ -1,4 +1,4 @@
-"""What came of an input that was fed: its exchange's end, or why it has none."""
+"""How an input that was fed ended: the end of its exchange, or why there is none."""
 
 import msgspec
 
@@ -7,11 +7,11 @@ from schemas.model_calls import Cut
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An exchange and its end; what ``feed`` prints, an object a line.
+    """An exchange and its end; ``feed`` prints one such object a line.
 
-    ``id`` is the line's own, else its number; ``turn`` counts a conversation's inputs from 1 and is left out elsewhere.
-    ``latency_ms`` is from sending the input until its end was heard, as this process saw it. ``finish_reason`` is there
-    where a model's answer may not be whole, ``cuts`` where its prompt was too long for it.
+    ``id`` is the line's own, else its number. ``turn`` counts a conversation's inputs from 1; single inputs have none.
+    ``latency_ms`` is measured by this process, from sending the input to receiving its end. ``finish_reason`` is set if
+    a model's answer may be incomplete, ``cuts`` if its prompt was too long and was cut.
     """
 
     id: Id
@@ -28,7 +28,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An input that was not accepted, or whose end was not heard: then ``exchange`` names it."""
+    """An input that was not accepted, or whose end did not come; in the second case ``exchange`` is set."""
 
     line: int
     id: Id = None

@@ -1,1 +1,1 @@
-"""What is well and what is not: the doctor, readiness, and what they look at."""
+"""The health of a set: the checks of ``neuraxis doctor`` and of the gateway's readiness."""

@@ -1,4 +1,4 @@
-"""What ``neuraxis doctor`` looks at, and how it judges. Looking waits for the broker; judging is pure."""
+"""The checks of ``neuraxis doctor``. The functions that measure wait for the broker; those that judge are pure."""
 
 import asyncio
 import os
@@ -35,13 +35,13 @@ from schemas.stages import LEDGER
 from schemas.subjects import Partitions
 
 LAG_WARNING = 1_000
-"""Messages a reader or the ledger may be behind before that is worth a word."""
+"""How many messages a reader or the ledger may be behind without a warning."""
 
 CLOCK_WARNING_S, CLOCK_FAILURE_S = 0.5, 30.0
-"""Difference between the broker's clock and ours: deadlines are set by the one and slept for by the other."""
+"""Difference between the broker's clock and ours. Deadlines are set by the broker's clock, and waited for by ours."""
 
 _NEVER_S = 365 * 24 * 3600.0
-"""An interval that nobody waits for: ``--sync never``."""
+"""An interval so long that it means never: ``--sync never``."""
 
 DISK_WARNING = 0.1
 """Share of the disk that should be free."""
@@ -64,12 +64,12 @@ _RESTARTED = "read what `neuraxis up` printed before each `program_restarts`; sh
 
 
 class SetToExamine(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be looked at.
+    """The set to check, and what should be true of it.
 
-    ``system`` reaches the embedded broker's own account, None with a broker of one's own. ``expected`` are the
-    partitions configured, ``actors`` and ``effectors`` those that should be live; ``stages`` have to be served.
-    ``model`` is the language model in use as far as that is known, ``key_file`` where its key is, if not in the
-    environment. ``receivers`` get alerts. ``asking`` are the settings by which an actor asks a model.
+    ``system`` gives access to the embedded broker's system account; it is None for a broker that the user runs.
+    ``expected`` are the configured partitions. ``actors`` and ``effectors`` should be running, and ``stages`` should be
+    served. ``model`` is the language model in use, if known; ``key_file`` holds its key, if the environment does not.
+    ``receivers`` get alerts. ``asking`` are the settings that make an actor ask a model.
     """
 
     access: Access
@@ -89,7 +89,7 @@ class SetToExamine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def examine(patient: SetToExamine) -> list[Finding]:
-    """Look at everything; a check that cannot be made says so instead of failing the others."""
+    """Make all checks; one that cannot be made reports that, and the others go on."""
     findings = [
         judge_processes(patient.run),
         await examine_gateway(patient.run),
@@ -158,7 +158,7 @@ async def _log(connection: Connection, patient: SetToExamine) -> list[Finding]:
 
 
 async def _storage(system: Access | None) -> Mapping[str, Any] | None:
-    """Ask the embedded server how it flushes; None where nobody may know."""
+    """Ask the embedded server how often it flushes to disk; None if we may not ask it."""
     if system is None:
         return None
     try:
@@ -219,7 +219,7 @@ def _ledger_position(path: Path) -> int | str | None:
 
 
 def judge_shared_agent(run: RunFile | None) -> Finding:
-    """Judge whether people who may not know of each other share an agent, which remembers across its sessions."""
+    """Judge whether different people share an agent: it remembers across sessions, so one could learn of another."""
     if run is None or run.in_force is None:
         return Finding("agents", Verdict.SKIP, "nobody says here which agents inputs are for")
     per = run.in_force.agent_per
@@ -233,7 +233,7 @@ def judge_shared_agent(run: RunFile | None) -> Finding:
 
 
 def judge_stream(name: str, state: Mapping[str, Any], replicas: int) -> Finding:
-    """Judge whether the stream holds every message it was given."""
+    """Judge whether the stream still holds every message that was appended to it."""
     first, last, held = int(state["first_seq"]), int(state["last_seq"]), int(state["messages"])
     expected = last - first + 1 if held else 0
     copies = "1 copy, not highly available" if replicas == 1 else f"{replicas} copies"
@@ -255,7 +255,7 @@ def judge_partitions(there: Partitions, expected: Partitions) -> Finding:
 
 
 def judge_sync(storage: Mapping[str, Any] | None, replicas: int) -> Finding:
-    """Judge which promise holds for what was acknowledged."""
+    """Judge which failures an acknowledged message survives."""
     if storage is None:
         seen = "this user cannot see how the broker flushes"
         if replicas > 1:
@@ -283,7 +283,7 @@ def judge_clock(there: float | None, here: float) -> Finding:
 
 
 def judge_readers(pending: Sequence[int]) -> Finding:
-    """Judge how far the stream's consumers are behind; each number is one consumer's messages to come."""
+    """Judge how far the stream's consumers are behind; each number counts one consumer's undelivered messages."""
     worst = max(pending, default=0)
     seen = f"{counted(len(pending), 'consumer')}, the slowest {counted(worst, 'message')} behind"
     if worst <= LAG_WARNING:

@@ -1,4 +1,4 @@
-"""What a check of ``neuraxis doctor`` comes to."""
+"""The result of a check of ``neuraxis doctor``."""
 
 from enum import StrEnum
 
@@ -15,7 +15,7 @@ class Verdict(StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One check: what was seen, and what to do about it (empty when all is well)."""
+    """The result of one check: what was found, and what to do about it (empty when all is well)."""
 
     check: str
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""How the doctor looks at the gateway of a set: over HTTP, as a probe does."""
+"""The doctor's check of a set's gateway: over HTTP, as a probe does it."""
 
 from actors.gateway.http.readiness_checks import passes
 from deploy.health.findings import Finding, Verdict
@@ -40,7 +40,7 @@ _REMEDIES = {
     "guardrails": "run `neuraxis up`, or `neuraxis worker guardrails`",
     "judgements": "wait: it reads the log from its beginning, and then serves",
 }
-"""What to do, by the check that fails, the one first that others may fail for."""
+"""Failed check -> what to do. A check that makes others fail stands before them."""
 
 
 def _remedy(checks: dict[str, str]) -> str:
@@ -50,5 +50,5 @@ def _remedy(checks: dict[str, str]) -> str:
 
 
 def _reachable(url: str) -> str:
-    """Return where this machine finds a gateway that listens on every address."""
+    """Return the URL at which this machine reaches a gateway, also one that listens on all addresses."""
     return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")

@@ -1,4 +1,4 @@
-"""Whether the keys of sessions are there: a lost or cut bucket closes people's words, as if they had been forgotten."""
+"""Whether the keys of sessions are there. Without its key a session's words are unreadable, as if it were forgotten."""
 
 import msgspec
 
@@ -18,16 +18,16 @@ _logger = get_logger("neuraxis.keys")
 
 
 class Keys(msgspec.Struct, frozen=True):
-    """Of how many sessions that spoke last in their partition the keys were looked for, and how many have none."""
+    """The result of :func:`keys_of_latest`: how many sessions were checked, and how many of them have no key."""
 
     looked: int
     missing: int
 
 
 async def keys_of_latest(connection: Connection, stream: str) -> Keys:
-    """Look for the keys of the sealed sessions that spoke last, one of each partition of the log.
+    """Look for the keys of the latest sealed session of each partition of the log.
 
-    A key that was destroyed on purpose has left a note in its place, and is not missing.
+    A key that was destroyed on purpose has left a note in its place: it does not count as missing.
 
     Raises:
         LogError: the broker cannot be asked.
@@ -43,7 +43,7 @@ async def keys_of_latest(connection: Connection, stream: str) -> Keys:
 
 
 async def tell_of_lost_keys(connection: Connection, stream: str) -> None:
-    """Say in this process's log where keys are missing; raises LogError."""
+    """Write to this process's log if keys are missing; raises LogError."""
     keys = await keys_of_latest(connection, stream)
     if keys.missing:
         found = judge_keys(keys)
@@ -51,7 +51,7 @@ async def tell_of_lost_keys(connection: Connection, stream: str) -> None:
 
 
 async def examine_keys(connection: Connection, stream: str) -> Finding:
-    """Return what is to be said of the keys."""
+    """Check the keys of the latest sessions."""
     try:
         return judge_keys(await keys_of_latest(connection, stream))
     except LogError as wrong:
@@ -64,7 +64,7 @@ async def examine_keys(connection: Connection, stream: str) -> Finding:
 
 
 def judge_keys(keys: Keys) -> Finding:
-    """Judge whether the sessions that spoke last can be read."""
+    """Judge whether the latest sessions can be read."""
     if not keys.looked:
         return Finding("keys", Verdict.OK, "no session's words are sealed")
     if not keys.missing:

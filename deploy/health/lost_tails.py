@@ -1,4 +1,4 @@
-"""What is known of a lost tail where no ledger is left: the snapshots say how far the log had come."""
+"""Detecting that the end of the log was lost, when there is no ledger: snapshots tell how far the log had come."""
 
 import asyncio
 import time
@@ -18,9 +18,9 @@ from schemas.vocabulary.ledger import LossRecorded
 
 
 async def record_what_snapshots_know(access: Access, config: Config, ledger: Path) -> None:
-    """Record in the log what it has lost, if snapshots are ahead of it and there is no ledger, which would know more.
+    """Record a loss in the log if snapshots are ahead of it and there is no ledger. (A ledger would know more.)
 
-    To be called while no worker runs: the first event that one appends takes a sequence that was lost.
+    Call it while no worker runs: the first event that a worker appends would get a sequence that was lost.
 
     Raises:
         LogError: the broker cannot be asked.

@@ -1,4 +1,4 @@
-"""How the doctor looks at the language model of a set, and at the effectors that speak to it."""
+"""The doctor's checks of a set's language model, and of the effectors."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +14,7 @@ from schemas.permissions import durable_names
 
 
 class ConsumerLoad(msgspec.Struct, frozen=True):
-    """An effector's consumer: how many wait for requests at it, and how many requests are under way and to come."""
+    """The load of an effector's consumer: workers that wait for requests, requests under way, and requests to come."""
 
     waiting: int
     under_way: int
@@ -24,9 +24,9 @@ class ConsumerLoad(msgspec.Struct, frozen=True):
 async def examine_model(
     use: ModelInUse | None, environment: Mapping[str, str], key_file: str, asking: Sequence[str] = ()
 ) -> Finding:
-    """Look at the model of a set, with the key that this process knows; None where no set says which it uses.
+    """Check the model of a set, with the key that this process has; ``use`` is None if no set says which model it uses.
 
-    ``asking`` names the settings of this configuration by which an actor asks a model.
+    ``asking`` names the settings of this configuration that make an actor ask a model.
     """
     if use is None or use.backend != "openai":
         return judge_model(use, (), asking)
@@ -41,9 +41,9 @@ async def examine_model(
 
 
 def judge_model(use: ModelInUse | None, listed: Sequence[str] | str, asking: Sequence[str] = ()) -> Finding:
-    """Judge a model by what its endpoint lists, or by the words for why it lists nothing.
+    """Judge a model by the names that its endpoint lists, or by the reason (a text) why it lists none.
 
-    Where there is none, settings by which an actor asks one are wrong: nobody would answer.
+    If there is no model, settings that make an actor ask one are wrong: nobody would answer.
     """
     if asking and (use is None or use.backend == "composer"):
         remedy = f"name a model by llm.base_url, or remove {', '.join(asking)}: it then follows what is attached"
@@ -68,7 +68,7 @@ def judge_model(use: ModelInUse | None, listed: Sequence[str] | str, asking: Seq
 
 
 async def examine_effectors(connection: Connection, stream: str, names: Sequence[str]) -> Finding:
-    """Look at the consumers of effectors that should run, those of their lines included."""
+    """Check the consumers of effectors that should run, and those of their ordered queues."""
     found: dict[str, ConsumerLoad | None] = {}
     for name in names:
         try:
@@ -76,14 +76,15 @@ async def examine_effectors(connection: Connection, stream: str, names: Sequence
         except LogError:
             found[name] = None
         else:
-            # A line passes over what is another's: the one that is furthest behind tells how many wait.
+            # All queues read the same requests, and pass over those of other queues. So the numbers are not added up:
+            # the queue that is furthest behind tells how many requests wait.
             pending = max(int(info["num_pending"]) for info in infos)
             found[name] = ConsumerLoad(int(infos[0]["num_waiting"]), int(infos[0]["num_ack_pending"]), pending)
     return judge_effectors(found)
 
 
 def judge_effectors(found: Mapping[str, ConsumerLoad | None]) -> Finding:
-    """Judge whether somebody serves each effector; None where its consumer cannot be seen."""
+    """Judge whether somebody serves each effector; a load is None if its consumer cannot be read."""
     if not found:
         return Finding("effectors", Verdict.SKIP, "none are needed without a language model")
     idle = [name for name, seen in found.items() if seen is None or not (seen.waiting or seen.under_way)]

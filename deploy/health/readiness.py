@@ -1,4 +1,4 @@
-"""What a gateway's readiness asks of others: does the broker store, and can the ledger's process write its file."""
+"""What a gateway asks other processes before it is ready: does the broker store, can the ledger's process write."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ from events.jetstream import Connection
 from schemas.event import ROOT
 
 LEDGER_QUERY = f"{ROOT}.query.ledger.health"
-"""Asked for :class:`LedgerHealth`; served by the process that writes the ledger."""
+"""Subject of the query for :class:`LedgerHealth`; the process that writes the ledger answers it."""
 
 NO_LEDGER = "no process writes the ledger: run `neuraxis up`, or `neuraxis worker ledger`"
 
@@ -22,16 +22,16 @@ _PATIENCE_S = 1.5
 
 
 class LedgerHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a ledger is written, and why nothing more can be; ``trouble`` is empty when all is well."""
+    """How far a ledger is written; ``trouble`` says why it cannot be written on, and is empty when all is well."""
 
     position: int
     trouble: str = ""
 
 
 def ledger_write_fault(ledger: Path) -> str:
-    """Return why nothing can be written beside a ledger file, by writing there; empty when it can.
+    """Try to write beside a ledger file; return why that fails, or an empty string.
 
-    It does not name the file: who may probe a gateway is told it.
+    The text does not name the file, since everybody who may probe a gateway can read it.
     """
     draft = ledger.with_name(f".{ledger.name}.look-{os.getpid()}")
     try:
@@ -64,7 +64,7 @@ async def ledger_fault(connection: Connection) -> str:
 
 
 class LedgerProbe:
-    """A look at the ledger's process that misses one only where there is to be one, or was one.
+    """Asks whether the ledger's process is healthy. A missing process is a fault only if one is expected or was seen.
 
     Args:
         connection: The broker's.
@@ -76,14 +76,14 @@ class LedgerProbe:
         self._expected = expected
 
     async def __call__(self) -> str:
-        """Return ``ok``, ``n/a`` where nothing speaks for a ledger, or what is wrong."""
+        """Return ``ok``, or ``n/a`` if there seems to be no ledger, or what is wrong."""
         fault = await ledger_fault(self._connection)
         self._expected = self._expected or fault != NO_LEDGER
         return (fault or OK) if self._expected else NOT_NEEDED
 
 
 def ok_if_empty(fault: Callable[[], Awaitable[str]]) -> Callable[[], Awaitable[str]]:
-    """Return a look whose empty finding is ``ok``."""
+    """Return a check that says ``ok`` where ``fault`` returns an empty text."""
 
     async def look() -> str:
         return await fault() or OK

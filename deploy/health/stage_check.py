@@ -1,4 +1,4 @@
-"""How the doctor looks at the stages: who serves them, which decide too slowly, whose snapshots are not saved."""
+"""The doctor's checks of the stages: who serves them, which decide too slowly, whose snapshots are not saved."""
 
 from collections.abc import Sequence
 
@@ -13,10 +13,10 @@ from schemas.subjects import Partitions
 
 
 def judge_stages(alive: Sequence[Heartbeat], partitions: Partitions, stages: Sequence[str] = NEEDED) -> Finding:
-    """Judge whether every stage has an owner that serves it, partition by partition.
+    """Judge whether every stage is served, partition by partition.
 
     Args:
-        alive: What living processes say of themselves.
+        alive: The heartbeats of living processes.
         partitions: The stream's.
         stages: Those that this set needs.
     """
@@ -28,7 +28,7 @@ def judge_stages(alive: Sequence[Heartbeat], partitions: Partitions, stages: Seq
             f"run `neuraxis up`, or `neuraxis worker {hosts}`; one that runs and does not serve says why in its log"
         )
         return Finding("stages", Verdict.FAIL, f"not served: {unserved_text(needed, partitions)}", remedy)
-    # Nobody has to run the others; who does means them to work.
+    # Other stages are optional. But if somebody runs one, it should be served.
     others = {stage: each for stage, each in by_stage(found, tuple(scopes())).items() if each[0] != "no_owner"}
     if others:
         remedy = "look again, they may be about to; then see the log of their worker"
@@ -37,7 +37,7 @@ def judge_stages(alive: Sequence[Heartbeat], partitions: Partitions, stages: Seq
 
 
 def judge_budgets(alive: Sequence[Heartbeat]) -> Finding:
-    """Judge whether decisions keep their stages' latency budgets, as living workers have counted."""
+    """Judge whether decisions keep their stages' latency budgets, by the counts of living workers."""
     overruns: dict[str, Overrun] = {}
     for presence in alive:
         for stage, overrun in presence.overruns.items():

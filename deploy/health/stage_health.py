@@ -1,4 +1,4 @@
-"""Who serves which stage at this moment, stage by stage, as living workers say. Pure."""
+"""Which stages are served at this moment, by the heartbeats of living workers. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,10 +11,10 @@ from schemas.subjects import Partitions
 
 
 def stage_health(alive: Sequence[Heartbeat], partitions: Partitions, needed: Sequence[str]) -> Iterator[StageHealth]:
-    """Yield how each stage is served: those that are needed, and of the others those that somebody hosts.
+    """Yield how each stage is served: the needed stages, and of the others those that somebody hosts.
 
     Args:
-        alive: What living processes say of themselves.
+        alive: The heartbeats of living processes.
         partitions: The stream's.
         needed: The stages that this set needs.
     """

@@ -1,4 +1,4 @@
-"""Who serves which stage, read from workers' leases themselves: no actor has to live for it."""
+"""Which stages are served, read from the workers' leases. It needs no actor, so it works when all are gone."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -16,11 +16,11 @@ from schemas.stages import GUARDS, REQUIRED, WITNESSES, names_of, scopes, token_
 from schemas.subjects import Partitions
 
 NEEDED = (*REQUIRED, *WITNESSES)
-"""The stages that have to be served for a set to be sound: what every input needs, and what notices a silent one."""
+"""The stages that must be served in a healthy set: those that every input needs, and those that notice a silent one."""
 
 
 def needed_by(config: Config) -> tuple[str, ...]:
-    """Return :data:`NEEDED` as ``swarm.required`` has it: what counts as lost is the same wherever one looks."""
+    """Return :data:`NEEDED`, changed as ``swarm.required`` says, so that all checks agree on what counts as lost."""
     return tuple(dict.fromkeys((*config.section("swarm", SwarmSettings).required, *WITNESSES)))
 
 
@@ -28,7 +28,7 @@ LOOK_S = 1.0
 """Seconds between looks."""
 
 AWAY_S = 4.0
-"""Seconds that a stage which was served may be away before it is told of: another worker takes over in less."""
+"""Seconds for which a stage may be unserved before that is reported: normally another worker takes over in less."""
 
 Unserved = Mapping[str, tuple[Lack, tuple[str, ...]]]
 """Stage -> why it is not served, and which of its partitions."""
@@ -37,12 +37,12 @@ _logger = get_logger("neuraxis.stages")
 
 
 class StageWatch:
-    """Watches, in one process, whether somebody serves each of some stages; all times are seconds of the loop's clock.
+    """Watches, in one process, whether stages are served; all times are seconds of the event loop's clock.
 
     Args:
-        membership: Where workers say that they live.
+        membership: Holds the leases of living workers.
         partitions: The stream's.
-        needed: Which stages.
+        needed: The stages to watch.
     """
 
     def __init__(self, membership: Membership, partitions: Partitions, needed: Sequence[str] = NEEDED) -> None:
@@ -52,10 +52,10 @@ class StageWatch:
         self._watch = AvailabilityWatch(partitions)
 
     async def look(self) -> None:
-        """Look once.
+        """Read the leases once.
 
         Raises:
-            LogError: nobody can be asked who lives.
+            LogError: the leases cannot be read.
         """
         try:
             members = await self._membership.members()
@@ -67,8 +67,8 @@ class StageWatch:
     def unserved(self, *, patient: bool = False) -> Unserved:
         """Return the stages that nobody serves: why, and which partitions.
 
-        One that was seen served counts after :data:`AWAY_S`; one that never was at once, or, if ``patient``, then too:
-        in a set that has just come up it may be about to say that it serves.
+        A stage that was served before counts after :data:`AWAY_S`. A stage that never was counts at once, or, with
+        ``patient``, after :data:`AWAY_S` as well: in a set that has just started it may not have reported yet.
         """
         now = asyncio.get_running_loop().time()
         away: dict[Place, Lack] = {
@@ -79,10 +79,10 @@ class StageWatch:
         return by_stage(away, self.needed)
 
     def lacking(self, stage: str, agent: str, session: str = "") -> str:
-        """Return why nobody serves a stage for an agent and session, in words; empty where somebody does, or may soon.
+        """Return why nobody serves a stage for an agent and session, in words; empty if somebody does, or may soon.
 
-        One that was served counts as :meth:`unserved` has it, one that never was after twice as long: it may be
-        starting. One that recovers is served soon.
+        A stage that was served before counts as in :meth:`unserved`. One that never was counts after twice as long,
+        since it may be starting. A recovering stage is served soon, and does not count.
         """
         now, scope = asyncio.get_running_loop().time(), scopes()[stage]
         place = stage, token_of(scope, len(names_of(scope, self._partitions)), agent, session)
@@ -93,10 +93,10 @@ class StageWatch:
         return f"{stage} ({str(lack).replace('_', ' ')})" if self._watch.away_s(place, now) >= patience else ""
 
     def unended(self, agent: str, session: str = "") -> str:
-        """Return why nobody ends an exchange soon, in words; empty where somebody does, or may.
+        """Return why nobody will end an exchange soon, in words; empty if somebody will, or may.
 
-        The responder does, of an exchange that waits for a lost guard as well, once swarm has told it: without both
-        the guard and swarm nobody knows.
+        The responder ends exchanges. It also ends one that waits for a lost guard, after swarm has reported the loss.
+        If both the guard and swarm are lost, nobody reports it.
         """
         responder = self.lacking("responder", agent, session)
         if responder or not (witness := self.lacking("swarm", agent, session)):
@@ -105,7 +105,7 @@ class StageWatch:
         return ", ".join((*lost, witness)) if lost else ""
 
     async def follow(self, on_change: Callable[[Unserved, Unserved], None] = lambda now, before: None) -> None:
-        """Look again and again until cancelled; tell of each change: what is not served, and what was not before."""
+        """Read the leases until cancelled; call ``on_change`` with what is unserved now, and what was before."""
         last: Unserved = {}
         while True:
             try:
@@ -121,7 +121,7 @@ class StageWatch:
 
 @asynccontextmanager
 async def watching_stages(connection: Connection, partitions: Partitions) -> AsyncIterator[StageWatch]:
-    """Watch who serves what for the length of a block."""
+    """Watch the stages for the length of a block."""
     stages = StageWatch(KeyValueMembership(connection), partitions)
     following = asyncio.create_task(stages.follow(), name="stages")
     try:
@@ -132,7 +132,7 @@ async def watching_stages(connection: Connection, partitions: Partitions) -> Asy
 
 
 def log_changes(now: Unserved, before: Unserved) -> None:
-    """Tell the process's log which stages are lost, and which are found again."""
+    """Write to the process's log which stages are no longer served, and which are served again."""
     for stage, (lack, names) in now.items():
         if before.get(stage) != (lack, names):
             _logger.warning("stage_lost", stage=stage, reason=lack, partitions=names)
@@ -142,7 +142,7 @@ def log_changes(now: Unserved, before: Unserved) -> None:
 
 
 async def log_unserved_stages(access: Access, partitions: Partitions, needed: Sequence[str]) -> None:
-    """Tell this process's log of stages that nobody serves, until cancelled; a broker that is away is waited for."""
+    """Log the stages that nobody serves, until cancelled; while the broker is away, wait for it."""
     while True:
         try:
             connection = await Connection.open(access, LOOK_S)
@@ -157,7 +157,7 @@ async def log_unserved_stages(access: Access, partitions: Partitions, needed: Se
 
 
 def unserved_text(unserved: Unserved, partitions: Partitions) -> str:
-    """Return the stages in words: ``arbiter (no owner), breaker 03 07 (recovering)``; empty where there are none."""
+    """Return the stages in words: ``arbiter (no owner), breaker 03 07 (recovering)``; empty if there are none."""
     return ", ".join(_told(stage, lack, names, partitions) for stage, (lack, names) in unserved.items())
 
 

@@ -1,4 +1,4 @@
-"""How the doctor looks at the receivers of alerts: by a harmless request to the root of each, never by an alert."""
+"""The doctor's check of the receivers of alerts: a harmless request to the root of each, never an alert."""
 
 import asyncio
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from deploy.health.findings import Finding, Verdict
 from events.http_client import httpx
 
 PATIENCE_S = 5.0
-"""Seconds that a receiver gets to answer, from the first look-up of its name on."""
+"""Seconds in which a receiver must answer, the look-up of its name included."""
 
 
 async def examine_receivers(
     receivers: Mapping[str, Receiver], environment: Mapping[str, str], patience_s: float = PATIENCE_S
 ) -> list[Finding]:
-    """Look whether each receiver can be reached, with the addresses that this process knows; all at once."""
+    """Check, all at once, whether each receiver can be reached under the address that this process has."""
     if not receivers:
         return [Finding("receivers", Verdict.SKIP, "nobody outside is to receive alerts")]
     async with connections(patience_s) as http, asyncio.TaskGroup() as tasks:
@@ -34,7 +34,7 @@ async def _examine(
     try:
         [address] = addresses({name: receiver}, environment).values()
     except BadReceiver as wrong:
-        # The workers may have what this process lacks.
+        # The workers may have an environment variable that this process lacks.
         return Finding(f"receiver {name}", Verdict.WARN, str(wrong), "correct it, or look where the workers run")
     return judge_receiver(name, receiver, await _asked(http, address, patience_s))
 
@@ -42,7 +42,7 @@ async def _examine(
 async def _asked(http: httpx.AsyncClient, address: Address, patience_s: float) -> int | str:
     """Return the status that the root of a receiver's address answers with, or a code for why there is none."""
     parts = urlsplit(address.url)
-    # Without path, query and login: they are what makes a webhook's address a secret.
+    # Without path, query and login: these parts of a webhook's address are secret.
     root = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/"
     try:
         async with asyncio.timeout(patience_s), http.stream("HEAD", root) as response:
@@ -50,12 +50,12 @@ async def _asked(http: httpx.AsyncClient, address: Address, patience_s: float) -
     except TimeoutError:
         return "no answer in time"
     except (httpx.HTTPError, httpx.InvalidURL) as wrong:
-        # Without its text, which may hold the address.
+        # Without the error's text, which may hold the secret address.
         return type(wrong).__name__
 
 
 def judge_receiver(name: str, receiver: Receiver, answered: int | str) -> Finding:
-    """Judge a receiver by the status that its root answered with, whichever that is, or by why there is none."""
+    """Judge a receiver by the status that its root answered with (any will do), or by the reason for none."""
     check = f"receiver {name}"
     if isinstance(answered, int):
         return Finding(check, Verdict.OK, f"answers ({receiver.style}); whether it takes alerts, only an alert tells")

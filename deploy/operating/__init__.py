@@ -1,1 +1,1 @@
-"""What operators have done: orders, overrides, forgetting, imports and copies."""
+"""What operators do to a set: orders, overrides, forgetting, imports, exports and backups."""

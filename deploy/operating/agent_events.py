@@ -1,4 +1,4 @@
-"""What a log has recorded about an agent, as the events that this release can read."""
+"""Reading the events of one agent from a log."""
 
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -11,15 +11,16 @@ from events.replay.sources import Source
 async def events_of_agent(
     log: Log | Source, agent: str, filters: Sequence[str], upto: int | None = None
 ) -> AsyncIterator[Recorded]:
-    """Read what is recorded about an agent under filters over stored subjects, in order.
+    """Read an agent's events that match filters over stored subjects, in order.
 
-    A partition holds other agents' events too, and a log may hold what this release cannot read: both are passed over.
+    A partition holds other agents' events, too, and a log may hold events that this release cannot read. Both are
+    skipped.
 
     Args:
-        log: What is read.
+        log: The log or source to read.
         agent: Whose events; empty for those of no agent.
-        filters: What of the log is read: the agent's partition is part of them.
-        upto: The last sequence that is read; without it the log's end.
+        filters: Filters over stored subjects; they should name the agent's partition.
+        upto: The last sequence to read; None reads to the log's end.
 
     Raises:
         LogError: see ``events.log.Log.history``.
@@ -34,7 +35,7 @@ async def events_of_agent(
 async def latest_events_of_agent(
     log: Log | Source, agent: str, filters: Sequence[str], upto: int, most: int, is_wanted: Callable[[Recorded], bool]
 ) -> list[Recorded]:
-    """Return the latest of what :func:`events_of_agent` reads and is wanted, ``most`` at most, oldest first."""
+    """Return the latest wanted events of those that :func:`events_of_agent` reads, at most ``most``, oldest first."""
     found: deque[Recorded] = deque(maxlen=most)
     async for recorded in events_of_agent(log, agent, filters, upto):
         if is_wanted(recorded):

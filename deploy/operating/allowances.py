@@ -1,4 +1,4 @@
-"""Allowances as the log holds them, and what a person's verdict on an exchange is put on record as."""
+"""Allowances in a log, and the events that record a person's verdict on an exchange."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -32,7 +32,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """An input that a person has a verdict on: whose it was, and what it said."""
+    """An input on which a person gives a verdict: whose it was, and its text."""
 
     exchange: str
     agent: str
@@ -40,7 +40,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def precedent(self) -> str:
-        """The name of the precedent that a verdict on it makes, and of the allowance."""
+        """The name of the precedent and of the allowance that a verdict on it makes."""
         return f"verdict-{self.exchange}"
 
 
@@ -75,7 +75,7 @@ async def judged_input(source: Source, exchange: str) -> Judged:
 def events_of(
     judged: Judged, verdict: Verdict, harm_level: float, by: str, why: str
 ) -> tuple[PrecedentRecorded, *tuple[AllowanceRecorded, ...]]:
-    """Return what a verdict puts on record: a precedent, and for a false alarm an allowance of the text as well."""
+    """Return the events that record a verdict: a precedent and, for a false alarm, an allowance of the text."""
     name = judged.precedent
     precedent = PrecedentRecorded(
         precedent=name,
@@ -94,13 +94,14 @@ def events_of(
 async def verdict_orders(
     source: Source, exchange: str, verdict: Verdict, harm_level: float, by: str, why: str
 ) -> tuple[Judged, list[Order]]:
-    """Return the input that a verdict is on, and the orders that put it on record.
+    """Return the input that is judged, and the orders that record the verdict.
 
-    The latest verdict on an exchange counts: what an earlier one allowed is withdrawn, unless this one allows it, too.
+    The latest verdict on an exchange counts: an allowance by an earlier one is withdrawn, unless this one allows it,
+    too.
 
     Raises:
         NothingThere: the exchange has no input that can be read.
-        InvalidInput: it has no text, or one too long to be allowed; or its agent has as many allowances as are held.
+        InvalidInput: it has no text, or one too long to be allowed; or its agent has the largest number of allowances.
     """
     judged = await judged_input(source, exchange)
     if verdict == "false-alarm" and len(judged.received.text) > MOST_CHARACTERS:
@@ -118,10 +119,10 @@ async def verdict_orders(
 
 
 async def allowance_orders(source: Source, agent: str, allowance: AllowanceRecorded) -> list[Order]:
-    """Return the orders that put an allowance on record; one of its name is replaced.
+    """Return the orders that record an allowance; an allowance of the same name is replaced.
 
     Raises:
-        InvalidInput: the agent has as many as are held.
+        InvalidInput: the agent has the largest number of allowances.
     """
     others = [each for each in await allowances_in_force(source, agent) if each.allowance != allowance.allowance]
     if len(others) >= MOST:
@@ -133,7 +134,7 @@ async def withdrawal_orders(source: Source, agent: str, names: Iterable[str], by
     """Return the orders that withdraw allowances of an agent.
 
     Raises:
-        NothingThere: it has none of a name.
+        NothingThere: the agent has none of one of the names.
     """
     return orders_for(
         agent,

@@ -1,4 +1,4 @@
-"""Backing up a set: its ledger as it is at one moment, and, where asked for, the same events as a bundle."""
+"""Backing up a set: a copy of its ledger at one moment and, if asked for, the same events as a bundle."""
 
 import asyncio
 from pathlib import Path
@@ -15,11 +15,11 @@ from events.replay.sources import LedgerSource
 
 LEDGER = "ledger.db"
 BUNDLE = "log.nxb"
-"""Names of what a backup's folder holds."""
+"""Names of the files in a backup's folder."""
 
 
 class BackedUp(msgspec.Struct, frozen=True, kw_only=True):
-    """What was copied and proved sound. ``bundle`` is empty where none was asked for; ``head`` is the chain's."""
+    """What was copied and checked. ``bundle`` is empty if none was asked for; ``head`` is that of the hash chain."""
 
     ledger: str
     bundle: str

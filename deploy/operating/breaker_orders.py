@@ -20,7 +20,7 @@ Answer = BreakerRecoveryStarted | BreakerReset
 
 
 class OrderDone(msgspec.Struct, frozen=True, kw_only=True):
-    """An order that was carried out: from where to where, and the sequences of order and answer."""
+    """An order that was carried out: the breaker's state before and after, and the sequences of order and answer."""
 
     agent: str
     session: str
@@ -35,7 +35,7 @@ class OrderDone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotCarriedOut(Exception):
-    """An order that the breaker has dealt with, but not carried out; the message says why."""
+    """An order that the breaker has read, but not carried out; the message says why."""
 
     code = "not_carried_out"
 
@@ -58,8 +58,8 @@ async def give_breaker_order(
         session: The session.
         event: The order.
         answer: The event that says it was carried out.
-        deadline: The command's; told how far the order has come. Who keeps it tells what is known at its end.
-        seen: For an order to recover: the sequence up to which the log was read to see the session in VIOLATED.
+        deadline: The command's. The progress of the order is noted in it, and told when the time is up.
+        seen: For an order to recover: the sequence up to which the log was read when the session was found in VIOLATED.
 
     Raises:
         NotCarriedOut: the session left VIOLATED before the order came, or the breaker failed on it.
@@ -78,7 +78,7 @@ async def give_breaker_order(
             order.seq if seen is None else seen,
             partial(is_answer_to, order.id) if seen is None else _FromViolated(order, agent, session).is_answer,
             what=f"the order (sequence {order.seq})",
-            within=deadline.left + 1,  # the command's own deadline ends it, and tells what is known
+            within=deadline.left + 1,  # the command's deadline is first, since its error tells how far the order came
         )
     if not isinstance(found.message.event, answer):
         raise NotCarriedOut(f"the breaker could not carry out the order: see sequence {found.stored.seq} of the log")
@@ -103,8 +103,8 @@ async def reset(
     """Reset a session's breaker, whatever state it is in.
 
     Raises:
-        NothingThere: the breaker has judged no input of that session: of a name that is misspelt, nobody is to be told
-            that it is reset.
+        NothingThere: the breaker has judged no input of that session. Its name may be misspelt, so it must not be
+            reported as reset.
         NotCarriedOut, LogError, InvalidInput: see :func:`give_breaker_order`.
     """
     records_of([Order(event=event, agent=agent, session=session)], log.partitions, time.time_ns())
@@ -136,7 +136,7 @@ async def latest_of(source: Source, agent: str, session: str, upto: int, most: i
 
 
 class _FromViolated:
-    """Looks for the answer to an order that a session in VIOLATED was given."""
+    """Looks for the answer to an order that was given while the session was in VIOLATED."""
 
     def __init__(self, order: Receipt, agent: str, session: str) -> None:
         self._order = order
@@ -144,7 +144,7 @@ class _FromViolated:
         self._left: Recorded | None = None
 
     def is_answer(self, recorded: Recorded) -> bool:
-        """Whether it is; raises NotCarriedOut when the session left VIOLATED before the order came."""
+        """Whether an event is the answer; raises NotCarriedOut if the session left VIOLATED before the order came."""
         message, envelope = recorded.message, recorded.envelope
         if is_answer_to(self._order.id, recorded):
             return True
@@ -156,7 +156,7 @@ class _FromViolated:
             self._left = None
         elif standing.state_before == "VIOLATED":
             self._left = recorded
-        # The rest of the same decision may lead back: a violation begins an attempt and ends it.
+        # Judge after the last event of the decision: a violation begins an attempt and ends it in one decision.
         if self._left is not None and envelope.index == envelope.count - 1:
             raise NotCarriedOut(
                 f"session {message.session!r} left VIOLATED before the order came: {_told(self._left)} at sequence "

@@ -1,8 +1,8 @@
-"""The time that a command was given, kept from its start to its end, and the truth about what was done in it.
+"""The deadline of a command, and what is known about its work when the time is up.
 
-A deadline is one object for a whole command: connecting, reading, sending and waiting count against the same seconds,
-from the moment the command was started. Who sends something says so here, and who knows it stored, too; so that the
-line that ends the command can tell what certainly happened, what may have, and how to find out.
+There is one deadline for a whole command: connecting, reading, sending and waiting share the same seconds, counted from
+the start of the command. Code that sends something notes that here, and notes again when it is known to be stored. So
+the error at the end can say what certainly happened, what may have happened, and how to find out.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ _MARGIN_S = 0.1
 
 
 class Deadline:
-    """``seconds`` from ``begun`` on, a reading of ``time.monotonic``; None for now.
+    """A deadline ``seconds`` after ``begun``, a value of ``time.monotonic``; None means now.
 
     Attributes:
-        reason: Why the broker stores nothing, once somebody has found out; empty until then.
+        reason: Why the broker stores nothing, if that is known; else empty.
     """
 
     def __init__(self, seconds: float, begun: float | None = None) -> None:
@@ -40,7 +40,7 @@ class Deadline:
 
     @property
     def inner_s(self) -> float:
-        """Seconds for a step that knows more to say at their end than that the time is up: a moment less."""
+        """Seconds for a step whose own error says more than this deadline's: a moment less, so that it comes first."""
         return max(0.0, self.left - _MARGIN_S)
 
     @property
@@ -54,15 +54,15 @@ class Deadline:
         return 0.0 if self._sent_at is None or self._seq else _now() - self._sent_at
 
     def note_servers(self, servers: str) -> None:
-        """Note which broker is asked."""
+        """Note which broker is used, for error messages."""
         self._servers = servers
 
     def note_sending(self, what: str, find: str) -> None:
-        """Note that something is being sent: what it is called, and the words that say how to find out its fate."""
+        """Note that something is being sent: its name, and a text that says how to find out whether it was stored."""
         self._what, self._find, self._sent_at, self._seq = what, find, _now(), 0
 
     def note_stored(self, seq: int, then: str) -> None:
-        """Note that it is in the log at a sequence; ``then`` says what is still waited for, and what to do."""
+        """Note that it is stored, at a sequence; ``then`` says what is still waited for, and what to do."""
         self._seq, self._then = seq, then
 
     @asynccontextmanager
@@ -70,8 +70,8 @@ class Deadline:
         """End the block when the time is up.
 
         Raises:
-            Unavailable: the time is up, or the broker cannot serve: nothing was sent, or it is stored without answer.
-            UnknownOutcome: the same, where what was sent may be stored.
+            Unavailable: the time is up, or the broker cannot serve. Nothing was sent, or it is stored but not answered.
+            UnknownOutcome: the same, but what was sent may or may not be stored.
         """
         try:
             async with asyncio.timeout(self.left):
@@ -82,7 +82,7 @@ class Deadline:
             raise self._told(wrong) from wrong
 
     def overdue(self) -> LogError:
-        """Return the error that says what became of the work by now."""
+        """Return the error that says how far the work has come."""
         if self._sent_at is None and not self._servers:
             return Unavailable(
                 f"{self.waited:.1f} s went by before a broker was asked: nothing was sent; give it longer"
@@ -100,7 +100,7 @@ class Deadline:
         if self._seq:
             if self.left == 0:
                 return self._in_the_log()
-            # Who waits for an end says of an exchange itself where it is.
+            # An error about a missing end says itself where its exchange is.
             said = str(wrong)
             return Unavailable(said if said.startswith(self._what) else f"{self._stored()}, and then: {said}")
         if isinstance(wrong, UnknownOutcome):

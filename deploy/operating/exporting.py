@@ -1,4 +1,4 @@
-"""Exporting recorded events as lines of CloudEvents or as a bundle, people's words as stored or hashed."""
+"""Exporting recorded events as lines of CloudEvents or as a bundle; people's words are kept as stored, or hashed."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from importlib.metadata import version
@@ -37,12 +37,12 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def named(self) -> str:
-        """Whose events are selected, in words; empty when it is everybody's."""
+        """Whose events are selected, in words; empty if events of all agents and sessions are."""
         parts = (("exchange", self.exchange), ("session", self.session), ("agent", self.agent))
         return ", ".join(f"{kind} {name!r}" for kind, name in parts if name)
 
     def takes(self, stored: Stored) -> bool:
-        """Whether an event within the range and the filter is selected; unreadable ones belong to nobody."""
+        """Whether an event within the range and the filter is selected; unreadable ones have no agent."""
         if self.exchange and exchange_of(stored) != self.exchange:
             return False
         if not (self.agent or self.session):
@@ -63,11 +63,11 @@ async def export_lines(
         source: Where they are read.
         selection: Which ones.
         write: Takes each line, its end included.
-        key: Redact people's words under this key; None writes them as they are stored.
+        key: Replace people's words by hashes under this key; None writes them as they are stored.
 
     Raises:
         NothingThere: no event is selected.
-        LedgerDamaged: rows were read that are not what was written.
+        LedgerDamaged: the rows that were read differ from those that were written.
         LogError: the source cannot be read.
     """
     count = 0
@@ -79,7 +79,7 @@ async def export_lines(
         for stored in chosen:
             write(to_line(stored) + b"\n")
         count += len(chosen)
-    # Nothing in the lines would tell: they have no hashes.
+    # A reader of the lines could not notice damage: they have no hashes.
     if damage := source.damage.told(source.name):
         raise LedgerDamaged(f"not exported: {damage}")
     if not count:
@@ -92,14 +92,15 @@ async def export_lines(
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """Exchanges to record, by id, and the sequence of the last event of any of them."""
+    """Exchanges to export, by id, and the sequence of the last event of any of them."""
 
     exchanges: tuple[str, ...]
     last_seq: int
 
 
 async def choose(source: Source, *, exchanges: Sequence[str] = (), session: str = "", last: int = 0) -> Chosen:
-    """Return the exchanges that are named, or ended in ``session``; of these, or of all, the ``last`` to end.
+    """Return the named exchanges, or those that ended in ``session``, or all; with ``last``, only so many, the last to
+    end.
 
     Raises:
         NothingThere: an exchange that is named is unknown or has not ended, or none is chosen.
@@ -119,7 +120,7 @@ async def choose(source: Source, *, exchanges: Sequence[str] = (), session: str 
     if not chosen:
         raise NothingFound(f"the {source.name} has no such exchange that has ended: nothing is recorded")
     last_seq, wanted = max(found[one] for one in chosen), frozenset(chosen)
-    # An exchange leads to events behind its end, such as what is kept in memory of it.
+    # An exchange has events behind its end, too, such as what memory keeps of it.
     async for batch in source.as_stored([EVERYTHING], last_seq, end):
         last_seq = max([last_seq, *(stored.seq for stored in batch if exchange_of(stored) in wanted)])
     return Chosen(chosen, last_seq)
@@ -130,18 +131,18 @@ async def export_bundle(
 ) -> Manifest:
     """Write the log up to a point as a bundle; return its manifest. ``key``: see :func:`export_lines`.
 
-    A redacted bundle has a chain of its own and names the head of the one it was made from. ``chosen`` are the
-    exchanges it is recorded for.
+    A redacted bundle has a hash chain of its own, and names the head of the log's. ``chosen`` are the exchanges for
+    which the bundle was made; the manifest names them.
 
     Raises:
-        Misconfigured: the log lacks its first event, or another, and did not record it as lost.
+        Misconfigured: an event of the log is missing, such as its first, and is not recorded as lost.
         LedgerDamaged: the ledger's rows are not those that its hash chain was made of.
         LogError: the source cannot be read, or the file not be written.
     """
     info, losses = await source.info(), await source.losses()
     if info.first_seq > 1 and not losses.has_gap(1, info.first_seq - 1):
         raise Misconfigured(f"the {source.name} begins at sequence {info.first_seq}, not 1: take a copy that is whole")
-    # One end for both readings: a live log grows.
+    # The source is read twice, up to the same event: a live log grows meanwhile.
     upto = msgspec.structs.replace(upto, seq=min(info.last_seq, upto.seq))
     origin = Manifest(
         format=FORMAT,
@@ -163,7 +164,7 @@ async def export_bundle(
 
 
 async def _original_head(source: Source, upto: Point, losses: Losses, key: bytes | None) -> str:
-    # A reading of its own: the manifest is made before the archive is.
+    # The first of two readings: the manifest must be complete before the archive is written.
     if key is None:
         return ""
     redaction = Redaction(key)
@@ -175,7 +176,7 @@ async def _original_head(source: Source, upto: Point, losses: Losses, key: bytes
 async def _batches(
     source: Source, upto: Point, losses: Losses, redaction: Redaction | None
 ) -> AsyncIterator[Sequence[Stored]]:
-    """Yield the events up to a point; beyond it up to the record of what is missing before, which says so."""
+    """Yield the events up to a point. If some before it are lost, go on up to the event that records that loss."""
     last, head = 0, GENESIS
     async for batch in source.as_stored([EVERYTHING], 0, max(upto.seq, losses.last_seq)):
         within: list[Stored] = []
@@ -191,7 +192,7 @@ async def _batches(
             yield [redaction.take(raw, open_one) for raw, open_one in zip(within, opened, strict=True)]
         if len(within) < len(batch):
             break
-    # A bundle has a chain of its own, which would vouch for rows that are not what was recorded.
+    # Without this check, the bundle's own hash chain would prove rows that are not what was recorded.
     if source.recorded_head(last) not in (None, head):
         raise LedgerDamaged(
             f"{source.name}: not exported, since its rows are not those that its hash chain was made of: "

@@ -1,4 +1,4 @@
-"""Forgetting a session's words, or a fact: what would go, doing it step by step, and proving it."""
+"""Forgetting a session's words, or a fact: a survey of what would go, the steps, and the proof at the end."""
 
 import asyncio
 import time
@@ -35,7 +35,7 @@ FACTS_SESSION = "operator"
 """The session that orders about facts are addressed to. It must not be forgotten itself: the orders name the facts."""
 
 _SNAPSHOT_WAIT_S = 10.0
-"""Seconds that living workers get to replace a snapshot, before it is dropped."""
+"""Seconds for which living workers may replace a snapshot; then it is deleted."""
 
 _LOOK_S = 0.2
 
@@ -55,10 +55,10 @@ class NothingToForget(LogError):
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
     """What the log holds of a session.
 
-    ``sealed`` events have words that its key opens, ``gone`` ones words that nothing opens any more, ``readable`` ones
-    words that lie open. ``open`` exchanges have no end yet. ``sample_seq`` is the first sealed event, 0 for none.
-    ``reminded`` are sessions of the agent whose own events repeat words of this one; see
-    ``deploy.operating.session_copies``.
+    Numbers of events: ``sealed`` ones hold words that the session's key opens, ``gone`` ones words whose key is
+    destroyed, ``readable`` ones words that are not sealed. ``open`` counts exchanges without an end. ``sample_seq`` is
+    the sequence of the first sealed event, 0 for none. ``reminded`` are sessions of the agent whose own events repeat
+    words of this one; see ``deploy.operating.session_copies``.
     """
 
     agent: str
@@ -74,10 +74,10 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done: the order's and memory's sequences, the memories dropped, and the snapshots replaced or dropped.
+    """What was done: the sequences of the order and of memory's answer, and how many memories and snapshots went.
 
-    ``key_destroyed`` is False where there was no key. ``unreadable`` events have words that nothing opens any more,
-    ``readable`` ones words that still lie open, in a log that is not sealed. ``reminded`` sessions repeat its words in
+    ``key_destroyed`` is False if there was no key. ``unreadable`` counts events with words that can no longer be read,
+    ``readable`` those with words that still can, in a log that is not sealed. ``reminded`` sessions repeat its words in
     events of their own, which stay.
     """
 
@@ -143,13 +143,13 @@ async def memories(log: JetStreamLog, agent: str, order: ForgetOrdered, session:
 async def forget_session(
     log: JetStreamLog, agent: str, session: str, *, by: str, why: str, deadline: Deadline
 ) -> Forgotten:
-    """Have a session's words forgotten, by memory, by snapshots, and in the log where it is sealed.
+    """Have a session's words forgotten: in memory, in snapshots, and, if the log is sealed, in the log.
 
-    May be repeated, also after it stopped half-way.
+    It may be repeated, also after it stopped half-way.
 
     Raises:
         NothingToForget: the log holds nothing of such a session.
-        NotForgotten: an exchange stays open or memory does not answer in time, or the words still open.
+        NotForgotten: an exchange stays open, memory does not answer in time, or the words can still be read.
         LogError: the broker cannot be reached.
     """
     found = await _at_rest(log, agent, session, deadline)
@@ -169,7 +169,7 @@ async def forget_session(
 
 
 async def forget_fact(log: JetStreamLog, agent: str, key: str, *, by: str, why: str, deadline: Deadline) -> Forgotten:
-    """Have memory forget a fact of an agent; the words in which it was told stay in the log with their sessions.
+    """Have memory forget a fact of an agent; the sessions in which it was told keep their words in the log.
 
     Raises:
         NotForgotten: memory does not answer in time.
@@ -179,7 +179,7 @@ async def forget_fact(log: JetStreamLog, agent: str, key: str, *, by: str, why: 
 
 
 async def _at_rest(log: JetStreamLog, agent: str, session: str, deadline: Deadline) -> Survey:
-    """Wait for the end of what is under way: whoever works on it has its words in hand."""
+    """Wait until the session's open exchanges have ended: workers hold their words until then."""
     while (found := await survey(log, agent, session)).open:
         if deadline.inner_s < _LOOK_S:
             raise NotForgotten(
@@ -191,7 +191,7 @@ async def _at_rest(log: JetStreamLog, agent: str, session: str, deadline: Deadli
 
 
 async def _ordered(log: JetStreamLog, order: ForgetOrdered, agent: str, session: str, deadline: Deadline) -> Forgotten:
-    # What is half done may be done again: repeating the order is the way out of every doubt.
+    # Every step may be repeated. So whatever fails, the advice is to give the order again.
     deadline.note_sending("the order to forget", "order it again, once the broker answers")
     async with Client.open(log) as client:
         orders = [Order(event=order, agent=agent, session=session)]
@@ -210,7 +210,7 @@ async def _ordered(log: JetStreamLog, order: ForgetOrdered, agent: str, session:
 
 
 async def _quoting(log: JetStreamLog, answer: Recorded) -> list[Stored]:
-    """Return what memory said besides its answer: in which sessions the fact was told."""
+    """Return memory's other events beside its answer: they name the sessions in which the fact was told."""
     rest = answer.envelope.count - 1 - answer.envelope.index
     filters = [topic_filter(topic_of(TurnsForgotten))]
     first = answer.stored.seq
@@ -251,13 +251,13 @@ async def _renew_snapshots(log: JetStreamLog, orders: Sequence[Stored]) -> tuple
             break
         await asyncio.sleep(_LOOK_S)
     for key in stale:
-        # Nobody leads that partition now; whoever does next folds it from the log.
+        # No worker leads that partition now; the next one folds it from the log.
         await snapshots.drop(key)
     return there - len(stale), len(stale)
 
 
 async def _prove(log: JetStreamLog, seq: int) -> None:
-    """Make sure that a sealed event does not open any more, for somebody who asks the store of keys anew."""
+    """Check that a sealed event can no longer be read, with keys asked for anew, without a cache."""
     if not seq or log.sealing is None:
         return
     fresh = Sealing(Keyring(log.sealing.keyring.store))

@@ -1,4 +1,4 @@
-"""Importing a bundle into an empty stream: of a broker that was named, or of a data folder in which no set runs."""
+"""Importing a bundle into an empty stream: at a named broker, or in a data folder in which no set runs."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ Progress = Callable[[str, int], None]
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """What an import came to: the bundle's manifest, the sequence it went on from, and whether words are sealed."""
+    """The result of an import: the bundle's manifest, the sequence it went on from, and whether words are sealed."""
 
     manifest: Manifest
     after: int
@@ -56,7 +56,7 @@ async def into_broker(access: Access, bundle: Path, config: Config, progress: Pr
 
 
 async def into_folder(data: DataFolder, bundle: Path, config: Config, progress: Progress) -> Imported:
-    """Import into the stream of a data folder, whose embedded broker is started for it and stopped behind it.
+    """Import into the stream of a data folder; the folder's embedded broker is started before and stopped afterwards.
 
     Raises:
         FolderTaken: a set runs in the folder.
@@ -75,7 +75,7 @@ async def into_folder(data: DataFolder, bundle: Path, config: Config, progress: 
 
 @asynccontextmanager
 async def _running(broker: EmbeddedBroker) -> AsyncIterator[None]:
-    """Keep a broker running for as long as this lasts; raises ProgramFailed when it does not come up."""
+    """Run a broker for the length of the block; raises ProgramFailed if it does not start."""
     stop, ready = asyncio.Event(), asyncio.Event()
     keeping = asyncio.create_task(Supervisor([(broker,)]).run(stop, ready.set), name="broker")
     getting_ready = asyncio.create_task(ready.wait(), name="broker is awaited")
@@ -87,7 +87,7 @@ async def _running(broker: EmbeddedBroker) -> AsyncIterator[None]:
     finally:
         getting_ready.cancel()
         stop.set()
-        with suppress(Exception):  # what matters was raised above
+        with suppress(Exception):  # an error of the block itself matters more
             await keeping
 
 

@@ -1,4 +1,4 @@
-"""Files that people write lists of items in: JSON, JSON lines or YAML, each item with the line it begins on. Pure."""
+"""Reading lists of items that people write in JSON, JSON lines or YAML; each item knows its line. Pure."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import msgspec
 import yaml
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
-"""Largest file that is read. What it holds takes several times as much memory."""
+"""Largest file that is read. Its items take several times as much memory."""
 
 YAML: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """Reads YAML: libyaml, tens of times faster, where PyYAML was built with it."""
@@ -45,8 +45,8 @@ class Item(msgspec.Struct, frozen=True):
 def items_of(name: str, raw: bytes) -> list[Item]:
     """Return the items of a file: a JSON array, a JSON value a line, or a YAML list.
 
-    The form is told by the name's end (``.json``, ``.jsonl``, ``.yaml``), else by the first character. YAML is taken as
-    plain text, numbers, lists and mappings alone; a key that stands twice in a mapping is a mistake in either form.
+    The end of the name (``.json``, ``.jsonl``, ``.yaml``) tells the form, or else the first character. Of YAML, only
+    text, numbers, lists and mappings are accepted. A key that occurs twice in a mapping is refused in all forms.
 
     Raises:
         BadFile: it is not of that form, or has more than :data:`MAX_FILE_BYTES`.
@@ -96,7 +96,7 @@ def _json_item(name: str, line: int, raw: bytes) -> Item:
     """Read one value; ``line`` is the one it begins on."""
     _refuse_lone_surrogates(name, line, raw)
     try:
-        msgspec.json.decode(raw)  # stricter than the standard library, which alone tells of keys that stand twice
+        msgspec.json.decode(raw)  # it is stricter, but only the standard library reports keys that occur twice
         return Item(line, json.loads(raw.decode(), object_pairs_hook=_mapping))
     except (msgspec.DecodeError, ValueError, RecursionError) as wrong:
         what = str(wrong) if isinstance(wrong, _KeyTwice) else f"not JSON: {wrong}"
@@ -104,7 +104,7 @@ def _json_item(name: str, line: int, raw: bytes) -> Item:
 
 
 class _KeyTwice(ValueError):
-    """A key that stands twice in one mapping."""
+    """A key that occurs twice in one mapping."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"the key {key!r} stands twice in one mapping: keep one of them")
@@ -129,11 +129,11 @@ def _refuse_lone_surrogates(name: str, line: int, raw: bytes) -> None:
     except UnicodeEncodeError as wrong:
         raise BadFile.at(name, line + raw.count(b"\n", 0, first.start()), _NO_TEXT) from wrong
     except (ValueError, RecursionError):
-        return  # no JSON: whoever reads it says so
+        return  # no JSON: the reader that comes next reports it
 
 
 def _byte_of(message: str, otherwise: int) -> int:
-    """Return the place that msgspec names in a message such as ``JSON is malformed: ... (byte 12)``."""
+    """Return the position that msgspec names in a message such as ``JSON is malformed: ... (byte 12)``."""
     _, found, rest = message.partition("(byte ")
     place = rest.partition(")")[0]
     return int(place) if found and place.isdigit() else otherwise
@@ -168,7 +168,7 @@ def _yaml_items(name: str, text: str) -> list[Item]:
 
 
 def _refuse_aliases(name: str, text: str) -> None:
-    # A few lines of them can stand for more items than any memory holds.
+    # With aliases, a few lines can stand for more items than any memory holds.
     if "*" not in text:
         return
     for event in yaml.parse(text, Loader=YAML):
@@ -178,7 +178,7 @@ def _refuse_aliases(name: str, text: str) -> None:
 
 
 def _refuse_all_but_plain(name: str, root: yaml.Node) -> None:
-    """Raise for the first node that is no text, number, list or mapping, or whose keys are not what they should be."""
+    """Raise for the first node that is no text, number, list or mapping, or whose keys are invalid."""
     left = [root]
     while left:
         node = left.pop()
@@ -209,7 +209,7 @@ def _check_keys(name: str, mapping: yaml.MappingNode) -> None:
 def _plain_value(loader: yaml.SafeLoader | yaml.CSafeLoader, name: str, node: yaml.Node) -> Any:
     try:
         return loader.construct_document(node)
-    except ValueError as wrong:  # of a number that is none, such as !!int x
+    except ValueError as wrong:  # a wrong number, such as !!int x
         raise BadFile.at(name, _line_of(node), f"not YAML: {wrong}") from wrong
 
 

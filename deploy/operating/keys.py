@@ -1,4 +1,4 @@
-"""The file of the gateway's API keys: where it is, and how it is changed. Gateways read it anew by themselves."""
+"""The file of the gateway's API keys: where it is, and changes to it. Running gateways notice changes by themselves."""
 
 import fcntl
 import os
@@ -28,7 +28,7 @@ def keys_file(settings: GatewaySettings, data: DataFolder) -> Path:
 
 
 def held_keys(file: Path) -> tuple[Key, ...]:
-    """Return the keys in a file, revoked ones too, in the order of making; raises BadKeyFile."""
+    """Return the keys in a file, revoked ones too, oldest first; raises BadKeyFile."""
     try:
         return read_keys(file)
     except FileNotFoundError:
@@ -51,11 +51,11 @@ def add_key(file: Path, scopes: tuple[Scope, ...], *, agent: str, per_minute: in
 
 
 def revoke_key(file: Path, id: str) -> Key:
-    """Have a key open nothing from here on; return it. One that was revoked before stays so.
+    """Revoke a key, so that no gateway accepts it any more; return it. To revoke it again changes nothing.
 
     Raises:
         NoSuchKey: there is none of this id.
-        BadKeyFile: see there.
+        BadKeyFile: the file cannot be read.
     """
 
     def change(held: tuple[Key, ...]) -> Sequence[Key]:
@@ -73,7 +73,7 @@ def _change(file: Path, change: Callable[[tuple[Key, ...]], Sequence[Key]]) -> S
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _alone(file):
             keys = change(held_keys(file))
-            # A gateway that reads meanwhile has the old keys or the new ones, never half a line.
+            # Replaced as a whole: a gateway that reads meanwhile gets the old keys or the new ones, never half a line.
             write_private(file, b"".join(msgspec.json.encode(key) + b"\n" for key in keys))
     except OSError as wrong:
         raise BadKeyFile(f"the file of keys {file} cannot be written: {wrong}") from wrong
@@ -82,7 +82,7 @@ def _change(file: Path, change: Callable[[tuple[Key, ...]], Sequence[Key]]) -> S
 
 @contextmanager
 def _alone(file: Path) -> Iterator[None]:
-    """Let one command after the other change the file. The lock is beside it: the file itself is replaced."""
+    """Let only one command at a time change the file. The lock is beside it, since the file itself is replaced."""
     descriptor = os.open(file.with_name(f"{file.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

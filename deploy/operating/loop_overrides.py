@@ -27,15 +27,15 @@ class OverrideDone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotOverridden(Exception):
-    """An override that guardrails have dealt with, but not taken; the message says why."""
+    """An override that guardrails have read, but refused; the message says why."""
 
     code = "not_overridden"
 
 
 async def give_override(log: Log, agent: str, order: LoopOverridden, *, deadline: Deadline) -> OverrideDone:
-    """Append an override and wait for what guardrails say to it, in the time that is left.
+    """Append an override and wait for the answer of guardrails, in the time that is left.
 
-    ``deadline`` is told how far the override has come; who keeps it tells what is known at its end.
+    The progress of the override is noted in ``deadline``, and told when the time is up.
 
     Raises:
         NotOverridden: guardrails know no such loop of the agent, or failed on it.
@@ -54,7 +54,7 @@ async def give_override(log: Log, agent: str, order: LoopOverridden, *, deadline
             told.seq,
             partial(is_answer_to, told.id),
             what=f"the override (sequence {told.seq})",
-            within=deadline.left + 1,  # the command's own deadline ends it, and tells what is known
+            within=deadline.left + 1,  # the command's deadline is first: its error tells how far the override came
         )
     event = answer.message.event
     if isinstance(event, GuardrailsRefused):

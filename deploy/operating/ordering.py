@@ -1,4 +1,4 @@
-"""Giving orders: in whose name, and through a client that lasts for one act."""
+"""Giving orders: the name of the person who gives them, and a client that is opened for one act."""
 
 import getpass
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from events.log import Log
 
 
 def who() -> str:
-    """Return the name of the person at this machine, to be put on record."""
+    """Return the name of this machine's user, to be recorded."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user may have no name
@@ -17,6 +17,6 @@ def who() -> str:
 
 
 async def give(log: Log, orders: Sequence[Order], within: Within) -> Receipt:
-    """Put an act on record; raises as ``Client.order`` does."""
+    """Append the events of one act; raises as ``Client.order`` does."""
     async with Client.open(log) as client:
         return await client.order(orders, within)

@@ -64,7 +64,7 @@ def _set_of(item: Item, place: int) -> PatternSet:
 
 
 def _refuse_unknown_keys(written: dict[str, Any], kind: type[msgspec.Struct], path: Path) -> None:
-    # Events take unknown keys, so that older readers survive newer writers. In a file one is a slip of the pen.
+    # Events accept unknown keys, so that older readers survive newer writers. In a file, an unknown key is a mistake.
     for key in written:
         if key not in kind.__struct_fields__:
             what = f"there is no field {quoted_name(str(key))}: {did_you_mean(str(key), kind.__struct_fields__)}"
@@ -72,9 +72,9 @@ def _refuse_unknown_keys(written: dict[str, Any], kind: type[msgspec.Struct], pa
 
 
 def line_of(raw: bytes, path: Path) -> int | None:
-    """Return the line, counted from 1, on which a place in a JSON or YAML document stands; None if it cannot be told.
+    """Return the line, counted from 1, of a value in a JSON or YAML document; None if it cannot be found.
 
-    JSON is read as YAML, of which it is a part but for tabs between tokens and some characters in strings.
+    JSON is read as YAML. YAML contains JSON, except for tabs between tokens and some characters in strings.
     """
     text = _UNPRINTABLE.sub("?", raw.decode(errors="replace").replace("\t", " "))
     try:
@@ -91,13 +91,13 @@ def _below(node: yaml.Node | None, step: str | int) -> yaml.Node:
         found: yaml.Node = node.value[step]
         return found
     if isinstance(node, yaml.MappingNode):
-        # Of a key that is wrong or missing, the mapping's own line is the nearest there is.
+        # If the key itself is wrong or missing, the line of its mapping is the nearest.
         return next((value for key, value in node.value if key.value == step), node)
     raise LookupError(step)
 
 
 def in_force(imports: Imports, event: PatternsImported) -> bool:
-    """Whether the same sets are in force under the same name already, whoever imported them."""
+    """Whether the same sets are already in force under the same name, whoever imported them."""
     return any(entry.name == event.name and entry.sets == event.sets for entry in imports.entries)
 
 

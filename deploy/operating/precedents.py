@@ -17,7 +17,7 @@ Situation = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A precedent in a file. ``outcome`` is harmful where ``harm_level`` is above 0, unless said."""
+    """A precedent in a file. Without an ``outcome`` it is harmful if ``harm_level`` is above 0."""
 
     precedent: Name
     description: Annotated[str, msgspec.Meta(min_length=1, max_length=16_000)]
@@ -99,7 +99,7 @@ async def precedents_in_force(source: Source, agent: str) -> list[Listed]:
 
 
 def differing(events: Iterable[PrecedentRecorded], there: Iterable[Listed]) -> list[PrecedentRecorded]:
-    """Return the precedents that are not in force just so; whoever records or recorded them makes no difference."""
+    """Return the precedents that are not in force with the same content; who recorded them makes no difference."""
     known = {each.precedent: _content(each) for each in there}
     return [event for event in events if known.get(event.precedent) != _content(event)]
 
@@ -112,7 +112,7 @@ async def withdrawal_orders(source: Source, agent: str, names: Iterable[str], by
     """Return the orders that withdraw precedents of an agent.
 
     Raises:
-        NothingThere: it has none of a name.
+        NothingThere: the agent has none of one of the names.
     """
     return orders_for(
         agent,

@@ -1,4 +1,4 @@
-"""Where a session's words went within its agent: sessions of one agent share what memory keeps."""
+"""Copies of a session's words in other sessions of its agent: these share what memory keeps."""
 
 from collections.abc import Iterator
 
@@ -23,14 +23,14 @@ _TOPICS = tuple(topic_of(each) for each in _TELLING)
 
 
 async def sessions_with_copies(log: JetStreamLog, agent: str, session: str) -> tuple[str, ...]:
-    """Return the agent's other sessions that were reminded of what this one told, sorted.
+    """Return the agent's other sessions in which memory recalled words of this one, sorted.
 
-    Their events hold these words under their own keys, and answers or a model's prompts may repeat them. Found by the
-    very texts: words that were put otherwise on the way are not. Raises LogError.
+    Their events hold these words under their own keys, and answers or a model's prompts may repeat them. Texts are
+    compared literally, so words that were rephrased are not found. Raises LogError.
     """
     told: set[str] = set()
     reminded: set[str] = set()
-    # By agent alone: what is told in one session comes to mind in any.
+    # In all sessions of the agent: memory recalls in any session what was told in one.
     filters = [stored_subject(topic, log.partitions.agent_token(agent), "*") for topic in _TOPICS]
     async for recorded in events_of_agent(log, agent, filters):
         message = recorded.message
@@ -48,7 +48,7 @@ def _told(event: Event) -> Iterator[str]:
     elif isinstance(event, MemoryActionsAnswered):
         yield from map(_text_of, event.stored)
     elif isinstance(event, DriftThought):
-        yield event.text  # it quotes the session of its episode, which it is addressed to
+        yield event.text  # it quotes the session of its episode; the event is addressed to that session
 
 
 def _text_of(fact: Fact | Retired) -> str:
@@ -62,7 +62,7 @@ def _recalled(event: Event) -> Iterator[str]:
     elif isinstance(event, MemoryActionsAnswered):
         yield from (_recollected(each) for result in event.results for each in result.recollections)
     elif isinstance(event, FactsRetired):
-        yield from map(_text_of, event.retired)  # what another session told, and this one took back
+        yield from map(_text_of, event.retired)  # told by another session, and corrected by this one
 
 
 def _recollected(memory: Recollection) -> str:

@@ -1,4 +1,4 @@
-"""Named things of an agent, whatever they are: those in force, and the orders by which they count no more."""
+"""Named items of an agent, such as precedents: those in force, and the orders that withdraw them."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -18,15 +18,15 @@ L = TypeVar("L", bound=msgspec.Struct)
 async def in_force(
     source: Source, agent: str, noun: str, recorded: type[Event], withdrawn: type[Event], listed: type[L]
 ) -> list[L]:
-    """Return an agent's things in force, in the order of recording; one that is recorded again is the newest.
+    """Return an agent's items in force, in the order of recording; one that is recorded again is the newest.
 
     Args:
         source: The log.
         agent: Whose they are.
-        noun: The field of both events that names a thing.
-        recorded: The event that puts one on record.
-        withdrawn: The event by which one counts no more.
-        listed: What they are returned as: fields of the recorded event, and ``seq``.
+        noun: The field of both events that holds an item's name.
+        recorded: The event that records an item.
+        withdrawn: The event that withdraws one.
+        listed: The type of what is returned: fields of the recorded event, and ``seq``.
     """
     token = source.partitions.agent_token(agent)
     filters = [stored_subject(topic_of(kind), token, NO_PARTITION) for kind in (recorded, withdrawn)]
@@ -43,17 +43,17 @@ async def in_force(
 def orders_for(
     agent: str, noun: str, names: Iterable[str], in_force: Iterable[str], withdrawal: Callable[[str], Event]
 ) -> list[Order]:
-    """Return an order for each of ``names``; one that is given twice is withdrawn once.
+    """Return an order to withdraw each of ``names``; a name that is given twice is withdrawn once.
 
     Args:
         agent: Whose they are.
-        noun: What is withdrawn; with an s the name of the group of commands that lists them.
-        names: Which.
+        noun: What is withdrawn. With an added s, it is the command group that lists such items.
+        names: The names to withdraw.
         in_force: The names that the agent has.
         withdrawal: Makes the event from a name.
 
     Raises:
-        NothingThere: the agent has none of a name.
+        NothingThere: the agent has none of one of the names.
     """
     known, chosen = set(in_force), tuple(dict.fromkeys(names))
     if missing := [name for name in chosen if name not in known]:

@@ -1,9 +1,9 @@
 """The ledger: the log in one SQLite file that people can copy, query with any tool and replay offline.
 
-``events`` holds every message exactly as the stream stored it, each row's hash chained over the one before it;
-``exchanges`` and ``routing_decisions`` are read models, rebuilt from ``events`` at will. The chain is unkeyed: it
-finds accidents and bit rot, not a clever forger. So the ledger appends its head to the stream at intervals
-(``ledger.anchored``), which exposes a tail that was cut off.
+``events`` holds every message exactly as the stream stored it; each row's hash covers the row and the hash before it.
+``exchanges`` and ``routing_decisions`` are read models, which can be rebuilt from ``events`` at any time. The hash
+chain has no key: it finds accidents and bit rot, but no clever forger. So the ledger appends the head of its chain to
+the stream at intervals (``ledger.anchored``); this exposes a tail that was cut off.
 """
 
 from events.ledger.backup import back_up

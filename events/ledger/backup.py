@@ -14,7 +14,7 @@ from events.ledger.failures import translated_errors
 from events.ledger.schema import AT_REST, connect_read_only, lacks_journal, read_meta
 
 _PAGES = 2048
-"""Pages (32 MB) that are copied at once; between two such steps a writer's log can be folded in."""
+"""Pages (32 MB) that are copied in one step; between two steps SQLite can make a checkpoint of a writer's log."""
 
 
 def back_up(path: Path, copy: Path) -> Verification:
@@ -30,7 +30,7 @@ def back_up(path: Path, copy: Path) -> Verification:
     if copy.exists():
         raise Misconfigured(f"{copy} exists: name another file, or delete it")
     try:
-        # Private from the first byte on, and in the copy's own folder, so that it can take its name at once.
+        # Private from the first byte on, and in the copy's own folder, so that a rename can put it in place.
         with tempfile.TemporaryDirectory(prefix=f".{copy.name}-", dir=copy.parent) as folder:
             draft = Path(folder) / "ledger.db"
             os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -60,7 +60,7 @@ def _copy(path: Path, draft: Path) -> None:
                 f"{path} was itself copied without {wal.name}, and may lack its last rows: copy the original; where "
                 f"there is none, `neuraxis log rebuild --log {path}` declares it whole as it is"
             )
-        # One read transaction, so that no step of the copy begins anew when a writer commits.
+        # One read transaction: without it SQLite would start the copy again each time a writer commits.
         source.execute("BEGIN")
         source.execute("SELECT count(*) FROM meta").fetchone()
         with closing(sqlite3.connect(draft, isolation_level=None)) as target:

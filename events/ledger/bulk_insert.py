@@ -30,7 +30,8 @@ Parameters: TypeAlias = tuple[Any, ...]
 class Fold(msgspec.Struct, frozen=True):
     """How an event changes a table: an insertion, and its values from the event's row and headers.
 
-    Of several rows the values follow each other. ``of_exchange``: only events that belong to an exchange do so.
+    It may insert several rows; their values are in one flat sequence. ``of_exchange``: events of no exchange are
+    ignored.
     """
 
     insert: Insert
@@ -47,7 +48,7 @@ def sql(insert: Insert, rows: int) -> str:
 
 
 def split(items: Sequence[Any], width: int = 1) -> tuple[Iterator[Sequence[Any]], Sequence[Any]]:
-    """Split flat values, ``width`` a row, into whole statements' worth and a rest of fewer rows."""
+    """Split flat values, ``width`` for each row, into parts of :data:`MOST_ROWS` rows, and a rest of fewer rows."""
     step = MOST_ROWS * width
     whole = len(items) - len(items) % step
     return (items[start : start + step] for start in range(0, whole, step)), items[whole:]

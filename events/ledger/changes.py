@@ -1,4 +1,4 @@
-"""The read model of what outlasts an exchange: a session's breaker, a regulated parameter, a review of oneself."""
+"""The read model of changes that last longer than an exchange: breakers, regulated parameters, self-reviews."""
 
 from collections.abc import Mapping
 
@@ -17,15 +17,15 @@ _OF_A_BREAKER = tuple(
     for entry in CATALOGUE.values()
     if entry.owner == "breaker"
     and "standing" in entry.event.__struct_fields__
-    and entry.event is not BreakerCleared  # nothing changed, and every input that is answered has one
+    and entry.event is not BreakerCleared  # it changes nothing, and every answered input has one
 )
-"""The events that say where a session's breaker stands."""
+"""The events that say which state a session's breaker is in."""
 
 _CHANGES = Insert("changes", ("seq", "owner", "topic", "agent", "session", "state", "figures", "created_at"))
 
 
 def _breaker_change(row: Row, _headers: Mapping[str, str]) -> Parameters:
-    # Of an operator's order what it came to alone: who gave it, and why, are words.
+    # Of an operator's order only its result is kept: who gave it, and why, are people's words.
     standing = msgspec.structs.asdict(event_of(row))["standing"]
     return _change(row, "breaker", standing.state, standing)
 

@@ -19,10 +19,10 @@ MOST = 500
 """Exchanges of one page, at most."""
 
 LONGEST_WORDS = 200
-"""Characters of the words that are searched for."""
+"""Characters of a search text, at most."""
 
 MOST_ENDS = 2_000
-"""Ways to end, with reason and mode, that words are looked for in: the latest to come up first."""
+"""How many different ends (stage, action, reason, mode) are searched for words, the newest first."""
 
 _OF_ITS_BEGINNING = ("agent", "session")
 _WORDS = (*_OF_ITS_BEGINNING, "stage", "action", "reason", "mode")
@@ -32,15 +32,15 @@ _COLUMNS = (
 
 
 Place = Annotated[int, msgspec.Meta(ge=0, le=END)]
-"""A place in the log that is asked about; a greater one no ledger has."""
+"""A sequence of the log in a question; no ledger has a greater one than this allows."""
 
 
 class ExchangeFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which exchanges to list: those with all the given values. Empty fields select all.
 
     ``before``: only exchanges whose input has a lower sequence; 0: from the latest on. ``at`` is a point of the log (0:
-    its end); later events are ignored, so an exchange that ended later is open. ``words``: each of
-    them is in the sentence that tells an exchange's end, or in its reason's name.
+    its end); later events are ignored, so an exchange that ended later is open. ``words``: only exchanges whose end, as
+    a sentence or by its reason's name, holds each of these words.
     """
 
     agent: str = ""
@@ -56,10 +56,10 @@ class ExchangeFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class ExchangeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An exchange in a list; it has no words of the people who spoke.
+    """An exchange in a list, without people's words.
 
-    ``seq`` is the sequence of its input, ``started`` the server's time of that (RFC 3339). What it ended as is empty
-    while it is open; ``latency_ms`` is between the server's times of both.
+    ``seq`` is the sequence of its input, and ``started`` the server's time of that (RFC 3339). The fields about its end
+    are empty while it is open. ``latency_ms`` is the time from input to end, by the server's times.
     """
 
     exchange: str
@@ -77,7 +77,7 @@ class ExchangeRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """Exchanges, the latest first; ``before`` asks for those that follow, 0 at the end of the list.
+    """Exchanges, the latest first; ``before`` gets the next page, and is 0 at the end of the list.
 
     ``head`` is the sequence up to which the ledger is written.
     """
@@ -90,7 +90,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 def check_written(ledger: sqlite3.Connection, name: str, seq: int) -> int:
     """Return the sequence up to which a ledger is written; raises BadInput for a place behind it.
 
-    ``name`` is the question's word for the place. What is shown of the end instead would pass for what comes later.
+    ``name`` is the question's field with the place. To answer with the ledger's end instead would be misleading.
     """
     (head,) = ledger.execute("SELECT ifnull(max(seq), 0) FROM events").fetchone()
     if seq > head:
@@ -99,13 +99,14 @@ def check_written(ledger: sqlite3.Connection, name: str, seq: int) -> int:
 
 
 Phrased = Callable[[str, str, str, str], str]
-"""Tells an end in words: from stage, action, reason and mode, which may be empty."""
+"""(stage, action, reason, mode), of which some may be empty -> an end as a sentence."""
 
 
 def list_exchanges(path: Path, wanted: ExchangeFilter, phrased: Phrased = lambda *_: "") -> Page:
     """Return a page of the exchanges in a ledger file.
 
-    ``phrased`` tells ends in words, where words are searched for; without it reasons' own names alone are.
+    ``phrased`` turns ends into sentences, in which words are searched; without it only the names of reasons are
+    searched.
 
     Raises:
         BadInput: ``at`` or ``before`` lies behind the end of the ledger.
@@ -142,7 +143,7 @@ def list_exchanges(path: Path, wanted: ExchangeFilter, phrased: Phrased = lambda
 
 
 def _ends_with(ledger: sqlite3.Connection, words: list[str], phrased: Phrased) -> list[tuple[Text, ...]]:
-    """Return the ends that are told with all of these words: stage, action, reason and mode."""
+    """Return the ends (stage, action, reason, mode) whose sentence or reason holds all of these words."""
     ends = ledger.execute(
         "SELECT stage, action, reason, ifnull(mode, '') FROM exchanges WHERE ended_seq IS NOT NULL "
         "GROUP BY 1, 2, 3, 4 ORDER BY max(ended_seq) DESC LIMIT ?",

@@ -22,7 +22,7 @@ _RESPONSE = topic_of(ResponseEmitted)
 class ExchangeResult(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange that was accepted, and how it ended: ``ended`` is None while it is open.
 
-    ``latency_ms`` is between the server's times of its input and its end.
+    ``latency_ms`` is the time from its input to its end, by the server's times.
     """
 
     exchange: str
@@ -37,7 +37,7 @@ class ExchangeResult(msgspec.Struct, frozen=True, kw_only=True):
 async def exchange_result(path: Path, exchange: str, sealing: Sealing | None = None) -> ExchangeResult | None:
     """Return an exchange's result from a ledger file, None when the ledger does not hold it (yet).
 
-    ``sealing`` opens its words where they are sealed; without, a mark stands in their place.
+    ``sealing`` opens sealed words; without it, a mark stands in their place.
 
     Raises:
         LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.

@@ -1,4 +1,4 @@
-"""SQLite's errors as errors of ``events.errors``, whose families say what a caller does about them."""
+"""SQLite's errors as errors of ``events.errors``, whose families tell a caller what to do."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -18,22 +18,22 @@ from events.ledger.schema import connect_read_only
 from schemas.intake.timestamps import to_milliseconds
 
 LATEST = 1_000
-"""Exchanges that are counted, the latest ones: so the look takes as long on a long log as on a short one."""
+"""How many of the latest exchanges are counted. The limit keeps the query as fast on a long log as on a short one."""
 
 DECISIONS = 200
-"""Routing decisions whose modes are counted, as many as the monitor looks at."""
+"""How many routing decisions have their modes counted: as many as the monitor's window has."""
 
 DECISIONS_SEEN = 2_000
-"""Routing decisions among which each agent's latest :data:`DECISIONS` are looked for."""
+"""How many of the latest routing decisions are read to find each agent's latest :data:`DECISIONS`."""
 
 AGENTS = 20
-"""Agents whose modes are told, those with the most decisions there."""
+"""How many agents have their modes shown: those with the most decisions."""
 
 SHOWN = 50
-"""Alerts and sessions that are named, at most."""
+"""How many alerts, and how many sessions, are named at most."""
 
 CHANGES = 10
-"""Changes of each kind that are told, the latest first."""
+"""How many changes of each kind are shown, the latest first."""
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,7 +51,7 @@ class EndCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """A mode's share of the latest routing decisions, and between which it is healthy."""
+    """A mode's share of the latest routing decisions, and the range in which it is healthy."""
 
     mode: str
     count: int
@@ -69,7 +69,7 @@ class AgentModes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FiringAlert(msgspec.Struct, frozen=True, kw_only=True):
-    """An alert that fires at the point. ``count`` are its events; None where the latest ones came behind the point."""
+    """An alert that fires at the point. ``count`` is the number of its events; None if some came after the point."""
 
     alert: str
     severity: str
@@ -84,7 +84,7 @@ class FiringAlert(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BreakerRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A session whose breaker is not in NORMAL; the event at ``seq`` said so last."""
+    """A session whose breaker is not in NORMAL, by its latest event, the one at ``seq``."""
 
     agent: str
     session: str
@@ -97,7 +97,7 @@ class BreakerRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What an actor changed for longer than an exchange: the event's subject, and its numbers."""
+    """A change by an actor that lasts longer than an exchange: the event's subject, and its numbers."""
 
     seq: int
     time: str
@@ -113,20 +113,20 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         at: The sequence of the latest event at that point; 0 in a ledger without events.
         time: The server's time of that event (RFC 3339).
         head: The sequence up to which the ledger is written.
-        exchanges: The latest exchanges that are counted, the open ones among them.
+        exchanges: How many of the latest exchanges are counted, open ones included.
         open: How many of them had not ended.
         ended: The outcomes of the others, the most frequent first.
         p50_ms: Median latency; None if none had ended.
         p99_ms: 99th percentile of the latency; None if none had ended.
-        decisions: Routing decisions whose modes are counted, of all agents together.
+        decisions: How many routing decisions are counted, of all agents together.
         modes: The shares of the modes.
         modes_by_agent: The same by agent, of the latest decisions of each.
-        alerts: Alerts that fire, the most severe first, and as many as are shown at once.
+        alerts: Alerts that fire, the most severe first; at most :data:`SHOWN`.
         alerts_firing: How many fire.
-        breakers: Sessions whose breaker is not in NORMAL, the latest first, and as many as are shown at once.
+        breakers: Sessions whose breaker is not in NORMAL, the latest first; at most :data:`SHOWN`.
         breakers_open: How many there are.
         adjustments: The latest changes of routers' weights.
-        reviews: The latest times that an agent reviewed itself.
+        reviews: The latest self-reviews of agents.
     """
 
     at: int
@@ -154,14 +154,14 @@ def overview_at(path: Path, at: int, healthy: Mapping[str, tuple[float, float]])
     Args:
         path: The ledger.
         at: The point, a sequence.
-        healthy: Mode -> the least and the greatest share of the decisions that is healthy, in the order of telling.
+        healthy: Mode -> the lowest and highest healthy share of the decisions, in the order of the answer.
 
     Raises:
         BadInput: the point lies behind the end of the ledger.
         LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.
     """
     with closing(connect_read_only(path)) as ledger, translated_errors(path, "look it over"):
-        # One transaction: all of it is of one moment.
+        # One transaction, so that all answers are of the same moment.
         ledger.execute("BEGIN")
         head = check_written(ledger, "at", at)
         last = ledger.execute(
@@ -175,7 +175,7 @@ def overview_at(path: Path, at: int, healthy: Mapping[str, tuple[float, float]])
             (seq, seq, LATEST),
         ).fetchall()
         selected = ledger.execute(
-            # As the monitor counts: ACT where a loop ran, and not the choice after it.
+            # As the monitor counts: ACT if a loop ran, and not the mode that was selected after it.
             "SELECT ifnull(terminal_mode, 'ACT'), ifnull(agent, '') FROM mode_selections "
             "LEFT JOIN exchanges ON exchange = exchange_id WHERE NOT rerouted AND seq <= ? ORDER BY seq DESC LIMIT ?",
             (seq, DECISIONS_SEEN),
@@ -215,7 +215,7 @@ def _share(mode: str, modes: Sequence[str], low: float, high: float) -> Share:
 
 
 def _by_agent(selected: Sequence[tuple[str, Text]]) -> Iterator[AgentModes]:
-    """Yield what agents' latest decisions chose, given mode and agent of each decision, the latest first."""
+    """Yield each agent's modes, from the mode and agent of each decision, the latest first."""
     latest: dict[Text, list[str]] = {}
     for mode, agent in selected:
         chosen = latest.setdefault(agent, [])
@@ -226,7 +226,7 @@ def _by_agent(selected: Sequence[tuple[str, Text]]) -> Iterator[AgentModes]:
 
 
 def _rank(ordered: Sequence[float], share: float) -> float | None:
-    """Return the least value that so large a share of all do not exceed."""
+    """Return the lowest value that ``share`` of all values do not exceed."""
     return round(ordered[max(0, ceil(share * len(ordered)) - 1)], 3) if ordered else None
 
 
@@ -264,7 +264,7 @@ class _Figures(msgspec.Struct):
 
 
 def _breakers(ledger: sqlite3.Connection, seq: int) -> tuple[BreakerRow, ...]:
-    # Beside max() SQLite takes the other columns from the row that has it.
+    # With max(), SQLite takes the other columns from the row that holds the maximum.
     rows = ledger.execute(
         "SELECT agent, session, state, figures, created_at, max(seq) AS latest FROM changes "
         "WHERE owner = 'breaker' AND seq <= ? GROUP BY session, agent HAVING state <> 'NORMAL' ORDER BY latest DESC",

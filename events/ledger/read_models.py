@@ -1,9 +1,9 @@
 """Read models: tables for queries, folded from events in the transaction that stores them.
 
-They hold nothing that ``events`` does not, and can be dropped and rebuilt. Their statements commute over an
-exchange's events, so that batches of any size lead to the same rows. What people said is in them as it is in
-``events``. ``alerts`` has a row for each outbreak that was announced, as its latest announcement tells of it.
-``changes`` has what outlasts an exchange: a session's breaker, a router's weights, an agent's review of itself.
+They hold nothing that ``events`` does not, and can be dropped and rebuilt. The events of an exchange may be folded in
+any order: so batches of any size lead to the same rows. People's words are in them as they are in ``events``.
+``alerts`` has a row for each announced outbreak, by its latest announcement. ``changes`` holds what lasts longer than
+an exchange: a session's breaker, a router's weights, an agent's self-review.
 """
 
 import sqlite3
@@ -191,7 +191,7 @@ _ALERTS = Insert(
         "resolved_at",
         "resolved_by",
     ),
-    # An outbreak only grows, and its end has the last word: whatever the order in a batch, the latest stands.
+    # An outbreak's count only grows, and its end is final: so the latest state is kept, whatever the order in a batch.
     """
     ON CONFLICT (id, first_seq) DO UPDATE SET exchange = excluded.exchange, figures = excluded.figures,
         status = excluded.status, count = excluded.count, last_seq = excluded.last_seq, last = excluded.last,
@@ -318,13 +318,13 @@ FOLDS: Mapping[Text, Fold] = {
 """Public subject -> how its events change the tables."""
 
 FINGERPRINT = content_hash([TABLES, INDEXES, VIEWS, {topic: fold.insert for topic, fold in FOLDS.items()}])
-"""Names this release's read models; a file with another one has them rebuilt when it is opened for writing."""
+"""Identifies this release's read models. A file with another fingerprint has them rebuilt when a writer opens it."""
 
 
 def change(models: Mapping[Insert, list[Any]], row: Row, headers: Mapping[str, str]) -> None:
-    """Add what an event of a topic in ``FOLDS`` does to the tables: to each insertion its values, flat.
+    """Add the values that an event of a topic in ``FOLDS`` inserts to ``models``, flat.
 
-    Events that cannot be read change nothing, nor do those of no exchange where one is asked for.
+    Events that cannot be read change nothing. The same holds for events of no exchange, if the fold needs one.
     """
     fold = FOLDS[row[TOPIC]]
     if row[VERSION] is None or (fold.of_exchange and not row[EXCHANGE]):
@@ -340,7 +340,7 @@ def rebuild_within(connection: sqlite3.Connection) -> None:
     """Drop the tables and fold them again from ``events``, within the caller's transaction.
 
     Raises:
-        DamagedRow: a row is not what was written, so that nobody knows what to fold.
+        DamagedRow: a row has changed since it was written, so that it cannot be folded.
     """
     make(connection)
     marks = ", ".join("?" * len(FOLDS))

@@ -1,4 +1,4 @@
-"""Reading a ledger file: beside its writer, or anywhere a copy of it lies."""
+"""Reading a ledger file, also while it is written to, or a copy of one."""
 
 import re
 import sqlite3
@@ -38,9 +38,9 @@ from schemas.vocabulary.gateway import InputReceived
 S = TypeVar("S")
 
 END = 2**63 - 1
-"""After every sequence."""
+"""A number above every sequence."""
 
-# A page ends its read transaction, so that a long reading does not keep the writer's log from being folded in.
+# Each page is a read transaction of its own: a long one would keep SQLite from making checkpoints of the writer's log.
 _PAGE_ROWS = 16_384
 
 _SUBJECT = 2
@@ -53,17 +53,18 @@ _PREVIOUS = (
 
 _BETWEEN = "seq BETWEEN ? AND ? AND instr(headers, ?) > 0"
 _AROUND = 2_000
-"""Sequences around an exchange's rows among which one is found though its column does not name the exchange."""
+"""How many sequences around an exchange's rows are searched for rows whose column does not name it."""
 
 _INPUT = topic_of(InputReceived).partition(".")[2]
 _INPUTS_LOOKED_AT = 100
-"""The latest inputs among which one is looked for whose headers name its exchange."""
+"""How many of the latest inputs are searched for one whose headers name its exchange."""
 
 
 class LedgerInfo(msgspec.Struct, frozen=True):
     """A ledger's extent. Sequences and times (Unix nanoseconds) are 0 when it is empty.
 
-    ``lacks_journal``: it was copied while it was written to, and what was in the log beside it is not here.
+    ``lacks_journal``: it was copied while it was written to, without the write-ahead log, so its last rows may be
+    missing.
     """
 
     path: str
@@ -87,8 +88,8 @@ class Folded(msgspec.Struct, Generic[S], frozen=True):
     unreadable: int
 
 
-# A fold's inner loop spends half of its time on columns and look-ups: topic and version come as one column, and events
-# of the current version skip decode_event's steps. NULL stands for headers that could not be read.
+# Columns and look-ups take half of the time of a fold's inner loop. So topic and version are read as one column, and
+# events of the current version skip the steps of decode_event. NULL stands for headers that could not be read.
 _KIND = "iif(version = 1, topic, topic || '@' || version)"
 _DECODERS: Mapping[str, Callable[[bytes], Event]] = {
     topic if entry.version == 1 else f"{topic}@{entry.version}": msgspec.json.Decoder(entry.event).decode
@@ -105,7 +106,7 @@ def _decode(kind: object, data: bytes) -> Event:
 
 
 class Extent(msgspec.Struct, frozen=True):
-    """A part of a ledger: its messages by stored subject, and the first and last sequence (0: it is empty)."""
+    """The extent of a selection: its number of messages by stored subject, its first and last sequence (0: none)."""
 
     subjects: Mapping[str, int]
     first_seq: int
@@ -129,20 +130,19 @@ def matcher(filters: Sequence[str]) -> Callable[[str], bool]:
 
 
 class LedgerReader:
-    """A ledger file open for reading, streaming and in flat memory. Use it from the thread that made it.
+    """A ledger file that is open for reading. It streams, so memory does not grow. Use it in the thread that made it.
 
-    Whoever reads messages hears of each row on the way that is not what was written: its hash over the row before it
-    says so. ``verify`` looks at all of a file; this at no more than what is read.
+    Each row that is read is checked against its hash. ``verify`` checks the whole file.
 
     Attributes:
-        checks: Whether rows are held against their hashes; not where another reader does that for the same rows.
+        checks: Whether rows are checked; False if another reader checks the same rows.
 
     Args:
-        on_damage: Called with the sequence of such a row, which is then read as it is; None: to read it is an error.
+        on_damage: Called with the sequence of a damaged row, which is then returned as it is; None: it is an error.
 
     Raises:
-        Misconfigured: there is no such file, or it has a format this release does not know.
-        LedgerDamaged: the file is no ledger, cut or altered where it was read. So do all methods.
+        Misconfigured: there is no such file, or its format is unknown to this release.
+        LedgerDamaged: the file is no ledger, or is damaged where it was read. All methods raise this, too.
     """
 
     def __init__(self, path: Path, on_damage: Callable[[int], None] | None = None) -> None:
@@ -204,7 +204,7 @@ class LedgerReader:
         rows = self._messages_between(after, upto)
         if EVERYTHING not in filters:
             matches = matcher(filters)
-            # Before the headers are decoded, which is most of what a message costs here.
+            # Filter before the headers are decoded: decoding takes most of the time.
             rows = (row for row in rows if matches(from_text(row[_SUBJECT])))
         with translated_errors(self.path, "read the ledger"):
             yield from batches(rows)
@@ -251,7 +251,7 @@ class LedgerReader:
         upto: int = END,
         topics: Sequence[str] | None = None,
     ) -> Folded[S]:
-        """Fold the typed events with ``after < seq <= upto``: the fastest reading, for whoever needs bodies alone."""
+        """Fold the typed events with ``after < seq <= upto``. The fastest way to read, if only bodies are needed."""
         events = unreadable = 0
         with translated_errors(self.path, "read the ledger"):
             for page in self._pages(f"{_KIND}, data", after, upto, topics):
@@ -271,12 +271,12 @@ class LedgerReader:
     def exchange(self, exchange: str, *, everywhere: bool = False) -> list[Stored]:
         """Return the messages of an exchange, in order; none when it is unknown.
 
-        Its column is no part of what the chain covers. So rows near those that it names are looked at, too: one that
-        is of the exchange by its headers alone is damaged, and so is one that is of it by the column alone.
+        The hash chain does not cover the column ``exchange``. So rows near those that it names are read, too. A row is
+        damaged if its headers name the exchange and its column does not, or the other way round.
 
         Args:
             exchange: Its id.
-            everywhere: Look at every row, wherever it stands.
+            everywhere: Read every row of the file.
         """
         of = to_text(exchange)
         by_column = self._messages("exchange = ? AND exchange <> '' ORDER BY seq", of)
@@ -292,9 +292,9 @@ class LedgerReader:
         """Return the ids of exchanges that start with ``prefix``, in order, ``most`` of them at most.
 
         Args:
-            prefix: How they begin.
-            most: How many are wanted.
-            everywhere: Look at the headers of every row, and not at their column.
+            prefix: The beginning of the ids.
+            most: How many ids to return at most.
+            everywhere: Read the headers of every row, not the column.
         """
         if everywhere:
             named = self._messages(f"{_BETWEEN} ORDER BY seq", 0, END, headers_naming(prefix).rstrip('"'))
@@ -309,7 +309,7 @@ class LedgerReader:
             return [from_text(exchange) for (exchange,) in rows]
 
     def last_exchange(self) -> str | None:
-        """Return the id of the exchange whose first event came last, or None."""
+        """Return the id of the exchange that began last, or None."""
         inputs = self._messages(f"subject GLOB 'log.*.{_INPUT}' ORDER BY seq DESC LIMIT {_INPUTS_LOOKED_AT}")
         ids = (from_text(to_row(stored)[EXCHANGE]) for stored in inputs)
         return next((each for each in ids if each), None)
@@ -336,8 +336,8 @@ class LedgerReader:
     def find(self, id: str) -> Stored | None:
         """Return the first message with an event id, or None.
 
-        Reads the whole file in the worst case: an index over random ids would halve the write rate. Where an
-        event's sequence or exchange is known, use that.
+        It reads the whole file in the worst case, since an index over random ids would halve the write rate. If you
+        know the event's sequence or exchange, use that.
         """
         return next(iter(self._messages("id = ? ORDER BY seq LIMIT 1", to_text(id))), None)
 

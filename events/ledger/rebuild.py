@@ -24,7 +24,7 @@ def rebuild(path: Path) -> None:
             connection.execute("BEGIN IMMEDIATE")
             read_meta(connection, path)
             rebuild_within(connection)
-            # All that lay in a log beside it was read; a live writer notes with its next batch that it is at work.
+            # Everything in the write-ahead log was read. A live writer records AT_WORK again with its next batch.
             connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))
             connection.execute("COMMIT")
     finally:

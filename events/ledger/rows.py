@@ -29,7 +29,7 @@ Text: TypeAlias = str | bytes
 """A text column: a string, or its bytes where it holds lone surrogates, which SQLite cannot store as text."""
 
 Row: TypeAlias = tuple[int, Text, Text, Text, Text, Text, Text, int, int | None, int, Text, bytes]
-"""The columns of ``COLUMNS`` but the hash, in that order."""
+"""The columns of ``COLUMNS`` without the hash, in that order."""
 
 COLUMNS = (
     "seq",
@@ -56,7 +56,7 @@ TIME: Final = 9
 HEADERS: Final = 10
 DATA: Final = 11
 HASH: Final = 12
-"""Places of columns in a row; literal, so that a type checker knows what is there."""
+"""Positions of columns in a row; literal, so that a type checker knows the type of each."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -126,7 +126,7 @@ def _bytes_of(value: Text) -> bytes:
 
 
 def encode_header_text(headers: Mapping[str, str]) -> Text:
-    """Spell headers as JSON with sorted keys and no spaces: one mapping, one spelling."""
+    """Write headers as JSON with sorted keys and no spaces: equal mappings give equal texts."""
     plain = headers if type(headers) is dict else dict(headers)
     try:
         return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS).decode()
@@ -135,7 +135,7 @@ def encode_header_text(headers: Mapping[str, str]) -> Text:
 
 
 def headers_naming(exchange: str) -> str:
-    """Return what the headers of every message of an exchange hold, as they are spelt in a row."""
+    """Return the text that the headers column of every message of an exchange contains."""
     return f'"ce-exchange":"{encode_value(exchange)}"'
 
 
@@ -151,7 +151,7 @@ def decode_header_text(text: Text, seq: int) -> dict[str, str]:
 
 @lru_cache(maxsize=65536)
 def topic_of_subject(subject: str) -> str:
-    """Return the public subject of a stored one, or nothing when it has none."""
+    """Return the public subject of a stored one, or an empty string if there is none."""
     try:
         return split_stored(subject)[0]
     except ValueError:
@@ -241,7 +241,7 @@ def _second(seconds: int) -> str:
 
 
 def timestamp(time_ns: int) -> str:
-    """Return a time as the tables have it: of all times as long, so that they sort as text."""
+    """Return a time as text for the tables; all times have the same length, so that they sort as text."""
     seconds, nanoseconds = divmod(time_ns, 1_000_000_000)
     return f"{_second(seconds)}.{nanoseconds // 1000:06d}+00:00"
 

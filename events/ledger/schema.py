@@ -17,30 +17,30 @@ from schemas.intake.error_messages import error_line
 from schemas.subjects import Partitions
 
 FORMAT = 1
-"""Version of the tables and of the canonical record. Another one is refused."""
+"""Version of the tables and of the hashed record. Files of another version are refused."""
 
 APPLICATION_ID = 0x4E584C47
 """SQLite's application id of a ledger: the letters NXLG."""
 
 BUSY_TIMEOUT_MS = 5_000
 
-# Large pages: rows are about 1 KB, and at 4 KB a third of each page would be lost to rows that do not fit.
+# Large pages: rows are about 1 KB. With pages of 4 KB, a third of each would stay empty, since rows do not fit.
 PAGE_SIZE = 16384
 
 PRAGMAS = ("PRAGMA synchronous = FULL", "PRAGMA cache_size = -16000")
-"""What a writing connection sets: durable at every commit, and a cache (16 MB) that holds a batch's pages."""
+"""Settings of a writing connection: durable at every commit, and a cache (16 MB) that holds a batch's pages."""
 
 AT_WORK: Literal["at work"] = "at work"
-"""Noted while a writer has the file open: the last rows may be in the write-ahead log beside it alone."""
+"""The state while a writer has the file open: the last rows may be only in the write-ahead log beside it."""
 
 AT_REST: Literal["at rest"] = "at rest"
-"""Noted by a writer that closes the file: it is whole by itself."""
+"""The state after the writer has closed the file: the file alone is complete."""
 
 ANCHOR_TOPICS = "topic >= 'forged_id.ledger.' AND topic < 'forged_id.ledger/'"
-"""SQL condition for the ledger's own events, spelt as in their index."""
+"""SQL condition for the ledger's own events; it must be written as in their index, or SQLite does not use that."""
 
-# Ids are random, so that an index over them costs as much as the rest of a row together (measured: half the
-# write rate). Exchange ids grow with time and go to the index's end. The last index holds the anchors alone.
+# There is no index over ids: they are random, so it would cost as much as everything else (measured: half the write
+# rate). Exchange ids grow with time, so their index is written at its end. The last index holds only anchors.
 _TABLES = (
     """
     CREATE TABLE events (
@@ -66,11 +66,11 @@ _TABLES = (
 
 
 class Meta(msgspec.Struct, frozen=True):
-    """What a ledger says of itself: format version, the stream it follows, that stream's partitions, its row count.
+    """A ledger's metadata: format version, the stream that it follows, that stream's partitions, its row count.
 
-    ``models`` is the fingerprint of its read models, ``seal`` the hash of what never changes (:func:`seal_of`); empty
-    in a file that was made before there was one and not written to since. ``state`` is :data:`AT_WORK` or
-    :data:`AT_REST`; words, so that no single bit makes one of the other.
+    ``models`` is the fingerprint of its read models. ``seal`` is the hash of what never changes (:func:`seal_of`); it
+    is empty in a file that was last written before seals were introduced. ``state`` is :data:`AT_WORK` or
+    :data:`AT_REST`; these are words, so that one flipped bit cannot turn one into the other.
     """
 
     format: int
@@ -94,7 +94,7 @@ def seal_of(meta: Meta) -> str:
 
 
 def statements() -> tuple[str, ...]:
-    """Return what makes a ledger's own tables and indexes; the read models' come beside them."""
+    """Return the statements that create a ledger's own tables and indexes, without those of the read models."""
     return _TABLES
 
 
@@ -120,9 +120,10 @@ def read_meta(connection: sqlite3.Connection, path: Path) -> Meta:
 
 
 def lacks_journal(meta: Meta, path: Path) -> bool:
-    """Whether this is a copy of a ledger at work, without the log beside it: it ends where that log was last folded in.
+    """Whether this is a copy of a ledger in use, without its write-ahead log: it ends at the last checkpoint.
 
-    A copy made by SQLite itself while a writer worked is told the same of: it is whole up to its last row, and so old.
+    It is also true for a copy that SQLite itself made while a writer worked. Such a copy is complete up to its last
+    row.
     """
     wal = path.with_name(f"{path.name}-wal")
     # A reader makes an empty one; a writer begins with a frame.
@@ -141,8 +142,8 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     try:
         return _connect(path, "mode=ro")
     except Unavailable:
-        # Reading a WAL file needs a shared-memory file beside it. In a folder that may not be written, a ledger
-        # without a log beside it is at rest, and can be read as it lies.
+        # To read a database in WAL mode, SQLite makes a shared-memory file beside it. In a read-only folder it cannot.
+        # If there is no write-ahead log, nobody writes, and the file can be read as it is (immutable).
         wal = path.with_name(path.name + "-wal")
         if wal.exists() and wal.stat().st_size:
             raise
@@ -174,7 +175,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
         )
         try:
             _check_application(connection, path)
-            # Someone may have worked on the file with another journal: switching back needs it undisturbed.
+            # Another program may have changed the journal mode. To change it back, nobody else may use the file.
             if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
                 connection.execute("PRAGMA journal_mode = WAL")
             for pragma in PRAGMAS:
@@ -211,7 +212,8 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
         if meta.state != AT_WORK:
             with translated_errors(path, "note that it is written to"):
                 connection.execute("INSERT OR REPLACE INTO meta VALUES ('state', ?)", (AT_WORK,))
-                # Into the file itself, before the first row of this writer: a copy without the log beside it says so.
+                # Checkpoint the state into the file itself, before this writer's first row. So a copy of the file
+                # without its write-ahead log shows that it is one.
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         if meta.models != read_models.FINGERPRINT:
             with translated_errors(path, "rebuild the read models"):
@@ -223,7 +225,7 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
 
 
 def _make(path: Path, stream: str, partitions: Partitions) -> None:
-    """Make an empty ledger beside its place and put it there whole, unless another process was first."""
+    """Make an empty ledger under another name and rename it when it is complete, unless another process was first."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:

@@ -1,7 +1,7 @@
 """The schema of the read models: tables that events are folded into, and views over them for queries.
 
-Facts about one thing that come from different events have a table each, and are joined in a view. So every fold is an
-insertion, and the order of batches does not matter.
+If facts about one thing come from different events, each has a table of its own, and a view joins these. So every fold
+is an insertion, and the order of batches does not matter.
 """
 
 import sqlite3
@@ -113,7 +113,7 @@ TABLES: Mapping[str, str] = {
 """Table -> its columns. Latencies are milliseconds between server times, ``_ns`` Unix nanoseconds."""
 
 INDEXES: Mapping[str, str] = {
-    # Lists of exchanges are read from the latest on. Sequences grow: the index is written at its end.
+    # Lists of exchanges are read from the latest on. Sequences grow, so new entries go to the end of the index.
     "exchanges_by_start": "exchanges (started_seq)",
     # What an actor changed is read from any point of the log back.
     "changes_by_owner": "changes (owner, seq)",
@@ -121,7 +121,8 @@ INDEXES: Mapping[str, str] = {
 """Index -> the table and columns that it covers. It goes with its table."""
 
 VIEWS: Mapping[str, str] = {
-    # Feedback and reflection are on the mode that was answered in: where an ACT loop ran, on its exchange's second one.
+    # Feedback and reflection are about the mode of the answer. If an ACT loop ran, that is the exchange's second
+    # selection.
     "routing_decisions": """
         SELECT s.seq, s.id, s.topic, s.exchange_id, s.selected_mode, s.router_confidence, s.scores, s.tiebreaker_used,
             s.tiebreaker_candidates, s.margin, s.effective_margin, s.signal_snapshot, s.weight_snapshot,
@@ -131,7 +132,7 @@ VIEWS: Mapping[str, str] = {
         LEFT JOIN routing_feedback AS f ON f.exchange_id = s.exchange_id AND s.terminal_mode IS NOT NULL
         LEFT JOIN routing_reflections AS r ON r.exchange_id = s.exchange_id AND s.terminal_mode IS NOT NULL
     """,
-    # The source's gate between iterations is gone, and what it weighed is 0 by its own word.
+    # The source has a gate between iterations; here is none, and the columns that it would fill are 0.
     "cortex_iterations": """
         SELECT i.seq, i.id, i.exchange_id, i.session_id, i.exchange_id AS loop_id, i.iteration_number,
             i.elapsed_ms - lag(i.elapsed_ms, 1, 0) OVER (PARTITION BY i.exchange_id ORDER BY i.seq)
@@ -147,7 +148,7 @@ VIEWS: Mapping[str, str] = {
 
 
 def make(connection: sqlite3.Connection) -> None:
-    """Make every table and view anew, empty, in place of what this or another release has made of that name."""
+    """Create every table and view, empty; those of the same name, of this or another release, are dropped."""
     found = dict(connection.execute("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')"))
     for name in (*VIEWS, *TABLES):
         if name in found:

@@ -1,4 +1,4 @@
-"""Writing the ledger: one durable transaction a batch, the chain and the read models within it."""
+"""Writing the ledger: one durable transaction for each batch, with the hash chain and the read models in it."""
 
 import asyncio
 import sqlite3
@@ -20,7 +20,7 @@ from events.log import Stored
 from schemas.subjects import Partitions
 
 _INSERT = Insert("events", COLUMNS)
-# The state with each batch, since another writer may have closed the file.
+# The state is written with each batch, since another writer may have closed the file and set AT_REST.
 _NOTE = "UPDATE meta SET value = iif(key = 'rows', ?, ?) WHERE key IN ('rows', 'state')"
 
 
@@ -53,8 +53,8 @@ class LedgerWriter:
             try:
                 for pragma in PRAGMAS:
                     await connection.execute(pragma)
-                # Noted in the file by now; this once more is the first frame of the log beside it, by which whoever
-                # reads tells this file from a copy.
+                # prepare() has written the state into the file. Written again here, it makes the first frame of the
+                # write-ahead log: a reader tells a file in use from a copy by a log that is not empty.
                 await connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_WORK,))
             except BaseException:
                 await connection.close()
@@ -68,8 +68,8 @@ class LedgerWriter:
         await self.close()
 
     async def close(self) -> None:
-        """Close the file, noting that it is whole; the last one to close it folds the write-ahead log into it."""
-        with suppress(sqlite3.Error, ValueError):  # a full disk, a closed connection: it is not known to be whole then
+        """Close the file and record that it is complete; the last writer's close makes SQLite's final checkpoint."""
+        with suppress(sqlite3.Error, ValueError):  # a full disk or a closed connection: then it is not recorded
             await self._connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))
         await self._connection.close()
 
@@ -101,8 +101,8 @@ class LedgerWriter:
     async def append(self, batch: Sequence[Stored], mark_every: int = 0) -> Written:
         """Store a batch of messages, in stream order, in one transaction; those stored already are skipped.
 
-        With ``mark_every``, the heads at multiples of that many rows are returned: a choice that depends on the
-        stream alone.
+        With ``mark_every``, the heads at multiples of that many rows are returned. Which heads these are depends on the
+        stream alone, not on the size of batches.
 
         Raises:
             Unavailable: nothing was stored (disk full, file locked); the same batch may be tried again.
@@ -117,16 +117,16 @@ class LedgerWriter:
                 await self._connection.execute(_NOTE, (written.head.rows, AT_WORK))
                 await self._connection.execute("COMMIT")
             except BaseException:
-                # After a full disk SQLite may have rolled back by itself; a second roll-back does nothing. It must
-                # run even when this task is cancelled: the transaction holds the file's lock.
+                # After a full disk SQLite may have rolled back by itself; then this does nothing. It must run even if
+                # this task is cancelled, since the transaction holds the file's lock.
                 await asyncio.shield(self._connection.rollback())
                 raise
         return written
 
     async def _store(self, before: Head, batch: Sequence[Stored], mark_every: int) -> Written:
         sealing = _Sealing(before, mark_every)
-        # Rows are made and chained as SQLite asks for them, in its own thread: the event loop stays free, and a
-        # batch takes few hand-overs between threads, each of which waits for a core on a busy machine.
+        # Rows are made and chained when SQLite asks for them, in SQLite's thread. So the event loop stays free, and a
+        # batch needs few switches between threads, each of which waits for a core on a busy machine.
         parts, rest = split(batch)
         await self._connection.executemany(sql(_INSERT, MOST_ROWS), map(sealing.values, parts))
         if rest:
@@ -153,7 +153,7 @@ class LedgerWriter:
 
 
 class _Sealing:
-    """Makes rows of messages and chains them to a head; collects what they do to the read models."""
+    """Makes rows of messages and chains them to a head; collects their changes of the read models."""
 
     def __init__(self, head: Head, mark_every: int) -> None:
         self.head = head

@@ -162,7 +162,7 @@ class Keyring:
 
         Args:
             name: The key's name.
-            begins: Whether to make a key if there is none. True for external input, which begins a session, or begins
+            create: Whether to make a key if there is none. True for external input, which begins a session, or begins
                 it again after it was forgotten. False for events that follow from earlier words: a new key would
                 make forgotten words readable again.
 

@@ -1,8 +1,8 @@
 """The effector contract: code that acts on the outside world, and what its shell must know to run it.
 
-An effector answers requests with events; requests are events too. Answers are a language model's text, or the receipt
-of a delivery. Towards the outside it acts at least once, since a foreign system and the log cannot be updated in one
-transaction. In the log each request is answered exactly once.
+An effector answers requests with events; requests are events too. An answer is, for example, a language model's text or
+the receipt of a delivery. Outside, an effect happens at least once, since a foreign system and the log cannot be
+updated in one transaction. In the log, each request is answered exactly once.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +17,7 @@ def _as_it_is(failed: Failed, request: Message) -> Failed:
 
 
 class TryLater(Exception):
-    """A performance came to nothing yet: the request is to be performed again, by whichever worker gets it then.
+    """The effect did not happen yet. The request is to be performed again later, by whichever worker gets it then.
 
     Attributes:
         after_s: Seconds until then.
@@ -30,11 +30,12 @@ class TryLater(Exception):
 
 @dataclass(frozen=True, slots=True)
 class QueueTurn:
-    """How a request has come to its turn in a line.
+    """What is known of a request whose turn in a queue has come.
 
     Attributes:
         attempt: How many times it was delivered, this time included.
-        behind: How many requests behind it the broker has not delivered yet, also such as the line passes over.
+        behind: How many requests behind it the broker has not delivered yet. It counts those, too, that the queue will
+            pass over.
     """
 
     attempt: int = 1
@@ -45,12 +46,14 @@ class QueueTurn:
 class OrderedQueue:
     """Requests that are performed one after another in the log's order, whichever worker performs each.
 
-    One request of a line is out at a time, over all workers; one that is tried later holds up those behind it.
+    Over all workers, one request of a queue is performed at a time. A request that is to be tried later holds up those
+    behind it.
 
     Attributes:
-        name: Of letters and digits; tells an effector's lines apart, for good: a line's place in the log is kept by it.
+        name: Letters and digits. It must never change: the queue's durable consumer, and so its position in the log,
+            has this name.
         consumes: The event types that ask for an effect.
-        takes: Whether a request is the line's: what is not is passed over.
+        takes: Whether a request belongs to this queue; others are passed over.
         handle: (request, its turn) -> as an effector's own ``handle``.
     """
 
@@ -67,19 +70,20 @@ class Effector:
     Attributes:
         name: Owner name in the catalogue; what it answers with must be its own events.
         consumes: The event types that ask for an effect.
-        handle: Has the effect, and returns the events it came to, one at least; they inherit the request's address,
-            and may not leave its agent. It may run twice for a request: pass the request's ``id`` on as an idempotency
-            key where the outside knows such a thing. To raise or to overrun ``timeout_s`` is an answer too: ``failed``;
-            only :class:`TryLater` is none.
+        handle: Performs a request, and returns the events that answer it, at least one. They inherit the request's
+            address, and must be about the same agent. It may run twice for one request: where the foreign system knows
+            idempotency keys, pass the request's ``id`` as one. If it raises, or takes longer than ``timeout_s``, the
+            answer is a ``failed`` event. Only :class:`TryLater` leaves the request unanswered.
         failed: Its own ``Failed`` event type.
-        enrich_failure: (a failure that the shell made, the request it is of) -> the failure with what whoever asked
-            knows the request by, such as its id.
-        timeout_s: Seconds that one performance may take.
-        concurrency: Performances at once in one process.
-        in_order: Whether requests are performed one after another, as a :class:`OrderedQueue`'s are.
-        lines: What asks for effects in other orders than the events of ``consumes`` do.
-        most_attempts: Deliveries of a request, each ended without an answer, after which it is failed unperformed: it
-            may be what kills. None where a performance is mostly waiting, so that ends in between say nothing of it.
+        enrich_failure: (a failure that the shell made, its request) -> the failure with the name by which the asker
+            knows the request, such as its id.
+        timeout_s: Seconds that one request may take.
+        concurrency: Requests at once in one process.
+        in_order: Whether requests are performed one after another, as those of an :class:`OrderedQueue` are.
+        ordered_queues: Queues of other requests, each with an order of its own.
+        most_attempts: After so many deliveries without an answer a request is failed and not performed again, since it
+            may be what kills the workers. None where most of the time is spent waiting: then a worker that ends
+            meanwhile says nothing about the request.
     """
 
     name: str

@@ -13,8 +13,8 @@ from schemas.subjects import topic_filter
 class SubjectRow(msgspec.Struct, frozen=True):
     """A subject of the catalogue, flat.
 
-    ``subject`` is the public one, ``stored`` the filter over the log's partitions. ``spontaneous`` events have no
-    message behind them: they are appended by their owner's shell.
+    ``subject`` is the public one, ``stored`` the filter over the log's partitions. No message leads to a
+    ``spontaneous`` event: its owner's shell appends it.
     """
 
     subject: str

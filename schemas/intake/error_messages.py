@@ -42,19 +42,19 @@ def _with_choices(what: str, found_there: list[inspect.Type]) -> str:
 
 @cache
 def inspected_type(kind: Any) -> inspect.Type:
-    """Return the inspected form of a type, made once: that takes a millisecond, and every body read asks for it."""
+    """Return the inspected form of a type. It is cached: it takes a millisecond, and every body needs it."""
     return inspect.type_info(kind)
 
 
 def union_members(kind: inspect.Type) -> tuple[inspect.Type, ...]:
-    """Return what a type may be: the members of a union, else itself, without its bounds."""
+    """Return the members of a union, or the type itself if it is none; without their bounds."""
     if isinstance(kind, inspect.Metadata):
         return union_members(kind.type)
     return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
 
 
 def types_at(section: inspect.Type, path: str, inside: str | None) -> list[inspect.Type]:
-    """Return the types of the place at ``path``; ``inside`` is ``key`` for the names of its entries."""
+    """Return the types of the value at ``path``; with ``inside`` set to ``key``, the types of its entries' names."""
     kinds = [section]
     for step in [*re.findall(r"\w+|\.{3}", path), *([inside] if inside else [])]:
         kinds = [inner for one in kinds for member in union_members(one) for inner in _below(member, step)]

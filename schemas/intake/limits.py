@@ -8,10 +8,10 @@ MOST_BYTES = 1024 * 1024
 """Bytes of text above which no input fits into a message of the log, whatever the limits say."""
 
 MOST_LAYERS = 1_024
-"""Layers of an input that anybody looks at: what is recorded of more may not fit into an event.
+"""Layers of an input that are read at most: verdicts on more might not fit into an event.
 
-No edge takes more, whatever its limits say. Of a publisher past every edge the rest is left out as soon as the event is
-read, and counted (``InputReceived.left_out``): the guards say so, and refuse the input.
+No edge accepts more, whatever its limits say. A publisher may write to the log without an edge. Then the other layers
+are left out as soon as the event is read, and counted (``InputReceived.left_out``), and the guards refuse the input.
 """
 
 Bytes = Annotated[int, msgspec.Meta(ge=1, le=MOST_BYTES)]

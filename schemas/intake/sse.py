@@ -13,7 +13,7 @@ _FIELDS = (b"data", b"event", b"id", b"retry")
 class Event(NamedTuple):
     """An event of a stream: its name (empty for none) and its data.
 
-    ``closed``: the blank line that ends it has come.
+    ``closed``: whether the blank line that ends it was received.
     """
 
     name: bytes
@@ -22,7 +22,7 @@ class Event(NamedTuple):
 
 
 def is_stream(beginning: bytes) -> bool:
-    """Whether a body that begins so is a stream of events, whatever its type is said to be."""
+    """Whether a body with this beginning is a stream of events, whatever its content type says."""
     line = beginning.removeprefix(_BOM).lstrip()
     return line[:1] == b":" or line.partition(b":")[0].strip() in _FIELDS
 
@@ -39,7 +39,7 @@ class Events:
     def take(self, piece: bytes) -> Iterator[Event]:
         """Yield each event that ends within ``piece``; other fields and comments are passed over."""
         text = self._line + piece
-        # A carriage return at the end could be half of a pair.
+        # A carriage return at the end may be the first half of a line end (CR LF): wait for the next piece.
         held = b"\r" if text.endswith(b"\r") else b""
         *lines, self._line = text[: len(text) - len(held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         self._line += held

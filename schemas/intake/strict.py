@@ -26,16 +26,16 @@ S = TypeVar("S", bound=msgspec.Struct)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
 _MOST = 16
-"""Names that a message lists."""
+"""How many names a message lists at most."""
 
 _LONGEST = 60
-"""Characters of a name from outside that a message repeats."""
+"""How many characters of a name from outside a message repeats at most."""
 
 
 class BadInput(ValueError):
-    """What came from outside cannot be taken; the message says what, where, and what to do.
+    """External input cannot be accepted; the message says what is wrong, where, and what to do.
 
-    ``code`` is stable; ``field`` is the path of the field in question, empty where it is about the whole.
+    ``code`` is stable; ``field`` is the path of the wrong field, empty if the whole input is wrong.
     """
 
     def __init__(self, code: str, field: str, message: str) -> None:
@@ -75,7 +75,7 @@ def convert(value: Any, kind: type[S], what: str = "the body", *, open_to: Colle
 
 def _decoded(raw: bytes, kind: Any, what: str) -> tuple[Any, Any]:
     try:
-        # As text first: msgspec looks at no byte that it skips.
+        # Decoded first, to check all bytes: msgspec does not check those of values that it skips.
         text = raw.decode()
         found = msgspec.json.decode(text, type=kind)
         value = json.loads(text, object_pairs_hook=_mapping)
@@ -92,7 +92,7 @@ def _decoded(raw: bytes, kind: Any, what: str) -> tuple[Any, Any]:
 
 
 def _refuse_unknown(value: Any, kinds: tuple[inspect.Type, ...], path: str, open_to: Collection[type]) -> None:
-    """Raise BadInput for the first field that is not known, of values that are of one of these types."""
+    """Raise BadInput for the first unknown field of a value that has one of these types."""
     found = [member for kind in kinds for member in union_members(kind)]
     if isinstance(value, list):
         items = tuple(each.item_type for each in found if isinstance(each, inspect.VarTupleType | inspect.ListType))
@@ -116,7 +116,7 @@ def _refuse_unknown(value: Any, kinds: tuple[inspect.Type, ...], path: str, open
 
 
 def _holds_fields(kind: inspect.Type) -> bool:
-    """Whether values of a type can have fields at all: a hundred thousand numbers need no look each."""
+    """Whether values of a type can have fields: a list of a hundred thousand numbers needs no walk over its items."""
     return any(
         isinstance(each, inspect.StructType | inspect.DictType | inspect.VarTupleType | inspect.ListType)
         for each in union_members(kind)
@@ -134,7 +134,7 @@ def validation_error(kind: Any, wrong: msgspec.ValidationError, what: str = "the
     """Return the error of a value that is not of ``kind``: ``unknown_field``, ``missing_field`` or ``bad_value``."""
     said, path = explain_error(kind, str(wrong))
     if unknown := _UNKNOWN.fullmatch(said):
-        # Only the struct that has no such field is meant: others may stand at the same place of a union.
+        # In a union, only the struct without such a field is meant.
         return _unknown(unknown[1], path, _fields_at(kind, path, without=unknown[1]))
     if missing := _MISSING.fullmatch(said):
         name = missing[1]
@@ -146,7 +146,7 @@ def validation_error(kind: Any, wrong: msgspec.ValidationError, what: str = "the
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint at the known name nearest to an unknown one; if none is near, at all known names."""
+    """Return a hint: the known name nearest to an unknown one, or all known names if none is near."""
     names = list(known)
     by_letters = {_letters(each): each for each in names}
     near = get_close_matches(_letters(name), by_letters, n=1, cutoff=0.7)
@@ -162,7 +162,7 @@ def quoted_name(name: str) -> str:
 
 
 def _letters(name: str) -> str:
-    """Return what names are compared by: writers differ in case and in what joins words."""
+    """Return a name as it is compared: without case and without the signs that join words."""
     return re.sub(r"[^0-9a-z]", "", name.casefold()) or name
 
 

@@ -1,4 +1,4 @@
-"""Which public subjects a pattern from outside can mean: one that no event has would be waited for in vain. Pure."""
+"""Checks that a pattern of public subjects matches some event: otherwise its caller would wait for ever. Pure."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -10,9 +10,9 @@ _NEAREST, _NEAR = 3, 0.75
 
 
 def unknown_topic(pattern: str) -> str:
-    """Return why no event of this release is of a pattern of public subjects, with the nearest that there are.
+    """Return an error if no event of this release matches a pattern, with the nearest subjects; else an empty string.
 
-    Empty where one is. ``*`` stands for a token and ``>`` for one or more at the end, as in NATS.
+    ``*`` stands for one token, and ``>`` for one or more tokens at the end, as in NATS.
     """
     tokens = pattern.split(".")
     topics = [topic.split(".") for topic in CATALOGUE]
@@ -26,13 +26,13 @@ def unknown_topic(pattern: str) -> str:
 
 
 _LONGEST = 100
-"""Characters of a pattern that a message repeats."""
+"""How many characters of a pattern a message repeats at most."""
 
 _ALL = "`neuraxis schema subjects` lists all"
 
 
 def _alike(topic: Sequence[str], *, wide: bool) -> list[Sequence[str]]:
-    """Return what could have been meant instead: a subject, or all below each of its beginnings."""
+    """Return the patterns to suggest for a subject: itself or, if ``wide``, its beginnings, each with ``>``."""
     return [(*topic[:count], ">") for count in range(2, len(topic))] if wide else [topic]
 
 

@@ -1,1 +1,1 @@
-"""Recorded settings: which of them this release knows, and which it does not accept."""
+"""Recorded settings: which of them this release knows, and which values it does not accept."""

@@ -10,17 +10,18 @@ from schemas.intake.error_messages import explain_error
 from schemas.settings.known_settings import known_part
 
 UNREADABLE_SETTINGS = "unreadable_settings"
-"""What the reason begins with for which nothing is decided anew that was decided under such settings."""
+"""Beginning of the reason for which decisions cannot be made again: this release cannot read their settings."""
 
 _LONGEST_VALUE, _LONGEST_WORD = 60, 100
 
 
 def settings_fault(owner: str, settings: Mapping[str, Any], kind: type[Any]) -> str:
-    """Return which of its owner's recorded settings a type does not take, its value and why; or nothing.
+    """Return which of its owner's recorded settings a type does not accept, its value and why; or an empty string.
 
-    Those that the type no longer has are no fault. What is wrong of several together, and of none alone, has no name.
+    Settings that the type no longer has are no fault. If settings contradict each other, and each is valid alone, none
+    is named.
     """
-    if _fault(settings, kind) is None:  # as a rule: looking for what has gone takes fifty times as long
+    if _fault(settings, kind) is None:  # the usual case: to look for removed settings takes fifty times as long
         return ""
     known = known_part(settings, kind)
     fault = _fault(known, kind)

@@ -1,7 +1,7 @@
 """The part of recorded settings that this release knows: removed settings are dropped, at every depth. Pure.
 
-Types of settings refuse unknown fields, so that a misspelt setting is never ignored. Recorded settings were valid once.
-If they were refused because of one removed setting, defaults would replace all of them, for the whole log.
+Types of settings refuse unknown fields, so that a misspelt setting is never ignored. But recorded settings were valid
+once. If they were refused because of one removed setting, defaults would replace all of them, for the whole log.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from schemas.intake.error_messages import inspected_type, union_members
 
 
 def known_part(value: Any, kind: Any) -> Any:
-    """Return plain values without the fields that no struct of a type has in their place."""
+    """Return plain values without the fields that the struct at their place in a type does not have."""
     return _known(value, (inspected_type(kind),))
 
 

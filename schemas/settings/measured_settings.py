@@ -1,4 +1,4 @@
-"""Settings that running processes measure with. What they measured is recorded as a fact, whatever is set now. Pure."""
+"""Settings by which running processes measure. Results are recorded as facts, whatever is set now. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ from schemas.event import Milliseconds
 from schemas.intake.error_messages import union_members
 
 Reading = Literal["alone", "too"]
-"""Whether no decision reads a setting, but running processes alone; or they do, too."""
+"""Who reads a setting: running processes alone (``alone``), or decisions, too (``too``)."""
 
 _KEY = "x-measuring"
 
@@ -21,14 +21,14 @@ MEASURED_TOO = msgspec.Meta(extra_json_schema={_KEY: "too"})
 """Marks the type of a setting that decisions read as well."""
 
 MeasuredTimeout = Annotated[Milliseconds, MEASURED_ALONE]
-"""How long a running process waits until what it measures is a fact, in milliseconds."""
+"""How long a running process waits before it records what it measures, in milliseconds."""
 
 Budget = Annotated[float, msgspec.Meta(gt=0.0), MEASURED_ALONE]
-"""What a running process holds measured times against, in milliseconds."""
+"""The longest time that a running process accepts for what it measures, in milliseconds."""
 
 
 def measured_settings(settings: Mapping[str, Any], kind: type[Any]) -> dict[str, Reading]:
-    """Return those of some settings, by path, that running processes read, nested as their type is."""
+    """Return which of some settings, nested as ``kind`` is, running processes read: path -> who reads it."""
     return dict(_measured(settings, inspect.type_info(kind), ""))
 
 

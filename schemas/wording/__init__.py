@@ -1,1 +1,1 @@
-"""Where people's words are in events, and texts for people about events."""
+"""Where events hold people's words, and texts that explain events to people."""

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 Block = tuple[str, str]
-"""What a block is, in the project's own words, and what stands in it."""
+"""A block: its title, in the project's own words, and its text."""
 
 _KEY_LENGTH = 12
 
 
 def fenced_blocks(blocks: Sequence[Block], beside: Sequence[str] = ()) -> list[str]:
-    """Return blocks between their lines; ``beside`` are the other words of the prompt, none of which has the key."""
+    """Return blocks between fence lines; the key occurs neither in them nor in ``beside``, the prompt's other texts."""
     texts = [*beside, *(body for _, body in blocks)]
     key = first_unused_key(_keys("\n".join(texts)), texts)
     return [f"[data {key}: {what}]\n{body}\n[end of data {key}]" for what, body in blocks]

@@ -1,4 +1,4 @@
-"""Where people's words are in an event, by what the vocabulary marks as personal, or as an echo of it. Pure.
+"""Where an event holds people's words: the fields that the vocabulary marks as personal or as an echo. Pure.
 
 An event is taken as its struct, or as the JSON object of its body. Places are JSON Pointers (RFC 6901), such as
 ``/recollections/0/text``.
@@ -14,7 +14,7 @@ from msgspec import inspect
 from schemas.event import Event
 
 Echo = Annotated[str, msgspec.Meta(extra_json_schema={"x-echo": True})]
-"""A text of ours that tells what a person wrote, such as what was found in it: stored as it is, redacted on export."""
+"""Our own text about what a person wrote, such as what was found in it: stored as it is, redacted on export."""
 
 CHOSEN = frozenset(
     {
@@ -31,10 +31,10 @@ CHOSEN = frozenset(
         "working_memory",
     }
 )
-"""Fields, in any event, whose texts callers and operators choose: who and why, labels, what is in mind.
+"""Fields, in any event, whose texts callers and operators choose, such as names, reasons and labels.
 
-They are stored as they are, and redacted on export. Deciders copy and compare them and do no more, so that decisions
-are the same with hashes in their place.
+They are stored as they are, and redacted on export. Deciders only copy and compare them. So decisions on an export,
+where hashes replace them, are the same.
 """
 
 
@@ -66,7 +66,7 @@ class Values(msgspec.Struct, frozen=True):
 Part: TypeAlias = Words | Fields | Items | Values
 
 Change: TypeAlias = Callable[[str, str], Any]
-"""From a place and the text there to what shall be there."""
+"""(place, text there) -> what replaces the text."""
 
 
 @cache
@@ -74,7 +74,7 @@ def personal_part(event: type[Event]) -> Part | None:
     """Return where an event type holds personal texts; None when nowhere.
 
     Raises:
-        TypeError: it holds them in a form that this does not know, so that they would be passed over.
+        TypeError: it holds them in a form that is not supported here: they would be missed.
     """
     return _part(inspect.type_info(event), "x-personal")
 
@@ -89,7 +89,7 @@ def unsealed_part(event: type[Event]) -> Part | None:
 
 
 def change_personal(part: Part, value: Any, change: Change, place: str = "") -> Any:
-    """Return a copy in which every personal text is what ``change`` makes of it; empty texts stay, and say nothing."""
+    """Return a copy in which ``change`` has replaced every personal text; empty texts stay as they are."""
     if isinstance(part, Words):
         return change(place, value) if isinstance(value, str) and value else value
     if isinstance(part, Fields):

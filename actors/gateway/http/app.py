@@ -121,7 +121,7 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
         keys: The API keys, if any are asked for.
         local: Whether it listens on a loopback address: then, where no key is asked for, ``Host`` must name one.
         limits: How much is let in at once.
-        agent_per: See :func:`agent_for`.
+        agent_per: See :func:`actors.gateway.agents.agent_for`.
     """
     renderers = [JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()]
     served = {f"{SCHEMA}{path}".rstrip("/") for each in renderers for path in each.paths}

@@ -109,7 +109,7 @@ def learn_from_refusal(dialect: Dialect, reason: str, call: ModelCall, sent: Col
 
     Args:
         dialect: What the refused request was sent in.
-        said: The whole reason that the endpoint gave.
+        reason: The whole reason that the endpoint gave.
         call: The request; ``sent`` names the parameters that were sent of it.
     """
     if overflow_in(reason) is not None:

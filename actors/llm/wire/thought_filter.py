@@ -1,10 +1,10 @@
 """Leaving out what a model thinks before it answers, in every marking that is common. Pure.
 
 Most families write a thought between two marks (:data:`MARKS`), at the front of an answer or on a line of its own
-within it; in other places, and in code, the marks are text: an answer may well speak of them. A thought that is never
-closed is all there is. A model whose template opens the thought for it writes the closing mark alone: what stands
-before it is a thought, though in a stream it has been told by then, so that the telling begins anew
-(``Spoken.restarts``).
+within it; in other places, and in code, the marks are text: an answer may well speak of them. If a thought is never
+closed, there is no answer behind it. If a model's template opens the thought for it, the model writes only the closing
+mark, and everything before that is a thought. In a stream that text was already passed on, so the stream begins anew
+(``ThoughtFilter.restarts``).
 
 gpt-oss writes messages in channels, ``<|channel|>analysis<|message|>...<|end|>``, and ``final`` alone is an answer.
 Where its special tokens were stripped, ``analysis...assistantfinal...`` is left.

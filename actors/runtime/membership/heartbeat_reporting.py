@@ -20,7 +20,7 @@ async def report(
         membership: Where to tell.
         member: Under which name; a worker of actors in the same process has another.
         works: Stage -> whether it does its work now.
-        told: Set once all of them were told to work: a process that is ready before is taken for one that stalls.
+        started: Set once all of them were told to work: a process that is ready before is taken for one that stalls.
     """
     try:
         while True:

@@ -1,4 +1,4 @@
-"""A LangGraph graph that has what goes into its model, and what comes out of it, checked.
+"""A LangGraph graph whose model's input and output are checked by the guards.
 
 Run it with the questions as arguments. The model is asked where ``OPENAI_BASE_URL`` says, with ``OPENAI_API_KEY``; the
 guards where ``NEURAXIS_URL`` says.

@@ -45,7 +45,7 @@ def layers_of(items: list[Any]) -> list[Layer]:
 
 
 def input_of(given: str | list[Any]) -> Input:
-    """Return what a run begins with as an input to be checked: what the user says last is its text."""
+    """Return the beginning of a run as an input to check; the user's last message is its text."""
     if isinstance(given, str):
         return Input(text=given)
     *earlier, last = layers_of(given)
@@ -53,7 +53,7 @@ def input_of(given: str | list[Any]) -> Input:
 
 
 def told(verdict: Verdict) -> GuardrailFunctionOutput:
-    """Return a verdict as the SDK takes it; ``output_info`` keeps it for whoever catches the exception."""
+    """Return a verdict as the SDK expects it; ``output_info`` keeps it for code that catches the exception."""
     return GuardrailFunctionOutput(output_info=verdict, tripwire_triggered=not verdict.allowed)
 
 
@@ -70,13 +70,13 @@ def guarded(guards: AsyncClient, model: AsyncOpenAI) -> Agent[None]:
         name="Guide",
         instructions="Answer in one sentence.",
         model=OpenAIChatCompletionsModel("gpt-4o-mini", openai_client=model),
-        input_guardrails=[InputGuardrail(check_input, run_in_parallel=False)],  # else the model is asked meanwhile
+        input_guardrails=[InputGuardrail(check_input, run_in_parallel=False)],  # in parallel, the model would be asked
         output_guardrails=[OutputGuardrail(check_output)],
     )
 
 
 async def main(questions: list[str]) -> None:
-    set_tracing_disabled(True)  # the SDK would send each run to its maker
+    set_tracing_disabled(True)  # otherwise the SDK sends a trace of each run to OpenAI
     async with AsyncClient() as guards, AsyncOpenAI() as model:
         agent = guarded(guards, model)
         for question in questions:

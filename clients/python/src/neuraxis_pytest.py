@@ -1,7 +1,7 @@
 """A pytest plugin: every bundle (``*.nxb``) among the collected paths is a test of the decisions in it.
 
-The server's ``neuraxis log test BUNDLE --json`` makes the decisions, in a process and an environment of its own: a
-project's own packages, whatever their names, are none of its business, and nothing of the server is imported here.
+The server's ``neuraxis log test BUNDLE --json`` makes the decisions, in a process and an environment of its own. So
+nothing of the server is imported here, and a project's packages may have the same names as the server's.
 """
 
 import json
@@ -29,7 +29,7 @@ _PASSED, _FAILED = 0, 1
 
 
 class DecisionChanged(Exception):
-    """A bundle's decision came out otherwise than recorded, or none could be made; the message explains."""
+    """A bundle's decision differs from the recorded one, or none could be made; the message explains."""
 
 
 class NotTested(Exception):
@@ -55,7 +55,7 @@ class BundleTest(pytest.Item):
             raise DecisionChanged(complaint)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any, **__: Any) -> Any:
-        """Show what was found; a traceback only where something broke that was not foreseen."""
+        """Show what was found; a traceback only for unexpected errors."""
         if isinstance(excinfo.value, DecisionChanged | NotTested):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
@@ -79,9 +79,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse a configuration that tests nothing: a folder that is to hold bundles, and holds none."""
+    """Refuse a configuration that tests nothing: a configured folder of bundles without any."""
     if hasattr(config, "workerinput"):
-        return  # of pytest-xdist: the first process has looked
+        return  # a worker of pytest-xdist: its controller has checked this
     for name in config.getini(BUNDLES):
         folder = _below_ini(config, name)
         if folder is not None and not any(folder.rglob(f"*{_SUFFIX}")):

@@ -1,1 +1,1 @@
-"""Commands that send inputs, and that listen."""
+"""Commands that send inputs, and the one that follows alerts."""

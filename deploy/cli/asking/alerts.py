@@ -29,7 +29,7 @@ class Since(click.ParamType[int]):
     name = "since"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read one of both; fails on anything else."""
+        """Read a sequence or a time; fails on anything else."""
         written = str(value).strip()
         if written.isascii() and written.isdigit() and int(written) > 0:
             return int(written)
@@ -117,7 +117,7 @@ async def _print(
 ) -> None:
     task = asyncio.current_task()
     assert task is not None
-    # Ctrl-C is how following ends: no complaint then.
+    # Ctrl-C is the normal end of following, not an error.
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
     left = count
     try:
@@ -174,7 +174,7 @@ async def _latest(
 
 
 def _say_none(source: "Source", what: str, least: "Loudness", since: int | None) -> None:
-    """Tell that there is none, beside the rows: no word at all could be a command that did not look."""
+    """Say on stderr that there is none: without any output it would be unclear whether the command has looked."""
     loud = "" if least == "info" else f" of severity {least}" + ("" if least == "critical" else " or above")
     when = "" if since is None else f" from sequence {since:,} on" if since > 0 else f" in the last {-since:,} s"
     say(f"no alert{loud} {what} in the {source.name}{when}")
@@ -183,9 +183,9 @@ def _say_none(source: "Source", what: str, least: "Loudness", since: int | None)
 async def _followed(
     target: Target, least: "Loudness", since: int | None, count: int | None
 ) -> AsyncGenerator["AlertShown"]:
-    """Yield what is on record, then what comes: from the log alone, which misses nothing between the two.
+    """Yield the recorded alerts, then new ones. Both are read from the log, so that none between the two is missed.
 
-    Of a ledger whose set is stopped nothing comes: there the latest ``count`` are what was asked for.
+    If the set is stopped, only its ledger can be read, and no new alerts come: then ``count`` means the latest ones.
     """
     from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import alert_of, is_loud

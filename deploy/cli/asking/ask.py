@@ -73,7 +73,7 @@ def ask(
 
 
 def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
-    """Return the agent that a person's words are for: that given, or the setting's. The user is you, if not named."""
+    """Return the agent to ask: the given one, else as the setting says. ``user`` is this machine's, if empty."""
     from actors.gateway import check_name
     from actors.gateway.agents import agent_for, why_user_is_ignored
     from deploy.cli.connect import agent_per
@@ -88,7 +88,7 @@ def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
 
 
 def speaker_for(as_json: bool) -> "StreamedAnswer | None":
-    """Return what shows a model's words as they come: on a terminal only, where a person waits for them."""
+    """Return what shows a model's words as they come; None without a terminal, since then nobody watches."""
     if as_json or not sys.stdout.isatty():
         return None
     from deploy.cli.asking.streamed_answer import StreamedAnswer

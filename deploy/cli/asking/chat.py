@@ -27,13 +27,13 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
     from deploy.cli.connect import access_to, run_until
     from deploy.operating.deadline import Deadline
 
-    # Each line is an exchange of its own loop: a person who thinks must not hold up a connection's heartbeats, and
-    # Ctrl-C and line editing work as they do in any shell.
+    # Each line is sent in an event loop and connection of its own. Otherwise, while a person types, the connection's
+    # heartbeats would not be answered. It also lets Ctrl-C and line editing work as in any shell.
     talk = session or new_session("chat")
     whose = agent_of(target, agent, user, talk)
     check_name("agent", whose)
     check_name("session", talk)
-    access_to(target)  # before anybody thinks of what to say: is there somebody to say it to?
+    access_to(target)  # fail now if no set runs, before the person types anything
     at_terminal = sys.stdin.isatty()
     if at_terminal:
         import readline  # noqa: F401 (line editing and history for input())
@@ -45,7 +45,7 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
             continue
         try:
             speaker = speaker_for(as_json)
-            # From now on: a person thinks as long as they like.
+            # The time counts from now on, without the time that the person took to type.
             talking = partial(run_exchange, target, line, agent=whose, session=talk, speaker=speaker)
             found = run_until(Deadline(timeout), talking)
         except InvalidInput as wrong:
@@ -55,7 +55,7 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
 
 
 def _next_line(at_terminal: bool) -> str | UnicodeDecodeError | None:
-    """Return the next line without its end, what is wrong with one that is no text, or None at the end of the input."""
+    """Return the next line without its line end, the error if it is not UTF-8, or None at the end of the input."""
     if not at_terminal:
         line = sys.stdin.buffer.readline()
         try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from deploy.feeding import Failure, LineFormat, Outcome, Summary, Tally
 
 _LOOK_S = 0.5
-"""Seconds to find out why the broker confirmed nothing, once the feed has ended."""
+"""Seconds in which to find out, after the feed, why the broker confirmed nothing."""
 
 
 _SHARED = (
@@ -91,7 +91,7 @@ def feed(
         "user": user,
         "agent_per": agent_per(target),
         "session": session,
-        # As everywhere, what was checked before counts for nothing where no session is named.
+        # As in all commands: without a named session, each input is checked by itself.
         "session_per_line": session_per_line or (check and not session),
         "rate": rate,
         "concurrency": concurrency,
@@ -102,7 +102,7 @@ def feed(
     stream = _open(file)
     summary, interrupted = asyncio.run(_feed(target, stream, file, LineFormat(form), options))
     if not interrupted:
-        stream.close()  # interrupted, its reader may wait for a pipe, and closing would wait for the reader
+        stream.close()  # not after an interrupt: its reader thread may wait for a pipe, and close would wait for that
     say(summary_text(summary), err=True)
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
@@ -134,7 +134,7 @@ def summary_text(summary: "Summary") -> str:
 def _open(file: str) -> BinaryIO:
     from deploy.cli.failures import WrongUse
 
-    # Of our own: the interpreter's stdin could not be closed while a thread waits for it.
+    # A file object of our own: the interpreter's stdin could not be closed while a thread reads it.
     try:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb") if file == "-" else open(file, "rb")
     except OSError as wrong:
@@ -161,7 +161,7 @@ async def _feed(
         feeder = Feeder(client, lambda row: _report(row, tally), **options)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
         begun = time.perf_counter()
-        # Rows on a terminal are progress enough.
+        # If rows are printed to a terminal, they show the progress.
         with progress("feeding", size, wanted=not sys.stdout.isatty()) as advance:
             feeding = asyncio.create_task(feeder.feed(lines_of(stream), form, name, advance))
             stopping = asyncio.create_task(interrupted.wait())

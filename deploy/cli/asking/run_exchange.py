@@ -40,14 +40,14 @@ async def run_exchange(
     speaker: StreamedAnswer | None = None,
     check: bool = False,
 ) -> Exchange:
-    """Have one input answered in the time that is left; ``speaker``, if any, is given what a model says meanwhile.
+    """Send one input and wait for its end in the time that is left; ``speaker`` shows a model's words as they come.
 
-    ``check``: the guards alone are asked.
+    ``check``: only the guards judge it, and nobody answers.
 
     Raises:
         InvalidInput: the text cannot be an input.
-        Unavailable: not reachable, or no end in time.
-        UnknownOutcome: no word in time on whether the input is stored.
+        Unavailable: the broker cannot be reached, or the end did not come in time.
+        UnknownOutcome: the broker did not confirm in time, so the input may or may not be stored.
         LogError, NotRunning, BadContext: see ``deploy.cli.connect.open_log``.
     """
     async with AsyncExitStack() as stack:
@@ -61,10 +61,10 @@ async def run_exchange(
         begun = time.perf_counter()
         started = await client.submit(addressed, deadline.inner_s)
         deadline.note_stored(started, f"it has no end: are the workers running? {_LATER.format(exchange)}")
-        answered = await client.await_end(exchange, deadline.left + 1)  # the command's own deadline tells more
+        answered = await client.await_end(exchange, deadline.left + 1)  # the command's deadline is first: it tells more
         latency_ms = round((time.perf_counter() - begun) * 1000, 3)
         events: Sequence[Event] = ()
-        # The answer is here: what stands beside it is not worth losing it for.
+        # The answer is here. The further events are only shown beside it, so an error in reading them is ignored.
         with suppress(TimeoutError, LogError):
             async with asyncio.timeout(deadline.left):
                 events = await _told(log, agent, session, exchange, started, answered.seq)
@@ -72,7 +72,7 @@ async def run_exchange(
 
 
 async def _told(log: JetStreamLog, agent: str, session: str, exchange: str, after: int, upto: int) -> Sequence[Event]:
-    """Return an exchange's events that are told beside its answer, from those between its input and its end."""
+    """Return the events that are shown beside an exchange's answer, of those between its input and its end."""
     tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
     filters = [stored_subject(topic_of(kind), *tokens) for kind in TOLD]
     return [
@@ -86,8 +86,8 @@ async def _told(log: JetStreamLog, agent: str, session: str, exchange: str, afte
 def show(found: Exchange, *, as_json: bool, speaker: StreamedAnswer | None = None, answer_first: bool = False) -> None:
     """Print an exchange: a plain sentence on it, the answer, and below it the decision.
 
-    Where ``speaker`` has put some of the answer on the terminal already, the sentence comes below it, as with
-    ``answer_first``. On a terminal the answer is broken between words; elsewhere it stays as it is.
+    If ``speaker`` has already shown a part of the answer on the terminal, the sentence comes below it, as with
+    ``answer_first``. On a terminal the answer is wrapped between words; elsewhere it is printed as it is.
     """
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
@@ -98,7 +98,7 @@ def show(found: Exchange, *, as_json: bool, speaker: StreamedAnswer | None = Non
     if not below:
         print_hanging(console(), sentence_of(found), 2)
     if found.action == "PASSED":
-        pass  # nobody was asked for words
+        pass  # a check has no answer
     elif speaker is None or not spoken:
         click.echo(_fitted(answer) or click.style("(no words)", dim=True))
     elif answer.startswith(spoken) or answer == spoken.rstrip():

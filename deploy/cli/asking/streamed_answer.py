@@ -1,4 +1,4 @@
-"""What a model says while it speaks: pieces of text that come to the caller's inbox ahead of the answer."""
+"""A streamed answer on the terminal: pieces of a model's text that come to the caller's inbox before the answer."""
 
 from collections.abc import Callable
 
@@ -8,16 +8,16 @@ from deploy.cli.rendering.layout.wrapping import WordWrapper
 
 
 class StreamedAnswer:
-    """Puts the pieces of an answer on the terminal as they come.
+    """Prints the pieces of an answer to the terminal as they come.
 
-    An answer may be begun again, when the model has to be asked another time: then the text so far is left behind.
+    If the model has to be asked again, the answer begins anew; the text so far stays on the terminal, above it.
 
     Attributes:
-        spoken: What stands on the terminal as the beginning of the answer.
+        spoken: The beginning of the answer, as it is on the terminal.
 
     Args:
         write: Prints a text, without an end of line.
-        width: Cells of the terminal's lines; words are not broken at their ends.
+        width: Width of the terminal in cells; lines are wrapped between words.
     """
 
     def __init__(self, write: Callable[[str], None], width: int) -> None:
@@ -37,11 +37,11 @@ class StreamedAnswer:
             self._asked, self._next, self.spoken = asked, 0, ""
             self._wrapping = WordWrapper(self._width)
         if piece.index != self._next:
-            return  # a piece is missing (none is ever kept for anyone), or came twice: the answer will be shown whole
+            return  # a piece was lost (pieces are never stored) or came twice: the whole answer is shown at the end
         text = printable(piece.text, keep="\n\t")
         self._next, self.spoken = self._next + 1, self.spoken + text
         self._write(self._wrapping.take(text))
 
     def end(self, more: str = "") -> None:
-        """Put the rest of what was spoken on the terminal, with what the answer has behind it."""
+        """Print the rest of the pieces, and then ``more``: what the answer has behind them."""
         self._write(self._wrapping.take(more) + self._wrapping.rest())

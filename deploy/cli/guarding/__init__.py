@@ -1,1 +1,1 @@
-"""Commands for guards and those who rule over them."""
+"""Commands for the guards and what they judge by, and for those who may use the gateway."""

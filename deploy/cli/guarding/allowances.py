@@ -63,8 +63,8 @@ def add(
 ) -> None:
     """Allow a phrase, or the text of a file, under NAME; one of that name is replaced.
 
-    No sense objects to what is allowed: reflex, intuition and appraisal judge an input without it, and say so. What
-    stands around a phrase is judged. The text is held on record.
+    Reflex, intuition and appraisal judge an input without what is allowed, and say so. The text around a phrase is
+    judged. The allowed text is recorded in the log.
     """
     import msgspec
 
@@ -122,7 +122,7 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
 def withdraw(
     target: Target, names: tuple[str, ...], agent: str, by: str, why: str, timeout: float, as_json: bool
 ) -> None:
-    """Let allowances count no more: every sense judges what they allowed from then on."""
+    """Withdraw allowances: from then on, what they allowed is judged again."""
     from deploy.operating.allowances import withdrawal_orders
 
     withdrawing.withdraw(

@@ -36,7 +36,7 @@ _WAIT_S = 15.0
 
 
 class EventShown(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the breaker's events: what it was, where it left the session, and why where it says so."""
+    """One of the breaker's events: its topic, the session's state after it, and the reason, if it has one."""
 
     seq: int
     time: str
@@ -49,9 +49,9 @@ class EventShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a session's breaker stands, and its latest events, oldest first; falsehoods and balances likewise.
+    """The state of a session's breaker, and its latest events, falsehoods and balances, all oldest first.
 
-    ``upto`` is the last sequence of the log that was looked at.
+    ``upto`` is the last sequence of the log that was read.
     """
 
     agent: str
@@ -115,7 +115,7 @@ def _head(found: Shown) -> Iterator[str]:
     state = f"{click.style(found.state, fg=colour, bold=True)} · trust {found.trust:g} · stance {found.stance}"
     yield f"session {found.session} of agent {found.agent}: {state}"
     kinds = ", ".join(f"{kind} {count}" for kind, count in found.violations.items())
-    # Of a terminated session these are not kept.
+    # They are not kept for a terminated session.
     refused = f" · refused {found.refusals} of {found.interactions}" if found.state != "TERMINATED" else ""
     yield f"violations {sum(found.violations.values())} ({kinds}){refused}"
     yield f"recovery attempts {found.attempts} · turns of the running one {found.attempt_turns}"

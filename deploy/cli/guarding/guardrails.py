@@ -30,7 +30,7 @@ agent_option = click.option("--agent", default="default", show_default=True, hel
 
 
 class LoopShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A judgement: of which loop, what was decided and why, on which numbers."""
+    """A judgement: its loop, what was decided and why, and the numbers that it used."""
 
     seq: int
     time: str
@@ -44,7 +44,7 @@ class LoopShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OverrideShown(msgspec.Struct, frozen=True, kw_only=True):
-    """An override of the family: by whom, why, what it lifts, and until when."""
+    """An override for the family: by whom, why, which limits it lifts, and until when."""
 
     seq: int
     time: str
@@ -56,9 +56,9 @@ class OverrideShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a loop stands, and the judgements and overrides of its family, oldest first.
+    """A loop, and the judgements and overrides of its family, oldest first.
 
-    ``trace`` is the loop's own, ``best`` the best-scored loop of the family so far.
+    ``trace`` is the loop's own; ``best`` is the loop of the family with the best score so far.
     """
 
     agent: str

@@ -19,13 +19,12 @@ _MOST_PER_MINUTE = 10**9
 def keys() -> None:
     """The gateway's API keys: what each may do, for which agent, and how often.
 
-    A gateway reads the file again within a second, so that none has to be started anew. Once there was a key, every
-    request needs one.
+    A gateway reads the file again within a second; it needs no restart. Once there was a key, every request needs one.
     """
 
 
 def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say where the file is; the command gets its path as its first argument."""
+    """Add the options that locate the file of keys; the command gets its path as its first argument."""
 
     @wraps(command)
     def with_file(data: Path, config_file: Path | None, sets: Sequence[str], **others: Any) -> Any:
@@ -64,7 +63,7 @@ def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--note", default="", help="Whose it is.")
 @json_option
 def add(file: Path, scopes: tuple[Any, ...], agent: str, per_minute: int | None, note: str, as_json: bool) -> None:
-    """Make a key, and print it once: only its hash is kept, and nobody can tell it again."""
+    """Make a key, and print it once: only its hash is kept, so it cannot be shown again."""
     import msgspec
 
     from actors.gateway import check_name
@@ -89,7 +88,7 @@ def add(file: Path, scopes: tuple[Any, ...], agent: str, per_minute: int | None,
 @_file_options
 @json_option
 def list_(file: Path, as_json: bool) -> None:
-    """Print the keys by their ids, in the order of making, those that were revoked too."""
+    """Print the keys by their ids, oldest first, with those that were revoked."""
     from deploy.cli.output import emit
     from deploy.operating.keys import held_keys
 
@@ -115,7 +114,7 @@ def list_(file: Path, as_json: bool) -> None:
 @_file_options
 @json_option
 def revoke(file: Path, id: str, as_json: bool) -> None:
-    """Have a key open nothing more; gateways heed that within a second. Its id stays listed."""
+    """Revoke a key: gateways refuse it within a second. Its id stays listed."""
     import msgspec
 
     from deploy.operating.keys import revoke_key

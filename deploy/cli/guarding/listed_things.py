@@ -1,4 +1,4 @@
-"""What ``list`` and ``withdraw`` do, whatever it is: named things of an agent that are in force, or no more."""
+"""The commands ``list`` and ``withdraw``, for all kinds of named items of an agent."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -29,10 +29,10 @@ async def list_in_force(
     listed_in: "Callable[[Source, str], Awaitable[list[L]]]",
     agent: str,
 ) -> "list[L]":
-    """Return an agent's things in force, and say where there are none; to be called within its command.
+    """Return an agent's items in force, and say on stderr if there are none. Call it inside a command.
 
     Raises:
-        NothingThere: there are none, and the agent was named, but nothing is known of it.
+        NothingThere: there are none, and the log holds nothing of the agent, although it was named.
     """
     from events.replay.checks_of_extent import check_holds_key
 
@@ -58,18 +58,18 @@ def withdraw(
     timeout: float,
     as_json: bool,
 ) -> None:
-    """Put on record that an agent's things of these names count no more, and print that.
+    """Withdraw an agent's items of these names, and print what was done.
 
     Args:
-        target: Where.
-        noun: What is withdrawn; with an s the name of the group of commands that lists them.
-        names: Which; one that is given twice is withdrawn once.
-        orders_for: Returns the orders from the log, the agent, the names, who withdraws them, and why.
+        target: The set or broker.
+        noun: What is withdrawn. With an added s, it is the command group that lists such items.
+        names: The names; one that is given twice is withdrawn once.
+        orders_for: (log, agent, names, by, why) -> the orders that withdraw them.
         agent: Whose they are.
-        by: Who withdraws them; empty for whoever runs the command.
-        why: For what reason.
+        by: Who withdraws them; empty for this machine's user.
+        why: The reason.
         timeout: Seconds for all of it.
-        as_json: Whether what was done is printed as JSON.
+        as_json: Whether to print JSON.
     """
     import msgspec
 

@@ -220,7 +220,7 @@ async def _imports(target: Target, log_file: Path | None) -> "Imports":
 
 
 async def _import(target: Target, event: Any, deadline: "Deadline") -> int | None:
-    """Return the sequence of the import, None where the same is in force already."""
+    """Return the sequence of the import, None if the same sets are already in force."""
     from actors.gateway.orders import Order
     from actors.reflex.imports import checked_import
     from actors.reflex.library import InvalidLibrary

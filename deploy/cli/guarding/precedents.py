@@ -57,9 +57,9 @@ def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_j
     """Record the precedents of FILE (`-`: stdin): a YAML list, a JSON array, or JSON a line.
 
     An item has `precedent` (its name) and `description`, and may have `situation`, `action` (answer, act or
-    withhold), `outcome` (benign or harmful), `harm_level` (0 to 1) and an approved `answer`. One of a name that is
-    there already takes its place; one that is there just so is not recorded again. A file with a mistake is refused
-    whole, and the line is named.
+    withhold), `outcome` (benign or harmful), `harm_level` (0 to 1) and an approved `answer`. An item replaces an
+    earlier one of the same name; if both are equal, nothing is recorded. A file with a mistake is refused as a whole,
+    and the error names the line.
     """
     import msgspec
 
@@ -110,7 +110,7 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
 def withdraw(
     target: Target, names: tuple[str, ...], agent: str, by: str, why: str, timeout: float, as_json: bool
 ) -> None:
-    """Let precedents count no more; a motif of danger among them rejects nothing from then on."""
+    """Withdraw precedents: from then on, harmful ones among them reject no inputs."""
     from deploy.operating.precedents import withdrawal_orders
 
     withdrawing.withdraw(
@@ -150,10 +150,10 @@ def judge(
     timeout: float,
     as_json: bool,
 ) -> None:
-    """Say of EXCHANGE (its id, or `last`) how it turned out: its input becomes a precedent of its agent.
+    """Judge how EXCHANGE (its id, or `last`) turned out: its input becomes a precedent of its agent.
 
     `harm`: inputs like it are rejected from then on. `benign`: it is a precedent without harm. `false-alarm`: the same,
-    and the text is allowed, so that no sense objects to it. `precedents withdraw` and `allowances withdraw` undo it.
+    and the text is allowed from then on. `precedents withdraw` and `allowances withdraw` undo it.
     """
     import msgspec
 
@@ -174,7 +174,7 @@ def judge(
 async def _import(
     target: Target, events: "list[PrecedentRecorded]", agent: str, deadline: "Deadline"
 ) -> "tuple[list[PrecedentRecorded], int | None]":
-    """Record what is not there just so; return that, and the sequence of the last of it, None for nothing."""
+    """Record the precedents that are not yet in force; return them and the last one's sequence, if any."""
     from actors.gateway.orders import Order
     from deploy.cli.connect import open_log
     from deploy.operating.ordering import give

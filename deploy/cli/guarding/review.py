@@ -21,7 +21,7 @@ _LATEST = 10
 
 
 class SignalShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A signal: its latest value, its record, and where its values lie; it fires above ``fires_above``."""
+    """A signal: its latest value, its highest one, and the range of its values; it fires above ``fires_above``."""
 
     signal: str
     latest: float
@@ -32,7 +32,7 @@ class SignalShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntityShown(msgspec.Struct, frozen=True, kw_only=True):
-    """An entity that had a seat: what it is worth (PoG), at which tick it had its last, and its weight in memory."""
+    """An entity that had a seat: its worth (PoG), the tick of its last seat, and its weight in memory."""
 
     entity: str
     pog: float
@@ -41,7 +41,7 @@ class EntityShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OppositionShown(msgspec.Struct, frozen=True, kw_only=True):
-    """How opposed two modes are, and how many decisions were made under each."""
+    """The opposition of two modes, and how many decisions were made under each."""
 
     modes: str
     opposition: float
@@ -49,7 +49,7 @@ class OppositionShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an agent stands; ``gate`` is ``warming_up``, ``open`` or ``armed``. Scores are oldest first."""
+    """The state of an agent's self-review; ``gate`` is ``warming_up``, ``open`` or ``armed``. Scores: oldest first."""
 
     agent: str
     gate: str
@@ -152,7 +152,7 @@ def _signals(mind: "AgentState", settings: "SelfReviewSettings") -> Iterable[Sig
 
 
 def _entities(mind: "AgentState", memory: Any, agent: str, settings: "SelfReviewSettings") -> Iterable[EntityShown]:
-    """Yield what entities are worth now, where they had their last seat: both numbers fade."""
+    """Yield the entities with their worth now: it fades, as their weight in memory does, since the last seat."""
     from actors.memory.weights import weight_of
     from actors.self_review.agent_state import worth_of
 

@@ -13,7 +13,7 @@ from deploy.cli.rendering.layout.counting import counted
 from deploy.cli.replaying.source import say
 
 _CATCH_UP_S = 2.0
-"""Seconds that a live ledger is given to reach the end of its stream; it is usually milliseconds behind."""
+"""Seconds to wait until a live ledger has reached the end of its stream; it is usually milliseconds behind."""
 
 
 @command(
@@ -66,7 +66,7 @@ def _tell_unasked(why: str) -> None:
 
 
 async def _end(target: Target) -> int | None:
-    """Return the stream's end, and wait a moment for the ledger to reach it; None where no stream can be asked."""
+    """Return the stream's last sequence, and wait a moment for the ledger to reach it; None: no stream is reachable."""
     from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
     from events.errors import LogError
@@ -77,8 +77,8 @@ async def _end(target: Target) -> int | None:
             end = (await live.info()).last_seq
     except NotRunning as why:
         if target.data.run_file.exists():
-            _tell_unasked(str(why))  # killed: its ledger may not have come to the stream's end
-        return None  # a set at rest: its ledger is all there is to ask
+            _tell_unasked(str(why))  # the set was killed: its ledger may not have reached the stream's end
+        return None  # the set is stopped: only its ledger can be read
     except LogError as why:
         _tell_unasked(str(why))
         return None

@@ -168,7 +168,7 @@ async def _extent(source: Any) -> dict[str, Any]:
 
 
 async def _compare(target: Target, file: Path) -> tuple["Comparison | None", str]:
-    """Compare a ledger with its stream; None, and why, when the stream cannot be reached."""
+    """Compare a ledger with its stream; return None and the reason if the stream cannot be reached."""
     from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
     from events.errors import Unavailable, UnknownOutcome

@@ -1,4 +1,4 @@
-"""``neuraxis log export`` and ``record``: copies of the log that others read, replay and keep."""
+"""``neuraxis log export`` and ``record``: copies of the log to read, replay or keep elsewhere."""
 
 import asyncio
 import secrets
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from events.replay.run import Point
 
 DECISIONS = Path("tests/decisions")
-"""Where ``record`` keeps bundles unless told otherwise."""
+"""The default folder of ``record``."""
 
 
 @command(
@@ -139,7 +139,7 @@ def record(
 
 
 class Choice(NamedTuple):
-    """What was asked to be recorded; all of it empty: everything."""
+    """What to record; if all fields are empty, everything."""
 
     exchanges: tuple[str, ...]
     session: str

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
     """Write a bundle's events into an empty log: the same sequences, times, headers, bodies and chain.
 
-    The log is that of a data folder in which no set runs, or of the broker that was named, with a login that may make
-    streams (the embedded broker's admin). Run it again should it be interrupted: it goes on where it stopped.
+    The log is that of a data folder in which no set runs, or of the named broker, with a login that may make streams
+    (the embedded broker's admin). If it was interrupted, run it again: it goes on where it stopped.
     """
     from deploy.cli.failures import CheckFailed, WrongUse
     from events.bundles import is_bundle, read_manifest, unpack

@@ -71,7 +71,7 @@ async def _tail(
     out = console()
     task = asyncio.current_task()
     assert task is not None
-    # Ctrl-C is how a tail ends: no complaint then.
+    # Ctrl-C is the normal end of a tail, not an error.
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
     left = count
     try:
@@ -95,7 +95,7 @@ async def _tail(
 async def _messages(
     target: Target, log_file: Path | None, topic: str, since: int | None, count: int | None, follow: bool
 ) -> AsyncGenerator[Sequence["Stored"]]:
-    """Yield the events since a sequence, or the latest ones, and then those that come; where none can, ``count``."""
+    """Yield the events since a sequence, or the latest ones, then new ones. If none can come, yield ``count``."""
     from events.replay.checks_of_extent import NothingFound, check_holds_since
     from events.replay.sources import LedgerSource
     from schemas.intake.topics import unknown_topic
@@ -106,7 +106,7 @@ async def _messages(
         live: JetStreamLog | None = None
         if follow:
             found = await open_things.enter_async_context(stream_or_ledger(target))
-            # Nothing comes to a ledger whose set is stopped.
+            # The set is stopped: no new events come to its ledger.
             live = None if isinstance(found, LedgerSource) else found
             source = found if isinstance(found, LedgerSource) else stream_source(open_things, found)
         else:
@@ -119,7 +119,7 @@ async def _messages(
         async for batch in _past(source, filter, since, latest, last):
             any_past = True
             yield batch
-        # What no release's event is of, nor any of this log, will not come either.
+        # A subject that neither this release nor the log knows will not come either.
         if not any_past and (live is None or (topic and unknown_topic(topic))):
             begin = f" from sequence {since:,} on" if since is not None else ""
             raise NothingFound(f"no event in the {source.name}{begin} is of that subject, so that nothing is shown")
@@ -141,7 +141,7 @@ async def _past(
         async for batch in source.history([filter], since - 1, last):
             yield batch
         return
-    # The latest of a subject may lie anywhere in the log.
+    # The latest events of one subject may be anywhere in the log, so all of it is read.
     after = max(0, last - latest) if filter == EVERYTHING else 0
     kept: deque[Stored] = deque(maxlen=latest)
     async for batch in source.history([filter], after, last):

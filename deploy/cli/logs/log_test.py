@@ -22,9 +22,9 @@ from deploy.cli.options import examples, json_option, models_option
 @models_option
 @json_option
 def test(bundles: tuple[Path, ...], settings: Path | None, models: str | None, as_json: bool) -> None:
-    """Make the decisions in bundles again, and say whether they come out as recorded; what the pytest plugin runs.
+    """Make the decisions in bundles again, and say whether they equal the recorded ones; the pytest plugin runs this.
 
-    Under other settings, the first exchange that ends otherwise is told. Exit status 1 where any bundle fails.
+    Under other settings, the first exchange that ends differently is named. Exit status 1 if any bundle fails.
     """
     from deploy.cli.failures import CheckFailed
     from deploy.cli.output import emit

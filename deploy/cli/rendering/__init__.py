@@ -1,1 +1,1 @@
-"""Showing decisions to people: pure functions from what was recorded to text and tables."""
+"""Showing decisions to people: pure functions that make texts and tables of recorded events."""

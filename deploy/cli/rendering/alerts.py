@@ -20,7 +20,7 @@ _FROM_LOUDEST = tuple(_STYLES)
 
 class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
     """An alert at its place in the log: the fields of ``schemas.vocabulary.alerts.Alert``, its subject, when it was
-    stored, and what it tells of in words.
+    stored, and its text.
     """
 
     seq: int
@@ -47,7 +47,7 @@ class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def alert_of(stored: Stored) -> AlertShown | None:
-    """Return a message of the log as an alert; None for one that is none or cannot be read."""
+    """Return a message of the log as an alert; None if it is no alert, or cannot be read."""
     found = decode(stored)
     if not isinstance(found, Recorded) or not isinstance(found.message.event, Alert):
         return None
@@ -58,12 +58,12 @@ def alert_of(stored: Stored) -> AlertShown | None:
 
 
 def is_loud(alert: AlertShown, least: Loudness) -> bool:
-    """Whether an alert is of a severity or a higher one."""
+    """Whether an alert's severity is ``least`` or higher."""
     return _FROM_LOUDEST.index(alert.severity) <= _FROM_LOUDEST.index(least)
 
 
 def still_firing(alerts: Iterable[AlertShown]) -> list[AlertShown]:
-    """Return the latest of each alert, in the order of the log, that is not resolved."""
+    """Return the latest message of each alert that is not resolved, in the order of the log."""
     latest: dict[str, AlertShown] = {}
     for each in alerts:
         latest.pop(each.alert, None)

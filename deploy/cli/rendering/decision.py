@@ -1,4 +1,4 @@
-"""An exchange that ended, for whoever asked: the decision beside the answer, in a few lines. Pure."""
+"""An exchange that ended, as the command that asked shows it: the answer, and the decision in a few lines. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -21,7 +21,7 @@ LONGEST_QUERY = 80
 
 
 class Tiebreak(msgspec.Struct, frozen=True, kw_only=True):
-    """Two modes too close to tell apart: how close, whether a model was asked, and what settled it."""
+    """Two modes with scores too close to decide: how close, whether a model was asked, and the outcome."""
 
     candidates: tuple[Mode, ...]
     margin: float
@@ -31,7 +31,7 @@ class Tiebreak(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """An action of an ACT iteration: what was looked for, and how much it brought to mind; ``reason`` if it failed."""
+    """An action of an ACT iteration: what was searched for, and how much was found; ``reason`` if it failed."""
 
     skill: Skill
     query: str
@@ -40,7 +40,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Iteration(msgspec.Struct, frozen=True, kw_only=True):
-    """One iteration of an ACT loop; ``reason`` says why it came to nothing, where it did."""
+    """One iteration of an ACT loop; ``reason`` says why it failed, if it did."""
 
     iteration: int
     planner: Planner
@@ -50,7 +50,7 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Acted(msgspec.Struct, frozen=True, kw_only=True):
-    """An ACT loop; ``termination`` is None where it never finished."""
+    """An ACT loop; ``termination`` is None if it never finished."""
 
     iterations: tuple[Iteration, ...]
     termination: Termination | None = None
@@ -60,10 +60,10 @@ class Acted(msgspec.Struct, frozen=True, kw_only=True):
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange that ended: the decision, and what ``ask`` prints as JSON.
 
-    ``confidence`` is the router's in its last choice of a mode, None where none was chosen. ``memories`` counts those
-    that the answer had before it. ``finish_reason`` is how a model's answer ended, in OpenAI's words (empty where none
-    wrote it), ``cuts`` what of the prompt was too long for the model. ``latency_ms`` is from sending the input until
-    its end was heard. ``sentence`` says in plain words how it ended and why.
+    ``confidence`` is the router's in its last choice of a mode, None if no mode was chosen. ``memories`` counts those
+    that were used for the answer. ``finish_reason`` is how a model's answer ended, in OpenAI's words (empty if no model
+    wrote it), and ``cuts`` are the parts of the prompt that were too long. ``latency_ms`` is the time from sending the
+    input to receiving its end. ``sentence`` says in plain words how it ended and why.
     """
 
     exchange: str
@@ -88,13 +88,13 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 TOLD = (*FACTS, ActIterated, ActFinished)
-"""Events of an exchange that are told beside its answer."""
+"""Events of an exchange that are shown beside its answer."""
 
 
 def exchange_of(
     exchange: str, agent: str, session: str, end: ResponseEmitted, events: Sequence[Event], latency_ms: float
 ) -> Exchange:
-    """Return an exchange from its end and, in stream order, those of its events that are told (:data:`TOLD`)."""
+    """Return an exchange from its end and, in stream order, those of its events that are shown (:data:`TOLD`)."""
     choices = [event for event in events if isinstance(event, ModeSelected)]
     return Exchange(
         exchange=exchange,
@@ -120,12 +120,12 @@ def exchange_of(
 
 
 def sentence_of(found: Exchange) -> Text:
-    """Return the plain sentence on an exchange."""
+    """Return the plain sentence about an exchange."""
     return Text(printable(found.sentence), "bold green" if found.action in LET_PASS else "bold red")
 
 
 def lines_of(found: Exchange) -> Iterator[Text]:
-    """Yield the lines below an answer: the decision, and how it came about where that took more than scores."""
+    """Yield the lines below an answer: the decision and, if there were any, the tie-break and the ACT loop."""
     yield Text(printable(decision_line(found)), "green" if found.action in LET_PASS else "red")
     if found.tiebreak is not None:
         yield Text(printable(tiebreak_line(found.tiebreak)), "dim")
@@ -153,7 +153,7 @@ def decision_line(found: Exchange) -> str:
 
 
 def tiebreak_line(tiebreak: Tiebreak) -> str:
-    """Return what was too close to tell apart, and what settled it."""
+    """Return the two modes that were too close, and what decided between them."""
     how = "tie-break by a model" if tiebreak.used else "tie-break without a model"
     pair = " or ".join(tiebreak.candidates)
     close = f"margin {tiebreak.margin:.3f} of {tiebreak.effective_margin:.3f}"

@@ -1,4 +1,4 @@
-"""An event of the log as a row: for machines in full, for people on one line. Pure."""
+"""An event of the log as a row: in full for programs, on one line for people. Pure."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -63,9 +63,10 @@ def entry_of(stored: Stored, *, words: bool) -> Entry:
 
 
 def group_unreadable(entries: Sequence[Entry]) -> list[tuple[Entry, tuple[str, ...]]]:
-    """Return rows for people: of a message that nobody can read, the first failure stands for all, with whose they are.
+    """Return rows for people, in which all failures about the same unreadable message share a row that names the
+    actors.
 
-    A message that cannot be read fails with everybody whom it is for, some fourteen actors.
+    A message that cannot be read fails in each actor that consumes it, some fourteen actors.
     """
     rows: list[tuple[Entry, tuple[str, ...]]] = []
     places: dict[tuple[object, object], int] = {}
@@ -82,7 +83,7 @@ def group_unreadable(entries: Sequence[Entry]) -> list[tuple[Entry, tuple[str, .
 
 
 def line_of(entry: Entry, others: Sequence[str] = ()) -> Text:
-    """Return a row on one line; ``others`` are those that say the same, see :func:`group_unreadable`."""
+    """Return a row on one line; ``others`` are further actors with the same failure, see :func:`group_unreadable`."""
     line = _line_of(entry)
     return line.append(f"; likewise {', '.join(others)}", "dim") if others else line
 
@@ -98,7 +99,7 @@ def _line_of(entry: Entry) -> Text:
 
 
 def _told(data: dict[str, Any]) -> str:
-    """Say the fields that fit: single values in full, collections by their size."""
+    """Return the fields that fit on the line: single values in full, collections by their size."""
     parts = [
         f"{name}={_value(value)}" for name, value in data.items() if name != "topic" and value not in (None, "", [])
     ]

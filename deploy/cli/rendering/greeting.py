@@ -1,4 +1,4 @@
-"""What a set says once it is up: where it is, who answers, and what to try next. Pure."""
+"""The lines that ``neuraxis up`` prints when the set is up: addresses, who answers, and what to try next. Pure."""
 
 import shlex
 from pathlib import Path
@@ -14,10 +14,10 @@ class Up(msgspec.Struct, frozen=True, kw_only=True):
     """A set that is up.
 
     Attributes:
-        program: What the command line is called by where the person stands.
-        data: The set's data folder; ``flags`` are those by which commands find it, if they need any.
-        http: The gateway's URL, empty without one; ``nats`` the broker's.
-        backend: Who answers: ``composer``, or the kind of model; ``models`` names those asked, ``why`` says why.
+        program: How to call the command line from the current folder.
+        data: The set's data folder; ``flags`` are the options by which commands find it, if they need any.
+        http: The gateway's URL, empty without one; ``nats`` is the broker's.
+        backend: Who answers: ``composer``, or the kind of model. ``models`` names the models, ``why`` the reason.
     """
 
     program: str
@@ -56,8 +56,8 @@ def called_by(argument: str, found: str | None, here: Path) -> str:
     """Return how to call this program again.
 
     Args:
-        argument: What it was called by, as ``sys.argv[0]``.
-        found: Where ``neuraxis`` is on the path, if it is.
+        argument: How it was called, as in ``sys.argv[0]``.
+        found: The path at which ``neuraxis`` is found by PATH, if it is.
         here: The current folder.
     """
     script = Path(argument)

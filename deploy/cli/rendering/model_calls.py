@@ -10,7 +10,7 @@ _TOLD = 6
 
 
 def call_text(call: ModelCall) -> str:
-    """Return what a model is asked for, how much it is shown, and within which bounds; none of the words."""
+    """Return what a model is asked for, how long the prompt is, and its limits; none of the words."""
     characters = sum(len(said.content) for said in call.messages)
     asked = f"calls a model for {call.purpose}: {counted(len(call.messages), 'message')} of {characters} characters"
     form = ", as JSON" if call.answer_schema is not None else ""
@@ -19,7 +19,7 @@ def call_text(call: ModelCall) -> str:
 
 
 def cuts_text(cuts: Sequence[Cut]) -> str:
-    """Return what was cut of a prompt, and how much of it is left; of many parts the first few one by one."""
+    """Return which parts of a prompt were cut, and how much of each is left; of many parts, only the first few."""
     shown = cuts if len(cuts) <= _TOLD + 1 else cuts[:_TOLD]
     told = [_told(printable(cut.part), (cut,)) for cut in shown]
     rest = cuts[len(shown) :]

@@ -1,7 +1,7 @@
-"""What each word of an end means: stages, actions, modes and reasons, in plain words. Pure.
+"""What the words of an exchange's end mean: stages, actions, modes and reasons, in plain words. Pure.
 
-An end names its stage, its action and a reason. The reasons of most ends are a closed list, written down here; others
-are names that somebody gave: of a pattern set, of a precedent. ``docs/decisions-explained.md`` has the same words.
+An end names its stage, its action and a reason. Most reasons are from a closed list, which is here. Others are names
+that somebody gave, such as that of a pattern set or a precedent. ``docs/decisions-explained.md`` has the same words.
 """
 
 from collections.abc import Mapping
@@ -30,10 +30,10 @@ ACTIONS: Mapping[Action, str] = {
     "WITHHELD": "Withheld",
     "FAILED": "Not answered",
 }
-"""Action -> the word that a sentence about it begins with."""
+"""Action -> the first word of a sentence about it."""
 
 LET_PASS = frozenset[Action]({"EXECUTED", "PASSED"})
-"""The actions of ends that no guard and no failure stands behind."""
+"""The actions of ends without a refusal or a failure."""
 
 MODES: Mapping[Mode, str] = {
     "RESPOND": "with an answer",
@@ -42,7 +42,7 @@ MODES: Mapping[Mode, str] = {
     "IGNORE": "with no words",
     "ACT": "after looking things up",
 }
-"""Mode -> how an input is answered in it. ACT is never an answer's own mode: another is chosen once its loop ended."""
+"""Mode -> how an input is answered in it. ACT is no mode of an answer: when its loop has ended, another is selected."""
 
 UNREAD = "UNREAD"
 
@@ -56,7 +56,7 @@ RULES: Mapping[str, str] = {
     "layer_0": "it touches the system's own core",
     "unread": "too much of it could not be looked at",
 }
-"""Violation of the constitution -> what the input does; others are ``flag:`` and a pattern set's name."""
+"""Violation of the constitution -> what the input does. Other violations are ``flag:`` and a pattern set's name."""
 
 BREAKER: Mapping[str, str] = {
     "role_confusion": "it looks like an attempt to take over the conversation, and broke the session's trust",
@@ -86,7 +86,7 @@ LACKS: Mapping[str, str] = {
     "recovering": "its worker has not caught up with the log",
     "stalled": "its worker makes no progress",
 }
-"""Why a stage does not serve. As a reason the stage's name follows: ``no_owner: arbiter``."""
+"""Why a stage is not served. In a reason the stage's name follows: ``no_owner: arbiter``."""
 
 MODEL_FAILURES: Mapping[str, str] = {
     "no_model": "the endpoint has no such model",
@@ -116,7 +116,7 @@ ENDINGS: Mapping[str, str] = {
     "content_filter": "its endpoint's filter ended it",
     "unknown": "its endpoint ended it without a word on why",
 }
-"""How a model's answer ended that may not be whole."""
+"""How a model's answer ended, if it may be incomplete."""
 
 GUARDRAILS: Mapping[str, str] = {
     "appraisal_failed": "guardrails did not judge it, since its appraisal failed",
@@ -127,7 +127,7 @@ GUARDRAILS: Mapping[str, str] = {
     "bias_echo_detected": "guardrails let it out: the answers repeat a bias",
     "fatigue_threshold_exceeded": "guardrails let it out: more reruns would tire rather than help",
 }
-"""What follows the mode in the reason of a model's answer, and what that says of the answer."""
+"""Suffix of the mode in the reason of a model's answer -> what it says about the answer."""
 
 RETIRED: Mapping[RetiredWhy, str] = {
     "replaced": "another value was told",
@@ -135,13 +135,13 @@ RETIRED: Mapping[RetiredWhy, str] = {
     "ended": "it was said to hold no longer",
     "withdrawn": "the person asked to have it forgotten",
 }
-"""Why a fact is retired, in memory's word on an exchange."""
+"""Why memory retires a fact, in its event about an exchange."""
 
 CHECKED = "check"
-"""The reason of an end that every guard let the input come to, which was sent for that alone."""
+"""The reason of an end that passed every guard, of an input that was sent only to be checked."""
 
 FORWARDED = "forward"
-"""The reason of an end that a model of the sender's own answered."""
+"""The reason of an end that was answered by a model of the sender's own."""
 
 KEPT_BACK: Mapping[AnswerFault, str] = {
     "prompt_leak": "the model's answer gives the system prompt away",
@@ -168,7 +168,7 @@ STANCES: Mapping[Stance, str] = {
     "guarded": "is close to being stopped: an answer has no memories in it, and a model is told to be brief",
     "terminated": "gets a fixed notice only",
 }
-"""The breaker's stance -> how a session is answered."""
+"""The breaker's stance -> how it makes answers to the session."""
 
 DEADLINE = "deadline"
 LLM_FAILED, RERUN_FAILED = "llm_failed", "rerun_failed"

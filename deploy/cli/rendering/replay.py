@@ -1,4 +1,4 @@
-"""A replay's outcome, for people. Pure."""
+"""The result of a replay, for people. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -36,7 +36,7 @@ def render_states(report: Report) -> Table:
 
 
 def render_coverage(coverage: Mapping[str, Coverage]) -> Iterator[RenderableType]:
-    """Yield a table of what became of each actor's decisions, why some could not be made again, and what is new."""
+    """Yield a table of each actor's decisions by result, why some could not be made again, and fields that are new."""
     names = ("identical", "silent", "different", "pending", "timers", "facts", "unverified")
     grid = Counts("actor", names)
     for actor, counts in coverage.items():
@@ -60,13 +60,13 @@ def render_coverage(coverage: Mapping[str, Coverage]) -> Iterator[RenderableType
 
 
 def new_field_text(actor: str, place: str, count: int) -> str:
-    """Return that bodies were recorded without a field that today's have."""
+    """Return the note that recorded bodies lack a field that today's have."""
     bodies = "1 event" if count == 1 else f"{count:,} events"
     return f"{actor}: new in {bodies}, and not compared: {place}"
 
 
 def render_difference(difference: Difference) -> Iterator[RenderableType]:
-    """Yield what is known of a decision that came out otherwise: where, on what, and what differs."""
+    """Yield what is known of a decision that differs: where it is, its input message, and the difference."""
     head = Text("first difference: ", "bold red")
     head.append(f"{difference.actor}/{difference.partition} on sequence {difference.seq} ({difference.topic})")
     yield head
@@ -86,7 +86,7 @@ def render_difference(difference: Difference) -> Iterator[RenderableType]:
 
 
 def render_effects(report: EffectReport) -> Iterator[RenderableType]:
-    """Yield a table of what was recorded of each effector, and the first that is wrong."""
+    """Yield a table of the recorded effects of each effector, and the first wrong one."""
     if not report.counts:
         return
     grid = Counts("effects, not performed again", ("requests", "answered", "open", "wrong"))
@@ -99,7 +99,7 @@ def render_effects(report: EffectReport) -> Iterator[RenderableType]:
 
 
 def effect_text(finding: EffectFinding) -> str:
-    """Return which recorded effect is not as its effector would have recorded it, and why."""
+    """Return which recorded effect its effector could not have recorded so, and why."""
     problem = _PROBLEMS[finding.problem].format(finding.field)
     return (
         f"{finding.topic} of {finding.effector} (sequence {finding.seq}, exchange {finding.exchange or '-'}, "
@@ -120,7 +120,7 @@ _PROBLEMS = {
 
 
 def pending_text(pending: Pending, end_ns: int) -> str:
-    """Return what an actor owed, and for how long before a log's end (server time, nanoseconds)."""
+    """Return which decision an actor has not made, and how long before the log's end it was due (nanoseconds)."""
     of = f", exchange {pending.exchange}" if pending.exchange else ""
     waited = max(0, end_ns - pending.time_ns) / 1e9  # a live log may have grown since its end was looked up
     id = pending.id or "-"

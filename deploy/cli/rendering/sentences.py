@@ -1,7 +1,7 @@
 """One plain sentence on how an exchange ended and why, from recorded facts. Pure.
 
-It is built from the end alone; events of the exchange that carry more, such as the phrase that was met, add detail.
-A reason that this release does not know is named as it is.
+The end alone is enough for a sentence. Other events of the exchange add detail, such as the phrase that was found. A
+reason that this release does not know is named as it is.
 """
 
 from collections.abc import Sequence
@@ -32,18 +32,18 @@ FACTS = (
     ReflexAnswerBlocked,
     ModeSelected,
 )
-"""Events of an exchange that a sentence takes detail from."""
+"""Events of an exchange that add detail to its sentence."""
 
 _LONGEST_QUOTE = 60
 E = TypeVar("E", bound=Event)
 
 
 def sentence_on(end: ResponseEmitted, events: Sequence[Event] = ()) -> str:
-    """Return how an exchange ended and why, in a sentence that begins with what became of it.
+    """Return how an exchange ended and why, in a sentence that begins with the action.
 
     Args:
         end: Its end.
-        events: Events of the exchange in stream order; all but :data:`FACTS` are passed over.
+        events: Events of the exchange in stream order; all but :data:`FACTS` are ignored.
     """
     word = reasons.ACTIONS[end.action]
     if end.action == "EXECUTED":
@@ -52,7 +52,7 @@ def sentence_on(end: ResponseEmitted, events: Sequence[Event] = ()) -> str:
 
 
 def is_known(end: ResponseEmitted) -> bool:
-    """Whether this release has words for the reason of an end, rather than its bare name."""
+    """Whether this release has words for the reason of an end, not only its name."""
     return bool(_why(end, ()) if end.action != "EXECUTED" else _because(end, ()))
 
 
@@ -163,7 +163,7 @@ def _answered(end: ResponseEmitted, events: Sequence[Event]) -> str:
 
 
 def _not_whole(end: ResponseEmitted) -> str:
-    """Return what an answer, or the prompt that it answers, lacks, as sentences of their own."""
+    """Return sentences that say what is missing in an answer or in its prompt."""
     ended = reasons.ENDINGS.get(end.finish_reason, "")
     short = f" The answer may not be whole: {ended}." if ended else ""
     return f"{short} The prompt was too long and was {cuts_text(end.cuts)}." if end.cuts else short
@@ -201,7 +201,7 @@ def _failure(name: str) -> str:
 
 
 def _chosen(end: ResponseEmitted, events: Sequence[Event]) -> str:
-    """Return why the mode was chosen, by the last choice among the events."""
+    """Return why the mode was chosen, by the last selection among the events."""
     choice = _last(events, ModeSelected)
     if choice is None or choice.terminal_mode != end.mode:
         return f"the router chose {end.mode}"

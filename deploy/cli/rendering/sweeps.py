@@ -1,6 +1,6 @@
-"""A sweep of one setting as a drawing: what changes at each value, and the modes. The same sweep, the same bytes.
+"""A sweep of one setting as a drawing: what changes at each value, and the modes. Equal sweeps give equal bytes.
 
-Drawn by matplotlib, which is an extra: nothing else needs it.
+It is drawn by matplotlib, which is an optional extra; nothing else needs it.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def require_matplotlib() -> None:
 
 
 def sweep_drawn(key: str, points: Sequence[tuple[str, Report]], form: str) -> bytes:
-    """Return a drawing of a sweep's values and what came of each.
+    """Return a drawing of a sweep: its values, and the result at each.
 
     Args:
         key: The setting.
@@ -53,7 +53,7 @@ def sweep_drawn(key: str, points: Sequence[tuple[str, Report]], form: str) -> by
     import matplotlib
     from matplotlib.figure import Figure
 
-    # Ids in an SVG come from the salt, else from chance.
+    # With a salt, ids in an SVG are always the same; without, they are random.
     with matplotlib.rc_context({"svg.hashsalt": "neuraxis", "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=(8, 6), layout="constrained")
         changes, modes = figure.subplots(2, 1, sharex=True)

@@ -23,7 +23,7 @@ _LONGEST_NAME = 72
 
 
 def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
-    """Yield how many exchanges end otherwise and how, what became of each actor's decisions, and examples."""
+    """Yield how many exchanges end differently and how, each actor's decisions by result, and examples."""
     yield Text(headline(report), "bold yellow" if report.changed or why_nothing_compared(report) else "bold green")
     yield Text(redecided(report), "yellow" if report.taken else "")
     yield Text(_UNDER[report.behaviour])
@@ -108,7 +108,7 @@ def _hidden(topic: str, body: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def render_sweep(key: str, reports: Sequence[tuple[str, Report]]) -> Table:
-    """Return a table of a sweep: by value, the share of exchanges that end otherwise, and the shares of modes."""
+    """Return a table of a sweep: by value, the share of exchanges that end differently, and the shares of modes."""
     modes = sorted({now for _, report in reports for row in report.modes.values() for now in row})
     grid = Table(box=None, pad_edge=False, header_style="bold", title=key, title_style="bold", title_justify="left")
     for name in ("value", "changed", "share", "without end", *modes):
@@ -132,7 +132,7 @@ def mode_shares(report: Report) -> dict[str, float]:
 
 
 def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> Iterator[Text]:
-    """Yield what became of what, the changed ones first; a line each, since a matrix of words fits few terminals."""
+    """Yield a line for each pair (end before, end after), changed ones first: a matrix would be too wide."""
     counts = {(was, now): count for was, row in confusion.items() for now, count in row.items()}
     wide = max(len(f"{count:,}") for count in counts.values())
     for (was, now), count in sorted(counts.items(), key=lambda item: (item[0][0] == item[0][1], -item[1], item[0])):

@@ -38,7 +38,7 @@ def bisect(
     """Find the first event after which CONDITION holds of an actor's state; exit status 1 if none.
 
     CONDITION is a path as `neuraxis state` prints it, below anything that is kept under KEY or else from the top; one
-    of == != < <= > >= in exists; and a JSON value. It may come and go: every state on the way is looked at.
+    of == != < <= > >= in exists; and a JSON value. The condition may hold and cease again: every state is checked.
     """
     import msgspec
 

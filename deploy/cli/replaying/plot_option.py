@@ -1,13 +1,13 @@
-"""``--plot FILE``: what could not be drawn is refused before anything is computed for it."""
+"""``--plot FILE``: an impossible drawing is refused before the command computes anything."""
 
 from pathlib import Path
 
 
 def check_plot(file: Path) -> None:
-    """Refuse a file that no drawing could be written to, by its name, its folder, or for want of the library.
+    """Check that a drawing can be written to a file: its name, its folder, and the library that draws.
 
     Raises:
-        WrongUse: that is so; the message says what to do.
+        WrongUse: it cannot; the message says what to do.
     """
     from deploy.cli.failures import WrongUse
     from deploy.cli.rendering.sweeps import FORMS, PlotUnavailable, require_matplotlib

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from events.sealing.keys import KeyEntry, KeyStore
 
 _CATCH_UP_S = 2.0
-"""Seconds that a live ledger is given to reach the end of its stream; it is usually milliseconds behind."""
+"""Seconds to wait until a live ledger has reached the end of its stream; it is usually milliseconds behind."""
 
 
 def log_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,7 +28,7 @@ def log_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def filter_of(topic: str) -> str:
-    """Return the filter over stored subjects that a pattern of public ones stands for; raises WrongUse."""
+    """Return the filter over stored subjects for a pattern of public ones; raises WrongUse."""
     from deploy.cli.failures import WrongUse
     from schemas.event import ROOT
     from schemas.intake.topics import unknown_topic
@@ -39,19 +39,20 @@ def filter_of(topic: str) -> str:
     tokens = topic.split(".")
     if tokens[0] != ROOT or len(tokens) < 2 or not all(tokens) or ">" in tokens[:-1] or set(topic) & set(" \t\r\n"):
         raise WrongUse(f"{topic!r} is no public subject: write {ROOT}.router.mode_selected, or {ROOT}.router.>")
-    # A log of another release may have some, and is looked at.
+    # Only a note: a log of another release may have such events, so it is read.
     say(unknown_topic(topic))
     return topic_filter(topic)
 
 
 @asynccontextmanager
 async def open_source(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
-    """Open the ledger file, or the stream when none is named; of a set that does not run, the ledger in its folder.
+    """Open the named ledger file, or else the stream; if the set does not run, the ledger in its folder.
 
-    A file's sealed words are opened where the keys can be reached: at the broker that was named, or at the running set.
-    A broker that no flag names is asked only where a word is sealed.
+    Sealed words of a file are opened if the keys can be reached: at the named broker, or at the running set. A broker
+    that no flag names is asked only when a sealed word is met.
 
-    Whoever finds nothing in a log that holds no event at all is told that, and why where the file tells.
+    If the caller finds nothing, and the log holds no event at all, the error says so instead, and why, if that is
+    known.
 
     Raises:
         LogError, NotRunning, BadContext: see ``LedgerReader`` and ``open_log``.
@@ -75,7 +76,7 @@ async def open_source(target: Target, log_file: Path | None) -> AsyncIterator["S
 
 @asynccontextmanager
 async def _telling_of_emptiness(source: "Source") -> AsyncIterator["Source"]:
-    """Raise, in the stead of what one thing is missing, that all of it is: where the log holds no event."""
+    """If something is not found and the log holds no event at all, raise that instead."""
     from events.replay.checks_of_extent import NothingFound, span_of
 
     try:
@@ -87,10 +88,10 @@ async def _telling_of_emptiness(source: "Source") -> AsyncIterator["Source"]:
 
 @asynccontextmanager
 async def stream_or_ledger(target: Target) -> AsyncIterator["JetStreamLog | LedgerSource"]:
-    """Open the stream, or the ledger of the data folder where no flag names a broker and none answers; says so then.
+    """Open the stream. If no flag names a broker and none answers, open the data folder's ledger, and say so on stderr.
 
     Raises:
-        LogError, NotRunning, BadContext: as ``open_log`` does, where there is no ledger either.
+        LogError, NotRunning, BadContext: as ``open_log`` does, if there is no ledger either.
     """
     from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
@@ -120,9 +121,9 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
 
 @asynccontextmanager
 async def open_indexed_source(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
-    """Open what finds an exchange fastest: the ledger file of the data folder if it is up to date, else the stream.
+    """Open the source that finds an exchange fastest: the data folder's ledger if it is up to date, else the stream.
 
-    A ledger is up to date that holds all of the stream, or whose stream nobody can reach.
+    A ledger is up to date if it holds all of the stream, or if the stream cannot be reached.
 
     Raises:
         LogError, NotRunning, BadContext: as :func:`open_source` does.
@@ -149,7 +150,7 @@ async def open_indexed_source(target: Target, log_file: Path | None) -> AsyncIte
 
 
 def stream_source(open_things: AsyncExitStack, log: "JetStreamLog") -> "StreamSource":
-    """Return a stream as a source, which is told in the end what it lacks of what was read."""
+    """Return a stream as a source. When it is closed, gaps in what was read are reported on stderr."""
     from events.replay.sources import StreamSource
 
     source = StreamSource(log)
@@ -158,7 +159,7 @@ def stream_source(open_things: AsyncExitStack, log: "JetStreamLog") -> "StreamSo
 
 
 async def keep_open(open_things: AsyncExitStack, ledger: "LedgerSource") -> None:
-    """Close a ledger with other things, having told of what was read: of damaged rows, and of what is missing.
+    """Have a ledger closed with ``open_things``; before that, damage and gaps in what was read are reported on stderr.
 
     Raises:
         NothingThere: it is a copy that lacks all its rows.
@@ -170,12 +171,12 @@ async def keep_open(open_things: AsyncExitStack, ledger: "LedgerSource") -> None
 
 
 def tell_damage(ledger: "LedgerSource") -> None:
-    """Say on stderr which of the rows that were read are not what was written, if any."""
+    """Say on stderr which of the rows that were read are damaged, if any."""
     say(ledger.damage.told(ledger.name))
 
 
 async def tell_gaps(source: "Source") -> None:
-    """Say on stderr what the log lacks of what was read of it, if anything; nothing where that cannot be asked now."""
+    """Say on stderr which events are missing in what was read, if any; nothing if that cannot be found out now."""
     from events.errors import LogError
     from events.replay.gaps import missing_text
 
@@ -184,7 +185,7 @@ async def tell_gaps(source: "Source") -> None:
 
 
 async def check_shortfall(ledger: "LedgerSource") -> None:
-    """Raise NothingThere for a copy that lacks all its rows, and say of one that may lack its last ones that it may."""
+    """Raise NothingThere for a copy that lacks all its rows; warn of one that may lack its last rows."""
     from events.replay.checks_of_extent import span_of
 
     if ledger.lacks_journal:
@@ -193,7 +194,7 @@ async def check_shortfall(ledger: "LedgerSource") -> None:
 
 
 def warn_of_shortfall(ledger: "LedgerSource") -> None:
-    """Say on stderr that a file may lack its last rows, where it may."""
+    """Say on stderr that a file may lack its last rows, if so."""
     if ledger.lacks_journal:
         say(
             f"{ledger.name} was copied while a set wrote to it: if without the {ledger.file.name}-wal beside it, "
@@ -202,7 +203,7 @@ def warn_of_shortfall(ledger: "LedgerSource") -> None:
 
 
 def say(note: str) -> None:
-    """Say on stderr what a reader of the output must know of what was looked at, if anything."""
+    """Print a note on stderr, if it is not empty."""
     from deploy.cli import wrapped_lines as saying
 
     if note:
@@ -210,7 +211,7 @@ def say(note: str) -> None:
 
 
 async def _find_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:
-    """Give a ledger the keys of the broker that was named by a flag; else of the one at hand, once a word is sealed."""
+    """Give a ledger the keys of the broker that a flag names; else those at hand, which are asked for when needed."""
     from deploy.cli.connect import open_log
     from events.sealing.keys import Keyring
     from events.sealing.sealing import Sealing
@@ -223,9 +224,9 @@ async def _find_keys(open_things: AsyncExitStack, target: Target, ledger: "Ledge
 
 
 class _KeysAtHand:
-    """The keys of the set that runs, or of the broker in the environment; none where neither can be reached.
+    """The keys of the running set, or of the broker in the environment; none if neither can be reached.
 
-    Nobody is connected to before a key is asked for: most files hold nothing sealed, and are read where no broker is.
+    It connects when the first key is needed: most files hold nothing sealed, and are read without a broker.
     """
 
     def __init__(self, open_things: AsyncExitStack, target: Target) -> None:
@@ -248,15 +249,15 @@ class _KeysAtHand:
         return self._store
 
     async def load(self, names: Collection[str]) -> "Mapping[str, KeyEntry]":
-        """Return what is held under these names."""
+        """Return the entries of these names."""
         return await (await self._reached()).load(names)
 
     async def confirm(self, name: str) -> "KeyEntry | None":
-        """Return what is held under a name now."""
+        """Return the entry of a name as it is now."""
         return await (await self._reached()).confirm(name)
 
     async def create(self, name: str, secret: bytes, revision: int) -> bool:
-        """Store nothing: who reads a file makes no keys."""
+        """Store nothing: a reader of a file makes no keys."""
         return False
 
     async def destroy(self, name: str) -> bool:
@@ -265,7 +266,7 @@ class _KeysAtHand:
 
 
 async def _holds_all(ledger: "LedgerSource", log: "Log") -> bool:
-    """Whether the ledger follows this very stream, and reaches its end within a moment."""
+    """Whether the ledger follows this stream, and reaches its end within a moment."""
     from schemas.subjects import EVERYTHING
 
     end = (await log.info()).last_seq

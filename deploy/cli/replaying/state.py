@@ -53,7 +53,7 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
         raise WrongUse(str(bad)) from None
     found, unknown = asyncio.run(_state(target, log_file, actor_named(actor).name, key, point_of(at) if at else END))
     if not found.under_key and key != found.partition:
-        # On stderr, so that a reader of JSON is told, too.
+        # On stderr, so that it does not disturb JSON output.
         told = f"nothing is kept under {key} there: this is all of {found.actor}/{found.partition}, which would hold it"
         saying.say(printable(told), err=True)
     if steps:
@@ -76,7 +76,7 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
 async def _state(
     target: Target, log_file: Path | None, actor: str, key: str, upto: Any
 ) -> "tuple[PartitionState, str]":
-    """Return the state, and what is to be said where no event at all reached it, or is of the key."""
+    """Return the state, and a note if no event reached it, or none of the key."""
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
     from events.replay.checks_of_extent import NothingFound, check_holds, check_holds_key, span_of

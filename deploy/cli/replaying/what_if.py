@@ -140,7 +140,7 @@ def what_if(
 
 
 def _check_sweep(sweep: "Sweep", assignments: "Sequence[str]") -> None:
-    """Refuse to set what is to be swept: one of both would count for nothing."""
+    """Refuse ``--set`` of the setting that is swept: one of the two would be ignored."""
     from deploy.cli.failures import WrongUse
 
     for key in (assignment.partition("=")[0] for assignment in assignments):
@@ -149,7 +149,7 @@ def _check_sweep(sweep: "Sweep", assignments: "Sequence[str]") -> None:
 
 
 def _check_plot(plot: Path, sweep: "Sweep | None") -> None:
-    """Refuse what could not be drawn, before anything is decided."""
+    """Refuse an impossible drawing, before anything is decided."""
     from deploy.cli.failures import WrongUse
     from deploy.cli.replaying.plot_option import check_plot
 

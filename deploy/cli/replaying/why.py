@@ -69,7 +69,7 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
 async def _look_up(
     target: Target, log_file: Path | None, wanted: str
 ) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None", "Sequence[Stretch]"]:
-    """Return an exchange, the settings that it needs to be explained, and what the log lacks in and behind it."""
+    """Return an exchange, the settings that explain it, and the gaps of the log in and behind it."""
     from events.replay.checks_of_extent import NothingFound
     from events.replay.explain import explain
 
@@ -83,11 +83,11 @@ async def _look_up(
 
 
 async def resolve(source: "Source", wanted: str) -> str:
-    """Return the id of an exchange that is named by its beginning, or as the last.
+    """Return the id of an exchange from the beginning of its id, or from ``last``.
 
     Raises:
-        NothingThere: there is none.
-        WrongUse: there are several.
+        NothingThere: no exchange has it.
+        WrongUse: several have it.
     """
     from deploy.cli.failures import WrongUse
     from events.replay.checks_of_extent import NothingFound
@@ -140,7 +140,7 @@ async def _coherence(source: "Source", explanation: "Explanation") -> "Coherence
 async def _settings_in_force(
     source: "Source", explanation: "Explanation", upto: int, configured: "type[Configured]", settings: type[S]
 ) -> S | None:
-    """Return what an actor's partition of the exchange was last configured with up to a sequence."""
+    """Return the settings of an actor's partition of the exchange, as recorded last before a sequence."""
     import msgspec
 
     from events.codec import Recorded, decode
@@ -156,5 +156,5 @@ async def _settings_in_force(
                 try:
                     found = settings_of(recorded.message.event, settings)
                 except msgspec.ValidationError:
-                    found = None  # another release's: the numbers are then shown without an explanation
+                    found = None  # settings of another release: the numbers are shown without an explanation
     return found

@@ -1,1 +1,1 @@
-"""Commands that run a set and look at it."""
+"""Commands that run a set, check it and describe it."""

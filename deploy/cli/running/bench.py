@@ -24,7 +24,7 @@ BENCHES = {
     "senses": "what judging an input costs reflex, intuition and appraisal together: python -m bench.senses PROMPTS",
     "turns": "what reading a turn of talk costs; shares routed right: python -m bench.turns LABELLED PROMPTS",
 }
-"""Module below ``bench`` -> what it measures, against what in the same run."""
+"""Module below ``bench`` -> what it measures, and with which peers in the same run."""
 
 
 @command(
@@ -62,7 +62,7 @@ def bench(names: tuple[str, ...], **judged: str | int | None) -> None:
             click.echo(f"not run: {', '.join(missing)} not installed")
             lacking.update(missing)
             continue
-        # A process each: one benchmark's memory and threads must not be the next one's weather.
+        # A process for each: one benchmark's memory and threads must not disturb the next one.
         if subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False).returncode:
             failed.append(name)
     said = [f"these benchmarks did not finish: {', '.join(failed)}"] if failed else []
@@ -94,9 +94,9 @@ def _judgement(names: tuple[str, ...], judged: Mapping[str, str | int | None]) -
 
 
 def missing_modules(module: str) -> list[str]:
-    """Return what a module of ``bench`` imports, itself or through others of them, that is not installed; sorted.
+    """Return the packages that a module of ``bench`` imports, directly or not, and that are not installed; sorted.
 
-    Read from the source: to import it would run it, and end in a traceback.
+    The source is read, not imported: the import would run it, and end in a traceback.
     """
     import ast
     from importlib.util import find_spec

@@ -52,7 +52,7 @@ def _patient(target: Target) -> "SetToExamine":
     config = target.config(every_section=True)
     llm = config.section("llm", LlmSettings)
     reach = effective_choice(target.flags, config.broker, os.environ)
-    run = None if reach.named else target.data.read()  # a broker that was named may be another set's
+    run = None if reach.named else target.data.read()  # a named broker may belong to another set
     embedded = run is not None and run.contexts
     model = run.model if run is not None else None
     if model is None and llm.base_url:
@@ -63,7 +63,7 @@ def _patient(target: Target) -> "SetToExamine":
     stages = needed_by(config)
     in_force = run.in_force if run is not None else None
     if in_force is not None and target.config_file is None and not target.sets:
-        # What the set was started with, wherever from; no configuration that lies here is its own.
+        # The settings that the set was started with, not the configuration of this folder, which may be another.
         receivers, effectors, key_file = in_force.receivers, in_force.effectors, in_force.key_file
         stages = in_force.stages or stages
         expected = Partitions(in_force.agents, in_force.sessions)

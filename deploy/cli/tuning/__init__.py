@@ -1,1 +1,1 @@
-"""Commands that show and correct how an agent routes and thinks."""
+"""Commands that show how an agent's routing is tuned, that simulate it, and that train weights."""

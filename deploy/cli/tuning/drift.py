@@ -24,7 +24,7 @@ _LATEST = 10
 
 
 class ThoughtShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A thought, when it came, and what it is about."""
+    """A thought, its time, and its subject."""
 
     seq: int
     time: str
@@ -39,17 +39,17 @@ class ThoughtShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RestingShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A concept that is not to be begun with yet, by its id in memory, and for how long."""
+    """A concept, by its id in memory, from which no drift starts for some time yet."""
 
     concept: str
     seconds_left: int
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an agent's drift stands, and its latest thoughts, oldest first.
+    """The state of an agent's drift, and its latest thoughts, oldest first.
 
-    ``next`` is when its mind drifts next (RFC 3339), or when a drift under way is given up; empty where the end of the
-    next exchange is waited for.
+    ``next`` is the time of the next drift (RFC 3339), or the time at which a drift under way is given up. It is empty
+    if drift waits for the end of the next exchange.
     """
 
     agent: str
@@ -110,7 +110,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
 
 
 def shown(agent: str, state: "State", own: "Sequence[Recorded]", last: int, now_ns: int) -> Shown:
-    """Return where an agent's drift stands at a time, given its state and the agent's own events of drift."""
+    """Return the state of an agent's drift at a time, from the actor's state and its events about the agent."""
     from actors.drift.agent_state import AgentState, fatigue, resting_concepts
     from deploy.cli.output import latest
 
@@ -153,7 +153,7 @@ def _thought(recorded: "Recorded") -> ThoughtShown | None:
 
 
 def _next(own: "Sequence[Recorded]") -> str:
-    """Return when the timer that was set last goes off; empty where none is."""
+    """Return the time at which the latest timer fires; empty if none is set."""
     from actors.runtime.envelopes import rfc3339
 
     for recorded in reversed(own):

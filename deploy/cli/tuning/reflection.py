@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class StratumShown(msgspec.Struct, frozen=True, kw_only=True):
-    """How many decisions of a stratum wait for a look back."""
+    """How many decisions of a stratum wait for reflection."""
 
     stratum: str
     waiting: int
@@ -34,7 +34,7 @@ class OpinionShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an agent's reflection stands as of its last look back; ``asked`` is how many decisions a model is at."""
+    """The state of an agent's reflection at its last round; ``asked`` counts the decisions that a model is judging."""
 
     agent: str
     open_exchanges: int
@@ -85,7 +85,7 @@ async def _show(target: Target, log_file: Path | None, agent: str) -> Shown:
 
 
 def shown(agent: str, state: "State") -> Shown:
-    """Return where the reflection of an agent that the state knows stands."""
+    """Return the state of the reflection of an agent that ``state`` knows."""
     from collections import Counter
 
     from actors.reflection.judging import conclude

@@ -24,11 +24,10 @@ _NS_PER_MS = 1_000_000
 
 
 class WeightShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A weight that regulation has touched.
+    """A weight that the regulator has changed.
 
-    ``offset`` is the sum of what was applied, ``value`` what it is at in force; ``trial`` the part of the offset that
-    is not judged yet, ``next_change`` the time before which it is left alone, ``factor`` what its next change is
-    multiplied by.
+    ``value`` is the weight in force, and ``offset`` the sum of all changes. ``trial`` is the part of the offset that is
+    not judged yet. The weight is not changed again before ``next_change``, and that change is multiplied by ``factor``.
     """
 
     weight: str
@@ -51,7 +50,7 @@ class EventShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an agent's regulation stands, as of the last event folded; events oldest first."""
+    """The state of an agent's regulation after the last event; events are oldest first."""
 
     agent: str
     as_of: str

@@ -14,7 +14,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.group(cls=Commands, epilog=examples("neuraxis router train turns.jsonl prompts.jsonl --into models"))
 def router() -> None:
-    """What the router reads in a turn of talk."""
+    """Train how the router reads a turn of a conversation."""
 
 
 @router.command(epilog=examples("neuraxis router train turns.jsonl prompts.jsonl --into models"))

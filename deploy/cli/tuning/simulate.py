@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _PLANTS = ("none", "misrouting", "over-questioning", "under-acknowledging", "bad-adjustment")
 _MOST_DAYS = 3650
 _ROOMY = 120
-"""Columns of a terminal from which the table of days has one for each mode."""
+"""Width of a terminal, in columns, from which the table of days has a column for each mode."""
 
 _MOST_SEED = 2**63 - 1
 _MOST_EXCHANGES = 1_000_000
-"""Of a whole life: some ten minutes."""
+"""In a whole simulation; this many take some ten minutes."""
 
 
 class DayShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class DayShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of a weight, or one that was kept, with its metric before and after."""
+    """A change of a weight, or the confirmation of one, with its metric before and after."""
 
     day: float
     what: str
@@ -128,7 +128,7 @@ def simulate(
 
 
 def _check_life(days: int, exchanges_per_day: int, plant: str, gone_on: int | None) -> None:
-    """Refuse a life that would take too long to live, or end before what is planted, or what is to be set right."""
+    """Refuse a simulation that would take too long, or end before the planted fault comes or goes."""
     from deploy.cli.failures import WrongUse
     from deploy.simulating.planted_faults import PLANTS
 
@@ -182,7 +182,7 @@ def _tell(report: "Report", every: int) -> None:
 
 
 def _narrow(day: DayShown) -> dict[str, object]:
-    """Return a day for a terminal that has no room for a column a mode."""
+    """Return a day for a terminal that has no room for a column for each mode."""
     shares = ((mode, getattr(day, mode)) for mode in ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE"))
     told = ", ".join(f"{mode} {share}" for mode, share in shares if share)
     kept = {name: getattr(day, name) for name in ("day", "decisions", "ambiguous", "misrouted")}

@@ -20,7 +20,7 @@ _EXAMPLE = "neuraxis train detection prompts.jsonl --into models"
 
 @click.group(cls=Commands, epilog=examples(_EXAMPLE))
 def train() -> None:
-    """Weights of one's own, from labelled files."""
+    """Train weights of your own from labelled files."""
 
 
 @train.command(

@@ -1,4 +1,4 @@
-"""Commands that train weights: what they need besides, and how their steps are told."""
+"""Shared by the commands that train weights: the check for scipy, and the output of their steps."""
 
 from collections.abc import Callable, Iterable
 

@@ -1,8 +1,8 @@
 """The hash chain: each row's hash covers the row and, through the hash before it, every row before it.
 
-The chain is unkeyed. It finds accidents and bit rot: a changed byte, a lost row, rows out of order. It does
-not stop a clever forger, who can recompute every hash after a change; only a head noted elsewhere (the
-``ledger.anchored`` events in the stream) exposes that, and a tail that was cut off.
+The chain has no key. It finds accidents and bit rot: a changed byte, a lost row, rows out of order. It does not stop a
+clever forger, who can recompute every hash after a change. That, and a tail that was cut off, can only be found with a
+head that was recorded elsewhere: the ``ledger.anchored`` events in the stream.
 """
 
 from hashlib import sha256
@@ -13,7 +13,7 @@ import msgspec
 GENESIS = bytes(32)
 """The hash before the first row."""
 
-# Lengths before contents: no two records share a spelling, whatever bytes their fields hold.
+# Lengths before contents: so no two different records are hashed as the same bytes, whatever their fields hold.
 _FRAME = Struct(">QqIII")
 
 

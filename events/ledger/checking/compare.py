@@ -19,19 +19,19 @@ _ANCHOR = topic_of(LedgerAnchored)
 async def compare(path: Path, log: Log) -> Comparison:
     """Compare every message of the stream with the ledger's row, and the stream's anchors with the ledger's chain.
 
-    ``log`` must give what is stored (``JetStreamLog.as_stored``): where words are sealed, the ledger holds them sealed.
+    ``log`` must return messages as stored (``JetStreamLog.as_stored``): sealed words are sealed in the ledger, too.
 
-    Where the two differ, this cannot say which of them is right: ``verify`` says whether the ledger is still what
-    was written.
+    If the two differ, this cannot say which of them is right. ``verify`` says whether the ledger is still what was
+    written.
 
     Raises:
         LedgerDamaged, Misconfigured: see ``LedgerReader``.
         Unavailable: the stream cannot be read.
     """
-    # Rows that are not what was written are compared as they are: here they differ from the stream's messages.
+    # Damage is not reported while reading: a damaged row differs from the stream's message, and is found by that.
     with LedgerReader(path, lambda _: None) as reader:
         head = reader.head()
-        # In this order: a live projector only ever holds what the stream already has.
+        # The ledger first, then the stream: a live projector has no message that the stream does not have.
         info = await log.info()
         comparing = _Comparing(reader, head.seq, await Losses.of(log, info.last_seq))
         rows = _flat(reader, min(head.seq, info.last_seq))

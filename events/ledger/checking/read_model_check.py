@@ -1,4 +1,4 @@
-"""Checking a ledger's read models: they are folded again from its events, in another file, and compared row by row."""
+"""Checking a ledger's read models: fold them again from its events, in another file, and compare them row by row."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _REMEDY = "`neuraxis log rebuild` folds it anew"
 
 
 class ReadModelCheck:
-    """Read models folded from the rows that are given, in order; they lie in a temporary file, so memory stays flat."""
+    """Folds read models from rows, given in order. They are in a temporary file, so that memory does not grow."""
 
     def __init__(self) -> None:
         self._connection = sqlite3.connect("", isolation_level=None)
@@ -41,7 +41,7 @@ class ReadModelCheck:
             self._flush()
 
     def compare(self, connection: sqlite3.Connection, findings: Findings) -> None:
-        """Report of each table of a ledger the first row that is otherwise."""
+        """Report, for each table of a ledger, the first row that differs."""
         self._flush()
         for table in TABLES:
             self._compare(table, connection, findings)
@@ -64,7 +64,7 @@ class ReadModelCheck:
 
 
 def _place(names: list[str], row: tuple[Any, ...]) -> int:
-    """Return the sequence of an event behind a row."""
+    """Return the sequence of an event that led to a row."""
     found = dict(zip(names, row, strict=True))
     places = (found.get(name) for name in ("seq", "started_seq", "ended_seq"))
     return next((place for place in places if isinstance(place, int)), 0)

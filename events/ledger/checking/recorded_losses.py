@@ -15,6 +15,6 @@ def losses_in(connection: sqlite3.Connection) -> Losses:
     for row in connection.execute(f"SELECT {MESSAGE_COLUMNS} FROM events WHERE {condition}"):
         try:
             losses.note(to_stored(*row))
-        except DamagedRow:  # whoever reads all rows is told of it
+        except DamagedRow:  # a reader of all rows reports it
             continue
     return losses

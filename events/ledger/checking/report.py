@@ -18,32 +18,32 @@ class Check(StrEnum):
     SCHEMA = "schema"
     """A table, index or view is not defined as it was made."""
     JOURNAL = "journal"
-    """The write-ahead log beside the file is damaged: what was committed behind the damage is lost to this file."""
+    """The write-ahead log beside the file is damaged: what was committed behind the damage cannot be read."""
     META = "meta"
-    """What the file notes of itself does not fit: its row count (rows were cut off, or added by another hand), or its
-    stream and partitions."""
+    """The file's metadata do not fit: its row count (rows were cut off, or added by another program), or its stream and
+    partitions."""
     MODELS = "models"
     """A read model does not say what the events say; ``neuraxis log rebuild`` folds it anew."""
     GAP = "gap"
-    """Sequences are missing between two rows. The stream's have no gaps."""
+    """Sequences are missing between two rows. Those of the stream have no gaps."""
     HASH = "hash"
-    """The row, or its place after the one before it, is not what was hashed when it was written."""
+    """The row has changed since it was hashed, or the row before it is another."""
     COLUMNS = "columns"
-    """A column for queries does not say what the message's headers and subject say."""
+    """A column for queries differs from the message's headers or subject."""
     ANCHOR = "anchor"
-    """A head that was noted in the stream is not the chain's head at that row."""
+    """A head that was recorded in the stream differs from the chain's at that row."""
     DIFFERS = "differs"
     """The stream's message and the ledger's row of one sequence are not the same."""
     MISSING_IN_LEDGER = "missing_in_ledger"
-    """The stream has a message, before the ledger's last, that the ledger has not."""
+    """The stream has a message, before the ledger's last, that the ledger lacks."""
     MISSING_IN_STREAM = "missing_in_stream"
-    """The ledger has a row that the stream has no message for."""
+    """The ledger has a row without a message in the stream."""
     TAIL_CUT = "tail_cut"
-    """The stream vouches for rows after the ledger's last: they were cut off, or this is an older copy."""
+    """By its anchors in the stream the ledger had more rows: they were cut off, or this is an older copy."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Something that is not as it should be, at a sequence (0: the file as a whole)."""
+    """Something wrong at a sequence (0: the file as a whole)."""
 
     seq: int
     check: Check
@@ -67,9 +67,8 @@ class Findings:
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """What recomputing a ledger's chain found. ``head`` is the last hash (64 hex digits).
 
-    ``anchors`` counts the ledger's own heads in the file that were checked. ``findings`` lists the first
-    ``MOST_FINDINGS`` of ``finding_count``, in row order. ``losses`` are those that the log has recorded: facts, and no
-    findings.
+    ``anchors`` counts the recorded heads in the file that were checked. ``findings`` lists the first ``MOST_FINDINGS``
+    of ``finding_count``, in row order. ``losses`` are the recorded losses of the log: they are facts, not findings.
     """
 
     path: str
@@ -91,8 +90,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """What comparing a ledger with its stream found.
 
-    ``compared`` counts the messages found equal in both, ``anchors`` the stream's anchors checked, ``behind`` the
-    messages of the stream after the ledger's last: a projector at work or at rest is behind, which is no finding.
+    ``compared`` counts the messages that are equal in both, ``anchors`` the checked anchors of the stream, and
+    ``behind`` the stream's messages after the ledger's last. A projector is usually behind, so that is no finding.
     """
 
     path: str

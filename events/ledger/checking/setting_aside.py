@@ -31,9 +31,10 @@ def path_aside(path: Path, first_lost: int | None) -> Path:
 
 
 def put_aside(path: Path, kept: Path, *, damaged: bool = False) -> None:
-    """Rename a ledger file that no process writes, with the files beside it; a damaged one is not touched otherwise.
+    """Rename a ledger file that no process writes, and the files beside it. The content of a damaged one is not
+    changed.
 
-    It stays a ledger that every command can read: ``neuraxis log tail --log FILE --since SEQUENCE``.
+    Every command can still read it as a ledger: ``neuraxis log tail --log FILE --since SEQUENCE``.
 
     Raises:
         Unavailable: the folder cannot be written now.
@@ -57,18 +58,18 @@ def put_aside(path: Path, kept: Path, *, damaged: bool = False) -> None:
 
 
 def is_no_ledger(path: Path) -> bool:
-    """Whether a file cannot be a ledger, not even one whose beginning is damaged: that is still whole pages long."""
+    """Whether a file cannot be a ledger, not even a damaged one: a ledger's size is always a number of whole pages."""
     try:
         with path.open("rb") as file:
             begins = file.read(len(_BEGINNING))
         size = path.stat().st_size
     except OSError:
-        return False  # opening it says more
+        return False  # the error of opening it says more
     return size > 0 and begins != _BEGINNING and size % PAGE_SIZE != 0
 
 
 def belongs_to_other_program(path: Path) -> bool:
-    """Whether a file is of another program: something else, or a sound database with other tables."""
+    """Whether a file belongs to another program: it is no database, or a sound database with other tables."""
     if is_no_ledger(path):
         return True
     try:

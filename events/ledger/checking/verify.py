@@ -1,7 +1,7 @@
 """Verifying a ledger file by itself: its chain, its columns, its read models, and the anchors recorded in it.
 
-The chain is unkeyed: this finds accidents and bit rot, not a clever forger. A tail that was cut off cleanly shows only
-in the recorded row count. ``events.ledger.checking.compare`` compares the file with its stream.
+The chain has no key: this finds accidents and bit rot, not a clever forger. If a tail was cut off cleanly, only the
+recorded row count shows it. ``events.ledger.checking.compare`` compares the file with its stream.
 """
 
 import sqlite3
@@ -53,7 +53,7 @@ def verify(path: Path) -> Verification:
     connection.text_factory = _text
     try:
         with translated_errors(path, "verify the ledger"):
-            # One transaction: a live writer's later rows, and its row count, stay out of sight throughout.
+            # One transaction: rows that a live writer adds meanwhile, and its new row count, are not seen.
             connection.execute("BEGIN")
             return _verify(connection, path)
     finally:
@@ -78,7 +78,7 @@ def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
     _check_around(connection, path, meta, models_are_ours, findings)
     with ReadModelCheck() as models:
         verification = _check_rows(connection, path, meta, models, findings)
-        # Of damaged events nobody knows what their read models should say.
+        # If events are damaged, it is unknown what their read models should hold.
         if models_are_ours and not findings.count:
             models.compare(connection, findings)
     return msgspec.structs.replace(verification, findings=tuple(findings.listed), finding_count=findings.count)
@@ -110,7 +110,7 @@ _DEFINITIONS = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
 
 
 def _definitions(with_models: bool) -> dict[str, str]:
-    """Return the definitions of a new ledger, by name; spaces are not told apart."""
+    """Return the definitions of a new ledger, by name, with white space made alike."""
     connection = sqlite3.connect(":memory:")
     try:
         for statement in statements():
@@ -128,7 +128,7 @@ def _check_rows(
     rows = first = last = anchors = 0
     gaps = False
     digest = GENESIS
-    # What is missing for a reason that the log has recorded is no finding.
+    # A gap that the log has recorded as a loss is no finding.
     losses = losses_in(connection)
     for row in connection.execute(f"SELECT {', '.join(COLUMNS)} FROM events ORDER BY seq"):
         seq = row[SEQ]
@@ -193,7 +193,7 @@ def _short(digest: object) -> str:
 def _check_anchor(
     connection: sqlite3.Connection, seq: int, anchor: LedgerAnchored, first: int | None, findings: Findings
 ) -> None:
-    """Hold the chain against a head noted in the stream. ``first`` numbers the rows; None when some are missing."""
+    """Compare the chain with a recorded head. ``first`` is the first row's sequence; None if rows are missing."""
     found = connection.execute("SELECT hash FROM events WHERE seq = ?", (anchor.through_seq,)).fetchone()
     if found is None:
         findings.add(seq, Check.ANCHOR, f"it vouches for row {anchor.through_seq}, which is missing")

@@ -1,7 +1,7 @@
 """Damage in the write-ahead log beside a ledger, which SQLite itself ignores silently. Pure.
 
 SQLite reads the log's frames up to the first invalid one, takes that for the end, and drops what was committed behind
-it: rows, and with them the count of rows. The format is that of https://www.sqlite.org/walformat.html.
+it: rows, and the row count that would show their loss. The format is that of https://www.sqlite.org/walformat.html.
 """
 
 import sys
@@ -21,8 +21,8 @@ _Sum: TypeAlias = tuple[int, int]
 def journal_damage(content: bytes) -> str:
     """Return what is wrong with a write-ahead log; empty if nothing is.
 
-    A transaction that was unfinished when the process or machine died is no damage: it was never acknowledged. Damage
-    in the salts of the very last frame looks the same, and is not found.
+    A transaction that was unfinished when the process or machine died is no damage: it was never acknowledged. Damaged
+    salts in the very last frame look the same, and are not found.
     """
     if not content:
         return ""

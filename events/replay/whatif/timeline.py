@@ -31,7 +31,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 
 
 class Timeline:
-    """Decides a record anew; feed it every message that :class:`PastReader` was fed, in order.
+    """Decides a record anew; feed it every message that ``RecordIndexer`` was fed, in order.
 
     Raises Misconfigured where a changed actor took no part, or changed settings are not valid over the recorded ones.
 

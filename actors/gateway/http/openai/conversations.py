@@ -115,8 +115,8 @@ class Conversations:
     async def ask_guards(self, question: Question, further_s: float) -> PassedInput | AnswerEnd:
         """Have the guards read a question that another's model is to answer; return that they let it pass, or its end.
 
-        ``further_s`` is how long its answer may take from then on; whoever asks has to say what came of it, and takes
-        its end (``Client.answer``) or leaves it.
+        ``further_s`` is how long its answer may take from then on. The caller must report the answer, or that there is
+        none, and then wait for the end (``Client.await_end``) or stop waiting (``Client.stop_waiting``).
 
         Raises:
             InvalidInput, Unended, LogError: as :meth:`ask` does.

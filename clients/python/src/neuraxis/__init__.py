@@ -1,4 +1,4 @@
-"""Neuraxis from an application: checks, answers, feedback, events and alerts, over HTTP and NATS.
+"""A client of Neuraxis for applications: checks, answers, feedback, events and alerts, over HTTP and NATS.
 
 ``Client``, ``AsyncClient``  the calls          ``models``, ``events``  what is sent and what comes back
 ``neuraxis.nats``            events by NATS     ``errors``              what can go wrong

@@ -47,8 +47,8 @@ T = TypeVar("T")
 class Call(Generic[T]):
     """A request and how its answer is read.
 
-    ``repeatable``: a second one changes nothing that the first did not, so that it may be sent again whatever became
-    of the first. Any other is sent again only where the first was certainly not taken.
+    ``repeatable``: sending it twice has the same effect as sending it once, so it may always be sent again. Any other
+    call is sent again only if the first was certainly not accepted.
     """
 
     method: str
@@ -60,7 +60,7 @@ class Call(Generic[T]):
     repeatable: bool = False
 
     def content(self) -> bytes | None:
-        """Return the body as it is sent, None where there is none; raises BadInput for what is no JSON."""
+        """Return the body as it is sent, None if there is none; raises BadInput if it cannot be JSON."""
         if self.body is None:
             return None
         try:
@@ -106,18 +106,18 @@ def ask(question: str | Sequence[Mapping[str, Any]], session: str, user: str) ->
 
 
 def why(exchange: str) -> Call[Explanation]:
-    """Why an exchange ended so."""
+    """Why an exchange ended as it did."""
     return Call(method="GET", path=f"/api/exchanges/{_id(exchange)}/why", read=read_explanation, repeatable=True)
 
 
 def exchanges(**wanted: str | int) -> Call[Page]:
-    """A page of exchanges; what is empty or 0 does not narrow it."""
+    """A page of exchanges; arguments that are empty or 0 select all."""
     query = {name: str(value) for name, value in wanted.items() if value}
     return Call(method="GET", path="/api/exchanges", query=query, read=read_page, repeatable=True)
 
 
 def feedback(exchange: str, reward: float | None, harmful: bool | None, comment: str) -> Call[Feedback]:
-    """What somebody says of an exchange; its key makes one event of it, however often it is sent."""
+    """Feedback on an exchange; by its key it is recorded once, however often it is sent."""
     if reward is None and harmful is None and not comment.strip():
         raise BadInput("feedback says nothing: give reward, harmful or comment", field="reward", code="missing_field")
     if reward is not None and not -1.0 <= reward <= 1.0:
@@ -140,7 +140,7 @@ def headers_of(server: Server) -> dict[str, str]:
 
 
 def check_limits(timeout: float, retries: int) -> None:
-    """Raise Misconfigured for a timeout or a number of retries that no call could keep to."""
+    """Raise Misconfigured for an invalid timeout or number of retries."""
     if not 0 < timeout < float("inf") or retries < 0:
         raise Misconfigured(
             f"timeout={timeout}, retries={retries}: the one is above 0, the other not below", code="bad_value"
@@ -148,19 +148,19 @@ def check_limits(timeout: float, retries: int) -> None:
 
 
 def raise_for(answer: httpx.Response) -> NoReturn:
-    """Raise what an answer that has been read says that failed."""
+    """Raise the error that an answer reports; its body has been read."""
     raise failure_of(answer.status_code, _json(answer.content), answer.headers)
 
 
 def check_stream(answer: httpx.Response) -> None:
-    """Raise BadAnswer where what was begun is no stream of events: none would ever come of it."""
+    """Raise BadAnswer if a response is not a stream of events: otherwise its reader would wait for ever."""
     kind = answer.headers.get("content-type", "")
     if not kind.startswith("text/event-stream"):
         raise BadAnswer(f"the events come as {kind or 'nothing'}: is the base URL that of a Neuraxis?")
 
 
 def result_of(call: Call[T], answer: httpx.Response, body: bytes) -> T:
-    """Return what an answer says; raises what it fails with."""
+    """Return the result that an answer holds; raises the error that it reports."""
     told = _json(body)
     if not answer.is_success:
         raise failure_of(answer.status_code, told, answer.headers)
@@ -170,12 +170,12 @@ def result_of(call: Call[T], answer: httpx.Response, body: bytes) -> T:
 
 
 def overdue(url: str, seconds: float) -> NotReachable:
-    """Return that an answer has not come in time."""
+    """Return the error for an answer that did not come in time."""
     return NotReachable(f"{url} has not answered within {seconds:g} s: give a longer timeout", code="timeout")
 
 
 def unreached(url: str, wrong: httpx.HTTPError, seconds: float) -> NotReachable:
-    """Return what a failure of the transport is."""
+    """Return the error for a failure of the transport."""
     if isinstance(wrong, httpx.TimeoutException):
         return overdue(url, seconds)
     if isinstance(wrong, httpx.ConnectError):
@@ -184,7 +184,7 @@ def unreached(url: str, wrong: httpx.HTTPError, seconds: float) -> NotReachable:
 
 
 def pause_before(call: Call[Any], failed: NeuraxisError, attempt: int) -> float | None:
-    """Return the seconds after which a failed call may be sent again; None where it may not.
+    """Return the seconds after which a failed call may be sent again; None if it may not.
 
     ``attempt`` counts from 0. A connection that was refused and 429 have changed nothing at the server.
     """
@@ -213,7 +213,7 @@ def _named(name: str, value: str) -> dict[str, str]:
     if not value:
         return {}
     if not (value.isascii() and value.isprintable()) or value != value.strip():
-        # Headers have no agreed way to hold it, and another name would be another session.
+        # There is no agreed encoding of such text in headers, and a changed name would be another session.
         raise BadInput(
             f"{name.removeprefix('x-neuraxis-')} goes in a header: write it in printable ASCII",
             field=name.removeprefix("x-neuraxis-"),

@@ -20,19 +20,19 @@ T = TypeVar("T")
 
 
 class Client:
-    """Calls a Neuraxis; to be closed, or used in a ``with`` block. Threads may share one.
+    """Calls a Neuraxis server. Close it, or use it in a ``with`` block. Threads may share one client.
 
     Args:
-        base_url: Its address, such as ``http://127.0.0.1:8642``; else ``NEURAXIS_URL``; else the set that runs in
-            ``data``.
-        api_key: The key to call it with; else ``NEURAXIS_API_KEY``; else none.
-        timeout: Seconds that a call may take in all, repeats and the pauses before them included.
-        retries: How often a call is sent again, where that cannot do anything twice.
+        base_url: The server's address, such as ``http://127.0.0.1:8642``. Default: ``NEURAXIS_URL``, or else the set
+            that runs in ``data``.
+        api_key: The API key. Default: ``NEURAXIS_API_KEY``, or else none.
+        timeout: Seconds that a call may take in all, with its repeats and the pauses before them.
+        retries: How often a call is sent again, if that cannot do anything twice.
         data: The data folder of a set on this machine.
-        transport: What carries requests, for tests.
+        transport: The httpx transport that carries requests, for tests.
 
     Raises:
-        Misconfigured: it is not said where the server is, or what is said cannot be.
+        Misconfigured: nothing says where the server is, or the address or another argument is invalid.
     """
 
     def __init__(
@@ -84,17 +84,17 @@ class Client:
         agent: str = "",
         user: str = "",
     ) -> Verdict:
-        """Have the guards check an input, which nobody answers; a refusal is a verdict, not an error.
+        """Have the guards check an input; nobody answers it. A refusal is a verdict, not an error.
 
         Args:
             text: What the user says.
-            layers: What else goes into the prompt, each part in its role.
-            documents: The same for what was retrieved.
-            tool_results: The same for what tools said.
-            context: The kind of situation, by which precedents are compared.
-            session: The session it belongs to; without one it is judged by itself.
-            agent: The agent that it is for; else the server's usual one.
-            user: Who asks, where the server has an agent for each user.
+            layers: The other parts of the prompt, each in its role.
+            documents: Parts of the prompt that were retrieved.
+            tool_results: Parts of the prompt that tools returned.
+            context: The kind of situation; it is compared with that of precedents.
+            session: The session of the input; without one it is judged by itself.
+            agent: The agent that it is for; default: the server's.
+            user: Who asks, if the server has an agent for each user.
         """
         one = Input(
             text=text, layers=layers, documents=documents, tool_results=tool_results, context=context,
@@ -114,7 +114,7 @@ class Client:
         return self._call(calls.ask(question, session, user))
 
     def why(self, exchange: str) -> Explanation:
-        """Return why an exchange ended as it did. Takes an operator's key, where there are keys."""
+        """Return why an exchange ended as it did. If the server has keys, this needs an operator's."""
         return self._call(calls.why(exchange))
 
     def exchanges(
@@ -129,7 +129,7 @@ class Client:
         before: int = 0,
         limit: int = 50,
     ) -> Page:
-        """Return a page of exchanges, the latest first; ``page.before`` asks for the next. Takes an operator's key."""
+        """Return a page of exchanges, the latest first; ``page.before`` gets the next. Needs an operator's key."""
         wanted = calls.exchanges(
             agent=agent, session=session, stage=stage, action=action, reason=reason, mode=mode, before=before,
             limit=limit,
@@ -139,9 +139,10 @@ class Client:
     def feedback(
         self, exchange: str, *, reward: float | None = None, harmful: bool | None = None, comment: str = ""
     ) -> Feedback:
-        """Say how an exchange was: ``reward`` from -1 to 1, whether it did harm, a comment; one of them at least.
+        """Give feedback on an exchange: a ``reward`` from -1 to 1, whether it was harmful, a comment; at least one of
+        them.
 
-        Where an operator's key tells of harm, inputs like that one are rejected from then on.
+        If it was harmful and the key is an operator's, inputs like that one are rejected from then on.
         """
         return self._call(calls.feedback(exchange, reward, harmful, comment))
 
@@ -150,12 +151,12 @@ class Client:
     ) -> Iterator[Event]:
         """Yield the events of a public subject as they come, each once and in order, without end.
 
-        A broken connection is taken up again where it was. Takes an operator's key, where there are keys.
+        After a broken connection it goes on where it was. If the server has keys, this needs an operator's.
 
         Args:
             topic: The subject; ``*`` and ``>`` are wildcards, the root may be left out.
-            after: Begin behind this sequence, such as that of the last event that was dealt with; else with what comes.
-            words: With people's words, which are hidden otherwise.
+            after: Begin behind this sequence, such as that of the last event you processed; None: with new events.
+            words: Include people's words, which are hidden otherwise.
             patience: Seconds without a connection after which the failure is raised.
         """
         begin = self._call(head()) if after is None else after

@@ -13,9 +13,9 @@ class NeuraxisError(Exception):
     """Any failure of a call.
 
     Attributes:
-        code: A stable word for what happened, the server's where it has one.
-        status: The HTTP status of the answer; 0 where there was none.
-        exchange: The exchange that it is about, where the server named one.
+        code: A stable word for what happened; the server's, if it sent one.
+        status: The HTTP status of the answer; 0 if there was none.
+        exchange: The exchange that it is about, if the server named one.
     """
 
     def __init__(self, message: str, *, code: str = "failed", status: int = 0, exchange: str = "") -> None:
@@ -26,7 +26,7 @@ class NeuraxisError(Exception):
 
 
 class Misconfigured(NeuraxisError):
-    """It is not said where the server is, or what is said of it cannot be: nothing was sent."""
+    """Nothing says where the server is, or the address or another argument is invalid. Nothing was sent."""
 
 
 class NotReachable(NeuraxisError):
@@ -34,7 +34,7 @@ class NotReachable(NeuraxisError):
 
 
 class BadInput(NeuraxisError):
-    """The server does not take the request as it is (400, 413); ``field`` names the part that is wrong."""
+    """The server does not accept the request (400, 413); ``field`` names the part that is wrong."""
 
     def __init__(self, message: str, *, field: str = "", **more: Any) -> None:
         super().__init__(message, **more)
@@ -46,7 +46,7 @@ class Unauthorized(NeuraxisError):
 
 
 class Forbidden(NeuraxisError):
-    """The API key does not reach this far, or this is not served to whoever calls from here (403)."""
+    """The API key does not allow this call, or the server does not serve it to this address (403)."""
 
 
 class NotFound(NeuraxisError):
@@ -70,19 +70,19 @@ class Unavailable(NeuraxisError):
 
 
 class Unanswered(NeuraxisError):
-    """It is in the log, and has no end in time (504): ask for its exchange later rather than send it again."""
+    """The input is in the log, but did not end in time (504). Ask for its exchange later; do not send it again."""
 
 
 class ServerFailed(NeuraxisError):
-    """The server failed in a way that it did not foresee (500 and others)."""
+    """The server failed unexpectedly (500 and others)."""
 
 
 class BadAnswer(NeuraxisError):
-    """What answered is no Neuraxis of a release that this client knows: is the base URL right?"""
+    """The answer is not that of a Neuraxis release that this client knows. Is the base URL right?"""
 
 
 class Refused(NeuraxisError):
-    """The guards refused an input: raised by :meth:`Verdict.require`, which a call never does by itself."""
+    """The guards refused an input. Only :meth:`Verdict.require` raises it, no call by itself."""
 
     def __init__(self, verdict: "Verdict") -> None:
         super().__init__(verdict.sentence or verdict.reason, code=verdict.reason, exchange=verdict.exchange)
@@ -90,7 +90,7 @@ class Refused(NeuraxisError):
 
 
 def failure_of(status: int, body: Any, headers: Mapping[str, str]) -> NeuraxisError:
-    """Return what an answer with a status above 299 says; ``body`` is its JSON, None where it has none."""
+    """Return the error that an answer with a status above 299 reports; ``body`` is its JSON, or None."""
     told = body if isinstance(body, dict) else {}
     inner = told.get("error")
     said = inner if isinstance(inner, dict) else told
@@ -123,7 +123,7 @@ def failure_of(status: int, body: Any, headers: Mapping[str, str]) -> NeuraxisEr
 
 
 def seconds_of(headers: Mapping[str, str]) -> float:
-    """Return the seconds that ``Retry-After`` asks for, an hour at most; 1 where it names none."""
+    """Return the seconds that ``Retry-After`` asks for, at most an hour; 1 if it names none."""
     try:
         return min(max(float(headers.get("retry-after", "")), 0.0), _SECONDS_AT_MOST)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Events as they come: one envelope for all of them, and what is well known of alerts."""
+"""Events: one envelope for all of them, and alerts as typed values."""
 
 import json
 from collections.abc import Mapping
@@ -21,17 +21,17 @@ class Event:
     """An event of the log.
 
     Attributes:
-        seq: Its sequence in the log: what comes later has a higher one.
+        seq: Its sequence in the log; later events have higher ones.
         topic: Its public subject, such as ``forged_id.reflex.blocked``.
         time: When it was stored or made (RFC 3339).
-        id: Its id; the same event has the same, however often it is delivered.
-        agent: Whose it is.
-        session: Of which session; empty where it belongs to none.
-        exchange: Of which exchange; empty where it belongs to none.
+        id: Its id; it stays the same if the event is delivered again.
+        agent: The agent that it belongs to.
+        session: Its session; empty if it belongs to none.
+        exchange: Its exchange; empty if it belongs to none.
         cause: The id of the event that led to it.
-        cause_seq: That one's sequence.
-        by: Which actor of which process decided it.
-        build: With which release and settings.
+        cause_seq: The sequence of that event.
+        by: The actor and process that decided it.
+        build: The release and settings of that process.
         data: Its body, by the schema of its topic (``neuraxis schema jsonschema``).
         unreadable: Why the server cannot read its body; ``data`` is empty then.
     """
@@ -52,33 +52,33 @@ class Event:
 
     @property
     def alert(self) -> "Alert | None":
-        """What it says as an alert; None where it is none."""
+        """The alert that this event is; None if it is no alert."""
         tokens = self.topic.split(".")
         return read(Alert, dict(self.data)) if tokens[:2] == [ROOT, "alert"] and len(tokens) == 4 else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alert:
-    """That a group of like events began, goes on, or is over.
+    """A message that a group of similar events began, goes on, or is over.
 
     Attributes:
-        alert: Names the group; with ``first_seq`` it names one outbreak.
+        alert: The name of the group; together with ``first_seq`` it names one outbreak.
         status: ``firing`` or ``resolved``.
         severity: ``critical``, ``warning`` or ``info``.
         source: The actor that reported the events.
         event: Their public subject.
-        figures: The latest one's numbers and codes, never people's words.
-        agent: The agent, where the group is one agent's.
-        session: The session, where the group is one session's.
-        exchange: The exchange of the latest event; empty where it has none.
-        detail: What else tells the group from others of its topic.
+        figures: Numbers and codes of the latest event, never people's words.
+        agent: The agent, if the group is one agent's.
+        session: The session, if the group is one session's.
+        exchange: The exchange of the latest event; empty if it has none.
+        detail: What else distinguishes the group from others of the same ``event``.
         count: Events so far.
-        suppressed: Announcements that were held back since the one before this.
+        suppressed: How many announcements were suppressed since the previous one.
         since_ns: When the first event was stored, in Unix nanoseconds.
-        last_ns: When the latest was.
+        last_ns: When the latest event was stored, in Unix nanoseconds.
         first_seq: Sequence of the first event.
-        cause_seq: Sequence of the latest.
-        resolved_by: The subject that ended it, ``quiet`` or ``lapsed``; empty while it fires.
+        cause_seq: Sequence of the latest event.
+        resolved_by: The subject that ended it, or ``quiet`` or ``lapsed``; empty while it fires.
     """
 
     alert: str
@@ -101,7 +101,7 @@ class Alert:
 
 
 def event_of_row(data: str) -> Event:
-    """Return an event as the server sends it by HTTP."""
+    """Return the event that the server sent over HTTP."""
     row = _decoded(data)
     if isinstance(row, dict) and isinstance(row.get("data"), dict):
         row = {**row, "data": _without_topic(row["data"])}
@@ -109,7 +109,7 @@ def event_of_row(data: str) -> Event:
 
 
 def event_of_message(subject: str, headers: Mapping[str, str] | None, data: bytes, seq: int = 0) -> Event:
-    """Return an event as the broker delivers it: CloudEvents in headers, the body as JSON."""
+    """Return the event that the broker delivered: CloudEvents attributes in headers, the body as JSON."""
     given = {name.lower(): value for name, value in (headers or {}).items()}
 
     def attribute(name: str) -> str:
@@ -140,7 +140,7 @@ def topic_of(topic: str) -> str:
 
 
 def stored_filter(topic: str) -> str:
-    """Return the filter of a public subject on the stream, where two tokens of partitions stand in the root's place."""
+    """Return the stream's filter for a public subject: stored subjects have two partition tokens for the root."""
     return f"log.*.*.{topic_of(topic).removeprefix(f'{ROOT}.')}"
 
 

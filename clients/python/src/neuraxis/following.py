@@ -1,4 +1,4 @@
-"""Where a reading of events stands, and when it is taken up again after a break. No I/O."""
+"""The position of a reader of events, and when it connects again after a break. No I/O."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,13 +11,13 @@ from neuraxis.sse import Decoder
 
 PATH = "/api/events"
 SILENCE_S = 45.0
-"""Seconds without a byte after which a connection is given up: the server says every 15 that nothing came."""
+"""Seconds without a byte after which a connection is given up: every 15 the server sends a sign of life."""
 
 _LONGEST_PAUSE_S = 5.0
 
 
 def head() -> Call[int]:
-    """The sequence at which the log ends now: what is followed from there on misses nothing, whatever breaks."""
+    """The sequence at which the log ends now. A reader that starts there misses nothing, even if connections break."""
     return Call(method="GET", path="/api/overview", read=_read_head, repeatable=True)
 
 
@@ -30,14 +30,14 @@ def _read_head(told: Any) -> int:
 
 
 class Following:
-    """A reading of events behind a sequence, each once and in order, over as many connections as it takes.
+    """Reads the events behind a sequence, each once and in order, over one connection after another.
 
     Args:
-        topic: The public subject that is read.
+        topic: The public subject to read.
         after: The sequence behind which it begins.
-        words: With people's words.
-        patience_s: Seconds without a connection after which it is given up.
-        clock: Seconds of a clock that never goes back.
+        words: Whether to include people's words.
+        patience_s: Seconds without a connection after which it gives up.
+        clock: Returns the seconds of a clock that never goes back.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Following:
         self._decoder = Decoder()
 
     def headers(self) -> Mapping[str, str]:
-        """Begin a connection; return its headers, which say which event was the last."""
+        """Begin a connection; return its headers, which name the last event that was received."""
         self._decoder = Decoder()
         return {"accept": "text/event-stream", "last-event-id": str(self.last)}
 
@@ -66,14 +66,14 @@ class Following:
                 yield event
 
     def pause_after(self, failed: NeuraxisError) -> float:
-        """Return the seconds until the next connection; raises what failed where waiting is no help."""
+        """Return the seconds until the next connection; raises the failure if waiting does not help."""
         if not isinstance(failed, NotReachable | Unavailable | RateLimited | ServerFailed):
             raise failed
         pause = min(0.1 * float(2**self._failures), _LONGEST_PAUSE_S)
         if isinstance(failed, Unavailable | RateLimited):
             pause = max(pause, min(failed.retry_after, _LONGEST_PAUSE_S))
         self._failures = min(self._failures + 1, 16)
-        # From the first failure on: who is slow to take an event has not been away for as long.
+        # Counted from the first failure, not from the last event: a slow reader is not a lost connection.
         now = self._clock()
         self._away_since = now if self._away_since is None else self._away_since
         if now + pause - self._away_since > self._patience_s:
@@ -82,4 +82,4 @@ class Following:
 
 
 BROKEN = NotReachable("the event stream has ended", code="broken")
-"""That a stream ended, which one of a server that runs never does."""
+"""The error for a stream that ended: a running server never ends one."""

@@ -1,6 +1,6 @@
-"""What is sent and what comes back, as immutable values.
+"""Requests and answers as immutable values.
 
-What a newer server says beside these fields is passed over; a field that is always there and is not raises BadAnswer.
+Unknown fields, as a newer server may send them, are ignored. A missing field that is always sent raises BadAnswer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from neuraxis.errors import BadAnswer, Refused
 
 Role = Literal["system", "user", "assistant", "tool", "document"]
-"""Whose words a layer holds, or what they are."""
+"""Who speaks in a layer, or what kind of text it is."""
 
 Stage = str
 """What ended an exchange: REFLEX, INTUITION, COHERENCE, BREAKER, ARBITER or DELIBERATIVE."""
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """A part of a prompt beside what the user says, in its own role."""
+    """A part of a prompt in its own role, beside the user's text."""
 
     role: Role
     content: str
@@ -34,9 +34,9 @@ class Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """An input to be checked: what the user says, and what else goes into the prompt.
+    """An input to check: the user's text, and the other parts of the prompt.
 
-    Without a ``session`` it is judged by itself: what was checked before counts for nothing then.
+    Without a ``session`` it is judged by itself, without regard to earlier inputs.
     """
 
     text: str = ""
@@ -48,16 +48,17 @@ class Input:
     agent: str = ""
 
     def body(self) -> dict[str, Any]:
-        """Return it as the server takes it."""
+        """Return the JSON object that is sent to the server."""
         return {name: value for name, value in asdict(self).items() if value}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What the guards make of an input.
+    """The verdict of the guards on an input.
 
-    ``stage``, ``action`` and ``reason`` say how its exchange ended, ``sentence`` the same in words. ``numbers`` are
-    what each guard recorded, by the subject of its event; what is not there was not looked at.
+    ``stage``, ``action`` and ``reason`` say how its exchange ended, and ``sentence`` says the same in words.
+    ``numbers`` are what each guard recorded, by the subject of its event; a guard that is missing did not judge the
+    input.
     """
 
     exchange: str
@@ -69,7 +70,7 @@ class Verdict:
     numbers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def require(self) -> "Verdict":
-        """Return this verdict where it allows the input; raises Refused where it does not."""
+        """Return this verdict if it allows the input; else raise Refused."""
         if not self.allowed:
             raise Refused(self)
         return self
@@ -77,7 +78,7 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What was decided on a question; ``mode`` is empty where no mode was chosen, since a guard refused."""
+    """The decision on a question; ``mode`` is empty if a guard refused, so that no mode was chosen."""
 
     exchange: str
     stage: Stage
@@ -90,7 +91,7 @@ class Decision:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """An answer, with the decision behind it; of a refusal, ``text`` says so to the user."""
+    """An answer, with the decision behind it. If the question was refused, ``text`` tells the user so."""
 
     text: str
     finish_reason: str
@@ -105,9 +106,9 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """An exchange in a list: whose it is, and how it ended; ``stage`` and the others are empty while it is open.
+    """An exchange in a list: whose it is, and how it ended; ``stage`` and the like are empty while it is open.
 
-    ``seq`` is the sequence of its input in the log, ``started`` the server's time of that (RFC 3339).
+    ``seq`` is the sequence of its input in the log, and ``started`` the time at which that was stored (RFC 3339).
     """
 
     exchange: str
@@ -128,7 +129,8 @@ class Exchange:
 class Page:
     """Exchanges, the latest first.
 
-    ``before`` asks for those that follow, 0 at the end; ``head`` is the sequence up to which the list is written.
+    Pass ``before`` to get the next page; it is 0 at the end. ``head`` is the sequence up to which the ledger is
+    written.
     """
 
     exchanges: tuple[Exchange, ...]
@@ -146,10 +148,10 @@ class Explanation:
 
 @dataclass(frozen=True, kw_only=True)
 class Feedback:
-    """That what was said of an exchange is in the log: ``event`` is its id there.
+    """Feedback that was stored in the log; ``event`` is its id there.
 
-    ``precedent`` names what an operator's word of harm has put on record, empty where there is none: inputs like that
-    one are rejected.
+    If an operator said that the exchange was harmful, ``precedent`` names the precedent that was recorded: inputs like
+    that one are rejected. Otherwise it is empty.
     """
 
     exchange: str
@@ -158,7 +160,7 @@ class Feedback:
 
 
 def read(kind: type[T], told: Any) -> T:
-    """Return a flat value from JSON; raises BadAnswer where a field is missing that is always there."""
+    """Return a flat value from JSON; raises BadAnswer if a field is missing that is always sent."""
     if not isinstance(told, dict):
         raise BadAnswer(f"the answer has no {kind.__name__.lower()}: is the base URL that of a Neuraxis?")
     known = fields(kind)  # type: ignore[arg-type]  # T is a dataclass
@@ -211,7 +213,7 @@ def read_verdicts(told: Any, count: int) -> tuple[Verdict, ...]:
 
 
 def read_explanation(told: Any) -> Explanation:
-    """Return why an exchange ended so."""
+    """Return why an exchange ended as it did."""
     if not isinstance(told, dict):
         raise BadAnswer("the answer explains nothing: is the base URL that of a Neuraxis?")
     return Explanation(sentence=str(told.get("sentence") or ""), tree=told)

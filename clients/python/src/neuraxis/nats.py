@@ -1,8 +1,8 @@
 """Events straight from the broker, by NATS subjects; for asyncio, as NATS's own client is.
 
-``listen`` hears what comes, ``read`` misses nothing behind a sequence, ``alerts`` remembers at the broker what was
-dealt with. All three yield the same events as the client does over HTTP, and take up a broken connection by themselves;
-a broker that is away for a minute raises NotReachable.
+``listen`` yields new events, ``read`` yields all events behind a sequence, and for ``alerts`` the broker remembers
+which alerts were processed. All three yield the same events as the client does over HTTP, and connect again by
+themselves. If the broker is away for a minute, they raise NotReachable.
 """
 
 import asyncio
@@ -30,18 +30,18 @@ CONNECT_S = 10.0
 """Seconds that a first connection, or a request to the broker, may take."""
 
 RECONNECTS = 60
-"""Attempts, a second apart, to come back to a broker that is away, before that is raised."""
+"""Attempts, a second apart, to reach a broker that is away, before NotReachable is raised."""
 
 _FETCH = 100
 _FETCH_S = 5.0
 _PAUSE_S = 0.5
 _UNUSED_S = 300.0
-"""Seconds after which the broker forgets a reader that has no name and has left without a word."""
+"""Seconds after which the broker deletes an unnamed consumer that nobody reads any more."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Login:
-    """How the broker is reached and entered; ``password`` is shown nowhere."""
+    """The address of a broker and a user's login; ``password`` is shown nowhere."""
 
     url: str
     user: str = ""
@@ -63,7 +63,7 @@ class Login:
     def of_set(cls, user: str = "observer", data: Path | str = FOLDER) -> "Login":
         """Return a user's login to the broker of the set that runs in a data folder; raises Misconfigured.
 
-        ``observer`` listens, ``reader`` has durable consumers of alerts too, ``operator`` may read the whole log.
+        ``observer`` may listen, ``reader`` also has durable consumers of alerts, ``operator`` may read the whole log.
         """
         contexts = run_file(data).get("contexts")
         if not contexts:
@@ -72,11 +72,11 @@ class Login:
 
 
 async def listen(topic: str, login: Login) -> AsyncGenerator[Event, None]:
-    """Yield the events of a public subject as they come; what comes while the connection is away is not heard.
+    """Yield the events of a public subject as they come; events that come while the connection is broken are missed.
 
     Raises:
         NotReachable, Unauthorized: the first connection failed.
-        NeuraxisError: events came faster than they were taken (``too_slow``), and some are lost.
+        NeuraxisError: events came faster than they were read (``too_slow``), and some are lost.
     """
     async with _connected(login) as (connection, failures):
         subscription = await connection.subscribe(topic_of(topic))
@@ -88,9 +88,9 @@ async def listen(topic: str, login: Login) -> AsyncGenerator[Event, None]:
 
 
 async def read(topic: str, login: Login, *, after: int, stream: str = STREAM) -> AsyncGenerator[Event, None]:
-    """Yield the events of a public subject behind a sequence of the log, each once and in order, then those to come.
+    """Yield the events of a public subject behind a sequence of the log, each once and in order, then new ones.
 
-    The login has to be one that may read the log, such as ``operator``.
+    The login must be one that may read the log, such as ``operator``.
     """
     last = after
     async with _connected(login) as (connection, failures):
@@ -113,11 +113,10 @@ async def read(topic: str, login: Login, *, after: int, stream: str = STREAM) ->
 
 
 async def alerts(login: Login, *, consumer: str = "alerts", stream: str = STREAM) -> AsyncGenerator[Event, None]:
-    """Yield every alert that is stored, as the ``alert`` of its event; the broker keeps what was dealt with.
+    """Yield every stored alert, as the ``alert`` of its event; the broker remembers which were processed.
 
-    An alert is done with when the next one is asked for. One that was being dealt with when this ended comes again, to
-    whoever asks next by the same ``consumer``: it is one of those in ``broker.alert_consumers``. The login is
-    ``reader``'s.
+    An alert counts as processed when the next one is asked for. If this ends before, the alert comes again, to the next
+    reader of the same ``consumer``. ``consumer`` must be one of ``broker.alert_consumers``. The login is ``reader``'s.
     """
     config = ConsumerConfig(
         name=consumer, durable_name=consumer, filter_subject=stored_filter(ALERTS), ack_policy=AckPolicy.EXPLICIT
@@ -130,7 +129,8 @@ async def alerts(login: Login, *, consumer: str = "alerts", stream: str = STREAM
                     try:
                         yield _event(message)
                     except BaseException:
-                        # Who leaves has not dealt with it: it is had again at once, not when the broker has waited.
+                        # The caller left, so the alert is not processed: have it delivered again at once, rather than
+                        # after the acknowledgement's deadline.
                         with suppress(nats_errors.Error):
                             await message.nak()
                         raise
@@ -151,7 +151,7 @@ async def _connected(login: Login) -> AsyncGenerator[tuple[Connection, list[Exce
         options["user_credentials"] = login.creds
     try:
         async with asyncio.timeout(CONNECT_S):
-            # By itself first: one that is to reconnect waits without an end for a broker that is not there.
+            # A first connection without reconnects: one with reconnects waits for ever if no broker is there.
             probe = await nats.connect(
                 login.url,
                 allow_reconnect=False,
@@ -197,7 +197,7 @@ async def _reader(
             await jetstream.add_consumer(stream, config)
             break
         except (TimeoutError, nats_errors.NoRespondersError, stream_errors.ServiceUnavailableError) as wrong:
-            # The broker does not answer what a login may not ask: it says so beside.
+            # The broker does not answer a request that the login may not make; it reports that as an error beside.
             if any("permissions violation" in str(each).lower() for each in failures):
                 raise Forbidden(f"this login may have no reader {name} of this subject", code="forbidden") from wrong
             await asyncio.sleep(_PAUSE_S)
@@ -217,12 +217,12 @@ async def _reader(
 
 
 async def _messages(reader: JetStreamContext.PullSubscription, batch: int) -> AsyncGenerator[Any, None]:
-    """Yield a consumer's messages until the broker does not know it any more."""
+    """Yield a consumer's messages until the broker no longer knows the consumer."""
     while True:
         try:
             found = await reader.fetch(batch, timeout=_FETCH_S)
         except TimeoutError:
-            # Nothing new, or a broker that has come back without it, which would stay silent for ever.
+            # Either nothing is new, or the broker was restarted without this consumer, and would be silent for ever.
             if not await _is_known(reader):
                 return
             continue

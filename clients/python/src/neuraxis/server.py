@@ -1,4 +1,4 @@
-"""Where the server is, and with which key it is called."""
+"""Finding the server's address and the API key."""
 
 import json
 import os
@@ -12,21 +12,21 @@ from neuraxis.errors import Misconfigured
 URL = "NEURAXIS_URL"
 API_KEY = "NEURAXIS_API_KEY"
 FOLDER = Path(".neuraxis")
-"""Where ``neuraxis up`` keeps its things unless told otherwise."""
+"""The default data folder of ``neuraxis up``."""
 
 _LOOPBACK = ("localhost", "::1", "127.")
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server's address, without ``/v1``, and the key that it is called with, which is shown nowhere."""
+    """A server's address, without ``/v1``, and the API key, which is shown nowhere."""
 
     url: str
     api_key: str = field(default="", repr=False)
 
     @property
     def is_local(self) -> bool:
-        """Whether it is on this machine, so that no proxy stands between."""
+        """Whether it is on this machine, so that no proxy is used."""
         return (urlsplit(self.url).hostname or "").startswith(_LOOPBACK)
 
 
@@ -36,7 +36,7 @@ def find_server(base_url: str | None, api_key: str | None, folder: Path | str = 
     The key is ``api_key``, else ``NEURAXIS_API_KEY``, else none.
 
     Raises:
-        Misconfigured: none of them says where it is, or the address or the key cannot be one.
+        Misconfigured: none of them says where it is, or the address or the key is invalid.
     """
     key = os.environ.get(API_KEY, "") if api_key is None else api_key
     if any(not ("!" <= sign <= "~") for sign in key):
@@ -45,7 +45,7 @@ def find_server(base_url: str | None, api_key: str | None, folder: Path | str = 
 
 
 def run_file(folder: Path | str) -> dict[str, Any]:
-    """Return what ``run.json`` says of the set that runs in a folder; raises Misconfigured where none does."""
+    """Return what ``run.json`` says about the set that runs in a folder; raises Misconfigured if none runs."""
     path = Path(folder) / "run.json"
     try:
         found = json.loads(path.read_bytes())

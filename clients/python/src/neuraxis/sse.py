@@ -21,10 +21,10 @@ class Message:
 
 
 class Decoder:
-    """Makes messages of bytes, however those are cut.
+    """Makes messages of bytes that come in pieces of any size.
 
-    Lines end where the standard says, and nowhere else: JSON may hold U+2028 and the like as they are, at which
-    ``str.splitlines`` would cut.
+    Lines end only where the standard says. ``str.splitlines`` would also cut at U+2028 and the like, which JSON may
+    hold.
     """
 
     def __init__(self) -> None:

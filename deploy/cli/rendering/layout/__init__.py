@@ -1,1 +1,1 @@
-"""How tables, texts and drawings are laid out on a terminal, and made harmless there."""
+"""The layout of tables, texts and drawings on a terminal, and the removal of control characters."""

@@ -1,4 +1,4 @@
-"""Tables of counts: beside each other where they have room, else named and below each other. No number is cut."""
+"""Tables of counts: in columns if they fit, else each count on a line with its name. No number is cut."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,9 +11,9 @@ _GAP = 2
 
 
 class Counts:
-    """Counts by what they are of: a row each, with as many counts as there are ``headings``, and a style.
+    """A table of counts. Each row has a name, a style, and one count for each of ``headings``.
 
-    ``of`` is the heading of what they are of. It is laid out for the terminal that it is printed on.
+    ``of`` is the heading of the names. The layout depends on the width of the terminal.
     """
 
     def __init__(self, of: str, headings: Sequence[str]) -> None:
@@ -25,7 +25,7 @@ class Counts:
         self._rows.append((name, tuple(f"{count:,}" for count in counts), style))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Yield a table, or where that is too wide for the terminal, each row as lines of its counts."""
+        """Yield a table or, if that is too wide for the terminal, each row as lines of its counts."""
         columns = [(self._of, [name for name, _, _ in self._rows])]
         columns += [(heading, [row[1][place] for row in self._rows]) for place, heading in enumerate(self._headings)]
         wide = sum(max(map(len, (heading, *cells))) + _GAP for heading, cells in columns) - _GAP

@@ -1,4 +1,4 @@
-"""How the lines of a drawing are told apart where they coincide: the first is the widest, the next lies on it. Pure."""
+"""Styles for the lines of a drawing, so that coinciding lines all show: each is narrower than the last. Pure."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ _MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
 def line_style(place: int, count: int, *, marked: bool = True) -> dict[str, Any]:
-    """Return how to draw the line at ``place`` of ``count`` lines, drawn in that order, for matplotlib's ``plot``.
+    """Return the arguments for matplotlib's ``plot`` of line number ``place`` of ``count``, drawn in that order.
 
-    Each is narrower than the one before and has a marker of its own, so that of lines with the same values all show.
+    Each line is narrower than the one before and has a marker of its own.
     """
     share = place / max(1, count - 1)
     width = _WIDEST + (_NARROWEST - _WIDEST) * share

@@ -1,4 +1,4 @@
-"""Text that a terminal shows and does not obey. Pure."""
+"""Making text safe for a terminal: no control character is left in it. Pure."""
 
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 def printable(text: str, keep: str = "") -> str:
     """Return a text with a space in place of each character that is not printable and not in ``keep``.
 
-    Escape sequences, and marks that turn the order of writing, come out as plain text; offsets stay what they were.
+    So escape sequences, and marks that change the direction of writing, have no effect. Offsets stay the same.
     """
     if text.isprintable():
         return text

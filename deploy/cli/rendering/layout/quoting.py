@@ -1,4 +1,4 @@
-"""People's words on a terminal: on one line, bounded, with nothing in it that a terminal obeys. Pure."""
+"""People's words on a terminal: on one line, limited in length, without control characters. Pure."""
 
 from deploy.cli.rendering.layout.printable import printable
 

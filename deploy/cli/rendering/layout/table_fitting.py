@@ -1,8 +1,8 @@
-"""Rows as a table that fits a width without cutting a word: what has no room stands below what has. Pure.
+"""Rows as a table that fits a width without cutting a word: columns without room go below another column. Pure.
 
-A table that fits is shown as it is. In a narrower one the widest column of prose is wrapped by words, and columns that
-leave it too little room stand below it, each value with its column's name. A path or an id that is wider than all there
-is is the only thing that is ever folded.
+A table that fits is shown as it is. Otherwise the widest column of prose is wrapped between words. Columns that leave
+it too little room go below it, each value with its column's name. Only a path or an id that is wider than the terminal
+is broken within.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 LEAST = 30
-"""Characters that prose needs to be read; with less, other columns give way."""
+"""Least width of a column of prose, in characters; if it is less, other columns go below it."""
 
 _GAP = 2
 _SHORT = 16
-"""Cells up to this long are no prose: they are not wrapped."""
+"""Cells of at most this length do not count as prose, and are not wrapped."""
 
 Cells = Mapping[str, str]
 
@@ -30,7 +30,7 @@ def fitted_table(names: Sequence[str], rows: Sequence[Cells], width: int) -> Tab
     """
     headings = {name: name.replace("_", " ") for name in names}
     cells = {name: max(_line(row[name]) for row in rows) for name in names}
-    # A heading is broken between its words before any column has to go.
+    # First try with headings wrapped between words, before any column goes below another.
     for of_heading in (len, _longest):
         wide = {name: max(of_heading(headings[name]), cells[name]) for name in names}
         if sum(wide.values()) + _GAP * (len(names) - 1) <= width:
@@ -40,7 +40,7 @@ def fitted_table(names: Sequence[str], rows: Sequence[Cells], width: int) -> Tab
     beside = [name for name in names if name != prose]
     below: list[str] = []
     while _room(beside, wide, width) < min(LEAST, wide[prose]) and beside:
-        # Prose goes first, then what is widest; the first column says what the row is about, and goes last.
+        # Prose goes below first, then the widest column. The first column, which names the row, goes last.
         gone = max(beside, key=lambda name: (name != names[0], _is_prose(rows, name), wide[name]))
         beside.remove(gone)
         below.append(gone)
@@ -60,7 +60,7 @@ def _grid(names: Sequence[str], rows: Sequence[Cells], headings: Cells, wide: Ma
 
 
 def _stacked(row: Cells, prose: str, below: Sequence[str], headings: Cells) -> str:
-    """Return a cell with those below it: short ones share a line."""
+    """Return a cell with the cells that go below it; short ones share a line."""
     told = [(f"{headings[name]}: {row[name]}", _is_prose([row], name)) for name in below if row[name]]
     short = ", ".join(text for text, long in told if not long)
     return "\n".join(line for line in (row[prose], *(text for text, long in told if long), short) if line)

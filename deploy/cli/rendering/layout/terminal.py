@@ -1,4 +1,4 @@
-"""The terminal, if there is one: a console of a sensible width, and progress bars for whoever waits."""
+"""The terminal, if there is one: a console of a sensible width, and progress bars."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -9,13 +9,13 @@ from rich.text import Text
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console on stdout (or stderr); where that is no terminal, nothing is coloured, cut or wrapped."""
+    """Return a console on stdout (or stderr); if that is no terminal, nothing is coloured, cut or wrapped."""
     found = Console(stderr=stderr, highlight=False)
     return found if found.is_terminal else Console(stderr=stderr, highlight=False, width=1000)
 
 
 def print_hanging(out: Console, line: Text, indent: int) -> None:
-    """Print a text; of a line that is too long for the terminal, the other parts stand below it, indented."""
+    """Print a text; a line that is too long for the terminal continues below, indented."""
     for each in line.split("\n", allow_blank=True):
         if each.cell_len <= out.width:
             out.print(each)
@@ -28,7 +28,10 @@ def print_hanging(out: Console, line: Text, indent: int) -> None:
 
 @contextmanager
 def progress(what: str, total: float | None, *, wanted: bool = True) -> Iterator[Callable[[float], None]]:
-    """Show a bar on stderr, on a terminal only; yields what takes how far it is, of ``total`` (None: nobody knows)."""
+    """Show a progress bar on stderr, if that is a terminal; yields a function to call with the progress so far.
+
+    ``total`` is the progress at the end, None if unknown.
+    """
     if not wanted or not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -1,4 +1,4 @@
-"""A text that comes in pieces, broken between words for a terminal that would break it within them. Pure."""
+"""Wrapping a text that comes in pieces between words; a terminal by itself would break within words. Pure."""
 
 import re
 
@@ -8,9 +8,9 @@ _TAB = 8
 
 
 class WordWrapper:
-    """Breaks what it is given before a word that has no room on its line.
+    """Puts a line break before each word that has no room on its line.
 
-    A word is kept back until it ends, or is as long as a line. What has no blanks is left to the terminal.
+    A word is held back until it ends, or is as long as a line. Longer words are left to the terminal.
 
     Args:
         width: Cells of a line.
@@ -22,17 +22,17 @@ class WordWrapper:
         self._word = ""
 
     def take(self, text: str) -> str:
-        """Return what is to be printed now, after a piece has come."""
+        """Take a piece; return the text that can be printed now."""
         return "".join(self._taken(part) for part in re.split(r"(\s)", text) if part)
 
     def rest(self) -> str:
-        """Return what was kept back; the text goes on behind it, if it does."""
+        """Return the text that was held back; more pieces may still follow."""
         word, self._word = self._word, ""
         wide = cell_len(word)
         broken = "\n" if self._column and self._column + wide > self._width else ""
         self._column = wide if broken else self._column + wide
         if self._column > self._width:
-            self._column %= self._width  # the terminal breaks it
+            self._column %= self._width  # a word longer than a line: the terminal breaks it
         return broken + word
 
     def _taken(self, part: str) -> str:
@@ -54,6 +54,6 @@ class WordWrapper:
 
 
 def wrap_words(text: str, width: int) -> str:
-    """Return a whole text, broken between words."""
+    """Return a whole text, wrapped between words."""
     wrapping = WordWrapper(width)
     return wrapping.take(text) + wrapping.rest()

@@ -1,1 +1,1 @@
-"""Why an exchange ended as it did: its events as a tree, each told with its numbers."""
+"""Why an exchange ended as it did: its events as a tree, each with its numbers."""

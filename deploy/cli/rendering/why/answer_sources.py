@@ -1,4 +1,4 @@
-"""What an answer came from (memory, ACT loop, models, specialists), as lines for people. Pure."""
+"""The sources of an answer (memory, ACT loop, models, specialists), as lines for people. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -44,7 +44,7 @@ LONGEST_MEMORY = 120
 
 
 def entities(found: Sequence[Entity]) -> Lines:
-    """Return the memories that an answer had before it; nothing where there were none."""
+    """Return the memories that were used for an answer, if any."""
     if not found:
         return []
     grid = Table(box=None, pad_edge=False, header_style="dim")

@@ -1,4 +1,4 @@
-"""The numbers that each recorded decision rested on, as lines for people. Pure."""
+"""The numbers behind each recorded decision, as lines for people. Pure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ _LAYER_VIEW = re.compile(r"^[a-z]+\[(\d+)\]:plain$")
 
 
 class Case(msgspec.Struct, frozen=True):
-    """What the lines about a decision need besides it: the exchange's input, and settings in force (None: defaults)."""
+    """What the lines about a decision need beside the event: the exchange's input, and settings (None: defaults)."""
 
     received: InputReceived | None = None
     router: RouterSettings | None = None
@@ -48,7 +48,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def details(event: Event, case: Case) -> Lines:
-    """Return what an event says, in lines and tables, with nothing in it that a terminal obeys."""
+    """Return what an event says, in lines and tables, without control characters."""
     event = printable_struct(event)
     tell = WITH_CASE.get(type(event))
     return lines_on(event) if tell is None else tell(event, case)
@@ -107,7 +107,7 @@ def _match(match: Match, received: InputReceived | None) -> Text:
 
 
 def _text_of(view: str, received: InputReceived | None) -> str | None:
-    """Return the text that a plain view's offsets are into; None for decoded views, whose text is not recorded."""
+    """Return the text to which a plain view's offsets refer; None for decoded views, whose text is not recorded."""
     if received is None or view == "plain":
         return received.text if received is not None else None
     layer = _LAYER_VIEW.match(view)
@@ -147,7 +147,7 @@ def _margin(event: ModeSelected) -> Text:
 
 
 def _signals(signals: Signals) -> Text:
-    """Say every signal that is not nothing; the names are the event's."""
+    """Return every signal that is set, by its name in the event."""
     told = [
         name if value is True else f"{name} {number(value)}"
         for name, value in msgspec.structs.asdict(signals).items()
@@ -213,4 +213,4 @@ WITH_CASE: Mapping[type[Event], Callable[[Any, Case], Lines]] = {
     CoherencePassed: _weighed,
     CoherenceRejected: _weighed,
 }
-"""The events that are told with the case before one; all others are told by themselves."""
+"""Event type -> a function that also needs the :class:`Case`; all other events are shown by themselves."""

@@ -1,4 +1,4 @@
-"""How the entropy of a thought came about, computed again from its recorded parts. Pure."""
+"""The calculation of a thought's entropy, repeated from its recorded parts. Pure."""
 
 from actors.coherence.settings import CoherenceSettings
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
@@ -7,7 +7,7 @@ Verdict = CoherencePassed | CoherenceRejected
 
 
 def weights_of(settings: CoherenceSettings) -> tuple[float, float]:
-    """Return the weights of knowledge and of the swarm, brought to a sum of one."""
+    """Return the weights of knowledge and of the swarm, scaled to a sum of one."""
     both = settings.knowledge_weight + settings.swarm_weight
     return settings.knowledge_weight / both, settings.swarm_weight / both
 
@@ -21,11 +21,11 @@ def explains(verdict: Verdict, settings: CoherenceSettings) -> bool:
 
 
 def sum_of(verdict: Verdict, settings: CoherenceSettings | None = None) -> str:
-    """Say how the parts make the entropy.
+    """Return how the entropy is made of its parts, as a sum.
 
     Args:
-        verdict: The recorded one.
-        settings: Those in force then: weights are not recorded with each verdict. None: the defaults.
+        verdict: The recorded verdict.
+        settings: The settings in force then, since weights are not recorded with each verdict. None: the defaults.
     """
     chosen = settings or CoherenceSettings()
     if not explains(verdict, chosen):

@@ -53,7 +53,7 @@ JUDGEMENTS: Mapping[Judgement, str] = {
     "heard": "a model's word is in these numbers",
     "missing": "a model was asked and gave no usable word: the local numbers stand",
 }
-"""The part that a model has in an appraisal, where it has any -> how it is told."""
+"""The part that a model had in an appraisal -> its text."""
 
 
 @lines_on.register
@@ -86,12 +86,12 @@ def _result_read(event: IntuitionResultPassed | IntuitionResultRejected) -> Line
 
 
 def allowed_lines(names: Sequence[str]) -> Lines:
-    """Return the allowances by which something of an input was not judged, as one line, or none."""
+    """Return a line that names the allowances by which parts of an input were not judged; no line if there are none."""
     return [Text(f"not judged, as allowed by {printable(', '.join(names))}", "yellow")] if names else []
 
 
 def unread_lines(unread: Sequence[Unread]) -> Lines:
-    """Return what a sense did not look at, a line each: how much, where, which bound was met, and how that weighs."""
+    """Return a line for each part that a guard did not read: how much, where, which bound was reached, its share."""
     return [Text(f"not looked at: {_missed(each)}", "yellow") for each in unread]
 
 
@@ -185,7 +185,7 @@ def _layers(layers: Sequence[LayerTrust]) -> Table:
 
 @lines_on.register
 def entropy(event: CoherencePassed | CoherenceRejected) -> Lines:
-    """Return the entropy of a thought beside its threshold, and the three parts that it is made of."""
+    """Return the entropy of a thought, its threshold, and its three parts."""
     dissonant = event.entropy > event.threshold
     line = Text().append(f"entropy {event.entropy:g}", "bold red" if dissonant else "bold")
     line.append(f" {'above' if dissonant else 'within'} the threshold {event.threshold:g}")

@@ -1,4 +1,4 @@
-"""Thoughts of an idle agent, and how it came to them, as lines for people. Pure."""
+"""Thoughts of an idle agent, and what led to them, as lines for people. Pure."""
 
 from collections.abc import Mapping
 

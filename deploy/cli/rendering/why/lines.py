@@ -1,4 +1,4 @@
-"""What an event says, as lines for people: a function for each kind of event registers here. Pure."""
+"""An event as lines for people: the functions for the types of events register here. Pure."""
 
 from collections.abc import Sequence
 from functools import singledispatch
@@ -15,7 +15,7 @@ Lines = Sequence[RenderableType]
 
 @singledispatch
 def lines_on(event: Event) -> Lines:
-    """Return what an event says; of one that no function is registered for, its fields."""
+    """Return what an event says; if no function is registered for its type, its fields."""
     return [Text(f"{name}: {number(value)}") for name, value in msgspec.to_builtins(event).items() if name != "topic"]
 
 

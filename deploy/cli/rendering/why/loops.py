@@ -1,4 +1,4 @@
-"""Loops of thought and what guardrails made of them, as lines for people. Pure."""
+"""Loops, and the judgements of guardrails on them, as lines for people. Pure."""
 
 from rich.console import RenderableType
 from rich.text import Text

@@ -1,7 +1,7 @@
 """The causal tree of an exchange as a picture: each event's name, verdict and time, as SVG. Pure.
 
-Drawn by the standard library's XML writer, which escapes; people's words in it are bounded and printable. The same
-exchange gives the same bytes.
+It is written by the standard library's XML writer, which escapes text. People's words in it are limited in length and
+printable. The same exchange gives the same bytes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,10 +22,10 @@ from schemas.event import ROOT
 from schemas.vocabulary.gateway import InputReceived
 
 MOST_EVENTS = 400
-"""Events drawn; how many more there are is said below them."""
+"""How many events are drawn; the number of the others is written below them."""
 
 MOST_CHARACTERS = 86
-"""Of a line in a box; longer ones are cut there, and stand in its tooltip."""
+"""Longest line in a box; longer ones are cut, and are whole in the box's tooltip."""
 
 _MOST_IN_TOOLTIP = 400
 
@@ -47,7 +47,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 def picture_of(explanation: Explanation) -> bytes:
-    """Return the picture, an SVG document in UTF-8 with a title and a description for whoever cannot see it."""
+    """Return the picture, an SVG document in UTF-8 with a title and a description for people who cannot see it."""
     rows = list(_rows(explanation))
     drawn = rows[:MOST_EVENTS]
     depth = max((min(row.depth, _MOST_DEPTH) for row in drawn), default=0)
@@ -85,7 +85,7 @@ def _rows(explanation: Explanation) -> Iterator[_Row]:
     while waiting:
         root, depth, above = waiting.pop()
         grown: list[tuple[Node, int, int | None]] = []
-        # A branch stands right below what led to it, before the trunk goes on.
+        # A branch is drawn directly below its cause, before the trunk goes on.
         (node, branches), *rest = islice(trunk_to_end(root, way), 2)
         places[node.id] = len(places)
         yield _Row(node, depth, above)
@@ -144,7 +144,7 @@ def _draw_legend(svg: Element, middle: int) -> None:
 
 
 def _share(ms: float, explanation: Explanation) -> float:
-    """Return how far a time is on the way, in [0, 1], whatever clocks were set back meanwhile."""
+    """Return a time as a share of the way to the end; it is kept in [0, 1], even if a clock was set back."""
     return max(0.0, min(1.0, ms / explanation.total_ms)) if explanation.total_ms > 0 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What the monitor finds and what the regulator does, as lines for people. Pure."""
+"""The monitor's findings and the regulator's changes, as lines for people. Pure."""
 
 from collections.abc import Mapping
 
@@ -32,7 +32,7 @@ HELD: Mapping[Held, str] = {
     "day_spent": "the day's allowance of change is spent",
     "behind_a_worse_one": "a cycle makes one change",
 }
-"""Why a pressure moved nothing -> in words."""
+"""Why a pressure changed nothing -> the reason in words."""
 
 
 @lines_on.register

@@ -1,4 +1,4 @@
-"""How the router's scores came about: each mode's terms, computed again from the recorded signals and weights. Pure."""
+"""The calculation of the router's scores: each mode's terms, from the recorded signals and weights. Pure."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from actors.router.settings import RouterSettings
 from schemas.vocabulary.router import Mode, ModeSelected
 
 GUARD = "guard."
-"""What the names of the guards against oscillation begin with."""
+"""Prefix of the names of the guards against oscillation."""
 
 
 class ModeScore(msgspec.Struct, frozen=True):
@@ -22,16 +22,16 @@ class ModeScore(msgspec.Struct, frozen=True):
 
 
 def score_table(selected: ModeSelected, settings: RouterSettings | None = None) -> tuple[ModeScore, ...]:
-    """Return the terms behind every recorded score; empty when this release lacks a weight that was used.
+    """Return the terms of every recorded score; empty if this release lacks a weight that was used.
 
     Args:
         selected: The recorded decision.
-        settings: Those in force then: thresholds are not recorded with each decision. None: the defaults.
+        settings: The settings in force then, since thresholds are not recorded with each decision. None: the defaults.
     """
     chosen = settings or RouterSettings()
     try:
         terms = contributions(selected.signals, selected.weights, chosen.thresholds, chosen.saturation)
-        # Whether an ACT loop had found nothing is not recorded either, but it shows in ACT's score.
+        # It is not recorded either whether an ACT loop had found nothing, but ACT's score shows it: try both.
         attempts = [
             with_oscillation_guards(terms, selected.weights, selected.previous_mode, unproductive)
             for unproductive in (False, True)
@@ -39,7 +39,7 @@ def score_table(selected: ModeSelected, settings: RouterSettings | None = None) 
     except KeyError:
         return ()
     if len(selected.scores) == 1:
-        attempts = [terms]  # a blank input is not weighed against anything
+        attempts = [terms]  # a blank input is not scored
     tables = [_table(attempt, selected.scores) for attempt in attempts]
     return next((table for table in tables if adds_up(table)), tables[0])
 

@@ -1,4 +1,4 @@
-"""Where an exchange's time went, event by event. Pure."""
+"""How long each event of an exchange took. Pure."""
 
 from collections.abc import Iterator
 
@@ -15,12 +15,12 @@ _US_PER_MS = 1_000
 
 
 def timing_table(explanation: Explanation) -> Iterator[RenderableType]:
-    """Yield what each event took from its cause's server time to its own, and how much of that was deciding.
+    """Yield for each event the time from its cause's server time to its own, and how much of that was the decision.
 
-    The rest is storing the cause, delivering it, waiting for a turn, and storing the event. Bars are shares of the way
-    to the end; events beside it are dim and have none. No share can be told of an event after a clock was set back, or
-    where a lost one was stored again behind what had followed from it. ``over 10: 14.250`` is a decision beyond its
-    stage's budget.
+    The rest is for storing the cause, delivering it, waiting for a turn, and storing the event. Bars show the share of
+    the time to the end; events that are not on the way to the end are dim and have no bar. There is also no bar after a
+    clock was set back, or if a lost event was stored again behind its own effects. ``over 10: 14.250`` is a decision
+    that took longer than its stage's budget.
     """
     nodes = [node for root in explanation.roots for node in nodes_below(root)]
     way = frozenset(explanation.critical_path)

@@ -28,7 +28,7 @@ E = TypeVar("E", bound=Event)
 
 
 def nodes_of(explanation: Explanation) -> Iterator[Node]:
-    """Yield every event of an exchange, causes before what they led to."""
+    """Yield every event of an exchange, causes before their effects."""
     for root in explanation.roots:
         yield from nodes_below(root)
 
@@ -39,7 +39,7 @@ def event_of(node: Node) -> Event:
 
 
 def last_of(explanation: Explanation, kind: type[E]) -> tuple[Node, E] | None:
-    """Return the exchange's last event of a kind, in the order of the tree; None where it has none."""
+    """Return the exchange's last event of a type, in the order of the tree; None if it has none."""
     found = None
     for node in nodes_of(explanation):
         event = event_of(node)
@@ -51,9 +51,9 @@ def last_of(explanation: Explanation, kind: type[E]) -> tuple[Node, E] | None:
 def render(
     explanation: Explanation, router: RouterSettings | None = None, coherence: CoherenceSettings | None = None
 ) -> RenderableType:
-    """Return the tree with the numbers of each decision, where the time went, and what was never reached.
+    """Return the tree with the numbers of each decision, the times, and the stages that were never reached.
 
-    ``router`` and ``coherence`` are the settings in force then, where they are not the defaults.
+    ``router`` and ``coherence`` are the settings in force then, if they are not the defaults.
     """
     events = [event_of(node) for node in nodes_of(explanation)]
     case = Case(next((event for event in events if isinstance(event, InputReceived)), None), router, coherence)
@@ -68,7 +68,7 @@ def render(
 
 
 def to_json(explanation: Explanation, missing: Sequence[Stretch]) -> bytes:
-    """Return an explanation for machines, led by its sentence; ``missing`` is what the log lacks in and behind it."""
+    """Return an explanation as JSON, its sentence first; ``missing`` are the gaps of the log in and behind it."""
     told = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation), "missing": missing}
     return msgspec.json.encode(told)
 
@@ -88,7 +88,7 @@ def _sentence(explanation: Explanation, events: list[Event]) -> Text:
 
 
 def _never_read(explanation: Explanation, events: list[Event]) -> str:
-    """Return, of an exchange whose input nobody could read, that this is so and what to do; else nothing."""
+    """If no actor could read the input, return a sentence that says so, and what to do; else an empty string."""
     topic = topic_of(InputReceived)
     failed = [event for event in events if isinstance(event, Failed) and event.failed_topic == topic]
     if not failed or any(isinstance(event, InputReceived) for event in events):

@@ -1,6 +1,7 @@
-"""A tree of causes laid out for reading: the way to the end as one trunk, all else as branches beside it. Pure.
+"""The layout of a tree of causes: the way to the end is one trunk, and everything else branches beside it. Pure.
 
-An answer is some ten to forty causes deep. A level of indentation for each would leave a terminal no room.
+An answer has some ten to forty causes, one after another. With a level of indentation for each, the text would not fit
+on a terminal.
 """
 
 from collections.abc import Iterator, Set
@@ -9,7 +10,7 @@ from events.replay.explain import Node
 
 
 def nodes_below(node: Node) -> Iterator[Node]:
-    """Yield an event and all that it led to, causes before what they led to, in stream order among brothers."""
+    """Yield an event and all that it led to, causes before effects, and effects of one cause in stream order."""
     waiting = [node]
     while waiting:
         found = waiting.pop()
@@ -18,10 +19,10 @@ def nodes_below(node: Node) -> Iterator[Node]:
 
 
 def trunk_to_end(root: Node, way: Set[int]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
-    """Yield a root and, one after another, the event that each led to on the way, with what else it led to.
+    """Yield the events of a trunk from its root on, each with its other effects, the branches.
 
-    ``way`` are sequences (``Explanation.way``). Beside and behind it the trunk follows what led to most; where several
-    led to as much it ends.
+    ``way`` are the sequences of the way to the end (``Explanation.critical_path``). Where the trunk is not on that way,
+    it follows the effect that led to most events, and ends if several led to equally many.
     """
     node: Node | None = root
     while node is not None:
