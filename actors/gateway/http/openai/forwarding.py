@@ -151,7 +151,9 @@ class UpstreamForwarder:
         except asyncio.CancelledError:
             self.abandon(word, "client_left")
             raise
-        streamed = response.headers.get("content-type", "").startswith("text/event-stream") and response.is_success
+        streamed = (
+            response.headers.get("content-type", "").casefold().startswith("text/event-stream") and response.is_success
+        )
         guarded = Guarded(Prompt(question.text, question.layers), self.watch) if streamed else None
         pieces = RelayedBody(self, response, word, question, term, guarded, private)
         if wrong := unfit(response):
