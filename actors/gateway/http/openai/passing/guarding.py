@@ -25,6 +25,9 @@ MOST_TEXTS = 512
 LONGEST_EVENT = 4 * 1024 * 1024
 """Bytes of one event: a longer one is not passed on."""
 
+_PART = 4_096
+"""Characters of a whole answer that are read at once."""
+
 _END = re.compile(rb"\r\n\r\n|\n\r?\n|\r\r")
 _MARKS = frozenset(
     {"id", "object", "model", "role", "type", "finish_reason", "system_fingerprint", "service_tier", "obfuscation"}
@@ -122,8 +125,8 @@ class Guarded:
         for event in (*events.take(raw), *events.end()):
             if event.data.strip() == DONE:
                 continue
-            for place, text in self._texts(event.data):
-                window = self._window(place)
+            for place, text in self.texts_of(event.data):
+                window = self.window(place)
                 window.take(text)
                 needs[window] = window.taken
                 characters += len(text)
@@ -142,13 +145,14 @@ class Guarded:
             out.append(held.raw)
         return b"".join(out)
 
-    def _window(self, place: Place) -> Window:
+    def window(self, place: Place) -> Window:
+        """Return what reads the text at a place."""
         known = place if place in self._windows or len(self._windows) < MOST_TEXTS else ()
         if known not in self._windows:
             self._windows[known] = Window(self._prompt, self._watch.faults, self._watch.leak_share)
         return self._windows[known]
 
-    def _texts(self, data: bytes) -> Iterator[tuple[Place, str]]:
+    def texts_of(self, data: bytes) -> Iterator[tuple[Place, str]]:
         """Yield the texts of an event with their places; what is no JSON is a text as it stands."""
         try:
             body: Any = msgspec.json.decode(data)
@@ -161,6 +165,16 @@ class Guarded:
                 if isinstance(choice, dict) and isinstance(index := choice.get("index", 0), int):
                     self._choices[index] = None
         yield from texts_in(body)
+
+
+def faults_in(body: bytes, prompt: Prompt, watch: Watch) -> tuple[AnswerFault, ...]:
+    """Return what speaks against a whole answer, however long it is; what is no JSON is one text."""
+    guarded = Guarded(prompt, watch)
+    for place, text in guarded.texts_of(body):
+        for at in range(0, len(text), _PART):
+            guarded.window(place).take(text[at : at + _PART])
+    guarded.end()
+    return guarded.found
 
 
 def texts_in(body: Any) -> Iterator[tuple[Place, str]]:
