@@ -10,9 +10,9 @@ import httpx
 
 from neuraxis import calls
 from neuraxis.calls import Call
-from neuraxis.errors import NeuraxisError
+from neuraxis.errors import Forbidden, NeuraxisError
 from neuraxis.events import ALERTS, Event, topic_of
-from neuraxis.following import BROKEN, PATH, SILENCE_S, Following, head
+from neuraxis.following import BROKEN, PATH, SILENCE_S, Following, head, listed_head
 from neuraxis.models import Answer, Explanation, Feedback, Input, Layer, Page, Verdict
 from neuraxis.server import FOLDER, find_server
 
@@ -114,7 +114,7 @@ class Client:
         return self._call(calls.ask(question, session, user))
 
     def why(self, exchange: str) -> Explanation:
-        """Return why an exchange ended as it did. Takes an operator's key, where there are keys."""
+        """Return why an exchange ended as it did. Takes a key with the scope ``read``, where there are keys."""
         return self._call(calls.why(exchange))
 
     def exchanges(
@@ -129,7 +129,7 @@ class Client:
         before: int = 0,
         limit: int = 50,
     ) -> Page:
-        """Return a page of exchanges, the latest first; ``page.before`` asks for the next. Takes an operator's key."""
+        """Return a page of exchanges, the latest first; ``page.before`` asks for the next. Takes such a key."""
         wanted = calls.exchanges(
             agent=agent, session=session, stage=stage, action=action, reason=reason, mode=mode, before=before,
             limit=limit,
@@ -150,7 +150,7 @@ class Client:
     ) -> Iterator[Event]:
         """Yield the events of a public subject as they come, each once and in order, without end.
 
-        A broken connection is taken up again where it was. Takes an operator's key, where there are keys.
+        A broken connection is taken up again where it was. Takes a key with the scope ``read``, where there are keys.
 
         Args:
             topic: The subject; ``*`` and ``>`` are wildcards, the root may be left out.
@@ -158,7 +158,7 @@ class Client:
             words: With people's words, which are hidden otherwise.
             patience: Seconds without a connection after which the failure is raised.
         """
-        begin = self._call(head()) if after is None else after
+        begin = self._head() if after is None else after
         following = Following(topic_of(topic), begin, words=words, patience_s=patience)
         while True:
             try:
@@ -187,6 +187,12 @@ class Client:
         except httpx.HTTPError as wrong:
             raise calls.unreached(self._server.url, wrong, self._timeout) from wrong
 
+    def _head(self) -> int:
+        try:
+            return self._call(head())
+        except Forbidden:
+            return self._call(listed_head())
+
     def _call(self, call: Call[T]) -> T:
         end, attempt = time.monotonic() + self._timeout, 0
         while True:
@@ -207,6 +213,7 @@ class Client:
             ) as answer:
                 for piece in answer.iter_bytes():
                     body += piece
+                    calls.check_length(call, len(body))
                     if time.monotonic() > end:
                         raise calls.overdue(self._server.url, self._timeout)
         except httpx.HTTPError as wrong:
