@@ -333,6 +333,8 @@ class RelayedBody:
         heard = read_streamed_answer(bytes(self.taken))
         if heard.failed and not guarded.found:
             self._abandon("upstream_cut")
+            if not guarded.is_read:
+                raise SourceBroken("the upstream's answer failed before it could be judged: try again")
             return False
         if guarded.found:
             stopped = msgspec.structs.replace(heard.answer, stopped_for=guarded.found, delivered=guarded.sent)

@@ -73,6 +73,11 @@ class Guarded:
         self._first: dict[str, Any] = {}
         self._choices: dict[int, None] = {}
 
+    @property
+    def is_read(self) -> bool:
+        """Whether all was looked for here, at its end: signatures of orders are reflex's to find, in the record."""
+        return "orders" not in self._watch.faults
+
     def take(self, piece: bytes) -> bytes:
         """Take a piece of the stream; return what of it, and of those before it, may be sent on now.
 
