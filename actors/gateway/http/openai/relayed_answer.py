@@ -11,7 +11,7 @@ import msgspec
 
 from actors.gateway.forwarded_inputs import answer_of
 from actors.gateway.http.openai.messages import ReadMessage, read_message, words_in
-from actors.gateway.http.openai.passing.guarding import Place, texts_in
+from actors.gateway.http.openai.passing.guarding import Place, index_of, texts_in
 from schemas.intake.sse import DONE, Events, is_stream
 from schemas.vocabulary.gateway import AnswerChoice, InputAnswered, ToolCall
 
@@ -96,9 +96,8 @@ class _Parts:
         delta = _mapping(choice.get("delta"))
         for place, text in texts_in({key: value for key, value in delta.items() if key not in ("role", "tool_calls")}):
             self._texts.setdefault(place, []).append(text)
-        for place, call in enumerate(_list(delta.get("tool_calls"))):
-            index = call.get("index")
-            whole = self._calls.setdefault(index if isinstance(index, int) else place, {"name": "", "arguments": ""})
+        for at, call in enumerate(_list(delta.get("tool_calls"))):
+            whole = self._calls.setdefault(index_of(call, at), {"name": "", "arguments": ""})
             added = _called(call)
             whole["name"] += added.name
             whole["arguments"] += added.arguments
