@@ -110,6 +110,8 @@ def test_a_stream_that_tells_of_an_error_has_failed() -> None:
 THEIRS: Headers = (
     (b"Host", b"gateway.example"),
     (b"Authorization", b"Bearer theirs"),
+    (b"X-API-Key", b"theirs"),
+    (b"Cookie", b"session=of-another-port"),
     (b"Content-Type", b"application/json"),
     (b"Connection", b"keep-alive, X-Hop"),
     (b"X-Hop", b"1"),
@@ -140,14 +142,16 @@ def test_our_key_takes_the_place_of_a_callers_and_a_callers_goes_out_only_where_
     ours = sent({"Authorization": "Bearer ours"}, lends=True, query="?api-version=1")
     assert (ours["authorization"], ours[":path"]) == ("Bearer ours", "/v1/chat/completions?api-version=1&a=b")
     assert sent({}, lends=True)["authorization"] == "Bearer theirs"
-    assert "authorization" not in sent({}, lends=False)
+    assert sent({}, lends=True)["x-api-key"] == "theirs"
+    for kept in (sent({}, lends=False), ours):
+        assert "theirs" not in {kept.get("authorization"), kept.get("x-api-key")}
 
 
 def test_what_belongs_to_a_connection_or_to_the_gateway_does_not_go_out() -> None:
     headers = sent({}, lends=True)
     assert (headers["x-theirs"], headers["content-type"], headers[":body"]) == ("kept", "application/json", "{}")
     assert (headers["host"].partition(":")[0], headers["accept-encoding"]) == ("127.0.0.1", "identity")
-    assert not {"x-hop", "te", "x-neuraxis-session"} & headers.keys()
+    assert not {"x-hop", "te", "x-neuraxis-session", "cookie"} & headers.keys()
 
 
 def test_an_endpoint_that_is_away_is_told_with_what_to_do() -> None:
