@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "client.md").read_text(encoding="ut
 def test_the_programs_of_the_page_print_what_it_says(live: Live) -> None:
     programs = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     done = subprocess.run(
-        [sys.executable, "-c", "\n".join(programs)],
+        [sys.executable, "-P", "-c", "\n".join(programs)],
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,
