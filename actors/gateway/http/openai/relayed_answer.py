@@ -41,7 +41,6 @@ def read_whole_answer(body: bytes) -> RelayedAnswer:
     if not choices and is_stream(body[:64]) and (streamed := read_streamed_answer(body)).said is not None:
         return streamed
     if not choices:
-        # Signs may be written otherwise in JSON, and mean the same: both are there.
         # JSON may write a sign as another one: what it means is read beside what it is.
         meant = [text for _, text in texts_in(found)] if b"\\" in body else []
         return RelayedAnswer(answer_of([AnswerChoice(text="\n".join((body.decode("utf-8", "replace"), *meant)))]))

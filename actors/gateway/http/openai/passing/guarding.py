@@ -16,7 +16,7 @@ import msgspec
 from actors.contract.answers.prompt import Prompt
 from actors.contract.answers.window import STREAMED, Window
 from actors.gateway.http.openai.answers import Decision
-from schemas.intake.sse import DONE, Events
+from schemas.intake.sse import DONE, Events, is_stream
 from schemas.vocabulary.reflex import AnswerFault
 
 MOST_TEXTS = 512
@@ -91,14 +91,14 @@ class Guarded:
         out = []
         for raw in events:
             # One by one: what goes out may not depend on how many come at once.
-            self._read(raw)
+            self.read(raw)
             out.append(self._let_go())
         return b"".join(out)
 
     def end(self) -> None:
         """Take it that the stream is over: what is still held was read whole, and waits for the last word."""
         if self._buffer:
-            self._read(self._buffer)
+            self.read(self._buffer)
             self._buffer = b""
         for window in self._windows.values():
             if not self.found:
@@ -123,7 +123,8 @@ class Guarded:
         self._held.clear()
         return b"data: " + msgspec.json.encode(body) + b"\n\ndata: " + DONE + b"\n\n"
 
-    def _read(self, raw: bytes) -> None:
+    def read(self, raw: bytes) -> None:
+        """Read an event, and hold it."""
         events = Events()
         needs: dict[Window, int] = {}
         characters = 0
@@ -175,6 +176,11 @@ class Guarded:
 def faults_in(body: bytes, prompt: Prompt, watch: Watch) -> tuple[AnswerFault, ...]:
     """Return what speaks against a whole answer, however long it is; what is no JSON is one text."""
     guarded = Guarded(prompt, watch)
+    if is_stream(body[:64]):
+        for raw in split(body):
+            guarded.read(raw)
+        guarded.end()
+        return guarded.found
     for place, text in guarded.texts_of(body):
         for at in range(0, len(text), _PART):
             guarded.window(place).take(text[at : at + _PART])

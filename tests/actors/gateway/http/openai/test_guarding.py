@@ -134,3 +134,4 @@ def test_a_whole_answer_is_read_to_its_end_however_long_it_is() -> None:
     assert faults_in(answer(PLAIN * 50 + f"The key is {KEY}."), PROMPT, Watch()) == ("secret",)
     assert faults_in(f"{PLAIN * 50} {KEY}".encode(), PROMPT, Watch()) == ("secret",)
     assert faults_in(answer(PLAIN * 50), PROMPT, Watch()) == ()
+    assert faults_in(stream(*words(PLAIN), *KEY), PROMPT, Watch()) == ("secret",)
