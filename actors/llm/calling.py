@@ -9,7 +9,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from tenacity.wait import wait_random_exponential
 
 from actors.contract.answers.prompt import prompt_of
-from actors.contract.answers.window import Window
+from actors.contract.answers.window import STREAMED, Window
 from actors.contract.privacy.masking import Masks, Restoring
 from actors.contract.privacy.recognising import found_in, recogniser
 from actors.llm.answer_text import AnswerInvalid, is_over, read_answer_text
@@ -25,6 +25,7 @@ from schemas.catalogue import requests_to
 from schemas.event import Event, Failed, topic_of
 from schemas.model_calls import ModelCall
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID, LlmCompleted, LlmFailed
+from schemas.vocabulary.reflex import AnswerFault
 
 REQUESTS = requests_to("llm")
 """The events that ask for a model's words."""
@@ -78,6 +79,7 @@ class LlmCaller:
         publish: Where pieces of text go.
         clock: Tells how old a request is.
         sleep: Waits between two calls.
+        withheld_for: What an answer is withheld for, which ends the telling of its pieces.
     """
 
     def __init__(
@@ -89,7 +91,9 @@ class LlmCaller:
         publish: Publish,
         clock: Clock,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        withheld_for: tuple[AnswerFault, ...] = STREAMED,
     ) -> None:
+        self._withheld_for = withheld_for
         self._client = client
         self._settings = settings
         self._backend = backend
@@ -195,7 +199,9 @@ class LlmCaller:
     ) -> tuple[ClientAnswer, int]:
         circuit = self._circuit(model)
         calls = 0
-        telling = _PieceSender(message, self._publish, thinks=model in self._thinking, masks=masks)
+        telling = _PieceSender(
+            message, self._publish, thinks=model in self._thinking, masks=masks, withheld_for=self._withheld_for
+        )
         async for attempt in AsyncRetrying(
             retry=retry_if_exception(lambda error: _passes(error) and not circuit.is_open),
             wait=self._wait,
@@ -269,7 +275,16 @@ class _PieceSender:
     What is held back comes with the answer's end, if it is let pass.
     """
 
-    def __init__(self, message: Message, publish: Publish, *, thinks: bool, masks: Masks | None) -> None:
+    def __init__(
+        self,
+        message: Message,
+        publish: Publish,
+        *,
+        thinks: bool,
+        masks: Masks | None,
+        withheld_for: tuple[AnswerFault, ...],
+    ) -> None:
+        self._withheld_for = withheld_for
         assert isinstance(message.event, Request)
         self._message = message
         self._call = message.event.call  # as it was asked, before anything in it was masked
@@ -295,7 +310,7 @@ class _PieceSender:
 
     def _anew(self) -> None:
         self._attempt, self._index = self._attempt + 1, 0
-        self._window = Window(prompt_of(self._call)) if self._call.stream_to else None
+        self._window = Window(prompt_of(self._call), self._withheld_for) if self._call.stream_to else None
         self._restoring = Restoring(self._masks) if self._masks is not None else None
         self._held = ""
 

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
+from actors.contract.answers.window import STREAMED
 from actors.contract.privacy.recognising import lacking
 from actors.llm.calling import REQUESTS, LlmCaller, enrich_failure
 from actors.llm.client import ChatClient
@@ -40,7 +41,14 @@ async def open_llm(settings: LlmSettings, context: EffectorContext) -> AsyncIter
         async with ChatClient.open(
             endpoint, connect_s=settings.connect_ms / 1000, concurrency=settings.concurrency, context=window
         ) as client:
-            answering = LlmCaller(client, settings, backend=backend, publish=context.publish, clock=context.clock)
+            answering = LlmCaller(
+                client,
+                settings,
+                backend=backend,
+                publish=context.publish,
+                clock=context.clock,
+                withheld_for=STREAMED if context.withheld_for is None else context.withheld_for,
+            )
             _logger.info("llm_serves", backend=backend, base_url=endpoint.base_url)
             yield Effector(
                 name="llm",

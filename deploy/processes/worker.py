@@ -17,6 +17,7 @@ import msgspec
 
 from actors.ledger import LedgerProjector, LedgerSettings
 from actors.monitor.settings import MonitorSettings
+from actors.reflex.settings import ReflexSettings
 from actors.registry import ACTORS
 from actors.runtime.clock import SystemClock
 from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED, Group
@@ -219,7 +220,8 @@ async def _actors(job: Job, connection: Connection, log: JetStreamLog, member: s
 async def _effectors(job: Job, log: JetStreamLog, member: str) -> AsyncIterator[list[EffectorWorker]]:
     """Open the effectors of a job; they are closed when their work has ended."""
     clock = SystemClock()
-    context = EffectorContext(log.connection, piece_sender(log.connection), os.environ, clock)
+    withheld_for = job.config.section("reflex", ReflexSettings).faults
+    context = EffectorContext(log.connection, piece_sender(log.connection), os.environ, clock, withheld_for)
     async with AsyncExitStack() as opened:
         workers = []
         for name in job.hosts:

@@ -167,6 +167,18 @@ def test_what_is_limited_says_when_to_come_again_and_is_sent_again(paused: list[
     assert raised.value.retry_after == 3.0
 
 
+def test_whatever_a_strange_server_answers_is_an_error_of_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuraxis.calls.MOST_BYTES", 1_000_000)
+    deep, long = httpx.Response(200, content=b"[" * 200_000), httpx.Response(200, content=b" " * 1_000_001)
+    for answer in (deep, long, httpx.Response(200, content=b"9" * 10_000)):
+        with pytest.raises(neuraxis.BadAnswer):
+            Scripted(answer).client().check("x")
+    for asked, seconds in (("nan", 1.0), ("inf", 3600.0), ("-1", 0.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 1.0)):
+        with pytest.raises(neuraxis.RateLimited) as raised:
+            Scripted(told(OURS, 429, retry_after=asked)).client(retries=0).check("x")
+        assert raised.value.retry_after == seconds
+
+
 def test_only_what_changes_nothing_is_sent_again_after_a_broken_connection() -> None:
     row = told({"exchanges": [], "before": 0, "head": 0})
     server = Scripted(httpx.ReadError("cut"), told(OURS, 503), row)

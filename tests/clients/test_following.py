@@ -85,6 +85,25 @@ class Cut(httpx.SyncByteStream, httpx.AsyncByteStream):
         raise httpx.ReadError("cut")
 
 
+def test_a_key_that_may_not_see_the_overview_follows_from_where_its_lists_end() -> None:
+    def serve(request: httpx.Request) -> httpx.Response:
+        match request.url.path:
+            case "/api/overview":
+                return httpx.Response(403, json={"code": "forbidden", "message": "of all agents"})
+            case "/api/exchanges":
+                return httpx.Response(200, json={"exchanges": [], "before": 0, "head": 4})
+        assert request.headers["last-event-id"] == "4"
+        return httpx.Response(200, content=sent(5), headers={"content-type": "text/event-stream"})
+
+    async def first() -> int:
+        async with neuraxis.AsyncClient(URL, transport=httpx.MockTransport(serve)) as client:
+            return (await anext(client.events())).seq
+
+    with neuraxis.Client(URL, transport=httpx.MockTransport(serve)) as client:
+        assert next(client.events()).seq == 5
+    assert asyncio.run(first()) == 5
+
+
 BROKEN = (sent(5, 6) + b"data: {", 0, 503, sent(6, 7), sent(8))
 
 

@@ -18,7 +18,9 @@ from actors.contract.answers.prompt import Prompt
 from schemas.vocabulary.reflex import SecretKind
 
 FORMS: dict[SecretKind, re.Pattern[str]] = {
-    "private_key": re.compile(r"-----BEGIN (?:[A-Z]+ ){0,2}PRIVATE KEY(?: BLOCK)?-----\s+[A-Za-z0-9+/:=-]{16}"),
+    "private_key": re.compile(
+        r"-----BEGIN (?:[A-Z]+ ){0,2}PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr])+[A-Za-z0-9+/:=-]{16}"
+    ),
     "aws_key": re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
     "github_token": re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{59})"),
     "gitlab_token": re.compile(r"\bglpat-[A-Za-z0-9_-]{20}"),
@@ -39,7 +41,7 @@ LONGEST_VALUE = 128
 
 _MOST_VALUES = 64
 _REST = re.compile(r"[A-Za-z0-9_.+/=-]*")
-_KEY_BLOCK = re.compile(r"[\sA-Za-z0-9+/:=,.-]*")
+_KEY_BLOCK = re.compile(r"(?:[\sA-Za-z0-9+/:=,.]|\\[nr]|-(?!----))*(?:-----END [A-Z ]{0,32}KEY(?: BLOCK)?-----)?")
 _PLACEHOLDER = re.compile(r"(?i)example|sample|your|placeholder|dummy|x{5}|\.{3}|1234567|abcdefg|(.)\1{4}")
 _TELLING = re.compile(r"\d|\w[^\w\s/]\w")
 """What a password has, and a plain word has not."""
@@ -76,15 +78,9 @@ class Kept:
         return tuple(sorted(found, key=lambda each: (each.start, -each.end)))
 
     def _formed(self, text: str) -> Iterator[Found]:
-        if not _BEGINNINGS.search(text):
-            return
-        for kind, form in FORMS.items():
-            for match in form.finditer(text):
-                rest = _KEY_BLOCK if kind == "private_key" else _REST
-                whole = rest.match(text, match.end())
-                end = whole.end() if whole is not None else match.end()
-                if match[0] not in self._said and not _is_placeholder(match[0]):
-                    yield Found(kind, match.start(), max(match.end(), end - (text[end - 1 : end] == ".")))
+        for found, told in _keys_in(text):
+            if told not in self._said and not _is_placeholder(told):
+                yield found
 
     def _told(self, text: str) -> Iterator[Found]:
         if not self.values:
@@ -98,6 +94,11 @@ class Kept:
                 at = folded.find(value.casefold(), at + len(value))
 
 
+def keys_in(text: str) -> Iterator[Found]:
+    """Yield whatever has the form of a key, whole: what follows the form in the same word or block belongs to it."""
+    return (found for found, _ in _keys_in(text))
+
+
 def masked(text: str, spans: tuple[tuple[str, int, int], ...]) -> str:
     """Return a text with the secrets at some places replaced by their kinds."""
     parts, at = [], 0
@@ -107,6 +108,18 @@ def masked(text: str, spans: tuple[tuple[str, int, int], ...]) -> str:
         parts += [text[at : max(at, start)], f"[{kind.replace('_', ' ')} withheld]"]
         at = end
     return "".join([*parts, text[at:]])
+
+
+def _keys_in(text: str) -> Iterator[tuple[Found, str]]:
+    """Yield whatever has the form of a key, and the part of it that the form names."""
+    if not _BEGINNINGS.search(text):
+        return
+    for kind, form in FORMS.items():
+        rest, end = (_KEY_BLOCK if kind == "private_key" else _REST), 0
+        for match in form.finditer(text):
+            if match.end() > end and (whole := rest.match(text, match.end())):  # else the word before goes on
+                end = whole.end()
+            yield Found(kind, match.start(), max(match.end(), end - (text[end - 1 : end] == "."))), match[0]
 
 
 def _named(content: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import NamedTuple
 
-from actors.contract.answers.credentials import FORMS
+from actors.contract.answers.credentials import keys_in
 from schemas.model_calls import PersonalKind
 
 PACKAGES = ("phonenumberslite", "python-stdnum")
@@ -66,8 +66,7 @@ def _all(text: str, regions: tuple[str, ...]) -> Iterator[Found]:
     from stdnum import iban, luhn
     from stdnum.us import ssn
 
-    for form in FORMS.values():
-        yield from (Found("key", *match.span()) for match in form.finditer(text))
+    yield from (Found("key", key.start, key.end) for key in keys_in(text))
     if "@" in text:
         yield from (Found("email", *match.span()) for match in _EMAIL.finditer(text))
     if not any(map(str.isdigit, text)):

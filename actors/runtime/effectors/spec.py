@@ -10,6 +10,7 @@ import msgspec
 from actors.runtime.clock import Clock
 from events.jetstream import Connection
 from schemas.effectors.contract import Effector
+from schemas.vocabulary.reflex import AnswerFault
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +22,15 @@ class EffectorContext:
         publish: Sends a body to an inbox that a request named; best effort, and nowhere but to an inbox.
         environment: The process's environment, for secrets.
         clock: The clocks.
+        withheld_for: What reflex withholds answers for: pieces of one are told no further than that was looked for.
+            None: what it withholds them for unless told otherwise.
     """
 
     connection: Connection
     publish: Callable[[str, bytes], Awaitable[None]]
     environment: Mapping[str, str]
     clock: Clock
+    withheld_for: tuple[AnswerFault, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,11 @@ def request_of(call: ModelCall, *, age_s: float = 0.0) -> Message:
 class Asking:
     """The effector's performance against one endpoint; remembers what it published and how long it slept."""
 
-    def __init__(self, client: ChatClient, settings: LlmSettings) -> None:
+    def __init__(self, client: ChatClient, settings: LlmSettings, **options: Any) -> None:
         self.published: list[tuple[str, dict[str, Any]]] = []
         self.slept: list[float] = []
         self._answering = LlmCaller(
-            client, settings, backend="openai", publish=self._publish, clock=SystemClock(), sleep=self._sleep
+            client, settings, backend="openai", publish=self._publish, clock=SystemClock(), sleep=self._sleep, **options
         )
 
     async def _publish(self, inbox: str, body: bytes) -> None:
@@ -75,7 +75,7 @@ class Asking:
         return event
 
 
-def over(*replies: Reply, settings: LlmSettings = QUICK) -> Any:
+def over(*replies: Reply, settings: LlmSettings = QUICK, **options: Any) -> Any:
     """Decorate a test's body, which gets what to ask with and the endpoint."""
 
     def decorate(body: Any) -> None:
@@ -85,7 +85,7 @@ def over(*replies: Reply, settings: LlmSettings = QUICK) -> Any:
                 serving(*replies) as endpoint,
                 ChatClient.open(Endpoint(endpoint.base_url, KEY), connect_s=2.0, concurrency=4) as client,
             ):
-                await body(Asking(client, settings), endpoint)
+                await body(Asking(client, settings, **options), endpoint)
 
         asyncio.run(run())
 

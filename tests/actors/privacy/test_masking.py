@@ -15,6 +15,10 @@ from actors.gateway.http.openai.passing.masking import Private
 from schemas.model_calls import Masked
 
 KEY = "AKIA" + "Q7RMWZ3KXV2T5BNE"
+PEM = "-----BEGIN RSA PRIVATE " + "KEY-----\n%s-----END RSA PRIVATE KEY-----" % (
+    "MIIEowIBAAKCAQEAy8Dbv8prpJ0kKhlGeJYozo2t\n" * 9
+)
+WEB_TOKEN = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9" + ".eyJzdWIiOiIxMjM0NTY3ODkwIn0"
 DATA = {
     "email": ("ada.lovelace+bank@example.co.uk", "grüße@münchen.example.de"),
     "phone": ("+49 30 901820", "+1 212-555-2368", "+44 20 7946 0958"),
@@ -22,7 +26,7 @@ DATA = {
     "iban": ("DE89 3704 0044 0532 0130 00", "GB29NWBK60161331926819"),
     "ssn": ("536-90-4399",),
     "ip": ("203.0.113.77", "2001:db8:85a3:0:0:8a2e:370:7334"),
-    "key": (KEY,),
+    "key": (KEY, PEM, PEM.replace("\n", "\\n"), f"{WEB_TOKEN}.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV"),
 }
 NONE = (
     "Version 1.2.3 of 2026-11-29 has 12345678 rows and 4111 1111 1111 1112 ids.",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.contract.answers.credentials import FORMS, Kept, masked
+from actors.contract.answers.credentials import FORMS, Kept, keys_in, masked
 from actors.contract.answers.prompt import Prompt
 from actors.reflex import ACTOR
 from actors.reflex.settings import ReflexSettings
@@ -127,3 +127,15 @@ def test_benign_turns_of_assistants_have_no_secrets() -> None:
                     alarms += bool(kept.found_in(turn["text"]))
     assert turns > 900
     assert alarms == 0
+
+
+def test_a_block_of_a_key_ends_where_it_says_so_or_the_next_begins() -> None:
+    begun = KEYS["private_key"].partition("\n-----END")[0]
+    (found,) = keys_in(f"{KEYS['private_key']}\nThat was the key of the harbour.")
+    assert found.end == len(KEYS["private_key"])
+    text = f"{begun}\n" * 3
+    assert [each.start for each in keys_in(text)] == [text.index(begun, at * len(begun)) for at in range(3)]
+    assert all(before.end <= after.start for before, after in pairwise(keys_in(text)))
+    written = json.dumps({"private_key": KEYS["private_key"]})
+    (found,) = keys_in(written)
+    assert written[found.start : found.end] == json.dumps(KEYS["private_key"])[1:-1]

@@ -56,6 +56,7 @@ class Keyring:
         self._keys = self._fixed
         self._required = bool(fixed)
         self._mark: tuple[int, ...] | None = None
+        self._told = ""
         self._looked = clock()
         self._load()
 
@@ -87,7 +88,9 @@ class Keyring:
         try:
             self._load()
         except BadKeyFile as wrong:
-            _logger.error("keys_unreadable", reason=str(wrong), in_force=len(self._keys))
+            if str(wrong) != self._told:
+                _logger.error("keys_unreadable", reason=str(wrong), in_force=len(self._keys))
+            self._told = str(wrong)
 
     def _load(self) -> None:
         if self._file is None:
@@ -100,7 +103,7 @@ class Keyring:
                 return
             self._mark = mark
             self._required = True
-            keys = read_keys(self._file)
+            keys = self._read(self._file)
         except FileNotFoundError:
             if self._mark is not None:
                 self._mark = None
@@ -108,8 +111,18 @@ class Keyring:
             return
         except OSError as wrong:
             raise BadKeyFile(f"the file of keys {self._file} cannot be read: {wrong}") from wrong
+        self._told = ""
         self._keys = (*self._fixed, *(key for key in keys if not key.revoked))
         _logger.info("keys_read", keys=[key.id for key in self._keys])
+
+    def _read(self, file: Path) -> tuple[Key, ...]:
+        try:
+            return read_keys(file)
+        except BadKeyFile as wrong:
+            if isinstance(wrong.__cause__, OSError):
+                # The file may be right, and its reader short of descriptors: a key that it revokes would stay.
+                self._mark = ()
+            raise
 
 
 def keyring_for(host: str, file: Path, environment: Mapping[str, str]) -> Keyring:

@@ -19,7 +19,7 @@ from actors.gateway.client import Client
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import REFUSALS
 from actors.gateway.http.openai.conversations import AnswerEnd, Conversations, ExchangeFailed, end_of
-from actors.gateway.http.openai.passing.guarding import Guarded, Watch
+from actors.gateway.http.openai.passing.guarding import Guarded, Watch, faults_in
 from actors.gateway.http.openai.passing.masking import Private
 from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.relayed_answer import RelayedAnswer, read_streamed_answer, read_whole_answer
@@ -151,7 +151,9 @@ class UpstreamForwarder:
         except asyncio.CancelledError:
             self.abandon(word, "client_left")
             raise
-        streamed = response.headers.get("content-type", "").startswith("text/event-stream") and response.is_success
+        streamed = (
+            response.headers.get("content-type", "").casefold().startswith("text/event-stream") and response.is_success
+        )
         guarded = Guarded(Prompt(question.text, question.layers), self.watch) if streamed else None
         pieces = RelayedBody(self, response, word, question, term, guarded, private)
         if wrong := unfit(response):
@@ -331,6 +333,8 @@ class RelayedBody:
         heard = read_streamed_answer(bytes(self.taken))
         if heard.failed and not guarded.found:
             self._abandon("upstream_cut")
+            if not guarded.is_read:
+                raise SourceBroken("the upstream's answer failed before it could be judged: try again")
             return False
         if guarded.found:
             stopped = msgspec.structs.replace(heard.answer, stopped_for=guarded.found, delivered=guarded.sent)
@@ -380,7 +384,15 @@ class RelayedBody:
             self._abandon("upstream_refused", self.response.status_code)
             return
         self._told = True
-        await self._service.record(self.passed, read_whole_answer(bytes(self.taken)), self._question)
+        body = bytes(self.taken)
+        heard = read_whole_answer(body)
+        if heard.answer.left_out:
+            # Reflex reads what is on record: the rest is read here, or nobody does.
+            prompt = Prompt(self._question.text, self._question.layers)
+            if found := await asyncio.to_thread(faults_in, body, prompt, self._service.watch):
+                stopped = msgspec.structs.replace(heard.answer, stopped_for=found, delivered=0)
+                heard = msgspec.structs.replace(heard, answer=stopped)
+        await self._service.record(self.passed, heard, self._question)
 
     def _abandon(self, reason: Abandoned, status: int | None = None) -> None:
         if not self._told:

@@ -4,14 +4,15 @@ The bytes are never changed by it. So it reads whatever it can: an answer in a f
 that it is.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from actors.gateway.forwarded_inputs import answer_of
-from actors.gateway.http.openai.messages import ReadMessage, read_message
-from schemas.intake.sse import DONE, Events
+from actors.gateway.http.openai.messages import ReadMessage, read_message, words_in
+from actors.gateway.http.openai.passing.guarding import Place, index_of, texts_in
+from schemas.intake.sse import DONE, Events, is_stream
 from schemas.vocabulary.gateway import AnswerChoice, InputAnswered, ToolCall
 
 
@@ -26,14 +27,27 @@ class RelayedAnswer(msgspec.Struct, frozen=True):
     failed: bool = False
 
 
+_BESIDE = frozenset({"message", "delta", "logprobs"})
+"""Of a choice: the message, which is read by itself, and its own words once more, one by one."""
+
+_SHORTEST, _LONGEST_ADDRESS = 16, 4_096
+"""Characters of a text without white space beside a message's words that is read."""
+
+
 def read_whole_answer(body: bytes) -> RelayedAnswer:
-    """Return what a body says."""
+    """Return what a body says: an answer, or events in one piece, whatever their type was said to be."""
     found = _object(body)
     choices = _list(found.get("choices"))
+    if not choices and is_stream(body[:64]) and (streamed := read_streamed_answer(body)).said is not None:
+        return streamed
     if not choices:
-        return RelayedAnswer(answer_of([AnswerChoice(text=body.decode("utf-8", "replace"))]))
+        # JSON may write a sign as another one: what it means is read beside what it is.
+        meant = [text for _, text in texts_in(found)] if b"\\" in body else []
+        return RelayedAnswer(answer_of([AnswerChoice(text="\n".join((body.decode("utf-8", "replace"), *meant)))]))
     messages = [_mapping(choice.get("message")) for choice in choices]
-    return _heard(found, messages, [choice.get("finish_reason") for choice in choices])
+    beside = [{name: value for name, value in found.items() if name != "choices"}]
+    beside += [{name: value for name, value in choice.items() if name not in _BESIDE} for choice in choices]
+    return _heard(found, messages, [choice.get("finish_reason") for choice in choices], _words(beside))
 
 
 def read_streamed_answer(body: bytes) -> RelayedAnswer:
@@ -62,13 +76,14 @@ class _Parts:
 
     def __init__(self) -> None:
         self.finish: Any = None
-        self._texts: dict[str, list[str]] = {}
+        self._texts: dict[Place, list[str]] = {}
         self._calls: dict[int, dict[str, str]] = {}
 
     @property
     def message(self) -> dict[str, Any]:
-        """The message that the pieces make."""
-        found: dict[str, Any] = {"role": "assistant", **{key: "".join(each) for key, each in self._texts.items()}}
+        """The message that the pieces make; texts at a depth are named by their places."""
+        said = {".".join(map(str, place)): "".join(each) for place, each in self._texts.items()}
+        found: dict[str, Any] = {"role": "assistant", **said}
         if self._calls:
             calls = [self._calls[index] for index in sorted(self._calls)]
             found["tool_calls"] = [{"function": call} for call in calls]
@@ -78,22 +93,24 @@ class _Parts:
         """Take what a chunk adds."""
         self.finish = choice.get("finish_reason") or self.finish
         delta = _mapping(choice.get("delta"))
-        for key, value in delta.items():
-            if isinstance(value, str) and key != "role":
-                self._texts.setdefault(key, []).append(value)
-        for place, call in enumerate(_list(delta.get("tool_calls"))):
-            index = call.get("index")
-            whole = self._calls.setdefault(index if isinstance(index, int) else place, {"name": "", "arguments": ""})
-            function = _mapping(call.get("function"))
-            for key in whole:
-                if isinstance(function.get(key), str):
-                    whole[key] += function[key]
+        for place, text in texts_in({key: value for key, value in delta.items() if key not in ("role", "tool_calls")}):
+            self._texts.setdefault(place, []).append(text)
+        for at, call in enumerate(_list(delta.get("tool_calls"))):
+            whole = self._calls.setdefault(index_of(call, at), {"name": "", "arguments": ""})
+            added = _called(call)
+            whole["name"] += added.name
+            whole["arguments"] += added.arguments
 
 
-def _heard(told: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], finishes: Iterable[Any]) -> RelayedAnswer:
+def _heard(
+    told: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], finishes: Iterable[Any], beside: str = ""
+) -> RelayedAnswer:
     usage = _mapping(told.get("usage"))
+    choices = [_choice(message, finish) for message, finish in zip(messages, finishes, strict=True)]
+    if beside:
+        choices[0] = msgspec.structs.replace(choices[0], text="\n".join(filter(None, (choices[0].text, beside))))
     answer = answer_of(
-        [_choice(message, finish) for message, finish in zip(messages, finishes, strict=True)],
+        choices,
         model=told["model"] if isinstance(told.get("model"), str) else "",
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
@@ -103,14 +120,34 @@ def _heard(told: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], finis
 
 def _choice(message: Mapping[str, Any], finish: Any) -> AnswerChoice:
     # All that an answer says beside its text, such as what it thought, or why it refuses, is the model's words, too.
-    called = [_mapping(call.get("function")) for call in _list(message.get("tool_calls"))]
+    calls = _list(message.get("tool_calls"))
     beside = {key: value for key, value in message.items() if key != "tool_calls"}
+    text = read_message({**beside, "role": "assistant"}).words
+    unnamed = [{key: value for key, value in call.items() if key not in ("function", "custom")} for call in calls]
     return AnswerChoice(
-        text=read_message({**beside, "role": "assistant"}).words,
-        tool_calls=tuple(
-            ToolCall(name=_text(call.get("name")), arguments=_text(call.get("arguments"))) for call in called
-        ),
+        text="\n".join(filter(None, (text, _words((beside, *unnamed), set(words_in(beside)))))),
+        tool_calls=tuple(map(_called, calls)),
         finish_reason=_text(finish),
+    )
+
+
+def _called(call: Mapping[str, Any]) -> ToolCall:
+    """Return a call, or what a chunk adds to one: of a function, or of a tool that takes text as it is."""
+    called = _mapping(call.get("function")) or _mapping(call.get("custom"))
+    given = called.get("arguments", called.get("input", ""))
+    # Some write an object in the place of its JSON.
+    arguments = given if isinstance(given, str) else msgspec.json.encode(given).decode() if given else ""
+    return ToolCall(name=_text(called.get("name")), arguments=arguments)
+
+
+def _words(values: Iterable[Any], known: Collection[str] = ()) -> str:
+    """Return the texts in some values, but for those that are known: whatever is delivered has to be read.
+
+    A short word is a kind or a name, and one that is longer than any address is a file.
+    """
+    texts = (text for value in values for _, text in texts_in(value) if text not in known)
+    return "\n".join(
+        text for text in texts if _SHORTEST <= len(text) <= _LONGEST_ADDRESS or any(map(str.isspace, text))
     )
 
 

@@ -35,13 +35,15 @@ _HOP_BY_HOP = frozenset(
 _OURS = b"x-neuraxis-"
 """What our own headers begin with: no endpoint is told them, or says what was decided here."""
 
-_SERVERS = frozenset((b"date", b"content-security-policy"))
-"""What the server here says itself: an upstream does not say what its page may do at this address."""
+_SERVERS = frozenset((b"date", b"content-security-policy", b"set-cookie"))
+"""What the server here says itself: an upstream does not say what its page may do at this address, or keeps there."""
 
-_OWN = frozenset((b"host", b"content-length", b"accept-encoding", b"expect", b"authorization", b"api-key"))
-"""What a request of ours has of its own. Keys are passed on where nobody else's could be."""
+_KEYS = frozenset((b"authorization", b"api-key", b"x-api-key", b"x-goog-api-key"))
+"""Headers in which endpoints take keys."""
 
-_KEYS = (b"authorization", b"api-key")
+_OWN = _KEYS | {b"host", b"content-length", b"accept-encoding", b"expect", b"cookie"}
+"""What a request of ours has of its own. Keys are passed on where nobody else's could be; cookies never: a browser has
+one jar for all that runs at an address, whatever its port."""
 
 
 class UpstreamFailed(Exception):

@@ -11,9 +11,9 @@ import httpx
 
 from neuraxis import calls
 from neuraxis.calls import Call
-from neuraxis.errors import NeuraxisError
+from neuraxis.errors import Forbidden, NeuraxisError
 from neuraxis.events import ALERTS, Event, topic_of
-from neuraxis.following import BROKEN, PATH, SILENCE_S, Following, head
+from neuraxis.following import BROKEN, PATH, SILENCE_S, Following, head, listed_head
 from neuraxis.models import Answer, Explanation, Feedback, Input, Layer, Page, Verdict
 from neuraxis.server import FOLDER, find_server
 
@@ -115,7 +115,7 @@ class AsyncClient:
         return await self._call(calls.ask(question, session, user))
 
     async def why(self, exchange: str) -> Explanation:
-        """Return why an exchange ended as it did. If the server has keys, this needs an operator's."""
+        """Return why an exchange ended as it did. Needs a key with the scope ``read``, if the server has keys."""
         return await self._call(calls.why(exchange))
 
     async def exchanges(
@@ -130,7 +130,7 @@ class AsyncClient:
         before: int = 0,
         limit: int = 50,
     ) -> Page:
-        """Return a page of exchanges, the latest first; ``page.before`` gets the next. Needs an operator's key."""
+        """Return a page of exchanges, the latest first; ``page.before`` gets the next. Needs such a key."""
         wanted = calls.exchanges(
             agent=agent, session=session, stage=stage, action=action, reason=reason, mode=mode, before=before,
             limit=limit,
@@ -152,8 +152,8 @@ class AsyncClient:
     ) -> AsyncGenerator[Event, None]:
         """Yield the events of a public subject as they come, each once and in order, without end.
 
-        After a broken connection it goes on where it was. If the server has keys, this needs an operator's. If you
-        leave the loop early, close the generator (``contextlib.aclosing``).
+        After a broken connection it goes on where it was. Needs a key with the scope ``read``, if the server has keys.
+        If you leave the loop early, close the generator (``contextlib.aclosing``).
 
         Args:
             topic: The subject; ``*`` and ``>`` are wildcards, the root may be left out.
@@ -161,7 +161,7 @@ class AsyncClient:
             words: Include people's words, which are hidden otherwise.
             patience: Seconds without a connection after which the failure is raised.
         """
-        begin = await self._call(head()) if after is None else after
+        begin = await self._head() if after is None else after
         following = Following(topic_of(topic), begin, words=words, patience_s=patience)
         while True:
             try:
@@ -193,6 +193,12 @@ class AsyncClient:
         except httpx.HTTPError as wrong:
             raise calls.unreached(self._server.url, wrong, self._timeout) from wrong
 
+    async def _head(self) -> int:
+        try:
+            return await self._call(head())
+        except Forbidden:
+            return await self._call(listed_head())
+
     async def _call(self, call: Call[T]) -> T:
         loop = asyncio.get_running_loop()
         end, attempt = loop.time() + self._timeout, 0
@@ -207,14 +213,19 @@ class AsyncClient:
             attempt += 1
 
     async def _send(self, call: Call[T], end: float) -> T:
-        body = call.content()
+        sent, body = call.content(), bytearray()
         try:
-            async with asyncio.timeout_at(end):
-                answer = await self._http.request(
-                    call.method, call.path, params=call.query, content=body, headers=call.headers, timeout=None
-                )
+            async with (
+                asyncio.timeout_at(end),
+                self._http.stream(
+                    call.method, call.path, params=call.query, content=sent, headers=call.headers, timeout=None
+                ) as answer,
+            ):
+                async for piece in answer.aiter_bytes():
+                    body += piece
+                    calls.check_length(call, len(body))
         except TimeoutError as late:
             raise calls.overdue(self._server.url, self._timeout) from late
         except httpx.HTTPError as wrong:
             raise calls.unreached(self._server.url, wrong, self._timeout) from wrong
-        return calls.result_of(call, answer, answer.content)
+        return calls.result_of(call, answer, bytes(body))

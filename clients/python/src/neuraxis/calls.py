@@ -40,6 +40,9 @@ MODEL = "neuraxis"
 MOST_INPUTS = 128
 """Inputs of one request."""
 
+MOST_BYTES = 64 * 1024 * 1024
+"""Bytes of an answer: no server of ours sends as many."""
+
 T = TypeVar("T")
 
 
@@ -159,6 +162,12 @@ def check_stream(answer: httpx.Response) -> None:
         raise BadAnswer(f"the events come as {kind or 'nothing'}: is the base URL that of a Neuraxis?")
 
 
+def check_length(call: Call[Any], length: int) -> None:
+    """Raise BadAnswer where an answer has become longer than any is."""
+    if length > MOST_BYTES:
+        raise BadAnswer(f"{call.path} answered with more than {MOST_BYTES:,} bytes: is this a Neuraxis?")
+
+
 def result_of(call: Call[T], answer: httpx.Response, body: bytes) -> T:
     """Return the result that an answer holds; raises the error that it reports."""
     told = _json(body)
@@ -205,7 +214,7 @@ def pause_before(call: Call[Any], failed: NeuraxisError, attempt: int) -> float 
 def _json(body: bytes) -> Any:
     try:
         return json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -10,9 +10,9 @@ import httpx
 
 from neuraxis import calls
 from neuraxis.calls import Call
-from neuraxis.errors import NeuraxisError
+from neuraxis.errors import Forbidden, NeuraxisError
 from neuraxis.events import ALERTS, Event, topic_of
-from neuraxis.following import BROKEN, PATH, SILENCE_S, Following, head
+from neuraxis.following import BROKEN, PATH, SILENCE_S, Following, head, listed_head
 from neuraxis.models import Answer, Explanation, Feedback, Input, Layer, Page, Verdict
 from neuraxis.server import FOLDER, find_server
 
@@ -114,7 +114,7 @@ class Client:
         return self._call(calls.ask(question, session, user))
 
     def why(self, exchange: str) -> Explanation:
-        """Return why an exchange ended as it did. If the server has keys, this needs an operator's."""
+        """Return why an exchange ended as it did. Needs a key with the scope ``read``, if the server has keys."""
         return self._call(calls.why(exchange))
 
     def exchanges(
@@ -129,7 +129,7 @@ class Client:
         before: int = 0,
         limit: int = 50,
     ) -> Page:
-        """Return a page of exchanges, the latest first; ``page.before`` gets the next. Needs an operator's key."""
+        """Return a page of exchanges, the latest first; ``page.before`` gets the next. Needs such a key."""
         wanted = calls.exchanges(
             agent=agent, session=session, stage=stage, action=action, reason=reason, mode=mode, before=before,
             limit=limit,
@@ -151,7 +151,7 @@ class Client:
     ) -> Iterator[Event]:
         """Yield the events of a public subject as they come, each once and in order, without end.
 
-        After a broken connection it goes on where it was. If the server has keys, this needs an operator's.
+        After a broken connection it goes on where it was. Needs a key with the scope ``read``, if the server has keys.
 
         Args:
             topic: The subject; ``*`` and ``>`` are wildcards, the root may be left out.
@@ -159,7 +159,7 @@ class Client:
             words: Include people's words, which are hidden otherwise.
             patience: Seconds without a connection after which the failure is raised.
         """
-        begin = self._call(head()) if after is None else after
+        begin = self._head() if after is None else after
         following = Following(topic_of(topic), begin, words=words, patience_s=patience)
         while True:
             try:
@@ -188,6 +188,12 @@ class Client:
         except httpx.HTTPError as wrong:
             raise calls.unreached(self._server.url, wrong, self._timeout) from wrong
 
+    def _head(self) -> int:
+        try:
+            return self._call(head())
+        except Forbidden:
+            return self._call(listed_head())
+
     def _call(self, call: Call[T]) -> T:
         end, attempt = time.monotonic() + self._timeout, 0
         while True:
@@ -208,6 +214,7 @@ class Client:
             ) as answer:
                 for piece in answer.iter_bytes():
                     body += piece
+                    calls.check_length(call, len(body))
                     if time.monotonic() > end:
                         raise calls.overdue(self._server.url, self._timeout)
         except httpx.HTTPError as wrong:

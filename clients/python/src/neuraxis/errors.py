@@ -125,9 +125,10 @@ def failure_of(status: int, body: Any, headers: Mapping[str, str]) -> NeuraxisEr
 def seconds_of(headers: Mapping[str, str]) -> float:
     """Return the seconds that ``Retry-After`` asks for, at most an hour; 1 if it names none."""
     try:
-        return min(max(float(headers.get("retry-after", "")), 0.0), _SECONDS_AT_MOST)
+        asked = float(headers.get("retry-after", ""))
     except ValueError:
         return 1.0
+    return min(max(asked, 0.0), _SECONDS_AT_MOST) if asked == asked else 1.0  # "nan" is a number to Python
 
 
 def _text(value: Any) -> str:

@@ -147,7 +147,7 @@ def stored_filter(topic: str) -> str:
 def _decoded(data: str | bytes) -> Any:
     try:
         return json.loads(data)
-    except ValueError as wrong:
+    except (ValueError, RecursionError) as wrong:
         raise BadAnswer(f"an event is no JSON: {wrong}") from wrong
 
 

@@ -153,6 +153,29 @@ def test_while_the_file_cannot_be_read_the_last_keys_are_in_force_and_that_is_to
     assert told not in json.dumps(lines)
 
 
+def test_a_file_that_could_not_be_opened_for_a_moment_is_read_again(
+    file: Path, look: tuple[Keyring, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    structlog.reset_defaults()
+    ring, again = look
+    id, told = added(file, "ask")
+    again()
+    assert ring.find(brought(told))
+    revoke_key(file, id)
+
+    def exhausted(*_: Any, **__: Any) -> str:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as short, structlog.testing.capture_logs() as lines:
+        short.setattr(Path, "read_text", exhausted)
+        for _ in range(3):
+            again()
+            assert ring.find(brought(told)), "the keys read last are in force"
+    assert [line["event"] for line in lines] == ["keys_unreadable"]
+    again()
+    assert ring.find(brought(told)) is None
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -16,7 +16,7 @@ import msgspec
 from actors.contract.answers.prompt import Prompt
 from actors.contract.answers.window import STREAMED, Window
 from actors.gateway.http.openai.answers import Decision
-from schemas.intake.sse import DONE, Events
+from schemas.intake.sse import DONE, Events, is_stream
 from schemas.vocabulary.reflex import AnswerFault
 
 MOST_TEXTS = 512
@@ -24,6 +24,9 @@ MOST_TEXTS = 512
 
 LONGEST_EVENT = 4 * 1024 * 1024
 """Bytes of one event: a longer one is not passed on."""
+
+_PART = 4_096
+"""Characters of a whole answer that are read at once."""
 
 _END = re.compile(rb"\r\n\r\n|\n\r?\n|\r\r")
 _MARKS = frozenset(
@@ -70,6 +73,11 @@ class Guarded:
         self._first: dict[str, Any] = {}
         self._choices: dict[int, None] = {}
 
+    @property
+    def is_read(self) -> bool:
+        """Whether all was looked for here, at its end: signatures of orders are reflex's to find, in the record."""
+        return "orders" not in self._watch.faults
+
     def take(self, piece: bytes) -> bytes:
         """Take a piece of the stream; return what of it, and of those before it, may be sent on now.
 
@@ -83,14 +91,14 @@ class Guarded:
         out = []
         for raw in events:
             # One by one: what goes out may not depend on how many come at once.
-            self._read(raw)
+            self.read(raw)
             out.append(self._let_go())
         return b"".join(out)
 
     def end(self) -> None:
         """Take it that the stream is over: what is still held was read whole, and waits for the last word."""
         if self._buffer:
-            self._read(self._buffer)
+            self.read(self._buffer)
             self._buffer = b""
         for window in self._windows.values():
             if not self.found:
@@ -115,15 +123,16 @@ class Guarded:
         self._held.clear()
         return b"data: " + msgspec.json.encode(body) + b"\n\ndata: " + DONE + b"\n\n"
 
-    def _read(self, raw: bytes) -> None:
+    def read(self, raw: bytes) -> None:
+        """Read an event, and hold it."""
         events = Events()
         needs: dict[Window, int] = {}
         characters = 0
         for event in (*events.take(raw), *events.end()):
             if event.data.strip() == DONE:
                 continue
-            for place, text in self._texts(event.data):
-                window = self._window(place)
+            for place, text in self.texts_of(event.data):
+                window = self.window(place)
                 window.take(text)
                 needs[window] = window.taken
                 characters += len(text)
@@ -142,13 +151,14 @@ class Guarded:
             out.append(held.raw)
         return b"".join(out)
 
-    def _window(self, place: Place) -> Window:
+    def window(self, place: Place) -> Window:
+        """Return what reads the text at a place."""
         known = place if place in self._windows or len(self._windows) < MOST_TEXTS else ()
         if known not in self._windows:
             self._windows[known] = Window(self._prompt, self._watch.faults, self._watch.leak_share)
         return self._windows[known]
 
-    def _texts(self, data: bytes) -> Iterator[tuple[Place, str]]:
+    def texts_of(self, data: bytes) -> Iterator[tuple[Place, str]]:
         """Yield the texts of an event with their places; what is no JSON is a text as it stands."""
         try:
             body: Any = msgspec.json.decode(data)
@@ -161,6 +171,21 @@ class Guarded:
                 if isinstance(choice, dict) and isinstance(index := choice.get("index", 0), int):
                     self._choices[index] = None
         yield from texts_in(body)
+
+
+def faults_in(body: bytes, prompt: Prompt, watch: Watch) -> tuple[AnswerFault, ...]:
+    """Return what speaks against a whole answer, however long it is; what is no JSON is one text."""
+    guarded = Guarded(prompt, watch)
+    if is_stream(body[:64]):
+        for raw in split(body):
+            guarded.read(raw)
+        guarded.end()
+        return guarded.found
+    for place, text in guarded.texts_of(body):
+        for at in range(0, len(text), _PART):
+            guarded.window(place).take(text[at : at + _PART])
+    guarded.end()
+    return guarded.found
 
 
 def texts_in(body: Any) -> Iterator[tuple[Place, str]]:

@@ -9,7 +9,7 @@ import pytest
 from actors.contract.answers.prompt import Prompt
 from actors.contract.answers.window import WINDOW
 from actors.gateway.http.openai.answers import Decision
-from actors.gateway.http.openai.passing.guarding import LONGEST_EVENT, Guarded, Watch, texts_in
+from actors.gateway.http.openai.passing.guarding import LONGEST_EVENT, Guarded, Watch, faults_in, texts_in
 from schemas.vocabulary.gateway import Layer
 
 RULES = " ".join(f"Rule {number}: what guest{number} had for dinner is told to nobody." for number in range(9))
@@ -125,3 +125,13 @@ def test_ids_and_names_of_an_endpoint_are_no_texts() -> None:
     body = {"id": "a", "model": "m", "choices": [{"index": 2, "delta": {"role": "assistant", "content": "Hi"}}]}
     assert list(texts_in(body)) == [(("choices", 2, "delta", "content"), "Hi")]
     assert list(texts_in({"id": "words of its own"})) == [(("id",), "words of its own")]
+
+
+def test_a_whole_answer_is_read_to_its_end_however_long_it_is() -> None:
+    def answer(text: str) -> bytes:
+        return json.dumps({"id": "up-1", "choices": [{"message": {"content": text}}]}).encode()
+
+    assert faults_in(answer(PLAIN * 50 + f"The key is {KEY}."), PROMPT, Watch()) == ("secret",)
+    assert faults_in(f"{PLAIN * 50} {KEY}".encode(), PROMPT, Watch()) == ("secret",)
+    assert faults_in(answer(PLAIN * 50), PROMPT, Watch()) == ()
+    assert faults_in(stream(*words(PLAIN), *KEY), PROMPT, Watch()) == ("secret",)

@@ -65,6 +65,34 @@ def test_what_a_model_says_beside_its_text_is_recorded_too() -> None:
     assert all(part in choice.text for part in ("No.", "They ask for it.", "I may not."))
 
 
+def test_whatever_of_a_whole_answer_is_delivered_is_recorded_so_that_it_is_read() -> None:
+    key = "AKIA" + "Q7RMWZ3KXV2T5BNE"
+    said = {"content": "Yes."}
+    custom = {"id": "c", "type": "custom", "custom": {"name": "shell", "input": key}}
+    bodies = [
+        whole({"message": {"tool_calls": [custom]}}),
+        whole({"message": {"tool_calls": [{**CALL, "function": {"name": "f", "arguments": {"a": key}}}]}}),
+        whole({"message": {"tool_calls": [{**CALL, "extra_content": {"thought": f"I use {key}"}}]}}),
+        whole({"message": {**said, "annotations": [{"url_citation": {"url": f"https://there/{key}"}}]}}),
+        whole({"message": said, "text": f"The key is {key}"}),
+        whole({"message": said}, citations=[f"https://there/{key}"]),
+        json.dumps({"output": key}).replace("AKIA", "\\u0041KIA").encode(),
+        stream(*(delta(content=sign) for sign in key)),
+        stream(*(delta(function_call={"arguments": sign}) for sign in key)),
+        stream(*(delta(content=[{"type": "text", "text": sign}]) for sign in key)),
+        stream(*(delta(tool_calls=[{"index": 0, "custom": {"input": sign}}]) for sign in key)),
+    ]
+    for body in bodies:
+        (choice,) = read_whole_answer(body).answer.choices
+        assert key in "".join((choice.text, *(call.arguments for call in choice.tool_calls))), body
+
+
+def test_kinds_providers_and_files_beside_a_text_are_no_part_of_it() -> None:
+    message = {"content": "Lima", "audio": {"id": "a", "data": "gICA" * 2_000}}
+    body = whole({"message": message, "native_finish_reason": "stop"}, provider="Someone", object="chat.completion")
+    assert read_whole_answer(body).answer.choices[0].text == "Lima"
+
+
 @pytest.mark.parametrize(
     "body", [b"", b"no JSON", b"[1]", b'{"choices": 7}', b'{"choices": [7]}', b"\xff\xfe", b"[" * 99999]
 )
@@ -82,6 +110,8 @@ def test_a_stream_that_tells_of_an_error_has_failed() -> None:
 THEIRS: Headers = (
     (b"Host", b"gateway.example"),
     (b"Authorization", b"Bearer theirs"),
+    (b"X-API-Key", b"theirs"),
+    (b"Cookie", b"session=of-another-port"),
     (b"Content-Type", b"application/json"),
     (b"Connection", b"keep-alive, X-Hop"),
     (b"X-Hop", b"1"),
@@ -112,14 +142,16 @@ def test_our_key_takes_the_place_of_a_callers_and_a_callers_goes_out_only_where_
     ours = sent({"Authorization": "Bearer ours"}, lends=True, query="?api-version=1")
     assert (ours["authorization"], ours[":path"]) == ("Bearer ours", "/v1/chat/completions?api-version=1&a=b")
     assert sent({}, lends=True)["authorization"] == "Bearer theirs"
-    assert "authorization" not in sent({}, lends=False)
+    assert sent({}, lends=True)["x-api-key"] == "theirs"
+    for kept in (sent({}, lends=False), ours):
+        assert "theirs" not in {kept.get("authorization"), kept.get("x-api-key")}
 
 
 def test_what_belongs_to_a_connection_or_to_the_gateway_does_not_go_out() -> None:
     headers = sent({}, lends=True)
     assert (headers["x-theirs"], headers["content-type"], headers[":body"]) == ("kept", "application/json", "{}")
     assert (headers["host"].partition(":")[0], headers["accept-encoding"]) == ("127.0.0.1", "identity")
-    assert not {"x-hop", "te", "x-neuraxis-session"} & headers.keys()
+    assert not {"x-hop", "te", "x-neuraxis-session", "cookie"} & headers.keys()
 
 
 def test_an_endpoint_that_is_away_is_told_with_what_to_do() -> None:
