@@ -113,7 +113,7 @@ def test_a_text_may_be_empty_beside_words_that_are_judged_and_nul_is_text() -> N
 def test_an_input_in_which_nothing_is_judged_is_refused_whatever_it_is_for() -> None:
     beside = ((), (EMPTY,), (Layer(role="system", content="Be brief."),), (Layer(role="tool", content=" \n"),))
     for purpose in get_args(Purpose):
-        for text in ("", " \n\t", "\u200b", "\ufeff \u2060"):
+        for text in ("", " \n\t", "\u200b", "\ufeff \u2060", "\u2800", "\u3164", "\ufe0f\U000e0041"):
             for layers in beside:
                 with pytest.raises(NothingSaid, match="nothing else to check or answer"):
                     an_input(text, layers=layers, purpose=purpose)
