@@ -15,7 +15,10 @@ from schemas.vocabulary.gateway import InputReceived, Layer, Purpose
 DEFAULT_LIMITS = InputLimits()
 """How large an input may be where nothing else is set."""
 
-_UNSEEN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]{0,23}")
+_UNSEEN = re.compile(
+    r"[\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]{0,23}"
+)
 """Signs that show nothing, fewer than could spell a word."""
 
 _INBOX = re.compile(r"_INBOX(\.[A-Za-z0-9_-]+)+")
@@ -116,7 +119,7 @@ def check_says_something(text: str, layers: Sequence[Layer]) -> None:
     Blanks are no words, nor are signs that show nothing; many of those may spell some, and are left to the guards.
     """
     if not any(map(_has_words, (text, *(layer.content for layer in layers if layer.role != "system")))):
-        beside = ": system layers are recorded, and not judged" if layers else ""
+        beside = ": system layers are recorded, and not judged" if any(each.role == "system" for each in layers) else ""
         raise NothingSaid(f"the text is empty or blank, and there is nothing else to check or answer{beside}")
 
 

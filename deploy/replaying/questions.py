@@ -19,7 +19,7 @@ from deploy.replaying.what_if import changes_of, run, settings_of
 from deploy.replaying.what_if_verdicts import measured_texts, reason_text, why_nothing_compared
 from events.errors import LogError
 from events.jetstream import Access, Connection
-from events.replay.checks_of_extent import NothingFound, check_holds
+from events.replay.checks_of_extent import BeyondEnd, NothingFound, check_holds
 from events.replay.run import END, Point
 from events.replay.sources import Source, StreamSource
 from events.replay.states.conditions import BadCondition, path_of
@@ -145,6 +145,8 @@ async def answered(asked: Asked) -> Answered | Unanswered:
         return Unanswered(why="wrong", field="path", message=str(wrong))
     except NoSuchPartition as wrong:
         return Unanswered(why="wrong", field="key", message=str(wrong))
+    except BeyondEnd as wrong:
+        return Unanswered(why="wrong", field="at", message=str(wrong))
     except (NothingFound, UnknownActor) as wrong:
         return Unanswered(why="absent", message=str(wrong))
     except LogError as wrong:

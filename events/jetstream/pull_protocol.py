@@ -19,10 +19,10 @@ _EXPIRES = 10.0
 _SECOND = 1_000_000_000
 
 
-def pull_request(batch: int) -> bytes:
-    """Return the body of a request for ``batch`` messages, of :data:`MOST_BYTES` together."""
+def pull_request(batch: int, most_bytes: int = MOST_BYTES) -> bytes:
+    """Return the body of a request for ``batch`` messages, of ``most_bytes`` together."""
     heartbeat, expires = int(HEARTBEAT * _SECOND), int(_EXPIRES * _SECOND)
-    request = {"batch": batch, "max_bytes": MOST_BYTES, "expires": expires, "idle_heartbeat": heartbeat}
+    request = {"batch": batch, "max_bytes": most_bytes, "expires": expires, "idle_heartbeat": heartbeat}
     return json.dumps(request).encode()
 
 

@@ -28,12 +28,15 @@ from events.errors import LogCut, LogError, Unavailable
 from events.jetstream.connection import Connection
 from events.jetstream.get_message import get_message
 from events.jetstream.imported import as_recorded
-from events.jetstream.pull_protocol import HEARTBEAT, SILENCE, delivery, pull_request, undelivered_count
+from events.jetstream.pull_protocol import HEARTBEAT, MOST_BYTES, SILENCE, delivery, pull_request, undelivered_count
 from events.log import Stored
 from events.loggers import get_logger
 
 PULL = 2_000
 """Messages asked for at a time, where nothing else is said; two requests are kept in flight."""
+
+_LARGEST = 2 * 1024 * 1024
+"""Bytes that are asked for at a time, at least: a message that is larger would never come, and no log has one."""
 
 BACKLOG = 10
 """Requests' messages that are held unread before no more are asked for."""
@@ -66,6 +69,7 @@ class StreamReader:
         many that may stop reading asks for few, since what is held for each of them follows from that.
         """
         self._pull_size = pull
+        self._pull_bytes = min(MOST_BYTES, max(_LARGEST, BACKLOG_BYTES * pull))
         self._gap_ends = tuple(gap_ends)
         self._ahead: tuple[int, ...] = ()
         self._connection = connection
@@ -230,7 +234,7 @@ class StreamReader:
     async def _pull(self) -> None:
         self._credit += self._pull_size
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}"
-        await self._connection.publish(subject, pull_request(self._pull_size), reply=self._inbox)
+        await self._connection.publish(subject, pull_request(self._pull_size, self._pull_bytes), reply=self._inbox)
 
     def _pull_more(self) -> None:
         size = self._pull_size

@@ -24,6 +24,10 @@ class NothingFound(Exception):
     code = "nothing_there"
 
 
+class BeyondEnd(NothingFound):
+    """A point behind a log's end was named, of which nothing can be told yet."""
+
+
 class Span(msgspec.Struct, frozen=True):
     """From where to where a log goes: sequences, and the server's times (Unix nanoseconds)."""
 
@@ -69,11 +73,15 @@ async def check_holds(source: Source, point: Point) -> str:
     """As :func:`check_reaches`, for a point that must lie in the log, since what comes after its end is not known.
 
     A time after the end is accepted if it has passed: nothing happened then.
+
+    Raises:
+        BeyondEnd: the log ends before the point.
+        NothingFound: it begins behind it.
     """
     told = await check_reaches(source, point)
     if told and (point.seq != END.seq or point.time_ns > datetime.now(UTC).timestamp() * 1e9):
         span = await span_of(source)
-        raise NothingFound(
+        raise BeyondEnd(
             f"{_point(point)} is not in the {source.name}, which ends at {span.end}: name a point up to there"
         )
     return told

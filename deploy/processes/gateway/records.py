@@ -148,12 +148,15 @@ class BrokerRecords:
         self, filter: str, after: int | None, *, words: bool
     ) -> AsyncGenerator[StreamedEvent | None, None]:
         """Yield the events after a sequence, without end; None whenever no event came for a while."""
-        if self._followers >= FOLLOWERS:
-            raise Unavailable(f"{FOLLOWERS} readers follow the events, as many as may be: close one of them")
         last = (await self._log.info()).last_seq
         if after is not None:
             _check_place("after", after, last)
-        return self._following(filter, last if after is None else after, words)
+        if self._followers >= FOLLOWERS:
+            raise Unavailable(f"{FOLLOWERS} readers follow the events, as many as may be: close one of them")
+        happened = self._following(filter, last if after is None else after, words)
+        # Its place is taken before another one is let in, and given back however it ends, also where nobody reads it.
+        await anext(happened)
+        return happened
 
     async def _following(self, filter: str, after: int, words: bool) -> AsyncGenerator[StreamedEvent | None, None]:
         from deploy.cli.rendering.event_rows import entry_of
@@ -163,6 +166,7 @@ class BrokerRecords:
         reading: Tail | None = None
         coming: asyncio.Task[Sequence[Stored]] | None = None
         try:
+            yield None
             reading = await self._log.tail([filter], after, pull=_AHEAD)
             while not stopping.done():
                 coming = coming or asyncio.create_task(reading.next(), name="events come")

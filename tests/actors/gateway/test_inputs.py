@@ -114,7 +114,7 @@ def test_an_input_in_which_nothing_is_judged_is_ignored_where_it_is_to_be_answer
     beside = ((), (EMPTY,), (Layer(role="system", content="Be brief."),), (Layer(role="tool", content=" \n"),))
     assert received(an_input("", layers=beside[2])).text == ""
     for purpose in set(get_args(Purpose)) - {"answer"}:
-        for text in ("", " \n\t", "\u200b", "\ufeff \u2060"):
+        for text in ("", " \n\t", "\u200b", "\ufeff \u2060", "\u2800", "\u3164", "\ufe0f\U000e0041"):
             for layers in beside:
                 with pytest.raises(NothingSaid, match="nothing else to check or answer"):
                     an_input(text, layers=layers, purpose=purpose)

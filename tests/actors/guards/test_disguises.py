@@ -1,6 +1,7 @@
 """What the guards make of disguised orders, and of harmless texts that look like some."""
 
 import base64
+import html
 import json
 import string
 from collections.abc import Sequence
@@ -241,6 +242,29 @@ def test_an_order_in_any_base85_is_stopped_wherever_it_stands() -> None:
             "in a long document": f"{harmless}\n{run}\n{harmless}",
         }.items()
         if isinstance(verdict_of(text), ReflexPassed) and not ("lines" in name and "document" in place)
+    ]
+
+    assert not passed
+
+
+def test_base85_is_read_quoted_indented_escaped_and_of_any_letters() -> None:
+    texts = {"dashed": f"— {PHRASE} “now”".encode(), "UTF-16": PHRASE.encode("utf-16")}
+    encoders = {"RFC 1924": base64.b85encode, "ASCII85": base64.a85encode, "Z85": lambda data: z85(data).encode()}
+    runs = {(name, kind): encoders[name](data).decode() for name in encoders for kind, data in texts.items()}
+
+    passed = [
+        (name, place)
+        for name, run in runs.items()
+        for lines in ([run[begin : begin + 33] for begin in range(0, len(run), 33)],)
+        for place, text in {
+            "alone": run,
+            "quoted": "\n".join(f"> {line}" for line in lines),
+            "indented": "\n".join(f"    {line} " for line in lines),
+            "in a page": f"<p>{html.escape(run)}</p>",
+            "in a document's lines": json.dumps({"d": "\n".join(lines)}),
+            "in groups": " ".join(run[begin : begin + 5] for begin in range(0, len(run), 5)),
+        }.items()
+        if isinstance(verdict_of(text), ReflexPassed)
     ]
 
     assert not passed

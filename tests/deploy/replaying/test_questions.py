@@ -12,7 +12,7 @@ from actors.registry import UnknownActor
 from deploy.config.loading import BadConfiguration
 from deploy.replaying.questions import DecideAgain, ShowState, decided_again, known_settings, layers_of, state_shown
 from deploy.replaying.what_if import settings_of
-from events.replay.checks_of_extent import NothingFound
+from events.replay.checks_of_extent import BeyondEnd, NothingFound
 from events.replay.sources import LedgerSource
 from events.replay.states.conditions import BadCondition
 from events.replay.states.partition_state import NoSuchPartition
@@ -111,5 +111,5 @@ def test_a_state_is_told_as_of_a_point_and_not_behind_the_end(source: LedgerSour
     assert whole > 0
     first = asyncio.run(state_shown(source, ShowState(actor="breaker", key="morning", at=1)))
     assert first.under_key == {}
-    with pytest.raises(NothingFound):
+    with pytest.raises(BeyondEnd):
         asyncio.run(state_shown(source, ShowState(actor="breaker", key="morning", at=last_of(source) + 1)))

@@ -61,7 +61,7 @@ def test_a_state_is_what_the_command_prints_at_any_point(client: httpx.Client, l
 @pytest.mark.parametrize(
     ("path", "status", "word"),
     [
-        ("/api/state/breaker/x?at=99999999", 404, "ends at"),
+        ("/api/state/breaker/x?at=99999999", 400, "ends at"),
         ("/api/state/breaker/x?when=1", 400, "when"),
     ],
 )
