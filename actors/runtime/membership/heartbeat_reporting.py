@@ -1,4 +1,4 @@
-"""Heartbeats of what is no actor: effectors and the ledger say that they work, or that they do not."""
+"""Heartbeats of effectors and of the ledger, which are no actors: they report whether they work."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -8,19 +8,19 @@ from events.log import Membership
 from schemas.stages import WHOLE
 
 _LOOK = BEAT / 10
-"""Seconds between looks whether a stage has begun to work, or has stopped: whoever waits for it is told at once."""
+"""Seconds between checks whether a stage has started or stopped working, so that a change is reported quickly."""
 
 
 async def report(
     membership: Membership, member: str, works: Mapping[str, Callable[[], bool]], started: asyncio.Event
 ) -> None:
-    """Tell once a second and at each change, until cancelled, which of these stages work; then say goodbye.
+    """Report once a second, and at each change, which of these stages work; sign off when cancelled.
 
     Args:
-        membership: Where to tell.
-        member: Under which name; a worker of actors in the same process has another.
-        works: Stage -> whether it does its work now.
-        told: Set once all of them were told to work: a process that is ready before is taken for one that stalls.
+        membership: Where to report.
+        member: The name to report under; a worker of actors in the same process uses another.
+        works: Stage -> whether it works now.
+        started: Set once all stages were reported as working. A process that says it is ready before would look stalled.
     """
     try:
         while True:
