@@ -1,4 +1,4 @@
-"""Checking an input at the door, and giving it its envelope."""
+"""Checks an input on arrival and wraps it into an event."""
 
 import re
 from collections.abc import Sequence
@@ -13,22 +13,22 @@ from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived, Layer, Purpose
 
 DEFAULT_LIMITS = InputLimits()
-"""How large an input may be where nothing else is set."""
+"""The size limits of an input where none are set."""
 
 _UNSEEN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]{0,23}")
-"""Signs that show nothing, fewer than could spell a word."""
+"""Up to this many invisible characters count as no text: too few to spell a word."""
 
 _INBOX = re.compile(r"_INBOX(\.[A-Za-z0-9_-]+)+")
 
 
 class NothingSaid(InvalidInput):
-    """An input in which nothing is there to judge or to answer: an end of it would say of nothing that it is good."""
+    """An input without anything to judge or to answer. Its exchange would end as if something had been judged."""
 
     code = "missing_field"
 
 
 class InputOptions(TypedDict, total=False):
-    """What of an input may be given by name; see :func:`new_input`."""
+    """The options of an input that may be given by name; see :func:`new_input`."""
 
     agent: Required[str]
     session: Required[str]
@@ -59,16 +59,16 @@ def new_input(
     wordless: bool = False,
     limits: InputLimits = DEFAULT_LIMITS,
 ) -> Addressed:
-    """Check an input and wrap it; ``exchange`` is made up when not given. ``limits`` are those of the edge.
+    """Check an input and wrap it. ``exchange`` is generated when not given; ``limits`` are those of the entry point.
 
-    ``purpose`` says who answers it: see ``schemas.vocabulary.gateway.Purpose``. ``wordless``: something else than words
-    goes with it, such as a picture, and is all that it may have.
+    ``purpose`` says who answers it: see ``schemas.vocabulary.gateway.Purpose``. ``wordless`` says that something other
+    than text, such as a picture, comes with it; then it may have no text.
 
     Raises:
-        NothingSaid: it has no words but those of system layers, which are not judged.
-        InvalidInput: too large, too many layers, text that is no Unicode (lone surrogates), a name that is missing,
-            overlong or (of an agent or session) has control characters, an inbox that is none, or a deadline outside
-            1 ms to 30 days.
+            NothingSaid: it has no text except system layers, which are not judged.
+            InvalidInput: it is too large or has too many layers; its text is not Unicode (lone surrogates); a name is
+                missing, too long, or (of an agent or session) has control characters; the inbox is not one; or the
+                deadline is outside 1 ms to 30 days.
     """
     check_name("agent", agent)
     check_name("session", session)
@@ -110,9 +110,10 @@ def new_input(
 
 
 def check_says_something(text: str, layers: Sequence[Layer]) -> None:
-    """Raise NothingSaid for an input that has no words, or none that anybody judges: system layers are an operator's.
+    """Raise NothingSaid for an input without text, or with text in system layers only, which an operator writes.
 
-    Blanks are no words, nor are signs that show nothing; many of those may spell some, and are left to the guards.
+    White space and a few invisible characters count as no text. Many invisible characters may spell words, so they are
+    left to the guards.
     """
     if not any(map(_has_words, (text, *(layer.content for layer in layers if layer.role != "system")))):
         beside = ": system layers are recorded, and not judged" if layers else ""

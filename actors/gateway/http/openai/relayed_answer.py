@@ -1,7 +1,6 @@
-"""What another's model has answered, read from the bytes that are passed on, for the record and later histories. Pure.
+"""Reads the answer of another model from the bytes that are forwarded, for the record and later histories. Pure.
 
-The bytes are never changed by it. So it reads whatever it can: an answer in a form of its own is recorded as the text
-that it is.
+The bytes are never changed. Reading is tolerant: an answer in an unknown format is recorded as plain text.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,9 +15,9 @@ from schemas.vocabulary.gateway import AnswerChoice, InputAnswered, ToolCall
 
 
 class RelayedAnswer(msgspec.Struct, frozen=True):
-    """An answer as it is recorded, and as the guards read its first choice in the next request's history.
+    """An answer as it is recorded, and as the guards will read its first choice in the history of the next request.
 
-    ``failed``: the endpoint said within its stream that it failed.
+    ``failed``: the endpoint reported an error within its stream.
     """
 
     answer: InputAnswered
@@ -27,7 +26,7 @@ class RelayedAnswer(msgspec.Struct, frozen=True):
 
 
 def read_whole_answer(body: bytes) -> RelayedAnswer:
-    """Return what a body says."""
+    """Return the answer in a whole body."""
     found = _object(body)
     choices = _list(found.get("choices"))
     if not choices:
@@ -37,13 +36,13 @@ def read_whole_answer(body: bytes) -> RelayedAnswer:
 
 
 def read_streamed_answer(body: bytes) -> RelayedAnswer:
-    """Return what a stream of events says that was passed on."""
+    """Return the answer in a stream of events that was forwarded."""
     events = Events()
     chunks = [_object(event.data) for event in (*events.take(body), *events.end()) if event.data.strip() != DONE]
     parts: dict[int, _Parts] = {}
     told: dict[str, Any] = {}
     for chunk in chunks:
-        # Usage comes in a chunk of its own, with no choices, or with null for them.
+        # Usage comes in a chunk of its own, whose choices are empty or null.
         told |= {name: chunk[name] for name in ("model", "usage") if chunk.get(name)}
         for choice in _list(chunk.get("choices")):
             index = choice.get("index")
@@ -58,7 +57,7 @@ def read_streamed_answer(body: bytes) -> RelayedAnswer:
 
 
 class _Parts:
-    """One choice of a stream, put together."""
+    """One choice of a stream, put together from its pieces."""
 
     def __init__(self) -> None:
         self.finish: Any = None
@@ -67,7 +66,7 @@ class _Parts:
 
     @property
     def message(self) -> dict[str, Any]:
-        """The message that the pieces make."""
+        """The message made of the pieces."""
         found: dict[str, Any] = {"role": "assistant", **{key: "".join(each) for key, each in self._texts.items()}}
         if self._calls:
             calls = [self._calls[index] for index in sorted(self._calls)]
@@ -75,7 +74,7 @@ class _Parts:
         return found
 
     def take(self, choice: Mapping[str, Any]) -> None:
-        """Take what a chunk adds."""
+        """Add the content of a chunk."""
         self.finish = choice.get("finish_reason") or self.finish
         delta = _mapping(choice.get("delta"))
         for key, value in delta.items():
@@ -102,7 +101,7 @@ def _heard(told: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], finis
 
 
 def _choice(message: Mapping[str, Any], finish: Any) -> AnswerChoice:
-    # All that an answer says beside its text, such as what it thought, or why it refuses, is the model's words, too.
+    # Everything that an answer has beside its text, such as reasoning or a refusal, was written by the model, too.
     called = [_mapping(call.get("function")) for call in _list(message.get("tool_calls"))]
     beside = {key: value for key, value in message.items() if key != "tool_calls"}
     return AnswerChoice(
