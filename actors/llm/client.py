@@ -276,8 +276,7 @@ class ChatClient:
 
 
 def _key(request: str, body: bytes, *, plain: bool) -> str:
-    """Return the idempotency key of a body: under the same key an endpoint may refuse another body, or repeat its
-    answer."""
+    """Return the idempotency key of a body: an endpoint may refuse another body under it, or repeat its answer."""
     return request if plain else f"{request}-{sha256(body).hexdigest()[:8]}"
 
 
