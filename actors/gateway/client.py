@@ -36,8 +36,7 @@ They are well below the deduplication window of the stream, after which a repeat
 """
 
 ANSWER_S = 65.0
-"""Seconds from the sending of an input to the end of its exchange, if not given: a little more than its deadline.
-"""
+"""Seconds from the sending of an input to the end of its exchange, if not given: a little more than its deadline."""
 
 T = TypeVar("T")
 

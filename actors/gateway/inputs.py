@@ -65,10 +65,10 @@ def new_input(
     than text, such as a picture, comes with it; then it may have no text.
 
     Raises:
-            NothingSaid: it has no text except system layers, which are not judged.
-            InvalidInput: it is too large or has too many layers; its text is not Unicode (lone surrogates); a name is
-                missing, too long, or (of an agent or session) has control characters; the inbox is not one; or the
-                deadline is outside 1 ms to 30 days.
+        NothingSaid: it has no text except system layers, which are not judged.
+        InvalidInput: it is too large or has too many layers; its text is not Unicode (lone surrogates); a name is
+            missing, too long, or (of an agent or session) has control characters; the inbox is not one; or the deadline
+            is outside 1 ms to 30 days.
     """
     check_name("agent", agent)
     check_name("session", session)

@@ -93,9 +93,9 @@ class Sender:
         Several records are not sent again: the broker refuses a whole atomic batch that contains a known id.
 
         Raises:
-                Refused: the broker does not accept them (too large with their headers).
-                Unavailable: the broker could not be reached in time, or this is closed; nothing was stored.
-                UnknownOutcome: no clear answer came in time; they may be stored, now or later.
+            Refused: the broker does not accept them (too large with their headers).
+            Unavailable: the broker could not be reached in time, or this is closed; nothing was stored.
+            UnknownOutcome: no clear answer came in time; they may be stored, now or later.
         """
         if self._closed:
             raise Unavailable("the client is closed: open another one")

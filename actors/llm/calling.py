@@ -74,10 +74,10 @@ class LlmCaller:
 
     Args:
         client: The endpoint.
-            settings: Number of calls and time limits.
-            backend: The name of the endpoint in answers.
-            publish: Sends pieces of text.
-            clock: Measures how old a request is.
+        settings: Number of calls and time limits.
+        backend: The name of the endpoint in answers.
+        publish: Sends pieces of text.
+        clock: Measures how old a request is.
         sleep: Waits between two calls.
     """
 

@@ -57,11 +57,11 @@ class CallFailed(Exception):
 
     Attributes:
         reason: One of the reasons of ``llm.failed``.
-            error: A stable code of what happened: an exception's type, or ``HTTP <status>``.
-            said: The reason that the endpoint gave, without secrets; it may repeat parts of the prompt.
-            passing: Whether another call may succeed.
-            dead: Whether it suggests that the endpoint is dead.
-            retry_after_s: Seconds of pause that the endpoint asks for; None where it does not.
+        error: A stable code of what happened: an exception's type, or ``HTTP <status>``.
+        said: The reason that the endpoint gave, without secrets; it may repeat parts of the prompt.
+        passing: Whether another call may succeed.
+        dead: Whether it suggests that the endpoint is dead.
+        retry_after_s: Seconds of pause that the endpoint asks for; None where it does not.
     """
 
     def __init__(

@@ -23,8 +23,8 @@ def fit_to_context(call: ModelCall, context: int, density: float = 1.0) -> tuple
 
     Args:
         call: What was asked.
-            context: The context of the model, in its own tokens.
-            density: The number of the model's tokens for each of our estimated tokens.
+        context: The context of the model, in its own tokens.
+        density: The number of the model's tokens for each of our estimated tokens.
     """
     if not context:
         return call, ()

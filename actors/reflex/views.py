@@ -97,8 +97,7 @@ def views_of(text: str, encodings: Collection[str], allowance: int, work: int = 
 
 
 def _kept_apart(text: str, runs: Sequence[EncodedRun], most: int) -> tuple[EncodedRun, ...]:
-    """Return runs, alternative readings of one run still separated by the mark between them, as far as there is
-    room."""
+    """Return runs, keeping the mark between alternative readings of one run, as far as there is room."""
     if APART not in text:
         return tuple(runs)
     mark = APART.removesuffix("\n")

@@ -48,37 +48,37 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """An open exchange.
 
     Attributes:
-            text: What was asked; empty for an input that another model answers.
-            agent: The agent that was asked.
-            session: The session of its input; events of actors that work by agent do not name it.
-            purpose: Who answers it, if anybody.
-            due_ns: The earliest of its deadlines so far.
-            reply_to: Inbox for a copy of the answer.
-            stream: Whether that inbox wants partial text too.
-            layers: The input's other layers; kept only where a model is asked.
-            silent: The stages without a verdict so far.
-            first_mode: The router's first choice.
-            answer: The end with another model's answer, once there is one; reflex judges it first.
-            held: An end that a stage has asked for, while an earlier stage may still ask for another.
-            recollections: The memories recalled for it.
-            recalled: Whether memory has recorded its recall.
-            told: The facts that its own text states about the person, as memory reads and keeps them.
-            retired: The facts that it takes back or replaces.
-            findings: The findings of an ACT loop.
-            acted: Whether such a loop has ended.
-            selected: The choice of the mode that a model was asked to answer in.
-            asked: Id of the last request to a model; empty: none.
-            loop_id: The loop of its answer; empty where guardrails do not judge it.
-            entities: The memories in that request.
-            cuts: What was cut from its prompt.
-            awaits: Whose event is awaited: that of the model that was asked, or that of reflex or guardrails on its
-                answer; empty: none.
-            unread: Its latest answer, until reflex has read it.
-            drafts: Its answers so far that reflex let pass, oldest first.
-            best: The loop with the best answer so far, according to guardrails; empty: they have not judged yet.
-            unjudged: Why the next answer will not be judged; empty: it will be.
-            stance: How far the breaker trusts its session, as stated when it cleared the input.
-            remembered: Whether it becomes a turn of its session when it ends.
+        text: What was asked; empty for an input that another model answers.
+        agent: The agent that was asked.
+        session: The session of its input; events of actors that work by agent do not name it.
+        purpose: Who answers it, if anybody.
+        due_ns: The earliest of its deadlines so far.
+        reply_to: Inbox for a copy of the answer.
+        stream: Whether that inbox wants partial text too.
+        layers: The input's other layers; kept only where a model is asked.
+        silent: The stages without a verdict so far.
+        first_mode: The router's first choice.
+        answer: The end with another model's answer, once there is one; reflex judges it first.
+        held: An end that a stage has asked for, while an earlier stage may still ask for another.
+        recollections: The memories recalled for it.
+        recalled: Whether memory has recorded its recall.
+        told: The facts that its own text states about the person, as memory reads and keeps them.
+        retired: The facts that it takes back or replaces.
+        findings: The findings of an ACT loop.
+        acted: Whether such a loop has ended.
+        selected: The choice of the mode that a model was asked to answer in.
+        asked: Id of the last request to a model; empty: none.
+        loop_id: The loop of its answer; empty where guardrails do not judge it.
+        entities: The memories in that request.
+        cuts: What was cut from its prompt.
+        awaits: Whose event is awaited: that of the model that was asked, or that of reflex or guardrails on its answer;
+            empty: none.
+        unread: Its latest answer, until reflex has read it.
+        drafts: Its answers so far that reflex let pass, oldest first.
+        best: The loop with the best answer so far, according to guardrails; empty: they have not judged yet.
+        unjudged: Why the next answer will not be judged; empty: it will be.
+        stance: How far the breaker trusts its session, as stated when it cleared the input.
+        remembered: Whether it becomes a turn of its session when it ends.
     """
 
     text: str

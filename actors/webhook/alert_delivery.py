@@ -51,9 +51,9 @@ class AlertDelivery:
 
     Args:
         http: Connections.
-            settings: Which receivers get which alerts, and the time limits.
-            addresses: The receivers' addresses.
-            clock: Measures how old an alert is.
+        settings: Which receivers get which alerts, and the time limits.
+        addresses: The receivers' addresses.
+        clock: Measures how old an alert is.
     """
 
     def __init__(

@@ -26,11 +26,10 @@ class CallFailed(Exception):
     """A receiver did not accept an alert.
 
     Attributes:
-            error: A stable code of what happened: an exception's type, ``HTTP <status>``, or :data:`OVERDUE`. If an
-                error came with a good status: ``HTTP <status>: `` and the receiver's reason, cut and without secrets.
-            passing: Whether another call may succeed.
-            retry_after_s: Seconds of pause that the receiver asks for; 0 where it does not, or where no other call is
-                made.
+        error: A stable code of what happened: an exception's type, ``HTTP <status>``, or :data:`OVERDUE`. If an error
+            came with a good status: ``HTTP <status>: `` and the receiver's reason, cut and without secrets.
+        passing: Whether another call may succeed.
+        retry_after_s: Seconds of pause that the receiver asks for; 0 where it does not, or where no other call is made.
     """
 
     def __init__(self, error: str, *, passing: bool, retry_after_s: float = 0.0) -> None:
@@ -61,11 +60,11 @@ async def post_to_receiver(
 
     Args:
         http: Connections.
-            address: The address to send to.
-            body: What to send, JSON.
-            request: The id of the alert's event, for a receiver that supports idempotency keys.
-            within_s: Seconds for the whole call: the client's own time limits start again with every byte.
-            style: The receiver's format, in which its answer is read.
+        address: The address to send to.
+        body: What to send, JSON.
+        request: The id of the alert's event, for a receiver that supports idempotency keys.
+        within_s: Seconds for the whole call: the client's own time limits start again with every byte.
+        style: The receiver's format, in which its answer is read.
 
     Raises:
         CallFailed: the receiver did not accept it.

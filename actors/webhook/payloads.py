@@ -26,10 +26,10 @@ def payload(alert: Alert, receiver: Receiver, stored_ns: int, lasts_ms: int) -> 
     """Return the body of a request to a receiver.
 
     Args:
-            alert: The alert to deliver.
-            receiver: The receiver.
-            stored_ns: When the alert's event was stored (Unix nanoseconds).
-            lasts_ms: How long from then on a firing alert holds, for formats that state when an alert ends.
+        alert: The alert to deliver.
+        receiver: The receiver.
+        stored_ns: When the alert's event was stored (Unix nanoseconds).
+        lasts_ms: How long from then on a firing alert holds, for formats that state when an alert ends.
     """
     match receiver.style:
         case "slack":

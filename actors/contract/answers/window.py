@@ -55,13 +55,13 @@ class Window:
 
     Args:
         prompt: What its model was asked.
-            faults: The faults for which it is withheld.
-            leak_share: Share of a system layer from which it counts as revealed.
+        faults: The faults for which it is withheld.
+        leak_share: Share of a system layer from which it counts as revealed.
 
     Attributes:
-            taken: Characters so far.
-            released: Characters from the beginning that may be sent on.
-            found: Reasons to withhold the rest; once there are any, nothing more is released.
+        taken: Characters so far.
+        released: Characters from the beginning that may be sent on.
+        found: Reasons to withhold the rest; once there are any, nothing more is released.
     """
 
     def __init__(self, prompt: Prompt, faults: Collection[AnswerFault] = STREAMED, leak_share: float = 0.6) -> None:

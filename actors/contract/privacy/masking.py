@@ -23,8 +23,8 @@ class Masks:
     """The placeholders of one prompt.
 
     Args:
-            recognise: A text -> the personal data in it.
-            prompt: All of its texts; a placeholder that already occurs in one of them is not used.
+        recognise: A text -> the personal data in it.
+        prompt: All of its texts; a placeholder that already occurs in one of them is not used.
     """
 
     def __init__(self, recognise: Recognise, prompt: Iterator[str]) -> None:

@@ -252,8 +252,8 @@ def completion_event(body: LoopCompletion) -> LoopCompleted:
     """Return the event of a loop that is completed.
 
     Raises:
-            InvalidField: its status is not that of a completed loop, a name cannot be accepted, an override names no
-                person, or a question comes without its answer.
+        InvalidField: its status is not that of a completed loop, a name cannot be accepted, an override names no
+            person, or a question comes without its answer.
     """
     check_loop(body.loop_id)
     check_outside(body.loop_id)

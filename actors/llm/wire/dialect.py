@@ -22,14 +22,14 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """The form of requests to an endpoint.
 
     Attributes:
-            length: The name of the parameter that limits the answer; empty: none.
-            longest: The highest limit that the model accepts; 0: any.
-            form: How a schema is requested; ``prompt`` puts it into the instructions.
-            stream: Whether answers are streamed if the caller wants that.
-            stream_options: Whether a stream is asked for its usage.
-            system: Whether instructions have a role of their own.
-            context: Tokens of prompt and answer together; 0: unknown.
-            density: Most tokens of the model for each of our estimated tokens, from 1.
+        length: The name of the parameter that limits the answer; empty: none.
+        longest: The highest limit that the model accepts; 0: any.
+        form: How a schema is requested; ``prompt`` puts it into the instructions.
+        stream: Whether answers are streamed if the caller wants that.
+        stream_options: Whether a stream is asked for its usage.
+        system: Whether instructions have a role of their own.
+        context: Tokens of prompt and answer together; 0: unknown.
+        density: Most tokens of the model for each of our estimated tokens, from 1.
     """
 
     length: Literal["max_tokens", "max_completion_tokens", ""] = "max_tokens"

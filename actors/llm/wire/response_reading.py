@@ -67,9 +67,9 @@ async def answer_in(response: httpx.Response, on_piece: Speak, until: float | No
     ``until`` is when the caller stops waiting, by the loop's clock: what follows an answer is not waited for beyond it.
 
     Raises:
-            NotTheProtocol: it is not an answer.
-            Refused: it is an error.
-            CutShort: it broke off.
+        NotTheProtocol: it is not an answer.
+        Refused: it is an error.
+        CutShort: it broke off.
     """
     body, due = bytearray(), 0
     async with aclosing(body_of(response, MOST_BYTES)) as pieces:

@@ -170,9 +170,9 @@ class Index(Derived):
         Args:
             rows: Returns all rows, numbers ascending, in case the store must be built.
             model: What made the embedding; rows of other models are not comparable.
-                embedding: The embedding to search for.
-                most: Most rows to return.
-                without: Numbers of rows that are skipped.
+            embedding: The embedding to search for.
+            most: Most rows to return.
+            without: Numbers of rows that are skipped.
         """
         store = self._store
         if store is None:

@@ -24,13 +24,13 @@ class Answer:
     """An answer to be stored.
 
     Args:
-            id: The id of its first event.
-            since: Sequence of its request. If the answer is in the log, it is after this sequence.
-            records: Its events.
+        id: The id of its first event.
+        since: Sequence of its request. If the answer is in the log, it is after this sequence.
+        records: Its events.
 
     Attributes:
-            stored: Whether this call stored it (False: the log already held an answer); None until that is known.
-            refused: Why the broker refuses these events, if it does.
+        stored: Whether this call stored it (False: the log already held an answer); None until that is known.
+        refused: Why the broker refuses these events, if it does.
     """
 
     def __init__(self, id: str, since: int, records: Sequence[Record]) -> None:

@@ -20,7 +20,7 @@ async def report(
         membership: Where to report.
         member: The name to report under; a worker of actors in the same process uses another.
         works: Stage -> whether it works now.
-        started: Set once all stages were reported as working. A process that says it is ready before would look stalled.
+        started: Set once all stages were reported as working: a process that seems ready before would look stalled.
     """
     try:
         while True:

@@ -58,8 +58,7 @@ class FeedbackService:
             ) from None
 
     async def give(self, rated: Rated, given: FeedbackGiven | HarmReported, key: str) -> str:
-        """Append feedback and return its event's id; repeats of ``key`` (or, without one, of the content) are one
-        event.
+        """Append feedback and return its event's id; repeats of ``key`` (without one: of the content) are one event.
 
         Raises:
             NotAccepted: it could not be stored in time.

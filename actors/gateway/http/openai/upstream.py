@@ -71,12 +71,12 @@ class Upstream:
         """Open connections as they are needed, and close them at the end of the block.
 
         Args:
-                base_url: The address including its version; its query, if any, is sent with every request.
-                key_headers: The headers with the endpoint's key; none where it needs none.
-                connect_s: Seconds to connect.
-                near: Whether it is on this machine: then the proxy of the environment is not used.
-                lends: Returns whether a caller's own key is forwarded where we have none. Not where callers have keys
-                    for this gateway: the endpoint must not see those.
+            base_url: The address including its version; its query, if any, is sent with every request.
+            key_headers: The headers with the endpoint's key; none where it needs none.
+            connect_s: Seconds to connect.
+            near: Whether it is on this machine: then the proxy of the environment is not used.
+            lends: Returns whether a caller's own key is forwarded where we have none. Not where callers have keys for
+                this gateway: the endpoint must not see those.
         """
         limits = httpx.Limits(
             max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_S
