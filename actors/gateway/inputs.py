@@ -59,16 +59,16 @@ def new_input(
     wordless: bool = False,
     limits: InputLimits = DEFAULT_LIMITS,
 ) -> Addressed:
-    """Check an input and wrap it. ``exchange`` is generated when not given; ``limits`` are those of the entry point.
+    """Check an input and wrap it; ``exchange`` is made up when not given. ``limits`` are those of the edge.
 
-    ``purpose`` says who answers it: see ``schemas.vocabulary.gateway.Purpose``. ``wordless`` says that something other
-    than text, such as a picture, comes with it; then it may have no text.
+    ``purpose`` says who answers it: see ``schemas.vocabulary.gateway.Purpose``. ``wordless``: something else than words
+    goes with it, such as a picture, and is all that it may have.
 
     Raises:
-        NothingSaid: it has no text except system layers, which are not judged.
-        InvalidInput: it is too large or has too many layers; its text is not Unicode (lone surrogates); a name is
-            missing, too long, or (of an agent or session) has control characters; the inbox is not one; or the deadline
-            is outside 1 ms to 30 days.
+        NothingSaid: it has no words but those of system layers, which are not judged.
+        InvalidInput: too large, too many layers, text that is no Unicode (lone surrogates), a name that is missing,
+            overlong or (of an agent or session) has control characters, an inbox that is none, or a deadline outside
+            1 ms to 30 days.
     """
     check_name("agent", agent)
     check_name("session", session)
