@@ -122,7 +122,7 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
         local: Whether it listens on a loopback address. Then, where no key is required, ``Host`` must name a loopback
             address.
         limits: How many requests are let in at once.
-        agent_per: See :func:`agent_for`.
+        agent_per: See :func:`actors.gateway.agents.agent_for`.
     """
     renderers = [JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()]
     served = {f"{SCHEMA}{path}".rstrip("/") for each in renderers for path in each.paths}

@@ -1,9 +1,8 @@
-"""Finds runs of base85, in any of its alphabets, by what they decode to.
+"""Runs of base85 in any of its alphabets, found by what they decode to.
 
-The alphabets contain nearly every character of a document or program, so no search can tell where a run begins or ends.
-But text that is not base85 decodes to bytes that are not text, and the first twenty characters show that. They are
-checked at once for all positions where a run may begin. From a position that passes, the run is decoded for as long as
-the result is text.
+Their alphabets have nearly every sign of a document or a program, so that no search tells where a run begins and ends.
+But what is none decodes to bytes that are no text: the first twenty signs tell, and are looked at for all places where
+a run may begin in one go. From such a place on a run is decoded for as long as text comes out.
 """
 
 import re
@@ -17,13 +16,13 @@ from actors.contract.text.decoding.undecoded import Undecoded
 
 _GROUP = 5
 _LEAST = 20
-"""Characters by which a run is recognised; a multiple of the group size."""
+"""Signs by which a run is told, whole groups."""
 
 MOST_RUNS = 256
-"""Most runs of a text that are decoded."""
+"""Runs of a text that are decoded."""
 
 _PIECE = 1_280
-"""Characters of a run that are decoded at first; the amount doubles, since the length is known only at the end."""
+"""Signs of a run that are decoded in one go, at first: how long it is, only its end tells."""
 
 _NONE = 85
 _RFC_1924 = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
@@ -50,7 +49,7 @@ _ALPHABETS = tuple(map(_digits, (_RFC_1924, _ASCII85, _Z85)))
 
 
 def base85(text: str) -> Iterator[str | Undecoded]:
-    """Yield what the runs of base85 in a text decode to, on one line or over several, also as a document's values."""
+    """Yield what runs of base85 say in a text, in one piece or over lines, as they stand or as a document's values."""
     text = text.replace("\r\n", "\n")
     tried = dict.fromkeys((text, _LINE_END.sub("", text) if "\n" in text else text))
     if "\\" in text:
@@ -80,7 +79,7 @@ def _runs(data: npt.NDArray[np.uint8]) -> Iterator[str | Undecoded]:
 
 
 def _places(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp]:
-    """Return where a run may begin: after white space or punctuation, with enough characters following."""
+    """Return where a run may begin: behind white space or a sign of a document, with enough signs behind."""
     if len(data) < _LEAST:
         return np.empty(0, dtype=np.intp)
     spaces = np.concatenate(([0], np.cumsum(_IS_SPACE[data])))
@@ -105,7 +104,7 @@ def _group_is_text(values: Digits) -> npt.NDArray[np.bool_]:
 
 
 def _decoded(data: npt.NDArray[np.uint8], begin: int, digits: Digits) -> tuple[str, int]:
-    """Return the decoded text of a run, and the position where it ends."""
+    """Return what a run says, and where it ends."""
     said, size = b"", _PIECE
     while True:
         run = digits[data[begin : begin + size]]
@@ -123,7 +122,7 @@ def _decoded(data: npt.NDArray[np.uint8], begin: int, digits: Digits) -> tuple[s
 
 
 def _rest(run: list[int]) -> bytes:
-    """Return what the last, incomplete group decodes to; punctuation of the document may follow it."""
+    """Return what the last, short group says; signs of the document may stand behind it."""
     for length in range(min(len(run), _GROUP - 1), 1, -1):
         value = 0
         for digit in (run[:length] + [84] * _GROUP)[:_GROUP]:

@@ -116,7 +116,7 @@ class Conversations:
         """Have the guards read a question that another model answers; return that they let it pass, or its end.
 
         ``further_s`` is how long the answer may take after that. The caller must record the outcome, and must either
-        wait for the end (``Client.await_end``) or leave the exchange.
+        wait for the end (``Client.await_end``) or stop waiting (``Client.stop_waiting``).
 
         Raises:
             InvalidInput, ExchangeFailed, LogError: as :meth:`ask` does.

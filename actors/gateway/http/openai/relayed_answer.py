@@ -26,7 +26,7 @@ class RelayedAnswer(msgspec.Struct, frozen=True):
 
 
 def read_whole_answer(body: bytes) -> RelayedAnswer:
-    """Return the answer in a whole body."""
+    """Return what a body says."""
     found = _object(body)
     choices = _list(found.get("choices"))
     if not choices:
@@ -57,7 +57,7 @@ def read_streamed_answer(body: bytes) -> RelayedAnswer:
 
 
 class _Parts:
-    """One choice of a stream, put together from its pieces."""
+    """One choice of a stream, put together."""
 
     def __init__(self) -> None:
         self.finish: Any = None
@@ -66,7 +66,7 @@ class _Parts:
 
     @property
     def message(self) -> dict[str, Any]:
-        """The message made of the pieces."""
+        """The message that the pieces make."""
         found: dict[str, Any] = {"role": "assistant", **{key: "".join(each) for key, each in self._texts.items()}}
         if self._calls:
             calls = [self._calls[index] for index in sorted(self._calls)]
@@ -74,7 +74,7 @@ class _Parts:
         return found
 
     def take(self, choice: Mapping[str, Any]) -> None:
-        """Add the content of a chunk."""
+        """Take what a chunk adds."""
         self.finish = choice.get("finish_reason") or self.finish
         delta = _mapping(choice.get("delta"))
         for key, value in delta.items():

@@ -33,13 +33,13 @@ _HOP_BY_HOP = frozenset(
 """Headers that belong to one connection, not to the message."""
 
 _OURS = b"x-neuraxis-"
-"""The prefix of our own headers: an upstream is not sent them, and may not set them."""
+"""What our own headers begin with: no endpoint is told them, or says what was decided here."""
 
 _SERVERS = frozenset((b"date", b"content-security-policy"))
-"""Headers that this server sets itself: an upstream may not say what its page is allowed to do at this address."""
+"""What the server here says itself: an upstream does not say what its page may do at this address."""
 
 _OWN = frozenset((b"host", b"content-length", b"accept-encoding", b"expect", b"authorization", b"api-key"))
-"""Headers that our own request to the upstream sets. Keys of callers are forwarded only where ``lends`` allows it."""
+"""What a request of ours has of its own. Keys are passed on where nobody else's could be."""
 
 _KEYS = (b"authorization", b"api-key")
 

@@ -23,7 +23,7 @@ MOST_TEXTS = 512
 """Most texts of an answer that are read separately; further ones are read as one."""
 
 LONGEST_EVENT = 4 * 1024 * 1024
-"""Most bytes of one event: a longer one is not forwarded."""
+"""Bytes of one event: a longer one is not passed on."""
 
 _END = re.compile(rb"\r\n\r\n|\n\r?\n|\r\r")
 _MARKS = frozenset(
@@ -88,7 +88,7 @@ class Guarded:
         return b"".join(out)
 
     def end(self) -> None:
-        """Note that the stream is over: the part still held was read whole, and waits for the end of the exchange."""
+        """Take it that the stream is over: what is still held was read whole, and waits for the last word."""
         if self._buffer:
             self._read(self._buffer)
             self._buffer = b""
@@ -149,7 +149,7 @@ class Guarded:
         return self._windows[known]
 
     def _texts(self, data: bytes) -> Iterator[tuple[Place, str]]:
-        """Yield the texts of an event with their places; data that is not JSON counts as one text."""
+        """Yield the texts of an event with their places; what is no JSON is a text as it stands."""
         try:
             body: Any = msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
