@@ -16,7 +16,7 @@ DEFAULT_LIMITS = InputLimits()
 """The size limits of an input where none are set."""
 
 _UNSEEN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]{0,23}")
-"""Up to this many invisible characters count as no text: too few to spell a word."""
+"""Signs that show nothing, fewer than could spell a word."""
 
 _INBOX = re.compile(r"_INBOX(\.[A-Za-z0-9_-]+)+")
 

@@ -140,17 +140,17 @@ class ChatClient:
     async def ask(
         self, call: ModelCall, model: str, request: str, on_piece: Speak, until: float | None = None
     ) -> ClientAnswer:
-        """Ask a model once; if a refusal says what to send instead, that is sent, and remembered.
+        """Ask a model once; a refusal that says what to send otherwise is followed, and remembered.
 
         Args:
-            call: The question.
-            model: The model.
-            request: The request's id, for an endpoint that supports idempotency keys.
-            on_piece: Gets each piece of text as it arrives, if the call is to be streamed.
-            until: When the caller stops waiting, by the loop's clock; None: never.
+            call: What to ask.
+            model: Whom.
+            request: The request's id, for an endpoint that knows idempotency keys.
+            on_piece: Gets each piece of text as it comes, where the call is to be streamed.
+            until: When its caller waits no longer, by the loop's clock; None: never.
 
         Raises:
-            CallFailed: there was no usable answer.
+            CallFailed: nothing usable came.
         """
         calls, tried = 0, set[bytes]()
         while True:

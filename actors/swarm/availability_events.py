@@ -41,14 +41,14 @@ def availability_events(
     availability: Availability,
     settings: SwarmSettings,
 ) -> Iterator[Event]:
-    """Yield the events to be recorded for a measurement.
+    """Yield what is to be recorded of a measurement.
 
     Args:
         lost: The stages that are recorded as lost.
-        over: The stages that are recorded as over budget.
-        asked: The stages that were asked for something recently, so that their absence matters.
+        over: Those that are recorded as over budget.
+        asked: Those that something was asked of lately: nobody may be missing there.
         availability: The measurement.
-        settings: How long a stage may be absent before it is lost.
+        settings: How long a stage may be away before it is lost.
     """
     absent = {stage: tuple(each) for stage, each in groupby(availability.absent, key=lambda each: each.stage)}
     for stage, absences in absent.items():

@@ -118,10 +118,9 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
     """Return the gateway.
 
     Args:
-        keys: The API keys, if any are required.
-        local: Whether it listens on a loopback address. Then, where no key is required, ``Host`` must name a loopback
-            address.
-        limits: How many requests are let in at once.
+        keys: The API keys, if any are asked for.
+        local: Whether it listens on a loopback address: then, where no key is asked for, ``Host`` must name one.
+        limits: How much is let in at once.
         agent_per: See :func:`actors.gateway.agents.agent_for`.
     """
     renderers = [JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()]

@@ -105,13 +105,12 @@ _MOST = re.compile(
 
 
 def learn_from_refusal(dialect: Dialect, reason: str, call: ModelCall, sent: Collection[str]) -> Dialect | None:
-    """Return the dialect after a refusal; None where the refusal does not say what to change.
+    """Return the dialect after a refusal, None where it does not say what is to be sent otherwise.
 
     Args:
-        dialect: The form of the refused request.
+        dialect: What the refused request was sent in.
         reason: The whole reason that the endpoint gave.
-        call: The request.
-        sent: The names of the parameters that were sent of it.
+        call: The request; ``sent`` names the parameters that were sent of it.
     """
     if overflow_in(reason) is not None:
         return _shorter(dialect, reason, call)

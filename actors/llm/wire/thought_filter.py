@@ -1,12 +1,13 @@
-"""Removes what a model thinks before it answers, in all common markings. Pure.
+"""Leaving out what a model thinks before it answers, in every marking that is common. Pure.
 
-Most model families write a thought between two marks (:data:`MARKS`), at the start of an answer or on a line of its
-own. Elsewhere, and in code, the marks are plain text, since an answer may be about them. A thought that is never closed
-is the whole output. If the model's template opens the thought, the model writes only the closing mark: the text before
-it is a thought. In a stream that text has been sent by then, so sending starts again (``ThoughtFilter.restarts``).
+Most families write a thought between two marks (:data:`MARKS`), at the front of an answer or on a line of its own
+within it; in other places, and in code, the marks are text: an answer may well speak of them. If a thought is never
+closed, there is no answer behind it. If a model's template opens the thought for it, the model writes only the closing
+mark, and everything before that is a thought. In a stream that text was already passed on, so the stream begins anew
+(``ThoughtFilter.restarts``).
 
-gpt-oss writes messages in channels, ``<|channel|>analysis<|message|>...<|end|>``, and only ``final`` is an answer.
-Where its special tokens were removed, ``analysis...assistantfinal...`` is left.
+gpt-oss writes messages in channels, ``<|channel|>analysis<|message|>...<|end|>``, and ``final`` alone is an answer.
+Where its special tokens were stripped, ``analysis...assistantfinal...`` is left.
 """
 
 import re

@@ -14,13 +14,13 @@ _LOOK = BEAT / 10
 async def report(
     membership: Membership, member: str, works: Mapping[str, Callable[[], bool]], started: asyncio.Event
 ) -> None:
-    """Report once a second, and at each change, which of these stages work; sign off when cancelled.
+    """Tell once a second and at each change, until cancelled, which of these stages work; then say goodbye.
 
     Args:
-        membership: Where to report.
-        member: The name to report under; a worker of actors in the same process uses another.
-        works: Stage -> whether it works now.
-        started: Set once all stages were reported as working: a process that seems ready before would look stalled.
+        membership: Where to tell.
+        member: Under which name; a worker of actors in the same process has another.
+        works: Stage -> whether it does its work now.
+        started: Set once all of them were told to work: a process that is ready before is taken for one that stalls.
     """
     try:
         while True:

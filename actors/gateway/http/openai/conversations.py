@@ -113,13 +113,13 @@ class Conversations:
                 await asyncio.wait((asking,))
 
     async def ask_guards(self, question: Question, further_s: float) -> PassedInput | AnswerEnd:
-        """Have the guards read a question that another model answers; return that they let it pass, or its end.
+        """Have the guards read a question that another's model is to answer; return that they let it pass, or its end.
 
-        ``further_s`` is how long the answer may take after that. The caller must record the outcome, and must either
-        wait for the end (``Client.await_end``) or stop waiting (``Client.stop_waiting``).
+        ``further_s`` is how long its answer may take from then on. The caller must report the answer, or that there is
+        none, and then wait for the end (``Client.await_end``) or stop waiting (``Client.stop_waiting``).
 
         Raises:
-            InvalidInput, ExchangeFailed, LogError: as :meth:`ask` does.
+            InvalidInput, Unended, LogError: as :meth:`ask` does.
         """
         addressed = self._input(question, purpose="forward", further_s=further_s)
         term = self._begin()
