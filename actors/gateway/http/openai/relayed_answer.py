@@ -101,7 +101,7 @@ def _heard(told: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], finis
 
 
 def _choice(message: Mapping[str, Any], finish: Any) -> AnswerChoice:
-    # Everything that an answer has beside its text, such as reasoning or a refusal, was written by the model, too.
+    # All that an answer says beside its text, such as what it thought, or why it refuses, is the model's words, too.
     called = [_mapping(call.get("function")) for call in _list(message.get("tool_calls"))]
     beside = {key: value for key, value in message.items() if key != "tool_calls"}
     return AnswerChoice(

@@ -82,7 +82,7 @@ class Guarded:
             raise ValueError(f"an event of the upstream's answer has more than {LONGEST_EVENT:,} bytes")
         out = []
         for raw in events:
-            # Event by event: what is sent must not depend on how many events arrive together.
+            # One by one: what goes out may not depend on how many come at once.
             self._read(raw)
             out.append(self._let_go())
         return b"".join(out)
