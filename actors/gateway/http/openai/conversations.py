@@ -119,7 +119,7 @@ class Conversations:
         none, and then wait for the end (``Client.await_end``) or stop waiting (``Client.stop_waiting``).
 
         Raises:
-            InvalidInput, Unended, LogError: as :meth:`ask` does.
+            InvalidInput, ExchangeFailed, LogError: as :meth:`ask` does.
         """
         addressed = self._input(question, purpose="forward", further_s=further_s)
         term = self._begin()
