@@ -1,9 +1,9 @@
-"""The ACT loop: gathers information before an exchange is answered, then hands it back to the router.
+"""The ACT loop: gathers information before an exchange is answered, then returns it to the router.
 
-Begins where ``router.mode_selected`` leaves the terminal mode open. Each iteration plans actions, asks memory
-(``act.actions_requested``) and outside specialists (``act.delegation_requested``) for their results, and ends as
-``act.iterated``; with its results in mind the next is planned. The loop ends as ``act.finished``, for one of three
-reasons:
+It begins where ``router.mode_selected`` leaves the terminal mode open. Each iteration plans actions, requests their
+results from memory (``act.actions_requested``) and from external specialists (``act.delegation_requested``), and ends
+as ``act.iterated``. The next iteration is planned with these results. The loop ends as ``act.finished``, for one of
+three reasons:
 
 ==================  =================================================
 termination         when
@@ -13,19 +13,19 @@ termination         when
 ``max_iterations``  it had ``max_iterations`` iterations
 ==================  =================================================
 
-Two planners: by rule (``offline``: recall the question, associate on what was found, stop), or a language model
-(``llm``). A model's plan that cannot be read is an iteration that gained nothing (``malformed_plan``), and the model is
-asked again; a model that fails (``plan_failed``) is not, and the rule takes over.
+There are two planners: rules (``offline``: recall the question, associate on what was found, stop), or a language model
+(``llm``). If a model's plan cannot be read, the iteration has no result (``malformed_plan``), and the model is asked
+again. If the model fails (``plan_failed``), it is not asked again, and the rules take over.
 
-What a model plans and a specialist answers is read by guards before it is acted on, remembered or put into a prompt: a
-plan by reflex (``plan_withheld``: an iteration that gained nothing), an answer by reflex and intuition (``withheld``:
-that action failed).
+Guards read what a model plans and what a specialist answers, before it is acted on, remembered or put into a prompt.
+Reflex reads a plan (``plan_withheld``: an iteration without result). Reflex and intuition read an answer (``withheld``:
+the action failed).
 
-Time is the log's. An action that is answered after its skill's budget fails, the others count; what is not answered at
-all is given up when the clock fires (``wake_after_ms`` of every request, which ``act.finished`` cancels). An exchange
-that ends otherwise, by its deadline, takes its loop with it.
+Time is the log's. An action that is answered after its skill's budget fails; the others count. An action that is not
+answered at all is given up when the clock fires (``wake_after_ms`` of every request, which ``act.finished`` cancels).
+If the exchange ends otherwise, by its deadline, its loop ends with it.
 
-Source: the ACT loop and the innate skills of the cognitive architecture document. ``loop`` holds one loop's steps,
+Source: the ACT loop and the innate skills of the cognitive architecture document. ``loop`` holds the steps of one loop,
 ``planning`` plans, prompt and schema, ``decider`` the partition's state, ``log_lines`` the log lines.
 """
 

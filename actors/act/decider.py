@@ -1,4 +1,4 @@
-"""The ACT loops of a partition: which run, what each waits for, and what it does next.
+"""The ACT loops of a partition: which are running, what each waits for, and what it does next.
 
 input.received             the text is kept until its exchange is routed elsewhere, or its loop is over
 arbiter.escalated          its deadline is known
@@ -63,7 +63,7 @@ _OWN_TIMERS = frozenset(
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """An exchange that may yet act, or does: its session, text, and deadline, and its loop once one runs."""
+    """An exchange that may start a loop or has one: its session, text, deadline, and its loop if one is running."""
 
     session: str
     text: str
@@ -72,7 +72,7 @@ class Pending(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True):
-    """Open exchanges, which of each session have a loop, and the exchanges that ended lately."""
+    """Open exchanges, the exchanges of each session that have a loop, and recently ended exchanges."""
 
     settings: ActSettings = ActSettings()
     pending: Map[str, Pending] = Map()
@@ -81,7 +81,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 def decide(state: State, message: Message) -> Iterable[Event | Emission]:
-    """Return what a message leads to; see the module."""
+    """Return the events that a message leads to; see the module's docstring."""
     event = message.event
     if isinstance(event, ClockFired):
         return _overdue(state, message, event)
@@ -107,7 +107,7 @@ def decide(state: State, message: Message) -> Iterable[Event | Emission]:
 
 
 def evolve(state: State, message: Message) -> State:
-    """Fold a message; total."""
+    """Fold a message into the state; never raises."""
     ended = state.ended.aged(message.time_ns, state.settings.ended_lifetime_ms * _NS_PER_MS)
     if ended is not state.ended:
         state = msgspec.structs.replace(state, ended=ended)
@@ -139,14 +139,14 @@ def evolve(state: State, message: Message) -> State:
 
 
 def _unplanned(state: State, message: Message, loop: Loop, event: LlmFailed) -> Iterable[Event]:
-    """Go on without a model's plan, which is an iteration that gained nothing."""
+    """Continue without a model's plan; this counts as an iteration without result."""
     return _over(state, message, loop, "malformed_plan" if event.reason == ANSWER_INVALID else "plan_failed")
 
 
 def _planned(
     state: State, message: Message, loop: Loop, plan: LlmCompleted, verdict: ReflexAnswerPassed | ReflexAnswerBlocked
 ) -> Iterable[Event]:
-    """Act on a model's plan, once reflex has read it; one that it does not let pass is none."""
+    """Act on a model's plan once reflex has read it; a blocked plan counts as none."""
     if isinstance(verdict, ReflexAnswerBlocked):
         return _over(state, message, loop, "plan_withheld")
     actions = read_plan(plan.text, state.settings)
@@ -158,7 +158,7 @@ def _planned(
 
 
 def _over(state: State, message: Message, loop: Loop, reason: str = "", *, at_its_end: bool = False) -> Iterable[Event]:
-    """Record that an iteration is over, and go on; ``at_its_end``: the loop has no time left."""
+    """Record the end of an iteration, and continue; ``at_its_end``: the loop has no time left."""
     event = _iteration(loop, message, reason)
     after = with_iteration(loop, event, state.settings)
     if at_its_end:
@@ -225,13 +225,13 @@ def _finished(state: State, message: Message, loop: Loop, termination: Terminati
 
 
 def _overdue(state: State, message: Message, event: ClockFired) -> Iterable[Emission]:
-    """Go on without what the session's loops have waited for too long."""
+    """Continue without whatever the session's loops have waited for too long."""
     if event.set_by not in _OWN_TIMERS:
         return
-    # The clock that fired may be a little ahead of the server's, which set the message's time.
+    # The clock that fired may be slightly ahead of the server's clock, which set the message's time.
     now_ns = max(message.time_ns, event.due_ns)
-    # A loop that its exchange's end took along is not watched for any more, and neither is another of its session until
-    # that one's next request sets the timer anew: the exchange's own deadline is behind both.
+    # If the end of its exchange removed a loop, nothing wakes this actor for the other loops of the session until one
+    # of them makes its next request, which sets the timer again. Until then their exchanges' own deadlines end them.
     for exchange in state.acting.get(message.session_key, ()):
         pending = state.pending[exchange]
         if pending.loop is None or due_ns(pending.loop, state.settings) > now_ns:
@@ -248,7 +248,7 @@ def _out_of_time(state: State, message: Message, loop: Loop, *, whole: bool) -> 
 
 
 def _wake(state: State, message: Message, loop: Loop | None) -> int:
-    """Return when the clock is to wake this actor for the session: for this exchange's loop, or another's."""
+    """Return when the clock must wake this actor for the session: for this exchange's loop, or another's."""
     loops = [] if loop is None else [loop]
     for exchange in state.acting.get(message.session_key, ()):
         other = state.pending[exchange].loop

@@ -1,4 +1,4 @@
-"""The loop's log lines. No person's words."""
+"""The loop's log lines. They contain no person's text."""
 
 from schemas.event import Event
 from schemas.vocabulary.act import ActActionsRequested, ActDelegationRequested, ActFinished
@@ -7,7 +7,7 @@ _PREFIX = "[MODE:ACT] [ACT LOOP]"
 
 
 def log_lines(event: Event, latency_ms: float) -> tuple[str, ...]:
-    """Return what an event says to whoever reads the worker's log."""
+    """Return the lines about an event in the worker's log."""
     match event:
         case ActActionsRequested(iteration=iteration, actions=actions):
             return (f"{_PREFIX} Iteration {iteration}: executing {_counted(len(actions), 'action')}",)

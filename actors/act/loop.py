@@ -1,4 +1,4 @@
-"""One ACT loop as an immutable value, and the steps it takes. Pure."""
+"""One ACT loop as an immutable value, and its steps. Pure."""
 
 import msgspec
 
@@ -15,18 +15,17 @@ from schemas.vocabulary.reflex import ReflexAnswerPassed
 TIMED_OUT = "timed_out"
 UNANSWERED = "unanswered"
 WITHHELD = "withheld"
-"""Why an action failed, besides the reasons of whoever performed it: over its budget, passed over in the answer, or a
-guard did not let its result pass."""
+"""Reasons for a failed action besides its performer's: over its budget, missing in the answer, blocked by a guard."""
 
 GRACE_MS = 1_000
-"""What an effector gets on top of the time it was given: its own word on a failure says more than silence."""
+"""Time that an effector gets beyond its limit: its own failure says more than silence."""
 
 _NS_PER_MS = 1_000_000
 _CHARACTERS_PER_TOKEN = 4
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What an action came to, what it brought to mind, and what else it told."""
+    """The result of an action, the memories that it recalled, and its other texts."""
 
     performed: Performed
     found: tuple[Recollection, ...] = ()
@@ -34,13 +33,13 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 GUARDS = ("reflex", "intuition")
-"""Who reads a specialist's answer before it is anybody's finding."""
+"""The guards that read a specialist's answer before it becomes a finding."""
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A plan that a model was asked for, by the event of this id.
+    """A plan that a model was asked for by the event with this id.
 
-    ``plan`` is the model's, by the event ``source``, while reflex reads it.
+    ``plan`` is the model's plan, from the event ``source``, while reflex reads it.
     """
 
     request: str
@@ -50,7 +49,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """A specialist's answer, by the event ``source``, that the guards in ``waits`` have not read yet."""
+    """A specialist's answer, from the event ``source``, that the guards in ``waits`` have not read yet."""
 
     source: str
     answer: DelegateAnswered
@@ -58,9 +57,9 @@ class Unread(msgspec.Struct, frozen=True):
 
 
 class RunningIteration(msgspec.Struct, frozen=True):
-    """An iteration's actions, who was asked for them, and the outcomes so far.
+    """The actions of an iteration, who was asked for them, and the outcomes so far.
 
-    ``request`` is the id of what was asked of memory, ``delegations`` those of the questions to specialists, by action;
+    ``request`` is the id of the request to memory, ``delegations`` those of the questions to specialists, by action.
     ``unread`` are answers of specialists that guards are reading.
     """
 
@@ -73,7 +72,7 @@ class RunningIteration(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """An iteration that is over."""
+    """A finished iteration."""
 
     planner: Planner
     outcomes: tuple[Outcome, ...]
@@ -81,7 +80,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
-    """A loop that runs: since when, who plans, what was done and found, and what it waits for."""
+    """A running loop: its start, its planner, what was done and found, and what it waits for."""
 
     started_ns: int
     due_ns: int
@@ -94,17 +93,17 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def iteration(self) -> int:
-        """The number of the iteration that comes next or is under way, from 0."""
+        """The number of the current or next iteration, from 0."""
         return len(self.steps)
 
 
 def elapsed_ms(loop: Loop, now_ns: int) -> int:
-    """Return how long a loop has run, by the log's timestamps."""
+    """Return how long a loop has been running, by the log's timestamps."""
     return max(0, now_ns - loop.started_ns) // _NS_PER_MS
 
 
 def new_loop(now_ns: int, deadline_ns: int, settings: ActSettings) -> Loop:
-    """Return a loop that begins now, in an exchange that must have ended by ``deadline_ns``."""
+    """Return a loop that begins now, in an exchange that must end by ``deadline_ns``."""
     left_ms = max(0, deadline_ns - now_ns) // _NS_PER_MS
     answering_ms = min(settings.answering_ms, left_ms - int(left_ms * settings.deadline_share))
     most_ms = min(settings.timeout_ms, left_ms - answering_ms)
@@ -112,7 +111,7 @@ def new_loop(now_ns: int, deadline_ns: int, settings: ActSettings) -> Loop:
 
 
 def due_ns(loop: Loop, settings: ActSettings) -> int:
-    """Return when a loop has waited too long: for a plan, for its slowest open action, or over all."""
+    """Return when a loop has waited too long: for a plan, for its slowest open action, or in total."""
     due = loop.due_ns
     if loop.asked is not None:
         due = min(due, loop.asked.since_ns + (settings.plan_timeout_ms + GRACE_MS) * _NS_PER_MS)
@@ -133,14 +132,14 @@ def open_actions(underway: RunningIteration) -> tuple[Action, ...]:
 
 
 def begin_actions(loop: Loop, actions: tuple[Action, ...], request: str, now_ns: int) -> Loop:
-    """Return the loop once memory was asked for actions."""
+    """Return the loop after memory was asked for actions."""
     underway = loop.underway or RunningIteration(now_ns)
     underway = msgspec.structs.replace(underway, actions=(*underway.actions, *actions), request=request)
     return msgspec.structs.replace(loop, asked=None, underway=underway)
 
 
 def begin_delegation(loop: Loop, action: Action, request: str, now_ns: int) -> Loop:
-    """Return the loop once a specialist was asked for an action."""
+    """Return the loop after a specialist was asked for an action."""
     underway = loop.underway or RunningIteration(now_ns)
     underway = msgspec.structs.replace(
         underway,
@@ -153,7 +152,8 @@ def begin_delegation(loop: Loop, action: Action, request: str, now_ns: int) -> L
 def with_memory_results(loop: Loop, results: tuple[ActionResult, ...], now_ns: int, settings: ActSettings) -> Loop:
     """Return the loop with memory's results.
 
-    What comes over its action's budget fails, but for what was put into memory: late or not, it is there.
+    A result that exceeds its action's budget counts as failed, except for what was put into memory: it is there, late
+    or not.
     """
     if loop.underway is None:
         return loop
@@ -172,14 +172,14 @@ def _is_late(action: Action, waited_ms: int, settings: ActSettings) -> bool:
 
 
 def planned(loop: Loop, plan: LlmCompleted, source: str) -> Loop:
-    """Return the loop with a model's plan, which reflex reads first."""
+    """Return the loop with a model's plan, which reflex must read first."""
     if loop.asked is None or loop.asked.plan is not None:
         return loop
     return msgspec.structs.replace(loop, asked=msgspec.structs.replace(loop.asked, plan=plan, source=source))
 
 
 def answered(loop: Loop, answer: DelegateAnswered, source: str) -> Loop:
-    """Return the loop with a specialist's answer, which the guards read first."""
+    """Return the loop with a specialist's answer, which the guards must read first."""
     underway = loop.underway
     if underway is None or any(each.answer.request == answer.request for each in underway.unread):
         return loop
@@ -188,7 +188,7 @@ def answered(loop: Loop, answer: DelegateAnswered, source: str) -> Loop:
 
 
 def read(loop: Loop, of: Unread, guard: str, verdict: Event) -> Loop:
-    """Return the loop after a guard has read a specialist's answer: it counts once all have let it pass."""
+    """Return the loop after a guard has read a specialist's answer: it counts once all guards have let it pass."""
     assert loop.underway is not None, "only an iteration under way has answers that are read"
     others = tuple(each for each in loop.underway.unread if each is not of)
     waits = tuple(each for each in of.waits if each != guard)
@@ -205,7 +205,7 @@ def read(loop: Loop, of: Unread, guard: str, verdict: Event) -> Loop:
 
 
 def with_delegate_answer(loop: Loop, index: int, answer: DelegateAnswered | str) -> Loop:
-    """Return the loop with a specialist's answer to an action, or the reason why there is none."""
+    """Return the loop with a specialist's answer to an action, or with the reason why there is none."""
     action = next((each for each in loop.underway.actions if each.index == index), None) if loop.underway else None
     if action is None:
         return loop
@@ -216,7 +216,7 @@ def with_delegate_answer(loop: Loop, index: int, answer: DelegateAnswered | str)
 
 
 def with_open_actions_failed(loop: Loop) -> Loop:
-    """Return the loop with every open action failed for want of time."""
+    """Return the loop with every open action failed for lack of time."""
     if loop.underway is None:
         return loop
     failed = (Performed(action=action, ok=False, reason=TIMED_OUT) for action in open_actions(loop.underway))
@@ -224,7 +224,7 @@ def with_open_actions_failed(loop: Loop) -> Loop:
 
 
 def with_iteration(loop: Loop, event: ActIterated, settings: ActSettings) -> Loop:
-    """Return the loop after an iteration that ``event`` records."""
+    """Return the loop after the iteration that ``event`` records."""
     outcomes = loop.underway.outcomes if loop.underway is not None else ()
     found = [each for outcome in outcomes for each in outcome.found]
     return Loop(
@@ -238,7 +238,7 @@ def with_iteration(loop: Loop, event: ActIterated, settings: ActSettings) -> Loo
 
 
 def is_productive(outcome: Outcome) -> bool:
-    """Whether an action gained anything for the answer: something came to mind, or was put there."""
+    """Whether an action helped the answer: it recalled a memory, or added one."""
     performed = outcome.performed
     return performed.ok and (performed.found > 0 or performed.action.skill == "memorize")
 
@@ -260,7 +260,8 @@ def _outcome(action: Action, result: ActionResult | None, *, late: bool) -> Outc
 
 
 def _answer_found(answer: DelegateAnswered) -> Recollection:
-    # A specialist's word is new to memory: like a gist it lasts for this talk, and what is made of it is remembered.
+    # A specialist's answer is new to memory. Like a gist it lasts for this exchange; the answer made of it is
+    # remembered.
     tokens = 1 + len(answer.answer) // _CHARACTERS_PER_TOKEN
     text = f"{answer.specialist}: {answer.answer}"
     return Recollection(id=f"delegate:{answer.request}", layer="gist", text=text, energy=1.0, tokens=tokens)
@@ -272,5 +273,5 @@ def _strongest(found: tuple[Recollection, ...], most: int) -> tuple[Recollection
         known = by_id.get(each.id)
         if known is None or each.energy > known.energy:
             by_id[each.id] = each
-    # What people told goes before echoes of the agent's own answers, as in every recall.
+    # Statements of people come before echoes of the agent's own answers, as in every recall.
     return tuple(sorted(by_id.values(), key=lambda each: (each.echo, -each.energy, each.id))[:most])

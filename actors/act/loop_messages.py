@@ -1,4 +1,4 @@
-"""Which messages a loop listens to: its own events, and the answers to what it asked. Pure."""
+"""Which messages concern a loop: its own events, and the answers to its requests. Pure."""
 
 import msgspec
 
@@ -34,7 +34,7 @@ from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
 
 
 def with_message(loop: Loop, message: Message, settings: ActSettings) -> Loop | None:
-    """Return a loop with an own event or an answer folded in; None where it is neither, or not this loop's."""
+    """Return a loop with an own event or an answer folded in; None for any other message."""
     match message.event:
         case ActPlanRequested():
             return msgspec.structs.replace(loop, asked=Asked(message.id, message.time_ns))
@@ -52,7 +52,7 @@ def with_message(loop: Loop, message: Message, settings: ActSettings) -> Loop | 
 
 
 def with_answer(loop: Loop, message: Message, settings: ActSettings) -> Loop | None:
-    """Return a loop with an answer to what it asked; None for any other message."""
+    """Return a loop with an answer to one of its requests; None for any other message."""
     underway = loop.underway
     if underway is None:
         return None
@@ -68,13 +68,13 @@ def with_answer(loop: Loop, message: Message, settings: ActSettings) -> Loop | N
         case DelegateFailed(request=request, index=index, reason=reason) if (index, request) in _asked_of(loop):
             return with_delegate_answer(loop, index, reason)
         case DelegateFailed(request="", reason=reason) if len(_asked_of(loop)) == 1:
-            # A question that could not be read: its failure does not name it, but only one is open.
+            # The failure of an unreadable question does not name it, but only one question is open.
             return with_delegate_answer(loop, _asked_of(loop)[0][0], reason)
     return None
 
 
 def _read(loop: Loop, source: str, guard: str, verdict: Event) -> Loop | None:
-    """Return a loop after a guard has read an answer that it waits for; None where it waits for none of this name."""
+    """Return a loop after a guard has read an awaited answer; None where it awaits none of this name."""
     unread = loop.underway.unread if loop.underway is not None else ()
     still_open = {index for index, _ in _asked_of(loop)}
     of = next((each for each in unread if each.source == source and each.answer.index in still_open), None)
@@ -90,14 +90,14 @@ def _asked_of(loop: Loop) -> tuple[tuple[int, str], ...]:
 
 
 def plan_read(loop: Loop, event: ReflexAnswerPassed | ReflexAnswerBlocked) -> LlmCompleted | None:
-    """Return the plan that reflex has read, where a loop waits for that; else None."""
+    """Return the plan that reflex has read, if a loop waits for it; else None."""
     return loop.asked.plan if loop.asked is not None and loop.asked.source == event.source else None
 
 
 def is_plan(loop: Loop, event: LlmCompleted | LlmFailed) -> bool:
-    """Whether a model's word is the one that a loop waits for.
+    """Whether a model's event is the one that a loop waits for.
 
-    A request that could not be read has no id in its failure; a loop asks for one plan at a time.
+    The failure of an unreadable request has no request id; but a loop asks for one plan at a time.
     """
     if loop.asked is None:
         return False

@@ -1,4 +1,4 @@
-"""What a loop does next: by rule, or as a model plans it. Pure; the prompt is a file beside this one."""
+"""Plans what a loop does next: by rules, or by a model. Pure; the prompt is a file beside this one."""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -25,13 +25,13 @@ ALIASES: Mapping[str, Skill] = MappingProxyType(
         "semantic_query": "recall",
     }
 )
-"""Older names of the skills, which plans may still use (source M)."""
+"""Older names of skills, which plans may still use (source M)."""
 
 QUERY_CHARACTERS = 1_000
-"""Length of a query at most; a question does not get longer than that."""
+"""Most characters of a query: no question needs more."""
 
 PLAN_CHARACTERS = 20_000
-"""A longer answer of a model is no plan."""
+"""A longer answer of a model is not a plan."""
 
 MOST_TOKENS = 512
 
@@ -65,7 +65,7 @@ ANSWER_SCHEMA: dict[str, Any] = {
 
 
 class PlannedAction(msgspec.Struct, frozen=True):
-    """An action as a model writes it; fields that it adds are passed over."""
+    """An action as a model writes it; additional fields are ignored."""
 
     skill: str
     query: str = ""
@@ -75,7 +75,7 @@ class PlannedAction(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A model's answer."""
+    """The plan in a model's answer."""
 
     actions: list[PlannedAction]
 
@@ -83,7 +83,7 @@ class Plan(msgspec.Struct, frozen=True):
 def offline_plan(text: str, loop: Loop) -> tuple[Action, ...]:
     """Return the next actions by rule: recall the question, associate on what was found, then none.
 
-    Iterations of a model that failed in between do not count.
+    Iterations of a model that failed before are not counted.
     """
     own = [step for step in loop.steps if step.planner == "offline"]
     if not own:
@@ -116,7 +116,7 @@ def plan_call(text: str, loop: Loop, settings: ActSettings) -> ModelCall:
 def read_plan(answer: str, settings: ActSettings) -> tuple[Action, ...] | None:
     """Return the actions of a model's plan, the first ``most_actions``; None where it is malformed.
 
-    A plan with a skill that there is not, or with an action that lacks what its skill needs, is malformed as a whole.
+    A plan with an unknown skill, or an action without what its skill needs, is malformed as a whole.
     """
     decoded: Plan | list[PlannedAction] | None = read_answer(answer, Plan | list[PlannedAction], PLAN_CHARACTERS)
     if decoded is None:

@@ -8,8 +8,8 @@ alert.<severity>.<source>    what was announced
 alert.scheduled              when the next look is due
 alert.configured             the settings from here on
 
-Every announced group is resolved in the end, and every event is counted once: in the last ``count`` of its outbreak,
-or in ``untold`` where that was never announced.
+Every announced group is resolved in the end, and every event is counted once: in the last ``count`` of its group, or in
+``untold`` if the group was never announced.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,14 +41,14 @@ from schemas.vocabulary.clock import ClockFired
 _NS_PER_MS = 1_000_000
 _SOON_MS = 1_000
 _SLACK_NS = 1_000_000_000
-"""A timer that is later than wanted by so little is early enough."""
+"""A timer that is later than wanted by at most this is not set again."""
 
 
 class State(msgspec.Struct, frozen=True):
-    """The groups that are open, by their ids; announcements by severity; when the clock wakes us (0: not at all).
+    """The open groups by id; announcements by severity; when the clock wakes this actor (0: not at all).
 
     ``siblings`` counts the open groups of each topic, and of each agent and topic; see ``_families``. ``untold`` counts
-    events of groups that ended unannounced since ``alert.scheduled`` told of them.
+    events of groups that ended unannounced, since the last ``alert.scheduled``, which reports the count.
     """
 
     settings: AlertsSettings = AlertsSettings()
@@ -60,17 +60,17 @@ class State(msgspec.Struct, frozen=True):
 
 
 def decide(state: State, message: Message) -> tuple[Emission, ...]:
-    """Return what a message leads to; see the module."""
+    """Return the events that a message leads to; see the module's docstring."""
     if isinstance(message.event, ClockFired):
         events = _looked(state, message) if _wakes(message.event) else ()
     else:
         events = (*_resolved(state, message), *_fired(state, message))
-    # About a group, and no part of the exchange that its latest event belongs to: the body names that.
+    # It is about a group, not about the exchange of the group's latest event; the body names that exchange.
     return tuple(Emission(event, exchange="") for event in events)
 
 
 def evolve(state: State, message: Message) -> State:
-    """Fold a message into the state; total."""
+    """Fold a message into the state; never raises."""
     match message.event:
         case Alert() as alert:
             return _announced(state, message, alert)
@@ -82,11 +82,11 @@ def evolve(state: State, message: Message) -> State:
     return _counted(_without(state, _ended(state, message)), message)
 
 
-# --- events that call for a person
+# --- events that need a person's attention
 
 
 def _place(state: State, message: Message) -> tuple[Key, bool]:
-    """Return the group an event is counted in, and whether it stands for those that there is no room for."""
+    """Return the group in which an event is counted, and whether it is the common group for lack of room."""
     key = key_of(topic_of(message.event), message)
     if key.id in state.groups:
         return key, False
@@ -98,7 +98,7 @@ def _place(state: State, message: Message) -> tuple[Key, bool]:
 
 
 def _families(group: Group) -> tuple[str, ...]:
-    """Return the counts that a group is part of; one that stands for others needs no room, or its topic's alone."""
+    """Return the counts that include a group; a common group counts only for its topic, or not at all."""
     key = group.key
     if group.coarse:
         return (key.topic,) if key.agent else ()
@@ -189,7 +189,7 @@ def _without(state: State, groups: Sequence[Group]) -> State:
     return msgspec.structs.replace(state, groups=kept, siblings=siblings, untold=untold)
 
 
-# --- looks at the time
+# --- timer
 
 
 def _wakes(fired: ClockFired) -> bool:
@@ -223,7 +223,7 @@ def _looked(state: State, message: Message) -> tuple[Event, ...]:
 
 
 def _overdue(state: State, message: Message) -> Iterator[Alert]:
-    """Yield what was held back and has room now, as many as one look announces."""
+    """Yield the announcements that were held back and fit now, as many as one look makes."""
     left = state.settings.at_once
     for group in by_agents_turns(state.groups.values()):
         if left and _fits(state, group, message.time_ns):
@@ -245,13 +245,13 @@ def _next_look_ms(state: State, now_ns: int) -> int:
     if earliest <= now_ns or any(_fits(state, group, now_ns) for group in owed):
         return _SOON_MS
     rest_ms = max(state.settings.rest_ms, _after_ms(earliest, now_ns))
-    # At the very beginning of a minute, before others have taken its room.
+    # At the very beginning of a minute, before other announcements have used it up.
     return min(rest_ms, _after_ms(next_minute_ns(now_ns), now_ns)) if owed else rest_ms
 
 
 def _after_look(state: State, message: Message) -> State:
     state = msgspec.structs.replace(_without(state, _quiet(state, message.time_ns)), wake_ns=0)
-    # With nothing open there is nothing left to limit: the minute's count starts anew.
+    # If nothing is open, there is nothing to limit: the count of the minute starts again.
     return state if state.groups else msgspec.structs.replace(state, windows=Map())
 
 

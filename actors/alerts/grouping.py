@@ -1,8 +1,9 @@
-"""What makes two events one alert, and what it holds of them: as the catalogue says, or by default. Pure.
+"""Which events belong to one alert, and what it holds of them: as the catalogue says, or by default. Pure.
 
 By default an event of a session or an agent is grouped by its agent, not by its session: sessions are many, and an
-attack on a thousand of them is one piece of news. A failure is grouped by what failed and why, whoever met it. What
-cannot be read fails with everybody whom it is for: those failures are one alert of each severity, not one an actor.
+attack on a thousand of them is a single piece of news. A failure is grouped by what failed and why, whichever actor
+failed. An unreadable message fails in every actor that receives it: those failures are one alert for each severity, not
+one for each actor.
 """
 
 from collections.abc import Mapping
@@ -18,10 +19,10 @@ from schemas.errors import UNREADABLE
 from schemas.event import Event, Failed, topic_of
 
 OTHERS = "(others)"
-"""Detail of a group that stands for all that there is no room for; no mode, reason or receiver is called so."""
+"""The detail of a common group, which counts events without room elsewhere; no mode or reason has this name."""
 
 _LONGEST = 80
-"""Characters that are told of a value, and of a group's keys: all are short codes, unless somebody lies."""
+"""Most characters of a value or key that are reported: real codes are short, longer ones are forged."""
 
 _FAILURE = Grouping(by_agent=False, fields=("reason",), tells=("reason", "error", "failed_topic"))
 _OF_UNREADABLE = ("reason", "failed_topic", "failed_seq")
@@ -30,7 +31,7 @@ _GLOBAL = Grouping(by_agent=False)
 
 
 class Key(msgspec.Struct, frozen=True):
-    """What a group is: its topic and what it is grouped by; ``shared_by`` stands for topics that share it, if any."""
+    """The key of a group: its topic and what it is grouped by; ``shared_by`` names the topics that share it, if any."""
 
     topic: str
     agent: str = ""
@@ -40,7 +41,7 @@ class Key(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """Sixteen hex digits that stand for the key."""
+        """Sixteen hexadecimal digits derived from the key."""
         parts = (self.shared_by or self.topic, self.agent, self.session, self.detail)
         return blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()
 
@@ -55,7 +56,7 @@ def grouping_of(entry: Entry) -> Grouping:
 
 
 def key_of(topic: str, message: Message) -> Key:
-    """Return the group of ``topic`` that a message belongs to, or whose end it is."""
+    """Return the key of the group of ``topic`` that a message belongs to, or whose end it is."""
     grouping, event = GROUPINGS[topic], message.event
     if _is_unreadable(event):
         severity = ALERTING[topic].severity
@@ -71,7 +72,7 @@ def key_of(topic: str, message: Message) -> Key:
 
 
 def figures(event: Event) -> dict[str, str]:
-    """Return an event's numbers and codes, by the names of its fields. Words for them are no part of a decision."""
+    """Return an event's numbers and codes by field name. Sentences about them are no part of a decision."""
     names = _OF_UNREADABLE if _is_unreadable(event) else GROUPINGS[topic_of(event)].tells
     return {name.rpartition(".")[2]: shown for name in names if (shown := _shown(event, name))}
 

@@ -1,4 +1,4 @@
-"""Groups that are open, and how much was told in the current minute. Pure."""
+"""Open groups, and how many announcements were made in the current minute. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,11 +18,11 @@ _MINUTE_NS = 60_000_000_000
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """An outbreak: events of one key.
+    """An open group: the events of one key.
 
-    ``told`` is the count that was announced last, 0 for none, ``told_ns`` when. ``owed``: the limit has held its latest
-    announcement back. ``coarse``: it stands for groups that there is no room for, whose single ends say nothing of the
-    whole.
+    ``told`` is the count that was announced last (0: none), ``told_ns`` when. ``owed``: its latest announcement was
+    held back by the limit. ``coarse``: it is a common group for events without room elsewhere; the end of one of its
+    conditions does not end the group.
     """
 
     key: Key
@@ -40,9 +40,10 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Window(msgspec.Struct, frozen=True):
-    """Announcements of a severity.
+    """The announcements of a severity.
 
-    ``told`` in ``minute`` since the epoch, ``shares`` of each agent in them, and ``held`` back since the last one.
+    ``told`` were made in ``minute`` (since the epoch), ``shares`` of them for each agent; ``held`` were held back since
+    the last one.
     """
 
     minute: int = 0
@@ -52,7 +53,7 @@ class Window(msgspec.Struct, frozen=True):
 
 
 def with_event(group: Group | None, key: Key, coarse: bool, message: Message) -> Group:
-    """Return a group with one event more, or the one that the event opens."""
+    """Return a group with one more event, or the group that the event opens."""
     if group is None:
         group = Group(
             key=key,
@@ -83,12 +84,12 @@ def severity_of(key: Key) -> Severity:
 
 
 def is_news(group: Group, now_ns: int, settings: AlertsSettings) -> bool:
-    """Whether a group that has just grown is worth announcing: the first time, at twice the count, or after a while."""
+    """Whether a group that has just grown must be announced: the first time, at twice the count, or after a while."""
     return group.count >= 2 * group.told or now_ns - group.told_ns >= settings.repeat_ms * _NS_PER_MS
 
 
 def due_ns(group: Group, settings: AlertsSettings) -> int:
-    """Return when a group is over if nothing more is heard of it, in Unix nanoseconds."""
+    """Return when a group is over if no further event comes, in Unix nanoseconds."""
     return group.last_ns + _lasts_ms(group, settings) * _NS_PER_MS
 
 
@@ -104,14 +105,14 @@ def next_minute_ns(now_ns: int) -> int:
 
 
 def has_room(window: Window, agent: str, now_ns: int, settings: AlertsSettings) -> bool:
-    """Whether another announcement of an agent's fits in the current minute."""
+    """Whether another announcement for an agent fits into the current minute."""
     if window.minute != now_ns // _MINUTE_NS:
         return True
     return window.told < settings.most_a_minute and window.shares.get(agent, 0) < settings.most_an_agent
 
 
 def with_announcement(window: Window, agent: str, now_ns: int) -> Window:
-    """Return a window after an announcement of an agent's."""
+    """Return a window after an announcement for an agent."""
     minute = now_ns // _MINUTE_NS
     if minute != window.minute:
         return Window(minute, 1, 0, Map({agent: 1}))
@@ -119,11 +120,11 @@ def with_announcement(window: Window, agent: str, now_ns: int) -> Window:
 
 
 def by_agents_turns(groups: Iterable[Group]) -> list[Group]:
-    """Return the groups whose announcement was held back, in the order in which it is made up for.
+    """Return the groups whose announcement was held back, in the order in which they are announced later.
 
-    Agents take turns, and what is open and told of one counts as turns it has had: else a few that had their share
-    this minute would be first in the next one, too. In a turn, what stands for others comes first; of an agent's own,
-    what was never told, then the oldest.
+    Agents take turns. Open groups of an agent that were announced count as turns it has had; otherwise a few agents
+    that had their share this minute would be first in the next one, too. Within a turn, common groups come first; of an
+    agent's own groups, those never announced, then the oldest.
     """
     groups = tuple(groups)
     turns = Counter(group.key.agent for group in groups if group.told)

@@ -1,4 +1,4 @@
-"""Settings of alerts: when a group is over, how often it is told of again, and how much is told at most."""
+"""Settings of alerts: when a group is over, how often it is announced again, and limits of announcements."""
 
 from typing import Annotated
 
@@ -14,17 +14,18 @@ class AlertsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """How alerts are grouped over time.
 
     Attributes:
-        quiet_ms: A group is over once nothing was added to it for so long.
-        info_quiet_ms: The same for severity info, which tells of an act, done when it is told.
-        lapse_ms: The same for a condition that an event ends: it is held open so long for want of that event.
-        session_lapse_ms: The same for a condition of one session, since most sessions are left and not ended.
-        repeat_ms: A group that goes on is announced again after so long, and whenever its count has doubled.
-        most_a_minute: Announcements of one severity in a minute; the rest are counted, and made in a later minute.
-        most_an_agent: How many of them may be one agent's.
-        most_of_a_topic: Groups of one topic at once. Beyond, what would open another is counted in one for all of them.
+        quiet_ms: A group is over once nothing was added to it for this long.
+        info_quiet_ms: The same for severity info, which reports an act that is already done.
+        lapse_ms: The same for a condition that an event ends: without that event it stays open for this long.
+        session_lapse_ms: The same for a condition of one session, since most sessions are left, not ended.
+        repeat_ms: An open group is announced again after this long, and whenever its count has doubled.
+        most_a_minute: Most announcements of one severity in a minute; further ones are counted, and made in a later
+            minute.
+        most_an_agent: Most of them for one agent.
+        most_of_a_topic: Most open groups of one topic. Further events are counted in one common group.
         most_of_an_agent: The same for one agent and topic.
-        at_once: Groups that one look at the time ends, and as many that it announces; the next comes a second later.
-        rest_ms: Time between two looks at least.
+        at_once: Most groups that one timer ends, and most that it announces; the next timer follows a second later.
+        rest_ms: Least time between two timers.
     """
 
     quiet_ms: Milliseconds = 900_000

@@ -1,7 +1,7 @@
-"""What is told from outside: inputs, orders and reports go into the log, and what comes of them back.
+"""The way in and out of the log: inputs, orders and reports go in, and what comes of them goes back to the caller.
 
-No actor: it decides nothing and keeps no state worth replaying. An input counts as accepted once the log has
-acknowledged it; from then on it gets exactly one ``response.emitted``.
+It is no actor: it decides nothing and has no state to replay. An input is accepted once the log has acknowledged it.
+From then on it gets exactly one ``response.emitted``.
 """
 
 from actors.gateway.answer_pieces import AnswerPiece

@@ -1,6 +1,6 @@
-"""Which agent an input is for where it names none: one for all, or one of its own for each user or session. Pure.
+"""Chooses the agent of an input that names none: one for all, or one for each user or session. Pure.
 
-An agent remembers across all of its sessions. So people who must not learn of each other need agents of their own.
+An agent remembers across all of its sessions. So people who must not learn of each other need separate agents.
 """
 
 import hashlib
@@ -10,16 +10,16 @@ from actors.gateway.outside import InvalidInput
 from schemas.names import wrong_with_name
 
 AgentPer = Literal["shared", "user", "session"]
-"""What an agent is one of: everybody's, each user's, each session's."""
+"""Who shares an agent: everybody, the sessions of one user, or nobody (one agent for each session)."""
 
 SHARED_AGENT = "default"
 _HASHED = 32
 
 
 def agent_for(given: str, *, per: AgentPer, user: str = "", session: str = "") -> str:
-    """Return the agent that was given; else the one of the user or session, whose name says so.
+    """Return the agent that was given; else the agent of the user or session, whose name contains theirs.
 
-    An input of no known user has the agent of its session: nobody learns by it what another said.
+    An input without a user gets the agent of its session, so that nobody learns from it what another person said.
 
     Raises:
         InvalidInput: none was given, and neither the user nor the session is known.
@@ -36,9 +36,9 @@ def agent_for(given: str, *, per: AgentPer, user: str = "", session: str = "") -
 
 
 def why_user_is_ignored(given: str, *, per: AgentPer, user: str) -> str:
-    """Return why naming a user changes nothing, and what to do; empty where it does, or where an agent was given.
+    """Return why naming a user has no effect, and what to do; empty where it has, or where an agent was given.
 
-    Who names a user counts on an agent that others do not share.
+    A caller that names a user relies on an agent that others do not share.
     """
     if not user or given or per == "user":
         return ""

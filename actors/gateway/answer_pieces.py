@@ -1,4 +1,4 @@
-"""What a model says while it speaks: pieces of text that come to the caller's inbox ahead of the answer. Pure."""
+"""Pieces of an answer's text, which a model sends to the caller's inbox while it still generates. Pure."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ class AnswerPiece(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def piece_in(data: bytes) -> AnswerPiece | None:
-    """Return the piece in what came to an inbox; None for all else, such as the copy of the end."""
+    """Return the piece in a message of an inbox; None for any other message, such as the copy of the end."""
     try:
         return msgspec.json.decode(data, type=AnswerPiece)
     except (msgspec.DecodeError, UnicodeDecodeError):

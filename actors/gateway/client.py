@@ -1,8 +1,8 @@
-"""A client of the log: sends inputs and awaits their ends, gives orders, reports what engines outside tell.
+"""A client of the log: sends inputs and waits for their ends, gives orders, and reports events of external engines.
 
-Everything that is told from outside goes through here: what the command line, the gateway, feeds and users' own
-programs send. What is sent is in the log once it is acknowledged, and is sent again, under the same message id, while
-the broker is away.
+All events from outside are sent through this class: by the command line, the HTTP gateway, feeds and users' own
+programs. An event that is acknowledged is in the log. While the broker is away, the event is sent again with the same
+message id, so that it is stored once.
 """
 
 import asyncio
@@ -30,31 +30,32 @@ from schemas.intake.limits import InputLimits
 from schemas.vocabulary.gateway import InputAbandoned, InputAnswered
 
 ACCEPT_S = 60.0
-"""Seconds in which what is sent must be stored, unless its caller has less time; well inside the stream's dedupe
-window."""
+"""Seconds within which an event must be stored, unless the caller allows less.
+
+They are well below the deduplication window of the stream, after which a repeat would be stored twice.
+"""
 
 ANSWER_S = 65.0
-"""Seconds that an exchange may take from its sending to its end, unless said otherwise: a moment more than its own
-deadline."""
+"""Seconds from the sending of an input to the end of its exchange, if not given: a little more than its deadline."""
 
 T = TypeVar("T")
 
 Hearing = Callable[[Callable[[bytes], None]], AbstractAsyncContextManager[str]]
-"""Gives a function the bodies that come to a fresh inbox, for the length of the block; yields the inbox."""
+"""Calls a function with each body that arrives at a new inbox, for the length of the block; yields the inbox."""
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """What was stored: the event's id, which answers name as their cause, and its sequence."""
+    """What was stored: the event's id, which answers state as their cause, and its sequence."""
 
     id: str
     seq: int
 
 
 class Client:
-    """Sends what is told from outside, and awaits what comes of it; made by :meth:`open`.
+    """Sends events from outside and waits for their answers; made by :meth:`open`.
 
-    Every wait has a deadline, given as seconds or as a :class:`Term` that several steps share, and leaves nothing
-    behind: no future, task or subscription.
+    Every wait has a deadline, given in seconds or as a :class:`Term` that several steps share. When it is over, no
+    future, task or subscription of it is left.
     """
 
     def __init__(
@@ -87,19 +88,19 @@ class Client:
         limits: InputLimits = DEFAULT_LIMITS,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> AsyncIterator["Client"]:
-        """Open a client for the length of an ``async with`` block; what is under way at its end is cancelled.
+        """Open a client for the length of an ``async with`` block; what is still in flight at its end is cancelled.
 
         Args:
             log: The log.
-            unended: (agent, session) -> why nobody ends their exchanges, empty while somebody may.
-            hearing: Gives fresh inboxes, for what models say while they speak; None where nothing is heard of that.
+            unended: (agent, session) -> why no worker ends their exchanges; empty while one may.
+            hearing: Makes inboxes for the pieces of answers that models generate; None where pieces are not received.
             limits: How large an input may be.
             now_ns: This process's clock, Unix nanoseconds, for envelopes.
 
-        Raises what the block raises, as it is, or the error that ended the client's own work; Unavailable, before the
-        block, when the log cannot be read.
+        Raises what the block raises, unchanged, or the error that ended the client's own tasks. Raises Unavailable
+        before the block when the log cannot be read.
         """
-        # Begun before the block: from here on the reading outlives outages, while to begin one takes a broker.
+        # Started before the block: a subscription that has begun survives outages, but to begin one needs a broker.
         last = (await log.info()).last_seq
         tail = await log.tail(FILTERS, last)
         terms = Terms()
@@ -121,40 +122,40 @@ class Client:
                     for each in running:
                         each.cancel()
         except ExceptionGroup as group:
-            # A task group wraps even a lone error; callers of a client catch those of the log.
+            # A task group wraps even a single error; callers of a client catch the errors of the log unwrapped.
             raise failure or group.exceptions[0] from None
         finally:
             await tail.close()
 
     @property
     def append_trouble(self) -> str:
-        """Why the log took nothing from here of late; empty when all is well, or nothing was sent for a while."""
+        """Why recent appends from here failed; empty when all is well, or when nothing was sent for a while."""
         return self._sender.trouble
 
     @property
     def under_way(self) -> int:
-        """How many appends and exchanges are waited for here."""
+        """The number of appends and exchanges that callers wait for."""
         return self._sender.under_way + len(self._exchanges)
 
     def begin(self, seconds: float) -> Term:
-        """Return a term of so many seconds that begins now, for steps that share it."""
+        """Return a term of so many seconds that begins now, for steps that share one deadline."""
         return term_of(seconds)
 
     def hurry(self, seconds: float) -> None:
-        """Let every wait last ``seconds`` more at most: this process is to stop."""
+        """Let every wait last at most ``seconds`` longer: this process is stopping."""
         self._terms.hurry(seconds)
 
     def deadline(self, term: Term) -> AbstractAsyncContextManager[None]:
-        """Raise TimeoutError in a block of the caller's own that is not done in time, as every wait here."""
+        """Raise TimeoutError in the caller's block if it is not done in time; it is cut short by :meth:`hurry`, too."""
         return self._terms.deadline(term)
 
     # Inputs, and the ends of their exchanges.
 
     def input(self, text: str, *, inbox: str = "", **given: Unpack[InputOptions]) -> Addressed:
-        """Check an input and wrap it; ``inbox`` hears what a model says while it speaks (:meth:`hearing`).
+        """Check an input and wrap it; ``inbox`` receives the pieces of its answer (see :meth:`hearing`).
 
-        One that names its ``exchange`` may be sent again, by any client: within the stream's window for duplicates it
-        is stored once.
+        An input with a given ``exchange`` may be sent again by any client: within the deduplication window of the
+        stream it is stored once.
 
         Raises:
             InvalidInput: see :func:`actors.gateway.inputs.new_input`.
@@ -177,7 +178,7 @@ class Client:
         take: Callable[[AnswerPiece], None] | None = None,
         **given: Unpack[InputOptions],
     ) -> Answered:
-        """Send an input and wait for the end of its exchange; ``take`` is given what a model says meanwhile.
+        """Send an input and wait for the end of its exchange; ``take`` receives the pieces of the answer meanwhile.
 
         Raises:
             InvalidInput: it cannot be an input.
@@ -197,14 +198,14 @@ class Client:
     async def submit(self, addressed: Addressed, within: Within = ACCEPT_S) -> int:
         """Have an event from outside stored; return its stream sequence.
 
-        Of an exchange the end is kept from here on until it is asked for (:meth:`await_end`, :meth:`await_passed`), or
-        the exchange is left (:meth:`stop_waiting`): its caller has to do one of them. Where it is not stored, there is
-        no need.
+        For an input, the end of its exchange is kept from now on. The caller must either ask for it (:meth:`await_end`,
+        :meth:`await_passed`) or leave the exchange (:meth:`stop_waiting`); otherwise the end stays in memory. If
+        storing fails, nothing is kept.
 
         Raises:
             Refused: the broker will not take it (too large with its headers).
-            Unavailable: the broker could not be reached in time, or the client is closed; it was not stored.
-            UnknownOutcome: as long without a clear answer; it may have been stored, or be so later.
+            Unavailable: the broker could not be reached in time, or the client is closed; nothing was stored.
+            UnknownOutcome: no clear answer came in time; the event may be stored, now or later.
         """
         if addressed.exchange:
             self._exchanges.join(addressed)
@@ -221,30 +222,30 @@ class Client:
         """Wait for the end of an exchange submitted here.
 
         Raises:
-            NoEnd: no end came in time, or nobody runs who ends exchanges (its end will be in the log).
+            NoEnd: no end came in time, or no worker runs that ends exchanges (the end will be in the log later).
         """
         return await self._exchanges.answer(exchange, within)
 
     async def await_passed(self, exchange: str, within: Within) -> PassedInput | Answered:
-        """Wait until the guards have let an exchange pass that was submitted here to be forwarded, or for its end.
+        """Wait until the guards let an exchange pass that was submitted here to be forwarded, or until it ends.
 
-        Of one that passed the end is kept until it is asked for (:meth:`await_end`), or the exchange is left
-        (:meth:`stop_waiting`): its caller has to do one of both. Of one that ended first nothing is kept.
+        If it passed, its end is kept: the caller must ask for it (:meth:`await_end`) or leave the exchange
+        (:meth:`stop_waiting`). If it ended first, nothing is kept.
 
         Raises:
-            NoEnd: neither came in time, or nobody runs who lets pass or ends exchanges.
+            NoEnd: neither came in time, or no worker runs that lets exchanges pass or ends them.
         """
         return await self._exchanges.passed(exchange, within)
 
     def stop_waiting(self, exchange: str) -> None:
-        """Take it that a caller waits for an exchange no more."""
+        """Note that one caller no longer waits for an exchange."""
         self._exchanges.leave(exchange)
 
     @contextlib.asynccontextmanager
     async def hearing(self, take: Callable[[AnswerPiece], None]) -> AsyncIterator[str]:
-        """Give ``take`` what models say while they speak, for the length of the block; yields the inbox for it.
+        """Call ``take`` with the pieces of answers that models generate, for the length of the block; yields the inbox.
 
-        The inbox is empty where this client hears nothing of that: then all comes with the end.
+        The inbox is empty where this client cannot receive pieces: then the whole text comes with the end.
         """
         if self._hearing is None:
             yield ""
@@ -257,28 +258,28 @@ class Client:
         async with self._hearing(taken) as inbox:
             yield inbox
 
-    # What else is told from outside.
+    # Other events from outside.
 
     async def settle(self, passed: PassedInput, word: InputAnswered | InputAbandoned, within: Within = ACCEPT_S) -> int:
-        """Tell what became of an input that the guards let pass: its answer, or that there is none.
+        """Record the outcome of an input that the guards let pass: its answer, or that there is none.
 
-        An exchange has one such word: a second one is not stored. Raises as :meth:`submit` does.
+        An exchange has one outcome: a second one is not stored. Raises as :meth:`submit` does.
         """
         told = new_outcome(passed, word, partitions=self.log.partitions, now_ns=self.now_ns())
         return await self._sender.store([told.record], term_of(within))
 
     async def report(self, event: Event, *, agent: str = "", key: str = "", within: Within = ACCEPT_S) -> Receipt:
-        """Tell an event of an agent, such as a tick; ``key`` makes repeats one event.
+        """Record an event of an agent, such as a tick; repeats with the same ``key`` are stored once.
 
         Raises:
-            InvalidInput: it is not what its type says, or the agent's name cannot be accepted.
+            InvalidInput: the event does not fit its type, or the agent's name cannot be accepted.
             Refused, Unavailable, UnknownOutcome: as :meth:`submit` does.
         """
         told = agent_event(event, agent, key=key, partitions=self.log.partitions, now_ns=self.now_ns())
         return Receipt(told.id, await self._sender.store([told.record], term_of(within)))
 
     async def order(self, orders: Sequence[Order], within: Within = ACCEPT_S) -> Receipt:
-        """Put on record what a person orders, as one act, in order; return the last.
+        """Record the orders of a person as one act, in order; return the receipt of the last.
 
         More than :data:`events.log.MAX_BATCH` events are stored batch by batch, each all or none.
 
@@ -303,13 +304,13 @@ class Client:
         what: str,
         within: Within,
     ) -> Recorded:
-        """Wait for the first event behind a sequence that is wanted: the answer to an order, or to a report.
+        """Wait for the first wanted event after a sequence: the answer to an order or to a report.
 
         Args:
             filters: Filters over stored subjects; they may not overlap.
-            after: A sequence, of the order or before it: so no answer is missed that is there already.
-            is_wanted: Whether an event is the one; what it raises ends the wait.
-            what: What is answered, for the message.
+            after: The sequence of the order, or one before it, so that an answer that is already stored is not missed.
+            is_wanted: Whether an event is the wanted one; an exception from it ends the wait.
+            what: What is being answered, for the error message.
             within: How long to wait.
 
         Raises:
@@ -319,7 +320,7 @@ class Client:
         return await waited_for(reading, what, self._terms, term_of(within))
 
     async def wait(self, answer: Awaitable[T], *, what: str, within: Within, unserved: Callable[[], str] = served) -> T:
-        """Wait for an answer that the caller hears itself; see :func:`actors.gateway.waiting.waited_for`."""
+        """Wait for an answer that the caller itself receives; see :func:`actors.gateway.waiting.waited_for`."""
         return await waited_for(answer, what, self._terms, term_of(within), unserved)
 
     async def _read(self, filters: Sequence[str], after: int, is_wanted: Callable[[Recorded], bool]) -> Recorded:

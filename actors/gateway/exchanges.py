@@ -1,7 +1,7 @@
-"""The exchanges that a client waits for, and what it hears of them.
+"""The exchanges that a client waits for, and what the log says about them.
 
-An end is never missed: the reading begins before anything is sent. An input that is sent again may have ended before
-anybody here waited; then the log is looked through from the input on, as far as the reading was.
+No end is missed: the subscription begins before any input is sent. But an input that is sent again may have ended
+before anybody here waited for it. Then the log is searched from the input up to the point where the subscription was.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 
 _KINDS = (ArbiterPassed, ResponseEmitted)
 FILTERS = tuple(topic_filter(topic_of(kind)) for kind in _KINDS)
-"""What is read: the guards' word on inputs that are to be forwarded, and the ends."""
+"""The events that are read: the guards' decision to let an input pass to another model, and the ends."""
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class _Exchange:
-    """An exchange that somebody waits for; ``heard`` is how far the reading was when the first of them came."""
+    """An exchange that callers wait for; ``heard`` is the sequence read so far when the first of them came."""
 
     def __init__(self, addressed: Addressed, heard: int) -> None:
         loop = asyncio.get_running_loop()
@@ -56,18 +56,18 @@ class _Exchange:
 
     @property
     def may_have_ended(self) -> bool:
-        """Whether its input was stored before anybody here waited: its end may have passed by."""
+        """Whether its input was stored before anybody here waited, so that its end may have been read unnoticed."""
         return self.input_seq <= self.heard and not self.end.done()
 
 
 class Exchanges:
-    """The exchanges that are waited for.
+    """The exchanges that callers wait for.
 
     Args:
         log: The log.
-        terms: The waits of the process.
-        unended: (agent, session) -> why nobody ends their exchanges, empty while somebody may.
-        heard: The sequence that the reading begins behind.
+        terms: The deadlines of the process.
+        unended: (agent, session) -> why no worker ends their exchanges; empty while one may.
+        heard: The sequence after which the subscription begins.
     """
 
     def __init__(self, log: Log, terms: Terms, unended: Callable[[str, str], str], heard: int) -> None:
@@ -81,23 +81,23 @@ class Exchanges:
         return len(self._known)
 
     def close(self) -> None:
-        """Cancel all waits: a caller outside the client's block would wait for ever."""
+        """Cancel all waits: a caller outside the client's block would otherwise wait for ever."""
         for exchange in self._known.values():
             futures: tuple[asyncio.Future[Any], ...] = (exchange.end, exchange.word)
             for each in futures:
                 each.cancel()
 
     def join(self, addressed: Addressed) -> None:
-        """Begin to keep what is said of an exchange, before its input is sent."""
+        """Start to keep what the log says about an exchange, before its input is sent."""
         self._known.setdefault(addressed.exchange, _Exchange(addressed, self._heard)).waiters += 1
 
     def sent(self, exchange: str, seq: int) -> None:
-        """Take it that the input of an exchange is stored at a sequence."""
+        """Note that the input of an exchange is stored at a sequence."""
         if (known := self._known.get(exchange)) is not None:
             known.input_seq = seq
 
     def leave(self, exchange: str) -> None:
-        """Take it that one who waits for an exchange does so no more."""
+        """Note that one caller no longer waits for an exchange."""
         if (known := self._known.get(exchange)) is None:
             return
         known.waiters -= 1
@@ -112,7 +112,7 @@ class Exchanges:
             self.leave(exchange)
 
     async def passed(self, exchange: str, within: Within) -> PassedInput | Answered:
-        """Wait for the guards' word on an exchange, or its end, and leave it unless it passed; raises NoEnd."""
+        """Wait until an exchange passes the guards or ends; leave it, unless it passed; raises NoEnd."""
         word: PassedInput | Answered | None = None
         try:
             word = await self._heard_of(exchange, _first_of, within)
@@ -122,7 +122,7 @@ class Exchanges:
                 self.leave(exchange)
 
     async def listen(self, tail: Tail) -> None:
-        """Hear what is said from now on, until cancelled."""
+        """Read what the log says from now on, until cancelled."""
         while True:
             for stored in await tail.next():
                 self._heard = stored.seq
@@ -162,7 +162,7 @@ class Exchanges:
         message, stored = recorded.message, recorded.stored
         if (known := self._known.get(message.exchange)) is None:
             return
-        # The first word counts, as it does for whoever decides by it.
+        # The first event of each kind counts, as it does for the actors that decide by it.
         match message.event:
             case ResponseEmitted() as end if not known.end.done():
                 known.end.set_result(Answered(message.exchange, end, stored.seq, stored.time_ns))
@@ -180,11 +180,11 @@ class Exchanges:
 
 
 async def _end_of(known: _Exchange) -> Answered:
-    # Others may wait for the same exchange: one that leaves does not take the end from them.
+    # Shielded: other callers may wait for the same exchange, and one that gives up must not cancel the future for them.
     return msgspec.structs.replace(await asyncio.shield(known.end), input_seq=known.input_seq)
 
 
 async def _first_of(known: _Exchange) -> PassedInput | Answered:
     await asyncio.wait((known.word, known.end), return_when=asyncio.FIRST_COMPLETED)
-    # Both may have come by now. A pass comes first in the log; an end has the last word.
+    # Both may be there by now. A pass comes first in the log, but the end is final, so it is the one returned.
     return await _end_of(known) if known.end.done() else known.word.result()

@@ -1,4 +1,4 @@
-"""What became of an input that went to a model of its sender's own, on its way into the log."""
+"""The outcome of an input that was forwarded to a model chosen by its sender, as an event for the log."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,15 +20,15 @@ from schemas.vocabulary.gateway import (
 )
 
 MOST_ANSWER_BYTES = 393_216
-"""Bytes of an answer's texts, as JSON, that are recorded: what an input may have, so that both fit into a message."""
+"""Bytes of an answer's texts, as JSON, that are recorded: the same limit as for an input, so that both fit."""
 
 _LONGEST_NAME, _LONGEST_ENDING, _AROUND_A_CALL = 256, 64, 32
 
 
 class PassedInput(msgspec.Struct, frozen=True, kw_only=True):
-    """All guards have let an input pass: the arbiter's word on it, its id, its sequence, and whose input it is.
+    """The arbiter's event that lets an input pass all guards, with its id, its sequence and the owner of the input.
 
-    ``masked`` is what its model is shown placeholders for, as ``recogniser`` told it.
+    ``masked`` lists the personal data for which the model is shown placeholders, as ``recogniser`` found it.
     """
 
     exchange: str
@@ -45,9 +45,10 @@ class PassedInput(msgspec.Struct, frozen=True, kw_only=True):
 def new_outcome(
     passed: PassedInput, outcome: InputAnswered | InputAbandoned, *, partitions: Partitions, now_ns: int
 ) -> Addressed:
-    """Wrap what became of a forwarded input. An exchange has one such word: a second one is not stored.
+    """Wrap the outcome of a forwarded input. An exchange has one outcome.
 
-    That is: within the stream's window for duplicates, and the first ends the exchange.
+    A second one is not stored within the deduplication window of the stream; after that, the first has ended the
+    exchange.
     """
     outcome = msgspec.structs.replace(outcome, masked=passed.masked, recogniser=passed.recogniser)
     return build_event(
@@ -70,9 +71,9 @@ def answer_of(
     prompt_tokens: int | None = None,
     completion_tokens: int | None = None,
 ) -> InputAnswered:
-    """Return an answer as it is recorded: whole where it fits, else its beginning, with a count of what is left out.
+    """Return an answer as it is recorded: whole if it fits, else its beginning and a count of the characters left out.
 
-    What a model said has been paid for, and may be delivered: nothing of it is refused.
+    It is never refused: the model's answer has been paid for and may be delivered already.
     """
     kept, room = [], _Room(MOST_ANSWER_BYTES)
     given = tuple(choices)
@@ -103,18 +104,18 @@ def _calls(calls: Sequence[ToolCall], room: "_Room") -> Iterator[ToolCall]:
 
 
 class _Room:
-    """The bytes that are left for an answer's texts, and the characters that there was no room for."""
+    """The bytes that are left for an answer's texts, and the number of characters that did not fit."""
 
     def __init__(self, size: int) -> None:
         self.left = size
         self.left_out = 0
 
     def spend(self, size: int) -> None:
-        """Take off what something besides a text takes."""
+        """Subtract the size of something other than a text."""
         self.left = max(0, self.left - size)
 
     def take(self, text: str) -> str:
-        """Return the beginning of a text that there is room for."""
+        """Return the beginning of a text, as much as fits."""
         begun = _plain(text[: self.left])  # no character takes less than a byte
         if _size(begun) > self.left:
             begun = begun[: bisect_right(range(len(begun)), self.left, key=lambda most: _size(begun[: most + 1]))]

@@ -1,7 +1,7 @@
 """An input as people and programs write it: its text, and everything else that goes into the prompt. Pure.
 
-``documents`` and ``tool_results`` are the natural names for what is retrieved and what tools said. They become layers
-of those roles, so that every guard that reads layers reads them.
+``documents`` and ``tool_results`` are plain names for retrieved texts and for the output of tools. They become layers
+with those roles, so that every guard that reads layers reads them.
 """
 
 from typing import Annotated
@@ -11,7 +11,7 @@ import msgspec
 from schemas.vocabulary.gateway import Layer, Role
 
 Name = Annotated[str, msgspec.Meta(min_length=1)]
-"""A name; who has none to give leaves the field out."""
+"""A name that is not empty; a caller without one leaves the field out."""
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,7 +52,7 @@ def situation_of(parts: InputParts) -> str:
 
 
 def layers_of(parts: InputParts) -> tuple[Layer, ...]:
-    """Return all that stands beside a text, as layers: those that are written so, then documents, then tool results."""
+    """Return everything beside the text as layers: first those written as layers, then documents, then tool results."""
     return (
         *(Layer(role=layer.role, content=layer.content) for layer in parts.layers or ()),
         *(Layer(role="document", content=_content(each)) for each in parts.documents or ()),

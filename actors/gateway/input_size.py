@@ -1,4 +1,4 @@
-"""Checking the size of an input against the limits of the edge that it comes in by."""
+"""Checks the size of an input against the limits of the entry point through which it comes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,11 +6,11 @@ from schemas.intake.limits import InputLimits
 from schemas.vocabulary.gateway import Layer
 
 SETTINGS = "gateway.limits"
-"""Where the limits are set."""
+"""The place where the limits are set."""
 
 
 def wrong_with_size(text: str, layers: Sequence[Layer], limits: InputLimits) -> str:
-    """Return what is too large of an input: which layer, how large, of at most how much by which setting; else empty.
+    """Return what is too large: which layer, its size, the limit and its setting; empty where nothing is.
 
     Raises:
         UnicodeEncodeError: a text holds a lone surrogate.

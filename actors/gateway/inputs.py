@@ -1,4 +1,4 @@
-"""Checking an input at the door, and giving it its envelope."""
+"""Checks an input on arrival and wraps it into an event."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived, Layer, Purpose
 
 DEFAULT_LIMITS = InputLimits()
-"""How large an input may be where nothing else is set."""
+"""The size limits of an input where none are set."""
 
 _UNSEEN = re.compile(
     r"[\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
@@ -25,13 +25,13 @@ _INBOX = re.compile(r"_INBOX(\.[A-Za-z0-9_-]+)+")
 
 
 class NothingSaid(InvalidInput):
-    """An input in which nothing is there to judge or to answer: an end of it would say of nothing that it is good."""
+    """An input without anything to judge or to answer. Its exchange would end as if something had been judged."""
 
     code = "missing_field"
 
 
 class InputOptions(TypedDict, total=False):
-    """What of an input may be given by name; see :func:`new_input`."""
+    """The options of an input that may be given by name; see :func:`new_input`."""
 
     agent: Required[str]
     session: Required[str]
@@ -114,9 +114,10 @@ def new_input(
 
 
 def check_says_something(text: str, layers: Sequence[Layer]) -> None:
-    """Raise NothingSaid for an input that has no words, or none that anybody judges: system layers are an operator's.
+    """Raise NothingSaid for an input without text, or with text in system layers only, which an operator writes.
 
-    Blanks are no words, nor are signs that show nothing; many of those may spell some, and are left to the guards.
+    White space and a few invisible characters count as no text. Many invisible characters may spell words, so they are
+    left to the guards.
     """
     if not any(map(_has_words, (text, *(layer.content for layer in layers if layer.role != "system")))):
         beside = ": system layers are recorded, and not judged" if any(each.role == "system" for each in layers) else ""

@@ -1,8 +1,8 @@
-"""What Prometheus is told of a running set: inputs, how they ended and how long that took, alerts, and models.
+"""The metrics for Prometheus: inputs, how they ended and how long that took, alerts, and models.
 
-Counted from the log, from when this gateway began to read it: a counter that begins anew is what Prometheus expects of
-a process that was started again. Every gateway counts the whole log, so that one of them is asked, or the greatest
-taken. Labels come from the vocabulary alone: no agent, session or word is one.
+They are counted from the log, starting when this gateway began to read it. Prometheus expects a counter to start again
+with its process. Every gateway counts the whole log, so scrape one gateway, or take the maximum of several. Labels come
+only from the vocabulary: no agent, session or text is a label.
 """
 
 from collections import OrderedDict
@@ -23,7 +23,7 @@ LATENCIES_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0
 """Upper edges of the buckets of an exchange's latency, in seconds."""
 
 MOST_OPEN = 100_000
-"""Open exchanges whose beginnings are kept: the oldest go, and the latency of one that is gone is not observed."""
+"""Open exchanges whose start times are kept. Beyond that the oldest is dropped, and its latency is not observed."""
 
 _INPUT = topic_of(InputReceived)
 _FILTERS = (
@@ -83,10 +83,10 @@ class Metrics:
         )
 
     async def follow(self, log: Log) -> None:
-        """Count the events that come, until cancelled; nobody's words are needed, and a log may give them sealed.
+        """Count events as they come, until cancelled. No text is read, so events may stay encrypted.
 
         Raises:
-            Unavailable: the log cannot be read at the start; later outages are waited out.
+            Unavailable: the log cannot be read at the start; later outages are waited for.
         """
         tail = await log.tail(_FILTERS, (await log.info()).last_seq)
         try:
@@ -96,7 +96,7 @@ class Metrics:
             await tail.close()
 
     def count(self, batch: Sequence[Stored]) -> None:
-        """Count events of the log; what cannot be read is passed over."""
+        """Count events of the log; unreadable ones are skipped."""
         for stored in batch:
             if split_stored(stored.subject)[0] == _INPUT:
                 self._inputs.inc()
@@ -105,7 +105,7 @@ class Metrics:
                 self._count(recorded, stored.headers.get("ce-exchange", ""))
 
     def render(self, *, log_seq: int, ledger_seq: int, served: Mapping[str, bool]) -> bytes:
-        """Return the metrics as Prometheus reads them, with what was just measured of the set."""
+        """Return the metrics in the format of Prometheus, including the values just measured that are given here."""
         self._log.set(log_seq)
         self._ledger.set(ledger_seq)
         for stage, is_served in served.items():

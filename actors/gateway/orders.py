@@ -1,7 +1,7 @@
-"""What people do to a running set, as events of owner ``operator``. Pure.
+"""The orders of people to a running set, as events of the owner ``operator``. Pure.
 
-No message leads to such an event. Its id is derived from a random act, so that all events of one act belong together
-and none is ever taken for another's.
+No message causes such an event. Its id is derived from a random act id. So all events of one act belong together, and
+no event is mistaken for one of another act.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ OWNER = "operator"
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that a person causes, and what it is about."""
+    """An event that a person causes, and the agent and session that it is about."""
 
     event: Event
     agent: str = ""

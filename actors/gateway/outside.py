@@ -1,4 +1,4 @@
-"""Events from outside: whatever is sent, reported or ordered gets its envelope here. Pure."""
+"""Wraps events from outside (inputs, reports, orders) into their envelopes. Pure."""
 
 import secrets
 
@@ -16,17 +16,17 @@ from schemas.subjects import Partitions, stored_subject
 from schemas.vocabulary.gateway import InputReceived
 
 MAX_NAME = 200
-"""Most characters of a label's, situation's or exchange's name; agents and sessions have ``schemas.names``."""
+"""Most characters of the name of a label, situation or exchange; for agents and sessions see ``schemas.names``."""
 
 
 class InvalidInput(ValueError):
-    """What cannot be accepted from outside; the message says what, where, and what to do."""
+    """Something from outside cannot be accepted; the message says what, where, and what to do."""
 
     code = "invalid_input"
 
 
 class InvalidField(InvalidInput):
-    """A value that cannot be accepted; ``field`` is its name where it was given, ``code`` a stable word for why."""
+    """A value cannot be accepted; ``field`` is its name as the caller wrote it, ``code`` a stable reason."""
 
     def __init__(self, field: str, message: str, code: str = "bad_value") -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class InvalidField(InvalidInput):
 
 
 class Addressed(msgspec.Struct, frozen=True, kw_only=True):
-    """An event ready to be stored: its id, its record, and whose it is; ``exchange`` is the one that it begins."""
+    """An event ready to be stored: its id, record, agent and session; ``exchange`` is the exchange that it begins."""
 
     id: str
     record: Record
@@ -60,7 +60,7 @@ def build_event(
     """Check an event against its type, and wrap it.
 
     Raises:
-        InvalidInput: it is not what its type says; constructors check nothing.
+        InvalidInput: it does not fit its type. The constructor of a struct does not check that, so it is checked here.
     """
     topic = topic_of(event)
     try:
@@ -88,10 +88,10 @@ def build_event(
 
 
 def agent_event(event: Event, agent: str, *, key: str, partitions: Partitions, now_ns: int) -> Addressed:
-    """Check an event of an agent, or one that is about none, and wrap it.
+    """Check an event of an agent, or of none, and wrap it.
 
-    The same event type, agent and ``key`` have the same event id, so that a repeat within the stream's dedupe window is
-    stored once; an empty key is a fresh one.
+    The event id is derived from event type, agent and ``key``, so that a repeat within the deduplication window of the
+    stream is stored once. Without a key, a new id is made.
 
     Raises:
         InvalidField: the agent's name cannot be accepted.

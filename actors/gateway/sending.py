@@ -1,4 +1,4 @@
-"""Storing events from outside, through restarts of the broker: each once, or its fate is told."""
+"""Stores events from outside through restarts of the broker: each is stored once, or the caller learns the outcome."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,19 +10,19 @@ from events.log import MAX_BATCH, Append, Log, Record
 from events.loggers import get_logger
 
 BATCH_FROM = 24
-"""Waiting events from which one atomic batch is cheaper than single publishes."""
+"""From this many waiting events on, one atomic batch is cheaper than single publishes."""
 
 REMEMBERED_S = 30.0
-"""Seconds for which an append that was not confirmed counts against the log, unless a later one was."""
+"""Seconds for which an unconfirmed append is reported as trouble, unless a later one is confirmed."""
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
 _logger = get_logger("neuraxis.client")
 
 
 class _Sending:
-    """Records on their way, all or none; ``doubtful`` once the broker may have taken them unsaid.
+    """Records being sent, all or none; ``doubtful`` once the broker may have stored them without saying so.
 
-    ``reason`` is what the log said last.
+    ``reason`` is the latest error of the log.
     """
 
     def __init__(self, records: Sequence[Record], accepted: asyncio.Future[int]) -> None:
@@ -34,17 +34,17 @@ class _Sending:
 
     @property
     def left(self) -> bool:
-        """Whether nobody waits for it any more: its time is over, or it is settled."""
+        """Whether nobody waits for it any more: its deadline has passed, or its outcome is known."""
         return self.accepted.done()
 
     def failed(self, error: LogError) -> None:
-        """Take in that an attempt to store it ended otherwise than by an acknowledgement."""
+        """Note that an attempt to store it ended without an acknowledgement."""
         self.under_way = False
         self.doubtful = self.doubtful or isinstance(error, UnknownOutcome)
         self.reason = str(error)
 
     def overdue(self, waited: float) -> LogError:
-        """Return what its caller is told whose time is over."""
+        """Return the error for a caller whose deadline has passed."""
         if self.doubtful or self.under_way:
             return UnknownOutcome(
                 f"the broker has not confirmed it within {waited:.1f} s: it may be stored, or be stored later"
@@ -53,7 +53,7 @@ class _Sending:
 
 
 class Sender:
-    """Stores what it is given; somebody must let it :meth:`run`."""
+    """Stores the records it is given; a task must be running :meth:`run`."""
 
     def __init__(self, log: Log, terms: Terms, tasks: asyncio.TaskGroup) -> None:
         self._log = log
@@ -68,19 +68,19 @@ class Sender:
 
     @property
     def under_way(self) -> int:
-        """How many callers wait for an acknowledgement."""
+        """The number of callers that wait for an acknowledgement."""
         return len(self._accepting)
 
     @property
     def trouble(self) -> str:
-        """Why the log took nothing from here of late; empty when all is well, or nothing was sent for a while."""
+        """Why recent appends from here failed; empty when all is well, or when nothing was sent for a while."""
         if self._unconfirmed is None:
             return ""
         at, reason = self._unconfirmed
         return reason if asyncio.get_running_loop().time() - at <= REMEMBERED_S else ""
 
     def close(self) -> None:
-        """Cancel what is under way, its callers' futures too: nobody is left to resolve them."""
+        """Cancel what is in flight and the futures of its callers, since nothing would resolve them any more."""
         self._closed = True
         under_way: list[asyncio.Future[Any]] = [*self._singles, *self._accepting]
         for each in under_way:
@@ -89,13 +89,13 @@ class Sender:
     async def store(self, records: Sequence[Record], term: Term) -> int:
         """Have records stored in time, all or none, each once; return the sequence of the last.
 
-        A lone record is sent again while its fate is unknown. Several are not: an atomic batch with an id that the
-        stream knows is refused whole.
+        A single record is sent again while its outcome is unknown: the stream drops the repeat by its message id.
+        Several records are not sent again: the broker refuses a whole atomic batch that contains a known id.
 
         Raises:
-            Refused: the broker will not take it (too large with its headers).
+            Refused: the broker does not accept them (too large with their headers).
             Unavailable: the broker could not be reached in time, or this is closed; nothing was stored.
-            UnknownOutcome: no clear answer in time; it may be stored, or be so later.
+            UnknownOutcome: no clear answer came in time; they may be stored, now or later.
         """
         if self._closed:
             raise Unavailable("the client is closed: open another one")
@@ -107,7 +107,7 @@ class Sender:
         self._queue.append(sending)
         self._queued.set()
         try:
-            # At its end the future is cancelled, and with it every further attempt: none outlives its caller.
+            # At the deadline the future is cancelled, which ends all further attempts: none outlives its caller.
             async with self._terms.deadline(term):
                 return await accepted
         except TimeoutError:
@@ -116,7 +116,7 @@ class Sender:
             self._accepting.discard(accepted)
 
     async def run(self) -> None:
-        """Send what is given, until cancelled."""
+        """Send what is queued, until cancelled."""
         while True:
             await self._queued.wait()
             waiting, self._queue = self._queue[:MAX_BATCH], self._queue[MAX_BATCH:]
@@ -132,11 +132,11 @@ class Sender:
                 self._singles.add(single)
                 single.add_done_callback(self._singles.discard)
             if waiting:
-                # Let the singles have the wire before more are taken, so that a backlog becomes a batch.
+                # Let the single publishes be sent before more are taken, so that a backlog collects into a batch.
                 await asyncio.wait([sending.accepted for sending in waiting], timeout=_RETRY_MOST)
 
     async def _send_batch(self, waiting: Sequence[_Sending]) -> set[_Sending]:
-        """Send all as one batch; return what is done: nothing where the batch was refused or is in doubt."""
+        """Send all as one batch; return those with a known outcome: none if the batch was refused or is in doubt."""
         try:
             last = await self._append(waiting)
         except (Conflict, Refused, Unavailable, UnknownOutcome) as error:
@@ -155,7 +155,7 @@ class Sender:
                 seq = await self._append([sending])
             except (Unavailable, UnknownOutcome) as error:
                 if sending.doubtful and len(sending.records) > 1:
-                    # Sent again it would be refused whole, if it is there: what was in doubt once stays so.
+                    # If it is stored, a repeat would be refused as a whole. So what is in doubt once stays in doubt.
                     if not sending.left:
                         sending.accepted.set_exception(error)
                     return

@@ -1,4 +1,4 @@
-"""How long waits last, and that they last less once their process is to stop."""
+"""The deadlines of waits, which are shortened once the process is stopping."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Term(NamedTuple):
-    """When something began, and when it must be over, by the loop's time."""
+    """When something began and when it must be over, in the event loop's time."""
 
     begun: float
     until: float
@@ -19,12 +19,12 @@ class Term(NamedTuple):
 
     @property
     def left(self) -> float:
-        """Seconds until it must be over, none at least."""
+        """Seconds until it must be over; never negative."""
         return max(0.0, self.until - asyncio.get_running_loop().time())
 
 
 Within = float | Term
-"""How long something may take: seconds from now on, or what is left of a term that several steps share."""
+"""How long something may take: seconds from now on, or the rest of a term that several steps share."""
 
 
 def term_of(within: Within) -> Term:
@@ -36,7 +36,7 @@ def term_of(within: Within) -> Term:
 
 
 class Terms:
-    """The deadlines of the waits under way."""
+    """The deadlines of all waits in progress."""
 
     def __init__(self) -> None:
         self._most: float | None = None
@@ -45,11 +45,11 @@ class Terms:
 
     @property
     def hurried(self) -> bool:
-        """Whether this process is to stop."""
+        """Whether this process is stopping."""
         return self._most is not None
 
     def hurry(self, seconds: float) -> None:
-        """Let each wait last ``seconds`` more at most, and those that begin later as long: this process is to stop."""
+        """Let each wait, present or future, last at most ``seconds`` from now on: this process is stopping."""
         latest = asyncio.get_running_loop().time() + seconds
         self._most = seconds
         for deadline in self._deadlines:
@@ -57,13 +57,13 @@ class Terms:
             deadline.reschedule(latest if when is None else min(when, latest))
 
     def close(self) -> None:
-        """Cancel what is waited for: nobody is left to keep it going."""
+        """Cancel all waits, since nothing is left to complete them."""
         for each in self._waits:
             each.cancel()
 
     @contextlib.asynccontextmanager
     async def cancelled_at_close(self, waiting: "asyncio.Future[Any]") -> AsyncIterator[None]:
-        """Have a wait cancelled that is under way when this is closed, for the length of the block."""
+        """For the length of the block, have a wait cancelled when this is closed."""
         self._waits.add(waiting)
         try:
             yield

@@ -1,4 +1,4 @@
-"""Waiting for what the log will say, for no longer than somebody may say it."""
+"""Waits for an answer from the log, and stops early when no worker runs that could give it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,13 +11,13 @@ from events.errors import Unavailable
 T = TypeVar("T")
 
 LOOK_S = 0.25
-"""Seconds between two looks whether somebody still may answer."""
+"""Seconds between two checks whether a worker runs that could answer."""
 
 
 class NoEnd(Unavailable):
-    """What was sent is in the log, and what was waited for has not come in time: it may come later.
+    """What was sent is in the log, but the awaited event has not come in time. It may come later.
 
-    ``lacking`` says who would have to run for it to come; empty where that is not known.
+    ``lacking`` says which stage would have to run for it to come; empty where that is not known.
     """
 
     def __init__(self, message: str, *, lacking: str = "") -> None:
@@ -26,30 +26,29 @@ class NoEnd(Unavailable):
 
 
 def is_answer_to(cause: str, recorded: Recorded) -> bool:
-    """Whether an event was led to by the one of this id: for ``Client.first``."""
+    """Whether an event was caused by the one with this id; for ``Client.first``."""
     return recorded.envelope.cause == cause
 
 
 def served() -> str:
-    """Take it that somebody answers: what a caller says who cannot know."""
+    """Assume that a worker answers; for callers that cannot know."""
     return ""
 
 
 async def waited_for(
     answer: Awaitable[T], what: str, terms: Terms, term: Term, unserved: Callable[[], str] = served, then: str = ""
 ) -> T:
-    """Wait for an answer to what was stored; it is cancelled, and its end awaited, where it comes too late.
+    """Wait for an answer to what was stored; on timeout the answer is cancelled, and its end is awaited.
 
     Args:
         answer: What is waited for.
-        what: What it answers, for the message: ``exchange NAME``.
-        terms: Those of the process.
+        what: What is being answered, for the message: ``exchange NAME``.
+        terms: The deadlines of the process.
         term: How long to wait.
-        unserved: Says who would give the answer and does not run, empty while somebody may.
-        then: What tells of it once a worker runs, for the message.
-
+        unserved: Returns which worker would give the answer but does not run; empty while one may.
+        then: How the user can see the answer once a worker runs, for the message.
     Raises:
-        NoEnd: it did not come in time, or nobody runs who would give it.
+        NoEnd: it did not come in time, or no worker runs that would give it.
     """
     waiting = asyncio.ensure_future(answer)
     try:
@@ -77,7 +76,7 @@ async def waited_for(
 
 
 async def persistently(reading: Callable[[], Awaitable[T]]) -> T:
-    """Read, through outages of the broker, until it is done: its caller keeps the time."""
+    """Repeat a read through outages of the broker until it succeeds; the caller sets the deadline."""
     while True:
         try:
             return await reading()

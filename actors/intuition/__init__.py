@@ -1,45 +1,48 @@
 """Intuition: rejects inputs that resemble what did harm before (source R 3, reflex escalation).
 
-It decides when reflex has passed an input, by two detectors:
+It decides after reflex has passed an input, with two detectors:
 
-- a *motif*, the signature of a precedent whose outcome was harmful: a similarity strictly above 0.7, to the whole of a
-  part of the input or to a passage of it, is ``intuition.rejected`` with the most similar motif and its harm level as
-  severity;
-- the learned *scorer*, at or above the threshold fixed for its false-alarm rate; it can be switched off.
+- a *motif*, the signature of a precedent whose outcome was harmful. If its similarity to a whole part of the input, or
+  to a passage of it, is strictly above 0.7, the verdict is ``intuition.rejected``, with the most similar motif, and its
+  harm level as severity;
+- the learned *scorer*, at or above the threshold set for its false-alarm rate; it can be switched off.
 
 Any other input is ``intuition.passed``. Both verdicts list the precedents, harmful or benign, most similar to the
 input's text, so that the coherence gate and the arbiter need no index of their own. The input's text and its user, tool
-and document layers are judged; the situation's type counts in every comparison and never makes a match alone.
+and document layers are judged; the situation's type counts in every comparison but is never a match alone.
 
-What a specialist answers to ACT (``delegate.answered``) is judged likewise before it goes into a prompt:
-``intuition.result_rejected`` or ``intuition.result_passed``. Answers of models are not: precedents tell of situations
-that an agent was put into, by words that reach it, and not of what it should not say; reflex reads those.
+A specialist's answer to ACT (``delegate.answered``) is judged in the same way before it goes into a prompt:
+``intuition.result_rejected`` or ``intuition.result_passed``. Answers of models are not judged here: precedents describe
+situations that an agent was put into by the text it received, not what it should not say. Reflex reads those answers.
 
-Precedents come from people (``precedent.recorded``, ``precedent.withdrawn``) and belong to one agent. Those of harmful
-outcome are announced as ``intuition.motif_learned`` and, when they count no more, ``intuition.motif_retired``.
+Precedents come from people (``precedent.recorded``, ``precedent.withdrawn``) and belong to one agent. Those with a
+harmful outcome are announced as ``intuition.motif_learned`` and, when they no longer count,
+``intuition.motif_retired``.
 
-**Bounded work.** One input may have a thousand parts, and a thousand motifs the words of each. All that is compared for
-an input shares one allowance, counted and not timed, and what it did not suffice for is in the verdict (``comparing``);
-the scorer reads so many characters of an input and no more. Equal parts are judged once, equal passages compared once.
+**Bounded work.** One input may have a thousand parts, and a thousand motifs may share the words of each. All
+comparisons for an input share one allowance, which is counted and not timed. What it did not suffice for is stated in
+the verdict (``comparing``). The scorer reads a limited number of characters of an input. Equal parts are judged once,
+equal passages compared once.
 
-**A large index in a folded state.** State and index must not be two truths. The state holds the precedents, with their
-signatures, in a persistent map: that alone is its value, what snapshots keep and hashes cover. Beside the map, and left
-out of both, it carries an ``Index``, a handle on a store that is handed on from state to state:
+**A large index in a folded state.** State and index must never disagree. The state holds the precedents, with their
+signatures, in a persistent map. Only the map is the state's value, which snapshots keep and hashes cover. Beside the
+map, and left out of both, the state carries an ``Index``: a handle on a store that is passed on from state to state:
 
-- ``evolve`` changes the store by one entry, at a mean cost that does not depend on how many there are (arrays grow by
-  shares of themselves), and the new state holds it. The old state holds none any more.
-- For a state that is asked, or extended in another way, when its store has moved on, and for one read from a snapshot,
-  the first question builds a store from the map. Building sorts once; it takes seconds for a million precedents.
-- Compaction is the same: when more is retired than counts, the handle is dropped, and what is built next holds only
-  what counts.
+- ``evolve`` changes the store by one entry, at a mean cost that does not depend on the number of entries (arrays grow
+  in proportion to their size). The new state holds the store, and the old state no longer has one.
+- A state without a store builds one from the map at its first query. That is a state that is queried, or extended in
+  another way, after its store has moved on, or one that was read from a snapshot. Building sorts once; it takes
+  seconds for a million precedents.
+- Compaction works in the same way: when more entries are retired than count, the handle is dropped, and the store built
+  next holds only those that count.
 
-So an answer depends on the map alone, never on what else was asked or folded before, in this process or another:
-deciding is pure, and a property test asks states that went different ways, in any order. Ties go to the precedent
-recorded first, by a number that is part of the state, since a map's own order differs from process to process.
+So an answer depends only on the map, never on what else was queried or folded before, in this process or another:
+deciding is pure. A property test queries states that diverged, in any order. Ties go to the precedent recorded first,
+by a number that is part of the state, since the order of a map differs between processes.
 
 ``text_words`` splits a text into words and phrases, ``signature`` makes shingles of them, ``passages`` finds the
 passages worth comparing, ``index`` finds the nearest signatures, ``library`` keeps the precedents, ``comparing`` spends
-the allowance, ``judging`` puts the verdict together.
+the allowance, ``judging`` builds the verdict.
 """
 
 from actors.intuition.decider import State, decide, evolve, initial, warm

@@ -1,11 +1,11 @@
-"""Comparing an input's parts with the precedents, within one allowance for the whole input.
+"""Compares an input's parts with the precedents, within one allowance for the whole input.
 
-However many parts there are and however many motifs share their words, an input makes no more work than
-``IntuitionSettings.work`` says. A quarter of it is for the input's text as a whole; a quarter for its other parts as
-wholes, in equal shares; the rest, and what those left, for passages, in the order that ``passages`` puts them in. So a
-part can use up its own share and no other's: the most promising passage of each part is compared before the second of
-any. By default that is some 400 passages in all; of more parts than that, the most promising are heard. The work is
-counted, in postings, and not timed: the same input is cut at the same place everywhere.
+However many parts there are, and however many motifs share their words, an input causes no more work than
+``IntuitionSettings.work``. A quarter of it is for the input's text as a whole. A quarter is for its other parts as
+wholes, in equal shares. The rest, and what those left over, is for passages, in the order of ``passages``. So a part
+can use up only its own share: the most promising passage of each part is compared before the second of any. By default
+that allows about 400 passages in all; if there are more parts than that, the most promising ones are compared. The work
+is counted in postings, not timed: the same input is cut at the same point everywhere.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ from actors.intuition.signature import signature_of
 from actors.intuition.text_words import Reading, read
 
 MOST_READ = 128 * 1024
-"""Characters that are read of an input: of each part its share, one half from its beginning and one from its end."""
+"""Most characters of an input that are read: of each part its share, half from its beginning and half from its end."""
 
 _SHARES = 64
-"""Shares of what is left that a passage gets one of, as long as so many or more are to come."""
+"""A passage gets one of this many shares of the remaining allowance, as long as at least so many are to come."""
 
 
 class NearMotif(NamedTuple):
-    """A motif near a part of the input; ``number`` is its place in the order of recording."""
+    """A motif near a part of the input; ``number`` is its index in the order of recording."""
 
     motif: str
     similarity: float
@@ -38,12 +38,12 @@ class NearMotif(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """What an input is like.
+    """The result of comparing an input.
 
     Attributes:
         nearest: The motif nearest to any part, or to a passage of it that reaches the threshold.
         similar: The precedents similar to the input's text, best first.
-        cut: Comparisons that were not made, or not to their end, for want of allowance.
+        cut: Comparisons that were not made, or not completed, for lack of allowance.
         unread: Characters that were not read.
     """
 
@@ -54,7 +54,7 @@ class Comparison(NamedTuple):
 
 
 class _WorkBudget:
-    """An input's allowance: what is left of it, and how often it did not suffice."""
+    """The allowance of an input: what is left of it, and how often it did not suffice."""
 
     def __init__(self, library: Library, situation: str, left: int) -> None:
         self._library, self._situation = library, situation
@@ -63,7 +63,7 @@ class _WorkBudget:
     def nearest(
         self, words: Hashes, allowance: int, *, most: int = 0, floor: float = 1.0, motif_floor: float
     ) -> Nearest:
-        """Compare words with the precedents, for ``allowance`` postings in all."""
+        """Compare words with the precedents, for at most ``allowance`` postings."""
         found = self._library.nearest(
             signature_of(words),
             self._situation,
@@ -78,7 +78,7 @@ class _WorkBudget:
 
 
 def compare(library: Library, settings: IntuitionSettings, texts: Sequence[str], situation: str) -> Comparison:
-    """Compare an input's parts, which are distinct and the first of which is its text, with the precedents."""
+    """Compare an input's parts with the precedents; the parts are distinct, and the first is the input's text."""
     if not library.precedents:
         return Comparison(None, (), 0, 0)
     lengths = [len(text) for text in texts]
@@ -110,13 +110,13 @@ def _in_passages(
     account: _WorkBudget,
     nearest: NearMotif | None,
 ) -> NearMotif | None:
-    """Return the nearer of ``nearest`` and the motif most similar to a passage, if it reaches the threshold.
+    """Return the nearer of ``nearest`` and the motif most similar to a passage, if that reaches the threshold.
 
     Args:
         library: The precedents.
-        settings: What to decide with.
+        settings: The settings of intuition.
         readings: The parts.
-        wholes: Parts to be compared as wholes among the passages.
+        wholes: Parts to be compared as wholes, among the passages.
         account: The input's allowance.
         nearest: The motif nearest to a part as a whole.
     """
@@ -137,7 +137,7 @@ def _in_passages(
 
 
 def _nearer(library: Library, nearest: NearMotif | None, found: Found | None, part: int) -> NearMotif | None:
-    """Return the nearer of two motifs; of equally near ones the one recorded first, then the part that comes first."""
+    """Return the nearer of two motifs; between equals the one recorded first, then the one in the first part."""
     if found is None:
         return nearest
     near = NearMotif(found.name, found.similarity, library.precedents[found.name].number, part)

@@ -1,15 +1,15 @@
 """Intuition's state machine: which inputs resemble a learned danger.
 
-input.received          the words are kept until the verdict is out or the exchange ends
-reflex.passed           -> intuition.rejected or intuition.passed, once, for an exchange whose words are kept
+input.received          the text is kept until the verdict is recorded or the exchange ends
+reflex.passed           -> intuition.rejected or intuition.passed, once, for an exchange whose text is kept
 delegate.answered       -> intuition.result_rejected or intuition.result_passed, at once
 precedent.recorded      -> intuition.motif_learned where its outcome was harmful; it is in the library from here on
 precedent.withdrawn     -> intuition.motif_retired where it was a motif; it is out of the library from here on
 intuition.rejected,
 intuition.passed,
-response.emitted        the words are dropped
+response.emitted        the text is dropped
 operator.allowance_recorded,
-operator.allowance_withdrawn  what they allow is not judged from the next input on
+operator.allowance_withdrawn  allowed text is not judged from the next input on
 intuition.configured    the settings from here on
 """
 
@@ -36,7 +36,7 @@ _ANY = Input((Part(TEXT, "Héllo, how do I get there? I have lost my way."),), "
 
 
 class State(msgspec.Struct, frozen=True):
-    """A partition: settings, libraries by agent, inputs by exchange, the exchanges that ended lately, allowances."""
+    """A partition: settings, libraries by agent, inputs by exchange, recently ended exchanges, allowances."""
 
     settings: IntuitionSettings = IntuitionSettings()
     libraries: Map[str, Library] = Map()
@@ -61,7 +61,7 @@ def warm(state: State) -> None:
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
-    """Judge an input that reflex has passed, or say what a precedent changes; nothing else is decided."""
+    """Judge an input that reflex has passed, or record what a precedent changes; nothing else is decided."""
     match message.event:
         case ReflexPassed():
             asked = state.pending.get(message.exchange)
@@ -80,7 +80,7 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
 
 
 def evolve(state: State, message: Message) -> State:
-    """Fold a message into the state; total."""
+    """Fold a message into the state; never raises."""
     match message.event:
         case InputReceived() if state.ended.get(message.exchange):
             return state  # repeated after its end: no second end will come to drop the words

@@ -1,4 +1,4 @@
-"""Judging an input: its text and layers against the motifs and the learned scorer."""
+"""Judges an input: compares its text and layers with the motifs, and scores them with the learned scorer."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -29,41 +29,41 @@ from schemas.vocabulary.intuition import (
 )
 
 VERDICTS = (IntuitionPassed, IntuitionRejected, IntuitionResultPassed, IntuitionResultRejected)
-"""The events that rest on the scorer."""
+"""The events that depend on the scorer."""
 
 TEXT = "text"
-"""The name of the part that the user said."""
+"""The name of the part that is the user's text."""
 
 MOST_ANSWERS = 256 * 1024
-"""Bytes that the approved answers in a verdict take, encoded: an event has to fit into a message of the broker."""
+"""Most bytes of the approved answers in a verdict, encoded: an event must fit into a message of the broker."""
 
 UNCOMPARED_HALF = 64
-"""Comparisons left undone that weigh one half."""
+"""This many omitted comparisons weigh one half."""
 
 UNREAD_WEIGHT = 0.5
-"""How heavily it weighs where nothing of an input was read for comparing: scorer and reflex have looked at it, too."""
+"""The weight if no text was read for comparing; it is not 1, since scorer and reflex have read the input."""
 
 MOST_UNREAD = 16
-"""Parts that a verdict lists of those that the scorer has not read."""
+"""Most parts that a verdict lists among those that the scorer has not read."""
 
 MOST_DECODED = 32
-"""Parts whose disguises are undone for comparing; of more, reflex and the scorer still undo those."""
+"""Most parts whose disguises are undone for comparing; for further parts, reflex and the scorer still undo them."""
 
 NO_MODEL = "none"
-"""What a verdict names as its model when the scorer is switched off."""
+"""The model that a verdict names when the scorer is switched off."""
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A part of an input that is judged: ``text``, or a layer's role and place such as ``document[1]``."""
+    """A part of an input that is judged: ``text``, or a layer's role and index such as ``document[1]``."""
 
     name: str
     text: str
 
 
 class Input(msgspec.Struct, frozen=True):
-    """What there is to judge of an input; the first part is its text. ``left_out`` counts layers that nobody sees.
+    """What is judged of an input; the first part is its text. ``left_out`` counts layers that are not read.
 
-    ``allowed`` names the allowances that have taken something out already.
+    ``allowed`` names the allowances that have removed text already.
     """
 
     parts: tuple[Part, ...]
@@ -73,14 +73,14 @@ class Input(msgspec.Struct, frozen=True):
 
 
 class _Scored(NamedTuple):
-    """The scorer's opinion of a part, or of several that were read together."""
+    """The score of a part, or of several that were read together."""
 
     score: float
     part: str
 
 
 def input_of(received: InputReceived, settings: IntuitionSettings) -> Input:
-    """Return what there is to judge of an input."""
+    """Return what is to be judged of an input."""
     layers = (
         Part(f"{layer.role}[{place}]", layer.content)
         for place, layer in enumerate(received.layers)
@@ -92,10 +92,10 @@ def input_of(received: InputReceived, settings: IntuitionSettings) -> Input:
 def judge(
     library: Library, settings: IntuitionSettings, asked: Input, models: tuple[str, ...] = ()
 ) -> IntuitionPassed | IntuitionRejected:
-    """Return the verdict on an input; ``models`` are those that the recorded one rests on.
+    """Return the verdict on an input; ``models`` are those that the recorded verdict depends on.
 
-    A motif is heard before the scorer, and the most similar one decides, in whatever part it is. The precedents listed
-    are those similar to the input's text: what a document says is not the situation that the exchange is in.
+    A motif takes precedence over the scorer, and the most similar motif decides, in whichever part it is. The listed
+    precedents are those similar to the input's text: a document does not describe the situation of the exchange.
     """
     named = _parts(asked)
     heard = _with_decoded(named) if library.precedents else named
@@ -149,7 +149,7 @@ def judge(
 def judge_result(
     library: Library, settings: IntuitionSettings, source: str, result: str, models: tuple[str, ...] = ()
 ) -> IntuitionResultPassed | IntuitionResultRejected:
-    """Return the verdict on a tool's result, which the event ``source`` has."""
+    """Return the verdict on a tool's result, which is in the event ``source``."""
     found = judge(library, settings, Input((Part("tool", result),), "general"), models)
     if isinstance(found, IntuitionPassed):
         return IntuitionResultPassed(
@@ -174,19 +174,19 @@ def judge_result(
 
 
 def missing_model(event: Event) -> str:
-    """Return the scorer that a verdict rests on where this process does not have it, else empty."""
+    """Return the scorer that a verdict depends on if this process does not have it, else empty."""
     return next((name for name in models_of(event) if name != MODEL_VERSION and added_weights(name) is None), "")
 
 
 def models_of(event: Event) -> tuple[str, ...]:
-    """Return the scorer that a verdict rests on; none, where that was switched off."""
+    """Return the scorer that a verdict depends on; none if it was switched off."""
     if isinstance(event, VERDICTS) and event.model != NO_MODEL:
         return (event.model,)
     return ()
 
 
 def _parts(asked: Input) -> dict[str, str]:
-    """Return each text of the input once, with the name of the first part that says it; its own text comes first."""
+    """Return each text of the input once, with the name of the first part that has it; the input's text comes first."""
     named: dict[str, str] = {}
     for part in asked.parts:
         named.setdefault(part.text, part.name)
@@ -194,7 +194,7 @@ def _parts(asked: Input) -> dict[str, str]:
 
 
 def _with_decoded(named: dict[str, str]) -> dict[str, str]:
-    """Return the texts of an input, and what they say with their disguises undone, each with the name of its part."""
+    """Return the texts of an input, and these with their disguises undone, each with the name of its part."""
     heard = dict(named)
     for text, name in list(named.items())[:MOST_DECODED]:
         shown = excerpt_of(text, DECODED).text
@@ -205,7 +205,7 @@ def _with_decoded(named: dict[str, str]) -> dict[str, str]:
 
 
 def _scored(named: dict[str, str], characters: int, scorer: Model) -> tuple[_Scored, tuple[Unread, ...]]:
-    """Return the highest score, the first of equal ones, and what should have been read for it and was not."""
+    """Return the highest score, the first of equal ones, and what should have been read for it but was not."""
     worded = [text for text in named if text.strip()]
     best, missed = _Scored(0.0, TEXT), []
     for sheet in joined_parts(worded, characters):
@@ -236,7 +236,7 @@ def _joined(named: dict[str, str], first: str, last: str) -> str:
 
 
 def _listed(library: Library, similar: tuple[Found, ...], settings: IntuitionSettings) -> Iterator[Similar]:
-    """Yield the similar precedents, with approved answers up to the first that is more than a verdict may carry."""
+    """Yield the similar precedents, with approved answers until the first that exceeds the size limit of a verdict."""
     room = MOST_ANSWERS
     for found in similar:
         precedent = _similar(library, found, settings)

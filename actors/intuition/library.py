@@ -1,7 +1,7 @@
-"""The precedents of one agent: a persistent map, and the index that follows from it.
+"""The precedents of one agent: a persistent map, and the index derived from it.
 
-The map is the state: it is what snapshots hold and hashes cover. A precedent is kept as its signature, not as its
-description: hashes suffice for comparing, take less room than an index entry, and are nobody's words.
+The map is the state: snapshots hold it and hashes cover it. A precedent is kept as its signature, not as its
+description: hashes suffice for comparing, take less room than an index entry, and contain no text of people.
 """
 
 from typing import Literal
@@ -18,8 +18,8 @@ from schemas.vocabulary.precedents import ProposedAction
 class Precedent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is kept of a precedent.
 
-    ``signature`` holds the shingles of its description, 8 bytes each. ``number`` is its place in the order of
-    recording: recorded anew, a precedent gets a new one.
+    ``signature`` holds the shingles of its description, 8 bytes each. ``number`` is its position in the order of
+    recording; a precedent that is recorded again gets a new one.
     """
 
     signature: bytes
@@ -37,11 +37,11 @@ class Precedent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def size(self) -> int:
-        """Elements of its set: its shingles, and its situation's type."""
+        """Number of elements of its set: its shingles, and its situation's type."""
         return len(self.signature) // 8 + 1
 
     def says_the_same(self, other: "Precedent") -> bool:
-        """Whether the two differ in their numbers at most."""
+        """Whether the two differ at most in their numbers."""
         return msgspec.structs.replace(self, number=other.number) == other
 
 
@@ -53,7 +53,7 @@ class Library(msgspec.Struct, frozen=True):
     index: Index = msgspec.field(default_factory=Index)
 
     def with_precedent(self, name: str, precedent: Precedent) -> "Library":
-        """Return the library with a precedent recorded, in place of the one of that name if there is one."""
+        """Return the library with a precedent recorded; it replaces one of the same name."""
         found = self.precedents.get(name)
         if found is not None and found.says_the_same(precedent):
             return self
@@ -98,7 +98,7 @@ class Library(msgspec.Struct, frozen=True):
         return self.index.smallest(self._entries, shingles)
 
     def _entries(self) -> list[Entry]:
-        # A map's own order differs from process to process.
+        # The order of a map differs between processes.
         ordered = sorted(self.precedents.items(), key=lambda item: item[1].number)
         return [_entry(name, precedent) for name, precedent in ordered]
 

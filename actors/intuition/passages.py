@@ -1,20 +1,20 @@
-"""Passages of an input's parts: where in them a motif may be hidden among other words.
+"""Passages of an input's parts in which a motif may be hidden among other words.
 
-The similarity of a short motif to a long text that contains it is small by definition: most of the text is not the
-motif. So every run of up to some number of successive phrases is compared as a text of its own, with its own
-begin and end marks. A motif that stands in the text as whole phrases, in a document or behind a polite opening, has its
-full similarity with one of these runs.
+The similarity of a short motif to a long text that contains it is low by definition: most of the text is not the motif.
+So every run of up to some number of successive phrases is compared as a text of its own, with its own begin and end
+marks. A motif that is contained as whole phrases, in a document or after a polite opening, has its full similarity with
+one of these runs.
 
-Nearly all runs are ruled out at once, by counting their shingles. A precedent of m elements is more similar than t to a
-run of n only if m < n / t^2; with K shingles that a precedent of such a size holds (the situation's type counted in)
-and U that none does, the similarity is at most sqrt(K / (K + U)). What is left is compared exactly, as far as the
-input's allowance goes (``comparing``), in an order that is fair to its parts: the most promising run of each part
-before the second of any. Runs of the same words are one.
+Nearly all runs are excluded at once by counting their shingles. A precedent of m elements has a similarity above t to a
+run of n only if m < n / t^2. With K shingles that some precedent of such a size holds (including the situation's type)
+and U that none does, the similarity is at most sqrt(K / (K + U)). The remaining runs are compared exactly, as far as
+the input's allowance suffices (``comparing``), in an order that is fair to the parts: the most promising run of each
+part before the second of any. Runs of the same words are compared once.
 
-A motif may stand in the middle of a longer phrase, too. Runs of words whose shingles are all held by some precedent,
-with or without a changed word between, are compared besides: whatever stands around it, a motif is such a run.
+A motif may also be in the middle of a longer phrase. So runs of words whose shingles are all held by some precedent,
+possibly with a changed word between, are compared in addition: whatever surrounds it, a motif is such a run.
 
-All parts are counted together, since a call for each of a thousand parts would take longer than the counting.
+All parts are counted together, since a separate call for each of a thousand parts would take longer than the counting.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ Bounds = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 _CHANGED = 3
-"""Shingles that a word belongs to."""
+"""Number of shingles that contain a given word."""
 
 # Odd, so that its powers have inverses modulo 2^64.
 _BASE = 0x9E3779B97F4A7C15
@@ -45,10 +45,10 @@ class Passages(NamedTuple):
 
     Attributes:
         words: The hashes of all words of all parts, part after part.
-        starts: Where in them each run begins.
+        starts: Where each run begins in ``words``.
         ends: Where it ends.
-        parts: The number of the part that it is in.
-        bounds: What its similarity to any precedent is at most.
+        parts: The number of its part.
+        bounds: An upper bound of its similarity to any precedent.
     """
 
     words: Hashes
@@ -68,7 +68,7 @@ class _Runs(NamedTuple):
 
 
 class _Text:
-    """The parts of an input laid end to end: words, phrases, and the smallest precedents that hold each shingle."""
+    """The parts of an input joined: words, phrases, and the size of the smallest precedent that holds each shingle."""
 
     def __init__(self, library: Library, readings: Sequence[Reading]) -> None:
         sizes = [len(reading.words) for reading in readings]
@@ -83,7 +83,7 @@ class _Text:
         words, starts, lasts = self.words, self.begins[:-1], self.begins[1:] - 1
         opening = opening_shingles(words[starts], words[np.minimum(starts + 1, len(words) - 1)])
         closing = closing_shingles(words[np.maximum(lasts - 1, 0)], words[lasts])
-        # Runs of two words have no shingle without a mark; a word more lets them be counted like the others.
+        # A run of two words has no shingle without a mark; with one more word it can be counted like the others.
         inner = shingles_of(np.concatenate((words, words[:1]))) if len(words) > 1 else words[:0]
         self.inner = library.smallest_holders(inner)
         self._openings = [library.smallest_holders(each) for each in opening]
@@ -93,13 +93,13 @@ class _Text:
         self._part_begins = self.part_firsts[self.part_of[self.phrase_of]]
 
     def first_since(self, phrases: int) -> Flags:
-        """Return which shingles are the first of their kind in their part since the phrase so many before their own."""
+        """Return which shingles do not occur in their part within the given number of phrases before their own."""
         since = np.maximum(self.phrase_of - phrases, self._part_begins)
         first: Flags = self._before < self.begins[since]
         return first
 
     def edges(self, largest: int, runs: _Runs) -> Places:
-        """Count the shingles with marks that a precedent of at most ``largest`` shingles holds: of each run 0 to 4."""
+        """Count the shingles with marks that a precedent of at most ``largest`` shingles holds: 0 to 4 for each run."""
         openings = (self._openings[0] <= largest).astype(np.int64) + (self._openings[1] <= largest)
         closings = (self._closings[0] <= largest).astype(np.int64) + (self._closings[1] <= largest)
         edges: Places = openings[runs.firsts] + closings[runs.lasts]
@@ -119,8 +119,8 @@ def passages(
 ) -> Passages:
     """Return the runs of up to ``longest`` phrases that may be more similar than ``threshold`` to a precedent.
 
-    Runs of fewer than ``fewest_words`` words (2 at least) are too common to mean anything; the run of all phrases of a
-    part is the part itself, and is among them only for the parts whose numbers are in ``wholes``, however short.
+    Runs of fewer than ``fewest_words`` words (2 at least) are too common to be significant. The run of all phrases of a
+    part is the part itself; it is included only for the parts whose numbers are in ``wholes``, however short.
     """
     if not any(len(reading.words) for reading in readings):
         none = np.zeros(0, np.int64)
@@ -153,11 +153,12 @@ def _runs(text: _Text, longest: int, fewest_words: int) -> _Runs:
 
 
 def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) -> tuple[_Runs, Bounds]:
-    """Return runs of words whose shingles are held, wherever in a phrase they stand, and what bounds their similarity.
+    """Return runs of words whose shingles are held, anywhere in a phrase, and upper bounds of their similarity.
 
-    Of a shingle it is known how large the smallest precedent is that holds it: a run much shorter than that is a part
-    of a motif at most. A changed word spoils three shingles: runs that so few part are one run as well. Only runs count
-    that begin and end as some precedent does: a part of one would be more similar to it than the whole text is.
+    For each shingle the size of the smallest precedent that holds it is known: a run much shorter than that is only a
+    part of a motif. A changed word spoils three shingles, so runs separated by so few are one run as well. Only runs
+    that begin and end as some precedent does count: a run that is a part of such a text has a lower similarity than the
+    whole.
     """
     held = text.inner < NONE
     none = np.zeros(0, np.int64)
@@ -183,7 +184,7 @@ def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) 
     opening = opening_shingles(text.words[starts], text.words[np.minimum(starts + 1, last)])[1]
     closing = closing_shingles(text.words[np.minimum(ends, last)], text.words[np.minimum(ends + 1, last)])[0]
     fits &= (library.smallest_holders(opening) < NONE) & (library.smallest_holders(closing) < NONE)
-    # What both may share: the shingles held, those with marks, and the situation.
+    # What both may share: the held shingles, those with marks, and the situation.
     share = count + 5
     bounds = np.sqrt(np.minimum(share / (ends - starts + 5), share / np.maximum(smallest, 1)))
     chosen = np.flatnonzero(fits & (bounds > threshold))
@@ -198,14 +199,14 @@ def _wholes(text: _Text, parts: Sequence[int]) -> _Runs:
 
 
 def _bounds(text: _Text, runs: _Runs, threshold: float, count: Count) -> Bounds:
-    """Return what the similarity of each run to a precedent is at most, or less where that is below the threshold."""
+    """Return an upper bound of each run's similarity to a precedent; it may be too low if below the threshold."""
     words = runs.ends - runs.starts
-    # A run of n words has at most n + 2 shingles. Sizes are counted in powers of two, so that the text is counted a
-    # few times and not once for each size of run.
+    # A run of n words has at most n + 2 shingles. Sizes are rounded to powers of two, so that the text is counted only
+    # a few times, not once for each size of run.
     largest = np.minimum((words + 3) / max(threshold * threshold, 1e-9), NONE - 1)
     levels = np.ceil(np.log2(largest)).astype(np.int64)
     bounds = np.ones(len(words))
-    # What has a single word, or more than a signature covers, cannot be counted so and is compared.
+    # A run of a single word, or of more words than a signature covers, cannot be counted in this way and is compared.
     countable = (words > 1) & (words <= MOST_WORDS)
     for level in np.unique(levels[countable]).tolist():
         of_level = np.flatnonzero((levels == level) & countable)
@@ -220,7 +221,7 @@ def _bounds(text: _Text, runs: _Runs, threshold: float, count: Count) -> Bounds:
 def _by_phrase(text: _Text, runs: _Runs, is_held: Flags) -> tuple[Places, Places]:
     """Count the distinct shingles without marks of runs of few phrases: those that are held, and the others.
 
-    Of the run's n-th phrase those count that are the first of their kind since n phrases before.
+    In the n-th phrase of a run, a shingle counts if it does not occur in the n phrases before.
     """
     held, others = np.zeros_like(runs.starts), np.zeros_like(runs.starts)
     lengths = runs.lasts - runs.firsts + 1
@@ -247,7 +248,7 @@ def _by_part(text: _Text, runs: _Runs, is_held: Flags) -> tuple[Places, Places]:
 def _in_order(text: _Text, runs: _Runs, bounds: Bounds, chosen: Places) -> Passages:
     """Return the chosen runs, each once: the most promising of each part, then the second of each, and so on."""
     parts = text.part_of[runs.firsts[chosen]]
-    # Stable: of equally promising runs of a part the shorter ones, then the earlier ones.
+    # Stable: among equally promising runs of a part the shorter ones, then the earlier ones.
     chosen = chosen[np.lexsort((-bounds[chosen], parts))]
     starts, ends = runs.starts[chosen], runs.ends[chosen]
     distinct = np.sort(np.unique(_fingerprints(text.words, starts, ends), return_index=True)[1])
@@ -259,7 +260,7 @@ def _in_order(text: _Text, runs: _Runs, bounds: Bounds, chosen: Places) -> Passa
 
 
 def _fingerprints(words: Hashes, starts: Places, ends: Places) -> Hashes:
-    """Return a 64-bit hash of each run's words: a polynomial in them, from the sums up to its beginning and end."""
+    """Return a 64-bit hash of each run's words: a polynomial, computed from prefix sums at its start and end."""
     powers = _powers(np.uint64(_BASE), len(words))
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(words * powers, dtype=np.uint64)))
     hashes: Hashes = (sums[ends] - sums[starts]) * _powers(_INVERSE, len(words) + 1)[starts]
@@ -274,7 +275,7 @@ def _powers(base: np.uint64, count: int) -> Hashes:
 
 
 def _places_before(shingles: Hashes) -> Places:
-    """Return where each shingle was last before, -1 where it is the first of its kind."""
+    """Return the previous position of each shingle, -1 where it has not occurred before."""
     before = np.full(len(shingles), -1, np.int64)
     order = np.argsort(shingles, kind="stable")
     again = shingles[order[1:]] == shingles[order[:-1]]

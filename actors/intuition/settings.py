@@ -9,10 +9,10 @@ from schemas.settings.measured_settings import Budget
 from schemas.vocabulary.gateway import Role
 
 COMPARISON = 4_096
-"""What comparing a text with the precedents counts for besides the postings it looks at, in postings."""
+"""The cost of comparing a text with the precedents in addition to the postings that it reads, in postings."""
 
 Share = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
-"""A similarity that something must have in common to reach."""
+"""A similarity that needs something in common."""
 
 
 class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,20 +21,21 @@ class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     Attributes:
         threshold: An input more similar than this to a motif (strictly) is rejected (source R 3).
         scorer: Whether the learned scorer judges too.
-        scorer_threshold: Score from which it rejects; None: the one its model was fixed at, for a false-alarm rate.
-        scanned_layers: The roles whose layers are judged besides the input's text. Without ``system``: an operator's
-            prompt that quotes attacks in order to forbid them would end every exchange.
-        similar_most: Precedents of either outcome that a verdict lists at most.
+        scorer_threshold: Score from which it rejects; None: the threshold set in training, for a false-alarm rate.
+        scanned_layers: The roles whose layers are judged in addition to the input's text. Without ``system``: an
+            operator's prompt that quotes attacks in order to forbid them would end every exchange.
+        similar_most: Most precedents, of either outcome, that a verdict lists.
         similar_floor: Least similarity of those.
-        answer_floor: Similarity from which a listed precedent brings its approved answer.
-        passage_phrases: Successive phrases that are compared as a text of their own, at most; 0: only whole texts are.
+        answer_floor: Similarity from which the approved answer of a listed precedent is included.
+        passage_phrases: Most successive phrases that are compared as a text of their own; 0: only whole texts are.
         passage_words: Least words of such a passage.
-        work: What comparing one input may count for, all its parts and passages together, in postings: the entries of
-            inverted lists that are looked at, 32 for one that is compared in full, and 4,096 for every comparison.
-        scored_characters: Characters of one input that the scorer reads, 256 more for each part being counted in;
-            beyond, its layers are read in equal shares, several as one text (``actors.contract.text.joined_parts``).
-        ended_lifetime_ms: How long at least a repeated input of an ended exchange is recognised.
-        latency_budget_ms: What the shell holds measured times against (source R 7); no decision depends on it.
+        work: Highest cost of comparing one input, all its parts and passages together, in postings: the entries of
+            inverted lists that are read, 32 for one that is compared in full, and 4,096 for every comparison.
+        scored_characters: Characters of one input that the scorer reads, where each part counts 256 more; beyond that
+            its layers are read in equal shares, several as one text (``actors.contract.text.joined_parts``).
+        ended_lifetime_ms: Least time for which a repeated input of an ended exchange is recognised.
+        latency_budget_ms: The budget with which the shell compares measured times (source R 7); no decision depends on
+            it.
     """
 
     threshold: Unit = 0.7

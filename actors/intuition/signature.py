@@ -1,9 +1,9 @@
 """Signatures: a text as the set of its shingles, three words each.
 
-Two begin marks stand before the text and two end marks after it, so that texts of one or two words have shingles too,
-and where a text begins and ends counts. A shingle is a linear combination, modulo 2^64 and with odd factors, of the
-64-bit BLAKE2b hashes of its three words: stable from process to process, and made for a whole text at once. A signature
-covers the first :data:`MOST_WORDS` words.
+Two begin marks precede the text and two end marks follow it, so that texts of one or two words have shingles too, and
+the beginning and end of a text count. A shingle is a linear combination, modulo 2^64 and with odd factors, of the
+64-bit BLAKE2b hashes of its three words: it is the same in every process, and is computed for a whole text at once. A
+signature covers the first :data:`MOST_WORDS` words.
 """
 
 from functools import lru_cache
@@ -14,7 +14,7 @@ from actors.intuition.index import Hashes
 from actors.intuition.text_words import hash_of, read
 
 MOST_WORDS = 4096
-"""Words of a text that its signature covers."""
+"""Most words of a text that its signature covers."""
 
 _BEGIN, _END = hash_of("begin", "mark"), hash_of("end", "mark")
 # Odd, so that each word's hash counts in full; different, so that the order of words counts.
@@ -37,7 +37,7 @@ def signature_of(words: Hashes) -> Hashes:
 
 
 def shingles_of(words: Hashes) -> Hashes:
-    """Return the shingles of successive words, in order, marks being words; two fewer than there are words."""
+    """Return the shingles of successive words, in order, where marks count as words; two fewer than there are words."""
     shingles: Hashes = words[:-2] * _FIRST + words[1:-1] * _SECOND + words[2:] * _THIRD
     return shingles
 
@@ -62,13 +62,13 @@ def distinct(shingles: Hashes) -> Hashes:
 
 
 def to_bytes(signature: Hashes) -> bytes:
-    """Return a signature as it is kept in states: 8 bytes a shingle, little-endian."""
+    """Return a signature in the form kept in states: 8 bytes for each shingle, little-endian."""
     return signature.astype("<u8").tobytes()
 
 
 @lru_cache(maxsize=8)
 def text_signature(text: str) -> Hashes:
-    """Return the signature of a whole text, not to be written to; a precedent's is asked for twice in a row."""
+    """Return the signature of a whole text (read-only); it is cached, since a precedent's is needed twice in a row."""
     return signature_of(read(text, most_words=MOST_WORDS).words)
 
 

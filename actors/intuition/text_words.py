@@ -1,9 +1,10 @@
-"""Reading a text as words and phrases: normalised, hashed, and with bounded work however long it is.
+"""Splits a text into words and phrases: normalised, hashed, with bounded work for any length.
 
-Words are runs of letters, digits and underscores after case folding, without accents, compatibility forms and
-invisible characters, look-alikes as the letters that they pass for, as reflex folds them; in scripts that put no space
-between words each character is one. A phrase ends at a sentence's end, a line's end, a colon, a quotation mark or a
-bracket. Of a text beyond :data:`MOST_CHARACTERS` the first and last halves of that are read.
+Words are runs of letters, digits and underscores after case folding, without accents, compatibility forms and invisible
+characters; look-alikes count as the letters that they look like, as in reflex. In scripts without spaces between words
+each character is a word. A phrase ends at the end of a sentence or line, at a colon, a quotation mark or a bracket. Of
+a text longer than :data:`MOST_CHARACTERS`, that many characters are read, half from its beginning and half from its
+end.
 """
 
 import re
@@ -19,7 +20,7 @@ from actors.contract.text.lookalikes import CONFUSABLES
 from actors.intuition.index import Hashes
 
 MOST_CHARACTERS = 256 * 1024
-"""Characters that are read of a text at most."""
+"""Most characters of a text that are read."""
 
 _LONG_WORD = 64
 
@@ -32,9 +33,9 @@ _PHRASE_END = re.compile(r"""[!?;:\n\r\v\f\x85\u2028\u2029"“”«»„()\[\]{}
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
 )
-# Ligatures of whole phrases, which normalisation makes many times as long.
+# Ligatures of whole phrases; normalisation makes them many times as long.
 _PHRASE_IN_ONE = re.compile("[\ufdfa\ufdfb]")
-# Without letters they hold no words, and normalising thousands of combining marks in a row takes quadratic time.
+# Without letters they contain no words, and normalising thousands of combining marks in a row takes quadratic time.
 _WORDLESS = re.compile(r"[^\w\s\x00-\x7f]{32,}")
 
 _ACCENTS = re.compile("[\u0300-\u036f]+")
@@ -42,11 +43,11 @@ _LETTERS = str.maketrans(CONFUSABLES)
 
 
 class Reading(NamedTuple):
-    """A text as it is compared.
+    """A text in the form that is compared.
 
     Attributes:
         words: The hash of each word.
-        phrases: Where each phrase begins in ``words``, and at last where the last one ends; phrases are not empty.
+        phrases: Where each phrase begins in ``words``, and finally where the last one ends; phrases are not empty.
     """
 
     words: Hashes
@@ -76,7 +77,7 @@ def read(text: str, most: int = MOST_CHARACTERS, most_words: int = MOST_CHARACTE
 
 
 def normalise(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Return the text that is split into words: cut to what is read, normalised, case folded."""
+    """Return the text that is split into words: shortened to what is read, normalised, case folded."""
     text = _cut(text, most)
     if text.isascii():
         return text.lower()
@@ -88,7 +89,7 @@ def normalise(text: str, most: int = MOST_CHARACTERS) -> str:
 
 def hash_of(text: str, kind: str) -> int:
     """Return the stable 64-bit hash of a text as something of a kind, such as a word; never 0."""
-    # Copying a hash that was begun takes half the time of beginning one.
+    # Copying a hash object that has the prefix takes half the time of making one.
     digest = _begun(kind).copy()
     digest.update(text.encode("utf-8", "surrogatepass"))
     return int.from_bytes(digest.digest(), "little") or 1

@@ -1,10 +1,11 @@
-"""The one who speaks to language models: an effector over any endpoint of the OpenAI protocol (source M).
+"""The effector that calls language models at any endpoint of the OpenAI protocol (source M).
 
-It answers the events that carry a ``ModelCall`` (``actors.llm.calling.REQUESTS``) with ``llm.completed`` or, whatever
-goes wrong, ``llm.failed``; who asked goes on without. It decides nothing: which model, how often and how long are
-settings, what to ask is in the request. What an endpoint does not take of it is learned from its refusals
-(``actors.llm.wire.dialect``), and told with the answer. While a model speaks, pieces of its text go to the request's
-inbox (``actors.llm.calling.Partial``); the answer is the event alone.
+It answers the events that carry a ``ModelCall`` (``actors.llm.calling.REQUESTS``) with ``llm.completed``, or with
+``llm.failed`` whatever went wrong; the actor that asked continues without an answer. It decides nothing: model, number
+of calls and time limits are settings, and the prompt is in the request. If an endpoint does not support a part of the
+request, this is learned from its refusals (``actors.llm.wire.dialect``), and recorded with the answer. While a model
+generates, pieces of its text are sent to the request's inbox (``actors.llm.calling.Partial``); only the event is the
+answer.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -15,7 +16,7 @@ from schemas.effectors.contract import Effector
 
 
 def _open(settings: LlmSettings, context: EffectorContext) -> AbstractAsyncContextManager[Effector]:
-    # Here: every process loads the settings, and the one that hosts the effector alone needs an HTTP client.
+    # Imported here: every process loads the settings, but only the one that hosts the effector needs an HTTP client.
     from actors.llm.open_effector import open_llm
 
     return open_llm(settings, context)

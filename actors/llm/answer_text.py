@@ -1,4 +1,4 @@
-"""From what a model wrote to an answer: without its thoughts, and of the form that was asked for. Pure."""
+"""From a model's output to an answer: thoughts are removed, and the requested format is checked. Pure."""
 
 import re
 from typing import Any
@@ -15,11 +15,11 @@ _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL | re.IGNORECA
 _REGISTRY: Registry[Any] = Registry()  # an empty one: a reference to elsewhere is an error, never a download
 
 _MOST_CHARACTERS_PER_TOKEN = 16
-"""No tokenizer gets that many into a token on average, over more than a few words."""
+"""More characters per token than any tokenizer reaches on average over more than a few words."""
 
 
 class AnswerInvalid(ValueError):
-    """A model wrote something that is no answer; ``error`` is a stable code for what is wrong with it."""
+    """A model's output is not an answer; ``error`` is a stable code of what is wrong."""
 
     def __init__(self, error: str) -> None:
         self.error = error
@@ -27,15 +27,14 @@ class AnswerInvalid(ValueError):
 
 
 def read_answer_text(written: str, schema: dict[str, Any] | None, most_tokens: int) -> str:
-    """Return the answer in what a model wrote; for a schema, the JSON text that satisfies it.
+    """Return the answer in a model's output; for a schema, the JSON text that satisfies it.
 
-    An endpoint may not heed the length that it was asked for: a text is cut where it is surely over it (see
-    :func:`is_over`). Endpoints that know no ``response_format`` let models write a code fence, or words, around the
-    JSON: these are taken off.
+    An endpoint may ignore the requested length: a text is cut where it certainly exceeds it (see :func:`is_over`).
+    Endpoints without ``response_format`` let models write a code fence or words around the JSON; these are removed.
 
     Raises:
-        AnswerInvalid: it is empty, no JSON, too long for JSON to be cut, or does not satisfy the schema (or the schema
-            is none).
+        AnswerInvalid: it is empty, is not JSON, is JSON that is too long (JSON cannot be cut), or does not satisfy the
+            schema (or the schema is invalid).
     """
     text = without_thoughts(written)
     if not text:
@@ -56,12 +55,12 @@ def read_answer_text(written: str, schema: dict[str, Any] | None, most_tokens: i
 
 
 def is_over(text: str, most_tokens: int) -> bool:
-    """Whether a text is surely longer than so many tokens."""
+    """Whether a text is certainly longer than so many tokens."""
     return len(text) > most_tokens * _MOST_CHARACTERS_PER_TOKEN
 
 
 def _json_in(text: str) -> tuple[str, Any]:
-    """Return the JSON in a text, and what it says: the whole, what stands in a fence, or in braces."""
+    """Return the JSON in a text, and its value: the whole text, the part in a fence, or the part in braces."""
     fenced = _FENCED.search(text)
     begin, end = text.find("{"), text.rfind("}")
     for each in (text, fenced[1].strip() if fenced else "", text[begin : end + 1] if 0 <= begin < end else ""):

@@ -1,4 +1,4 @@
-"""Answering requests for a model's words: how often to call, how long to wait, and what to record."""
+"""Answers requests for a model: how often to call, how long to wait, and what to record."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,35 +28,36 @@ from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID, LlmCompleted
 from schemas.vocabulary.reflex import AnswerFault
 
 REQUESTS = requests_to("llm")
-"""The events that ask for a model's words."""
+"""The events that ask a model."""
 
 
 @runtime_checkable
 class Request(Protocol):
-    """What each of them holds."""
+    """The common part of these events."""
 
     @property
     def call(self) -> ModelCall:
-        """What the model is to be asked."""
+        """The question to the model."""
 
 
 Publish = Callable[[str, bytes], Awaitable[None]]
-"""Sends a body to an inbox; best effort, raises nothing of the broker's."""
+"""Sends a body to an inbox, best effort; raises no error of the broker."""
 
 _logger = get_logger("neuraxis.llm")
 
 
 class Partial(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of an answer, sent to ``ModelCall.stream_to`` while the model speaks.
+    """A piece of an answer, sent to ``ModelCall.stream_to`` while the model generates.
 
-    The pieces of one ``attempt``, in order of ``index`` (from 0), make the text so far; a later attempt starts from
-    nothing: the model is asked again, or what was told turned out to be a thought. They show what comes and are no
-    answer: one that was thought out, shortened or refused at its end differs, and the same request may be performed
-    twice. The answer is the event. ``done`` is always false, so that a reader tells pieces from the copy of the end
+    The pieces of one ``attempt``, in order of ``index`` (from 0), form the text so far. A later attempt starts again
+    from an empty text: the model was called again, or the text sent so far turned out to be a thought. Pieces only show
+    progress. The answer is in the event, and may differ: thoughts are removed from it, it may be shortened or refused,
+    and a request may be performed twice. ``done`` is always false, so that a reader can distinguish pieces from the
+    copy of the final event that comes to the same inbox.
     that comes to the same inbox.
 
     Attributes:
-        request: Id of the event that asked.
+        request: Id of the event that asks.
         exchange: The exchange it belongs to.
         text: The piece.
     """
@@ -70,14 +71,14 @@ class Partial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LlmCaller:
-    """Performs requests against one endpoint.
+    """Performs requests at one endpoint.
 
     Args:
         client: The endpoint.
-        settings: How patiently.
-        backend: What the endpoint is called in answers.
-        publish: Where pieces of text go.
-        clock: Tells how old a request is.
+        settings: Number of calls and time limits.
+        backend: The name of the endpoint in answers.
+        publish: Sends pieces of text.
+        clock: Measures how old a request is.
         sleep: Waits between two calls.
         withheld_for: What an answer is withheld for, which ends the telling of its pieces.
     """
@@ -107,13 +108,13 @@ class LlmCaller:
         )
 
     async def handle(self, message: Message) -> Sequence[Event]:
-        """Ask for what a request wants; whatever goes wrong is an answer too."""
+        """Call the model for a request; a failure of any kind is recorded as the answer."""
         assert isinstance(message.event, Request)
         call = message.event.call
         model = self._settings.models.of(call.purpose)
         masks = self._masks(message.agent, call)
         if masks is not None:
-            # Beside the others' answers: a long text takes a while.
+            # In another thread, while other answers continue: a long text takes a while.
             call = await asyncio.to_thread(_masked, call, masks)
         found = await self._handle(message, call, model, masks)
         if masks is None or not masks.counts:
@@ -174,7 +175,7 @@ class LlmCaller:
     async def _in_time(
         self, message: Message, call: ModelCall, model: str, masks: Masks | None
     ) -> tuple[ClientAnswer, int]:
-        """Ask within the request's time, which runs from when it was stored: what is late helps nobody any more."""
+        """Call within the request's time, counted from when it was stored: a late answer helps nobody."""
         age_s = max(0, self._clock.now_ns() - message.time_ns) / 1e9
         left_s = min(call.timeout_ms, self._settings.longest_ms) / 1000 - age_s
         if left_s <= 0:
@@ -245,7 +246,7 @@ class LlmCaller:
             )  # fmt: skip
             raise
         except asyncio.CancelledError:
-            # Out of time (an endpoint that hangs is as good as dead), or the worker is stopping.
+            # Out of time (an endpoint that hangs counts as dead), or the worker is stopping.
             if limit.expired():
                 circuit.failed(trying)
             else:
@@ -255,24 +256,24 @@ class LlmCaller:
         return answer
 
     def _circuit(self, model: str) -> Circuit:
-        # By model: one that is still being loaded must not shut out those that answer.
+        # One circuit per model: a model that is still loading must not block those that answer.
         if model not in self._circuits:
             settings = self._settings
             self._circuits[model] = Circuit(settings.circuit_failures, settings.circuit_wait_ms / 1000)
         return self._circuits[model]
 
     def _wait(self, state: RetryCallState) -> float:
-        """Return how long to wait before the next call: at random, and no shorter than the endpoint asks for."""
+        """Return how long to wait before the next call: random, but at least as long as the endpoint asks for."""
         error = state.outcome.exception() if state.outcome is not None else None
         asked = error.retry_after_s if isinstance(error, CallFailed) else None
         return self._longest_wait(state) + (asked or 0.0)
 
 
 class _PieceSender:
-    """Tells one request's answer while it is spoken; each attempt, and each that turned out to be a thought, anew.
+    """Sends the pieces of one answer while it is generated; it starts again with each attempt and after a late thought.
 
-    Each piece once it was read (``actors.contract.answers.window``): where something is found, nothing more is told.
-    What is held back comes with the answer's end, if it is let pass.
+    Each piece is sent after it was read (``actors.contract.answers.window``); once something is found, nothing more is
+    sent. The part that is held back comes with the final answer, if that is let pass.
     """
 
     def __init__(
@@ -299,11 +300,11 @@ class _PieceSender:
 
     @property
     def began_thinking(self) -> bool:
-        """Whether the answer began with a thought that nothing opened: its model's template does."""
+        """Whether the answer began with a thought without opening mark, because the model's template opens it."""
         return self._restarts > 0
 
     def begin(self) -> Callable[[str], Awaitable[None]]:
-        """Begin to tell an attempt; returns what takes its pieces."""
+        """Start a new attempt; returns the function that takes its pieces."""
         self._spoken = ThoughtFilter(thinking=self._thinks)
         self._anew()
         return self._take
@@ -340,7 +341,7 @@ class _PieceSender:
 
 
 def enrich_failure(failed: Failed, message: Message) -> Failed:
-    """Return an ``llm.failed`` with the request it is of."""
+    """Return an ``llm.failed`` with its request filled in."""
     assert isinstance(message.event, Request)
     return msgspec.structs.replace(failed, request=message.id, purpose=message.event.call.purpose)
 

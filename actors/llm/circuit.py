@@ -1,18 +1,18 @@
-"""A circuit breaker: an endpoint that fails again and again is left alone for a while, and its callers told at once."""
+"""A circuit breaker: an endpoint that fails repeatedly is not called for a while, and callers fail at once."""
 
 import time
 from collections.abc import Callable
 
 
 class CircuitOpen(Exception):
-    """The endpoint is not called now: it failed too often, too lately."""
+    """The endpoint is not called now, because it failed too often recently."""
 
 
 class Circuit:
-    """Closed, calls pass; after ``failures`` in a row it opens for ``wait_s``; then half-open, one call tries.
+    """Closed: calls pass. After ``failures`` in a row it opens for ``wait_s``. Then, half-open, one call is the trial.
 
-    That call's success closes it, its failure opens it again. What says nothing of the endpoint (a caller that went
-    away) leaves things as they were.
+    If the trial succeeds, the circuit closes; if it fails, the circuit opens again. An outcome that says nothing about
+    the endpoint (the caller disconnected) changes nothing.
     """
 
     def __init__(self, failures: int, wait_s: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -31,7 +31,7 @@ class Circuit:
         return self._trying or self._clock() - self._opened < self._wait_s
 
     def enter(self) -> bool:
-        """Begin a call, which must end in one of the three below; returns whether it is the one that tries.
+        """Begin a call, which must end in one of the three methods below; returns whether it is the trial.
 
         Raises:
             CircuitOpen: it is open.
@@ -42,17 +42,17 @@ class Circuit:
         return self._trying
 
     def succeeded(self) -> None:
-        """The endpoint answered, be it that it refused."""
+        """The endpoint answered, even if with a refusal."""
         self._failed, self._opened, self._trying = 0, None, False
 
     def failed(self, trying: bool) -> None:
-        """The endpoint did not answer, or is broken; ``trying`` is what :meth:`enter` returned."""
+        """The endpoint did not answer, or is broken; ``trying`` is the result of :meth:`enter`."""
         self._failed += 1
         if trying or (self._opened is None and self._failed >= self._limit):
             self._opened = self._clock()
         self.abandoned(trying)
 
     def abandoned(self, trying: bool) -> None:
-        """The call was given up for reasons that say nothing of the endpoint."""
+        """The call was given up for a reason that says nothing about the endpoint."""
         if trying:
             self._trying = False

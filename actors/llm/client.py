@@ -1,4 +1,4 @@
-"""One endpoint over HTTP: asked in the dialect that it understands, never for more than a bounded number of bytes."""
+"""A client of one endpoint over HTTP: it adapts to what the endpoint supports, and limits the bytes it reads."""
 
 import asyncio
 import re
@@ -23,45 +23,45 @@ from schemas.model_calls import Cut, ModelCall
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID
 
 MOST_ERROR_BYTES = 64 * 1024
-"""What is read of an answer that is an error."""
+"""Most bytes of an error's body that are read."""
 
 REASON_S = 2.0
-"""Seconds that the reason of a refusal may take to come once its status has."""
+"""Seconds within which the body of a refusal must follow its status."""
 
 MOST_TRANSLATIONS = 10
-"""Times that one request is translated, at most: parameters are few, and a context is found in a few steps."""
+"""Most times that one request is adapted: there are few parameters, and a context limit is found in a few steps."""
 
 _TOO_MANY, _NOT_FOUND = 429, 404
 _PASSING = frozenset({408, 425, _TOO_MANY})
-"""Statuses below 500 that another attempt may mend."""
+"""Statuses below 500 after which another attempt may succeed."""
 
 _NO_TRANSLATION = frozenset({401, 402, 403, 407, *_PASSING})
-"""Statuses that say nothing of what was sent."""
+"""Statuses that say nothing about the request."""
 
 _FINAL = re.compile(
     r"invalid_(?:request|api_key)|authentication|permission|insufficient_quota|not_found|content_filter"
 )
-"""Kinds of error that another attempt does not mend, where an endpoint tells of one without a status."""
+"""Kinds of error after which another attempt will not succeed, for endpoints that report an error without status."""
 
 _LACKING = re.compile(r"(?i)\bmodel\b.{0,80}(?:not found|does not exist|is not a valid model|not exist)")
-"""What some say under status 400 of a model that they have not."""
+"""What some endpoints say under status 400 about a model that they do not have."""
 
 _FILTERED = re.compile(r"(?i)content_filter|content[ _]management[ _]policy|content_policy_violation|ResponsibleAI")
-"""Refusals of what a person asked, not of how it was sent."""
+"""Refusals because of the person's text, not because of the form of the request."""
 
 _logger = get_logger("neuraxis.llm")
 
 
 class CallFailed(Exception):
-    """A call that brought no answer.
+    """A call without an answer.
 
     Attributes:
         reason: One of the reasons of ``llm.failed``.
-        error: What happened, as a stable code: an exception's type, or ``HTTP <status>``.
-        said: What the endpoint gave as its reason, without secrets; it may repeat what it was sent.
-        passing: Whether another call may fare better.
-        dead: Whether it is a sign of a dead endpoint.
-        retry_after_s: Seconds that the endpoint wants to be left alone; None where it does not say.
+        error: A stable code of what happened: an exception's type, or ``HTTP <status>``.
+        said: The reason that the endpoint gave, without secrets; it may repeat parts of the prompt.
+        passing: Whether another call may succeed.
+        dead: Whether it suggests that the endpoint is dead.
+        retry_after_s: Seconds of pause that the endpoint asks for; None where it does not.
     """
 
     def __init__(
@@ -84,14 +84,14 @@ class CallFailed(Exception):
 
 
 class _Refusal(CallFailed):
-    """A call that its endpoint refused: ``whole`` is the reason as it was given, ``status`` the HTTP status it told."""
+    """A call that the endpoint refused; ``whole`` is the full reason, ``status`` the HTTP status that it states."""
 
     whole = ""
     status = 0
 
 
 class ClientAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer, the calls that it took, what of the request the endpoint does not take, and what was cut to fit."""
+    """An answer, the number of calls, what the endpoint does not support of the request, and what was cut to fit."""
 
     completion: Completion
     calls: int = 1
@@ -100,7 +100,7 @@ class ClientAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatClient:
-    """Speaks to one endpoint; made by :meth:`open`."""
+    """A client of one endpoint; made by :meth:`open`."""
 
     def __init__(self, http: httpx.AsyncClient, endpoint: Endpoint, context: int) -> None:
         self._http = http
@@ -112,20 +112,21 @@ class ChatClient:
     async def open(
         cls, endpoint: Endpoint, *, connect_s: float, concurrency: int, context: int = 0
     ) -> AsyncIterator["ChatClient"]:
-        """Open connections as they are needed, and close them at the end; ``context`` is the models', 0: not known."""
+        """Open connections as they are needed, and close them at the end; ``context`` is the models' (0: unknown)."""
         headers = {
             "User-Agent": "neuraxis",
             "Accept": "application/json, text/event-stream",
-            # Nothing is won by it over what a model takes to write; what comes compressed all the same is unpacked.
+            # Compression would save nothing compared with the time of a model; an answer that is compressed anyway is
+            # unpacked.
             "Accept-Encoding": "identity",
             **endpoint.key_headers,
         }
         http = httpx.AsyncClient(
             headers=headers,
-            # How long an answer may take is the request's own affair, and its caller's clock runs.
+            # No time limit here: each request has its own, which its caller applies.
             timeout=httpx.Timeout(None, connect=connect_s),
             limits=httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency),
-            # A proxy that the environment names can hardly reach this machine.
+            # A proxy of the environment can hardly reach this machine.
             trust_env=not endpoint.is_near,
         )
         async with http:
@@ -172,7 +173,7 @@ class ChatClient:
                     raise
 
     def _learned(self, dialect: Dialect, refused: _Refusal, call: ModelCall, model: str, body: bytes) -> Dialect | None:
-        """Take from a refusal how to speak to a model, and say so."""
+        """Learn from a refusal how to call a model, and log it."""
         if refused.status in _NO_TRANSLATION:
             return None
         better = learn_from_refusal(
@@ -193,7 +194,7 @@ class ChatClient:
         headers = {"Idempotency-Key": key, "Content-Type": "application/json"}
         async with self._response("POST", "/chat/completions", body, headers) as response:
             completion = await answer_in(response, speak, until)
-            # These reach the log, too.
+            # These values enter the log, too.
             model, end = self._hidden(completion.model), self._hidden(completion.finish_reason)
             return msgspec.structs.replace(completion, model=model, finish_reason=end)
 
@@ -209,7 +210,7 @@ class ChatClient:
         try:
             url = self._endpoint.url_of(path)
             async with self._http.stream(method, url, content=body or None, headers=headers) as response:
-                # A cookie would be sent with every later call, whoever's it is.
+                # A cookie would be sent with every later call, on behalf of whichever caller.
                 self._http.cookies.clear()
                 status = response.status_code
                 if not response.is_success:
@@ -228,11 +229,11 @@ class ChatClient:
             raise CallFailed("endpoint_unreachable", type(wrong).__name__, passing=True, dead=True) from wrong
 
     def _refused(self, status: int, refused: Refused) -> CallFailed:
-        """Return the failure of an answer that holds an error under a good status, by the status the error names."""
+        """Return the failure for an error under a good status, by the status that the error itself states."""
         told, server_error = refused.status, refused.status >= httpx.codes.INTERNAL_SERVER_ERROR
         error = f"HTTP {status}: error {told}" if told else f"HTTP {status}: error"
         if refused.midway and not _FINAL.search(refused.said) and (told in _PASSING or server_error or not told):
-            # The endpoint took the request and broke off: a model that crashed, or memory that ran out.
+            # The endpoint accepted the request and broke off: the model crashed, or memory ran out.
             unreachable = "endpoint_unreachable"
             return self._failure(unreachable, "StreamError", refused.said, told, passing=True, dead=True)
         return self._failure(
@@ -250,7 +251,7 @@ class ChatClient:
         error, dead = f"HTTP {status}", status >= httpx.codes.INTERNAL_SERVER_ERROR
         passing = dead or status in _PASSING
         wait = retry_after(response.headers.get("Retry-After", ""), datetime.now(UTC)) if passing else None
-        # Whether a refusal is about the model or the address endpoints say in words only.
+        # Only the text of a refusal says whether the model or the address is wrong.
         lacks = "model" in said.lower() if status == _NOT_FOUND else status == 400 and _LACKING.search(said) is not None
         reason = "no_model" if lacks else "endpoint_refused"
         return self._failure(reason, error, said, status, passing=passing, dead=dead, retry_after_s=wait)
@@ -275,12 +276,12 @@ class ChatClient:
 
 
 def _key(request: str, body: bytes, *, plain: bool) -> str:
-    """Return the idempotency key of a body: under one key an endpoint may take no other, or answer as to the first."""
+    """Return the idempotency key of a body: an endpoint may refuse another body under it, or repeat its answer."""
     return request if plain else f"{request}-{sha256(body).hexdigest()[:8]}"
 
 
 def retry_after(written: str, now: datetime) -> float | None:
-    """Return the seconds that a ``Retry-After`` header asks for, None where it is absent or senseless (RFC 9110)."""
+    """Return the seconds that a ``Retry-After`` header asks for; None where it is absent or invalid (RFC 9110)."""
     written = written.strip()
     if written.isascii() and written.isdigit():
         return float(written)

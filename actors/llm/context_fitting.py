@@ -1,8 +1,8 @@
-"""Fitting a prompt into the context that a model turned out to have. Pure.
+"""Fits a prompt into the context that a model turned out to have. Pure.
 
-Who asks budgets the prompt; what the model really takes may be less, and its endpoint alone knows. Earlier turns go
-first, then the person's last message is cut: its words and each block of data in it by itself, both ends and the
-questions of each, so that no data gets out of its block. Instructions are cut last.
+The actor that asks limits the prompt. But the model's real context may be smaller, and only its endpoint knows it.
+Earlier turns are dropped first. Then the person's last message is cut: its text and each of its data blocks separately,
+keeping both ends and the questions of each, so that no data leaves its block. Instructions are cut last.
 """
 
 import re
@@ -19,12 +19,12 @@ _OPENED = re.compile(r"\[data (\w{1,40}): ([^\]\n]{0,200})\]\n")
 
 
 def fit_to_context(call: ModelCall, context: int, density: float = 1.0) -> tuple[ModelCall, tuple[Cut, ...]]:
-    """Return a call whose prompt and answer fit into ``context`` tokens (0: not known), and what was cut for that.
+    """Return a call whose prompt and answer fit into ``context`` tokens (0: unknown), and what was cut for that.
 
     Args:
         call: What was asked.
-        context: Of the model, in its own tokens.
-        density: How many of them one of our estimated ones comes to.
+        context: The context of the model, in its own tokens.
+        density: The number of the model's tokens for each of our estimated tokens.
     """
     if not context:
         return call, ()
@@ -45,7 +45,7 @@ def fit_to_context(call: ModelCall, context: int, density: float = 1.0) -> tuple
 
 
 def _without_turns(messages: Sequence[Said], room: int) -> tuple[list[Said], list[Cut]]:
-    """Leave out the oldest turns, a question with its answer, until the rest fits, or none is left."""
+    """Drop the oldest turns, each question with its answer, until the rest fits, or none is left."""
     first = 1 if messages[0].role == "system" else 0
     turns, kept = list(messages[first:-1]), list(messages[first:-1])
     while kept and _size([*messages[:first], *kept, messages[-1]]) > room:
@@ -58,7 +58,7 @@ def _without_turns(messages: Sequence[Said], room: int) -> tuple[list[Said], lis
 def _shortened(content: str, room: int) -> tuple[str, list[Cut]]:
     names, spans = [], []
     at, key = 0, ""
-    # The blocks come first. What looks like one in a person's words is words.
+    # Blocks come first. Text that looks like a block after the person's text begins is part of that text.
     while (opened := _OPENED.match(content, at)) is not None and opened[1] == (key or opened[1]):
         key = opened[1]
         closed = f"\n[end of data {key}]"
@@ -73,7 +73,7 @@ def _shortened(content: str, room: int) -> tuple[str, list[Cut]]:
     texts = [content[begin:end] for begin, end in spans]
     beside = estimate(content) - sum(map(estimate, texts))
     given = shares(list(map(estimate, texts)), room - max(0, beside))
-    # A person's words come before the data that came with them.
+    # The person's text has priority over the data that came with it.
     given[-1] = min(estimate(texts[-1]), max(given[-1], (room - max(0, beside)) // 2))
     left = room - max(0, beside) - given[-1]
     given[:-1] = shares(list(map(estimate, texts[:-1])), left)

@@ -1,4 +1,4 @@
-"""Where a model is spoken to, and with which key."""
+"""The address of a model's endpoint, and its key."""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class BadEndpoint(ValueError):
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """An endpoint: its base address without a closing slash, with its query, and its key, which no repr shows."""
+    """An endpoint: its base address without a closing slash, its query, and its key, which the repr does not show."""
 
     base_url: str
     api_key: str = ""
@@ -33,13 +33,13 @@ class Endpoint(msgspec.Struct, frozen=True):
         return f"Endpoint(base_url={self.base_url!r})"
 
     def url_of(self, path: str) -> str:
-        """Return the address of what the endpoint serves: its query, such as an API version, stays at the end."""
+        """Return the address of a path of the endpoint; the query, such as an API version, stays at the end."""
         base, mark, query = self.base_url.partition("?")
         return f"{base}{path}{mark}{query}"
 
     @property
     def key_headers(self) -> dict[str, str]:
-        """The headers that carry the key: as OpenAI wants it, and where there is an API version as Azure does, too."""
+        """The headers with the key: OpenAI's, and in addition Azure's where there is an API version."""
         if not self.api_key:
             return {}
         versioned = "api-version=" in self.base_url.lower()
@@ -61,12 +61,12 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 def base_url(written: str, variable: str = API_KEY) -> str:
-    """Return the address of an endpoint as it is used; one without a path gets ``/v1``.
+    """Return the normal form of an endpoint's address; one without a path gets ``/v1``.
 
-    A query stays, such as ``?api-version=2024-10-21``; the path of the chat completions, where it is written too, goes.
+    A query is kept, such as ``?api-version=2024-10-21``; the path of the chat completions is removed if present.
 
     Raises:
-        BadEndpoint: it is no http(s) address, or carries a secret or a fragment.
+        BadEndpoint: it is not an http(s) address, or contains a secret or a fragment.
     """
     shown = repr(written.partition("?")[0])
     try:
@@ -96,10 +96,10 @@ _HINT = "write http://HOST:PORT/v1, such as http://127.0.0.1:11434/v1"
 
 
 def api_key(environment: Mapping[str, str], file: str = "", variable: str = API_KEY) -> str:
-    """Return the endpoint's key: from the environment, else from ``file`` where one is named, else none.
+    """Return the endpoint's key: from the environment, else from ``file`` if given, else none.
 
     Raises:
-        BadEndpoint: the file cannot be read, or the key is no single line of visible ASCII.
+        BadEndpoint: the file cannot be read, or the key is not a single line of visible ASCII.
     """
     key, origin = environment.get(variable, "").strip(), variable
     if not key and file:

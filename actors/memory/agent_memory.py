@@ -1,8 +1,8 @@
-"""What an agent remembers, beyond its sessions' turns and gists: facts, episodes and concepts. Pure.
+"""What an agent remembers in addition to its sessions' turns and gists: facts, episodes and concepts. Pure.
 
-A remembered exchange has one number, by which its turn, gist and episode are known; what is told as a fact has another.
-Numbers are never given twice, so that ``episode:7`` means one thing for good. Which number a thing gets does not depend
-on the words of others: a log in which some cannot be read any more gives the same.
+A remembered exchange has one number, which its turn, gist and episode share; each fact has a number of its own. A
+number is never reused, so that ``episode:7`` always means the same thing. The number of a memory does not depend on the
+text of others. So a log in which some text can no longer be decrypted gives the same numbers.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,10 +20,10 @@ from schemas.vocabulary.memory import ActionResult, Fact
 
 
 class Weight(msgspec.Struct, frozen=True):
-    """How much sooner a memory comes to mind: ``log`` is in [-1, 1], ``average`` that of its seats.
+    """How much higher a memory ranks: ``log`` is in [-1, 1], ``average`` is the mean of its seats.
 
-    ``seat`` is the number of the last one among the agent's, ``exchange`` that of its latest exchange then: both
-    numbers fade from there on.
+    ``seat`` is the number of its last seat among the agent's seats, ``exchange`` the number of the agent's latest
+    exchange at that time. From there on both numbers fade.
     """
 
     average: float
@@ -35,10 +35,10 @@ class Weight(msgspec.Struct, frozen=True):
 class AgentMemory(msgspec.Struct, frozen=True, kw_only=True):
     """An agent's long memory.
 
-    ``exchanges``, ``told``, ``seats`` and ``thought`` count the exchanges remembered, the facts told, the seats heard
-    and the thoughts that came so far. ``thoughts`` are those that are kept, oldest first.
-    ``recalls`` says of the latest recalls whether anything came to mind, ``skills`` how often each skill was performed.
-    ``seen_ns`` is the time of the last event that changed it.
+    ``exchanges``, ``told``, ``seats`` and ``thought`` count the exchanges remembered, the facts told, the seats
+    received and the thoughts received so far. ``thoughts`` are the ones that are kept, oldest first. ``recalls`` says
+    for each of the latest recalls whether it found anything. ``skills`` counts how often each skill was performed.
+    ``seen_ns`` is the time of the last event that changed this memory.
     """
 
     exchanges: int = 0
@@ -56,7 +56,7 @@ class AgentMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_exchange(mind: AgentMemory, episode: Episode, facts: Sequence[Fact], settings: MemorySettings) -> AgentMemory:
-    """Return the mind after an exchange; its number is ``exchanges`` of the mind that is returned."""
+    """Return the memory after an exchange, whose number is ``exchanges`` of the returned memory."""
     number = mind.exchanges + 1
     mind = with_facts(mind, facts, Origin(episode.session, episode.topic, number), settings)
     episodes, concepts = mind.episodes.adding(number, episode), mind.concepts
@@ -70,7 +70,7 @@ def with_exchange(mind: AgentMemory, episode: Episode, facts: Sequence[Fact], se
 
 
 def with_thought(mind: AgentMemory, event: DriftThought, at_ns: int, settings: MemorySettings) -> AgentMemory:
-    """Return the mind after a thought; one whose episode is forgotten meanwhile is not kept, and still is counted."""
+    """Return the memory after a thought; a thought whose episode was forgotten meanwhile is counted but not kept."""
     number = mind.thought + 1
     thought = thought_of(number, event, at_ns)
     kept = mind.thoughts if thought is None else (*mind.thoughts, thought)
@@ -79,18 +79,18 @@ def with_thought(mind: AgentMemory, event: DriftThought, at_ns: int, settings: M
 
 
 def with_facts(mind: AgentMemory, facts: Sequence[Fact], origin: Origin, settings: MemorySettings) -> AgentMemory:
-    """Return the mind with facts that it was told."""
+    """Return the memory with additional facts that were told."""
     known = with_told(mind.facts, facts, origin, mind.told, settings)
     return msgspec.structs.replace(mind, told=mind.told + len(facts), facts=known)
 
 
 def with_recalls(mind: AgentMemory, found: Iterable[bool], settings: MemorySettings) -> AgentMemory:
-    """Return the mind after recalls that found something, or did not."""
+    """Return the memory after recalls, given for each whether it found anything."""
     return msgspec.structs.replace(mind, recalls=(*mind.recalls, *found)[-settings.recalls_judged :])
 
 
 def with_skills_used(mind: AgentMemory, results: Iterable[ActionResult]) -> AgentMemory:
-    """Return the mind with the skills counted that were performed."""
+    """Return the memory with the performed skills counted."""
     skills = mind.skills
     for result in results:
         if result.ok:

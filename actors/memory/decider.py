@@ -1,19 +1,19 @@
-"""Memory's state machine: what an agent remembers, what comes to mind of it, and what is forgotten.
+"""Memory's state machine: what an agent remembers, what is recalled, and what is forgotten.
 
-input.received          the words are kept until the exchange ends; counted among its session's inputs
-appraisal.completed     topic, salience and embedding are kept with them
-arbiter.escalated       -> memory.recalled, once, for an exchange whose words are kept
+input.received          the text is kept until the exchange ends; counted among its session's inputs
+appraisal.completed     topic, salience and embedding are kept with it
+arbiter.escalated       -> memory.recalled, once, for an exchange whose text is kept
 act.actions_requested   -> memory.actions_answered, for such an exchange
-response.emitted        the words are dropped; -> memory.remembered, where the exchange was executed and not blank,
-                        and memory.facts_retired, where it takes back or replaces what was told
-operator.forget_ordered -> memory.forgotten, and which sessions it was said in (memory.turns_forgotten)
+response.emitted        the text is dropped; -> memory.remembered, where the exchange was executed and not blank,
+                        and memory.facts_retired, where it takes back or replaces facts
+operator.forget_ordered -> memory.forgotten, and the sessions that contained it (memory.turns_forgotten)
 memory.recalled         the recall counts among the agent's latest
-memory.actions_answered what was memorized is known from here on; its recalls and skills count
+memory.actions_answered memorized facts are known from here on; its recalls and skills count
 memory.remembered       the exchange's turn, gist, facts, episode and concepts are remembered
-memory.facts_retired    what was taken back is known no more
-drift.started           -> memory.wandered, in the session of the episode that it rests on
+memory.facts_retired    what was taken back is no longer known
+drift.started           -> memory.wandered, in the session of the episode that it is about
 drift.thought           kept as a gist of the agent, for as long as its episode
-trace.seat_added        a review's word on a memory, which comes to mind sooner or later for it
+trace.seat_added        a review's assessment of a memory, which then ranks higher or lower
 memory.forgotten        a session or a fact is dropped, from open exchanges too
 memory.configured       the settings from here on
 """
@@ -82,7 +82,7 @@ _ANY_EMBEDDING = b"\x01"
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """The exchange that ended with the last message: its words, until memory's own word on it, which comes next."""
+    """The exchange that ended with the last message, with its text; kept until memory's next event, about it."""
 
     exchange: str
     words: Pending
@@ -90,7 +90,7 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True):
-    """A partition: the minds of its agents, their sessions, open exchanges, and the exchanges that ended lately."""
+    """A partition: the memories of its agents, their sessions, open exchanges, and recently ended exchanges."""
 
     settings: MemorySettings = MemorySettings()
     minds: Map[str, AgentMemory] = Map()
@@ -106,13 +106,13 @@ def initial() -> State:
 
 
 def warm(state: State) -> None:
-    """Build the indexes of all minds' episodes."""
+    """Build the indexes of all agents' episodes."""
     for mind in state.minds.values():
         mind.episodes.nearest("", _ANY_EMBEDDING, 1, frozenset())
 
 
 def decide(state: State, message: Message) -> tuple[Event | Emission, ...]:
-    """Return what a message leads to; see the module."""
+    """Return the events that a message leads to; see the module's docstring."""
     event = message.event
     if isinstance(event, ForgetOrdered):
         return _forgotten(state, message, event)
@@ -132,7 +132,7 @@ def decide(state: State, message: Message) -> tuple[Event | Emission, ...]:
 
 
 def evolve(state: State, message: Message) -> State:
-    """Fold a message into the state; total."""
+    """Fold a message into the state; never raises."""
     state = _aged(state, message.time_ns)
     event = message.event
     if isinstance(event, MemoryRemembered):
@@ -172,12 +172,12 @@ def evolve(state: State, message: Message) -> State:
 
 
 def mind_of(state: State, agent: str) -> AgentMemory:
-    """Return what an agent remembers; a blank mind for one that nothing is known of."""
+    """Return what an agent remembers; an empty memory for an unknown agent."""
     return state.minds.get(agent) or AgentMemory()
 
 
 def session_of(state: State, message: Message) -> Session:
-    """Return what a message's session has of its own as of that message; nothing after a lifetime without events."""
+    """Return the turns and gists of a message's session at that message; none after a lifetime without events."""
     session = state.sessions.get(message.session_key)
     lifetime_ns = state.settings.session_lifetime_ms * _NS_PER_MS
     return session if session is not None and message.time_ns - session.seen_ns <= lifetime_ns else Session()
@@ -209,7 +209,7 @@ def _told(state: State, agent: str, text: str, known: KnownValues) -> ExtractedF
 def _wandered(state: State, message: Message, started: DriftStarted) -> Emission:
     wish = WanderRequest(started.strategies, started.pick, frozenset(started.resting))
     upon = wander(mind_of(state, message.agent), message.id, wish, message.time_ns, state.settings)
-    # Sealed with the key of the session whose words these are, and forgotten with it.
+    # Encrypted with the key of the session that the text is from, so that it is forgotten with that session.
     return Emission(upon.wandered, session=upon.session, exchange="")
 
 
@@ -239,7 +239,7 @@ def _stays(pending: Pending, response: ResponseEmitted) -> bool:
 def _remembered(
     state: State, message: Message, pending: Pending, response: ResponseEmitted
 ) -> tuple[MemoryRemembered | FactsRetired, ...]:
-    # The composer's answers tell of memories: what is remembered of them would grow into memories of memories.
+    # An answer of the composer tells of memories: remembering it would create memories of memories, without end.
     answer = "" if response.backend == _COMPOSER else response.response
     mind = mind_of(state, message.agent)
     known = known_of(mind, session_of(state, message))
@@ -275,7 +275,7 @@ def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> tuple[
 
 
 def _quoting(state: State, agent: str, key: str) -> dict[str, Pending]:
-    """Return an agent's open exchanges that hold a value of a fact."""
+    """Return an agent's open exchanges whose text contains a value of a fact."""
     quotes = quote_matcher(each.value for each in mind_of(state, agent).facts.get(key_of(key), ()))
     return {
         name: words

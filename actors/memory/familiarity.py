@@ -1,4 +1,4 @@
-"""How much is known around an exchange, in the numbers that the router scores with. Pure."""
+"""How much is known about the topic of an exchange, as numbers that the router scores with. Pure."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ from actors.memory.settings import MemorySettings
 from schemas.vocabulary.memory import Familiarity, Layer, Recollection
 
 GISTS_WARM, FACTS_WARM, TURNS_WARM = 5, 5, 4
-"""Counts from which each part of the warmth is full (source M)."""
+"""Counts at which each part of the warmth reaches its maximum (source M)."""
 
 BEARING = 0.35
-"""Energy from which a memory bears on an input, rather than only coming to mind."""
+"""Energy from which a memory is relevant to an input, not merely recalled."""
 
 TOLD: frozenset[Layer] = frozenset({"fact", "episode", "gist", "turn"})
-"""Layers of what was said: a concept alone is a word that was met."""
+"""Layers that hold what was said; a concept is only a word that occurred."""
 
 
 def warmth(gists: int, facts: int, turns: int) -> float:
@@ -34,9 +34,9 @@ def familiarity_of(
     settings: MemorySettings,
     recollections: Sequence[Recollection] = (),
 ) -> Familiarity:
-    """Return how familiar an exchange's ground is; ``recollections`` are what comes to mind of the agent's for it.
+    """Return how familiar the topic of an exchange is; ``recollections`` are the agent's memories recalled for it.
 
-    What bears on the input counts like what is on its topic: the agent knows it, whichever session told it.
+    A relevant memory counts like one on the same topic: the agent knows it, whichever session it came from.
     ``world_state_present`` says that the agent knows a fact besides those counted.
     """
     bearing = [each for each in recollections if each.energy >= BEARING]
@@ -59,7 +59,7 @@ def familiarity_of(
 
 
 def _keys(mind: AgentMemory, pending: Pending, recalled: set[str]) -> tuple[str, ...]:
-    """Return the keys of the facts on an exchange's topic, the latest first, and then of those that come to mind."""
+    """Return the keys of facts: those on the exchange's topic, the latest first, then those that were recalled."""
     keys = on_topic(mind.facts, pending.session, pending.topic)
     known = ((tellings[-1].number, key) for key, tellings in mind.facts.items() if key not in keys)
     return (*keys, *(key for number, key in sorted(known, reverse=True) if f"fact:{number}" in recalled))

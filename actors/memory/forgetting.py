@@ -1,14 +1,16 @@
-"""Forgetting: what is dropped by an operator's order, so that none of the words is left. Pure.
+"""Forgetting: what an operator's order removes, so that none of the text is left. Pure.
 
-*A session*: its turns and gists, its facts and episodes. What an earlier session told of the same keys is known again.
+*A session*: its turns and gists, its facts and episodes. If an earlier session stated a value for the same key, that
+value is known again.
 
-*A fact*: whatever was told under its key, every remembered exchange in which it was told, and every exchange and fact
-that quotes a value of it in whole words (where that says anything: a number, or a word that is not of grammar). That
-takes more than the fact, and has to: its words are in all of them. Which these are is recorded by their numbers.
+*A fact*: everything stated under its key, every remembered exchange in which it was stated, and every exchange and fact
+that quotes one of its values in whole words. A value counts if it has meaning: a number, or a word that is not
+grammatical. This removes more than the fact itself, and must: the words of the fact are in all of them. Their numbers
+are recorded.
 
-What an idle agent thought about an episode goes with that. In both cases the concepts are made anew of the episodes
-that are left. So the state is, to the bit, what it would be had other words been said: once they cannot be read any
-more, a replay still comes to it.
+The thoughts of an idle agent about an episode are removed with it. In both cases the concepts are computed again from
+the remaining episodes. So the resulting state does not depend on the forgotten words: a replay gives the same bits even
+when those words can no longer be decrypted.
 """
 
 import re
@@ -26,18 +28,18 @@ from actors.memory.layers.thoughts import with_kept_episodes
 from actors.memory.settings import MemorySettings
 
 Quotes = Callable[[str], bool]
-"""Whether a text holds words that are to be forgotten."""
+"""Whether a text contains words that must be forgotten."""
 
 
 class DroppedByFact(msgspec.Struct, frozen=True):
-    """What an order about a fact drops: exchanges and facts, by their numbers."""
+    """What an order about a fact removes: exchanges and facts, by their numbers."""
 
     exchanges: frozenset[int]
     facts: frozenset[int]
 
 
 class Remaining(msgspec.Struct, frozen=True):
-    """What is left: the mind, and the sessions that changed; ``count`` is the number of memories dropped."""
+    """What is left: the agent's memory, and the changed sessions; ``count`` is the number of memories removed."""
 
     mind: AgentMemory
     sessions: dict[str, Session]
@@ -45,7 +47,7 @@ class Remaining(msgspec.Struct, frozen=True):
 
 
 def without_session(mind: AgentMemory, session: str, own: Session, settings: MemorySettings) -> Remaining:
-    """Return what is left without a session, given what it has of its own."""
+    """Return what is left without a session, given the session's own turns and gists."""
     exchanges = [number for number, episode in mind.episodes.kept.items() if episode.session == session]
     facts = without_told(mind.facts, lambda each: each.session == session)
     left = _rebuilt(msgspec.structs.replace(mind, facts=facts), exchanges, settings)
@@ -53,7 +55,7 @@ def without_session(mind: AgentMemory, session: str, own: Session, settings: Mem
 
 
 def dropped_with(mind: AgentMemory, sessions: Mapping[str, Session], key: str) -> DroppedByFact:
-    """Return what goes with a fact, given what the agent's sessions have of their own, by session."""
+    """Return what is removed with a fact, given the turns and gists of the agent's sessions."""
     tellings = mind.facts.get(key_of(key), ())
     values = [each.value for each in tellings]
     quotes = quote_matcher(values)
@@ -72,7 +74,7 @@ def dropped_with(mind: AgentMemory, sessions: Mapping[str, Session], key: str) -
 
 
 def sessions_with(mind: AgentMemory, sessions: Mapping[str, Session], exchanges: frozenset[int]) -> set[str]:
-    """Return the sessions that remembered exchanges of these numbers belong to."""
+    """Return the sessions to which the remembered exchanges with these numbers belong."""
     found = {episode.session for number in exchanges if (episode := mind.episodes.kept.get(number)) is not None}
     found.update(name for name, session in sessions.items() if session.without(exchanges) != session)
     return found
@@ -81,7 +83,7 @@ def sessions_with(mind: AgentMemory, sessions: Mapping[str, Session], exchanges:
 def without_fact(
     mind: AgentMemory, sessions: Mapping[str, Session], dropped: DroppedByFact, settings: MemorySettings
 ) -> Remaining:
-    """Return what is left without what goes with a fact."""
+    """Return what is left without a fact and everything removed with it."""
     if not dropped.exchanges and not dropped.facts:
         return Remaining(mind, {}, 0)
     facts = without_told(mind.facts, lambda each: each.number in dropped.facts)
@@ -93,7 +95,7 @@ def without_fact(
 
 
 def quote_matcher(values: Iterable[str]) -> Quotes:
-    """Return what tells whether a text holds one of these in whole words; those that say nothing are never held."""
+    """Return a check whether a text contains a value in whole words; values without meaning never match."""
     patterns = [
         r"\W+".join(re.escape(word) for word in re.findall(r"\w+", value.casefold()))
         for value in values
@@ -113,7 +115,7 @@ def _rebuilt(mind: AgentMemory, exchanges: Iterable[int], settings: MemorySettin
 
 
 def _lost(before: AgentMemory, after: AgentMemory) -> int:
-    # Concepts that had been pushed out may be back: those are none the fewer lost.
+    # Concepts that had been displaced may be back; they do not reduce the count of removed ones.
     concepts = sum(term not in after.concepts for term in before.concepts)
     facts = size_of(before.facts) - size_of(after.facts)
     episodes = len(before.episodes.kept) - len(after.episodes.kept)

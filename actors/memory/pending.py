@@ -21,11 +21,11 @@ _MOST_NOTED = 8
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
-    """An open exchange: its words, what the senses made of them, and whether memory has spoken on it.
+    """An open exchange: its text, what the senses recorded about it, and whether memory has recorded a recall for it.
 
-    ``exchanges_before`` counts the session's inputs before this one. Of one that is ``forgotten`` the words are gone:
-    nothing comes to mind for it, and nothing of it stays. ``noted`` is what was memorized for it. ``told`` is what it
-    tells and takes back, as that was read on its recall: what was answered may rest on it.
+    ``exchanges_before`` counts the session's inputs before this one. If it is ``forgotten``, its text is gone: nothing
+    is recalled for it, and nothing of it is remembered. ``noted`` is what was memorized for it. ``told`` is what it
+    states and takes back, as it was read at its recall, since the answer may depend on that.
     """
 
     agent: str
@@ -45,8 +45,8 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pending_of(message: Message, received: InputReceived, exchanges_before: int) -> Pending:
-    """Return what is kept of an input: its beginning, all that is ever read of it."""
-    # Without an appraisal nothing is known but that a session's first input begins a topic.
+    """Return what is kept of an input: its beginning, since nothing else is ever read."""
+    # Without an appraisal, all that is known is that a session's first input begins a topic.
     return Pending(
         agent=message.agent,
         session=message.session,
@@ -57,9 +57,9 @@ def pending_of(message: Message, received: InputReceived, exchanges_before: int)
 
 
 def with_appraisal(pending: Pending, event: AppraisalCompleted) -> Pending:
-    """Return an exchange with what the senses made of it.
+    """Return an exchange with its appraisal.
 
-    Its salience is the mean of arousal and novelty: what is new or exciting is remembered best.
+    Its salience is the mean of arousal and novelty: new or exciting things are remembered best.
     """
     return msgspec.structs.replace(
         pending,
@@ -67,19 +67,19 @@ def with_appraisal(pending: Pending, event: AppraisalCompleted) -> Pending:
         topic_confidence=event.topic_confidence,
         is_new_topic=event.is_new_topic,
         salience=round(_APPRAISED_HALF * event.arousal + _APPRAISED_HALF * event.novelty, 6),
-        # The embedder comes first in what an appraisal names as its models.
+        # An appraisal names the embedder first among its models.
         model=event.models.partition("+")[0],
         embedding=b"" if pending.forgotten else from_text(event.embedding),
     )
 
 
 def with_noted(pending: Pending, facts: Iterable[Fact]) -> Pending:
-    """Return an exchange after facts were memorized for it: they will be in its gist."""
+    """Return an exchange after facts were memorized for it: its gist will contain them."""
     return msgspec.structs.replace(pending, noted=(*pending.noted, *(fact.value for fact in facts))[-_MOST_NOTED:])
 
 
 def with_recall(pending: Pending, event: MemoryRecalled) -> Pending:
-    """Return an exchange after memory has said what comes to mind for it, and what it tells and takes back itself."""
+    """Return an exchange after its recall, with what it states and takes back itself."""
     if pending.forgotten:
         return msgspec.structs.replace(pending, recalled=True)
     ended = tuple(EndedValue(each.key, each.why) for each in event.retired)
@@ -87,7 +87,7 @@ def with_recall(pending: Pending, event: MemoryRecalled) -> Pending:
 
 
 def without_words(pending: Pending) -> Pending:
-    """Return an exchange of which the words are gone."""
+    """Return an exchange without its text."""
     return msgspec.structs.replace(
         pending, text="", embedding=b"", forgotten=True, noted=(), told=ExtractedFacts((), ())
     )

@@ -1,4 +1,4 @@
-"""Recall: what comes to mind of all layers, each memory with an energy in [0, 1]. Pure, and exact on any machine.
+"""Recall: the memories of all layers that a cue recalls, each with an energy in [0, 1]. Pure; exact on any machine.
 
 ========  =========================================================================================
 layer     energy
@@ -12,13 +12,13 @@ concept   named in the cue: its confidence, times s / (1 + s) of its decayed str
 drift     the latest thought on a concept while idle, a gist whichever session asks: overlap of terms; two at most
 ========  =========================================================================================
 
-Where no embedding can be compared, and where the cue's words are not those of the embedding, overlap of terms stands in
-for a cosine that is lower. Episodes are then sought among those most similar, and those of the concepts that the cue
-names.
+Overlap of terms replaces a lower cosine in two cases: where no embedding can be compared, and where the terms of the
+cue are not those of its embedding. Episodes are then searched among those most similar, and among those of the concepts
+that the cue names.
 
-The energy is then multiplied by what reviews made of the memory (``weights``), before the strongest are taken: what was
-told first, and only then echoes, in which a person asked and the agent answered. Of what says the same one is taken,
-and an exchange that says no more than a fact is that fact.
+The energy is multiplied by the weight that reviews gave the memory (``weights``). Then the strongest are taken: first
+statements of a person, then echoes, in which the person asked and the agent answered. Of memories with the same content
+one is taken; an exchange that says no more than a fact counts as that fact.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,29 +45,29 @@ from actors.memory.weights import weighted_energy
 from schemas.vocabulary.memory import NO_LONGER_SO, Layer, Recollection
 
 _LAYERS: tuple[Layer, ...] = ("turn", "gist", "fact", "episode", "concept")
-"""Of equally strong memories, the earlier layer comes first."""
+"""The order of layers among equally strong memories."""
 
 _OF_EXCHANGES = frozenset(("turn", "gist", "episode"))
 _EXCHANGE = "exchange:"
 
 _CANDIDATES = 4
-"""Episodes looked at for their words or their weights, for each that may come to mind."""
+"""Episodes examined for their terms or weights, for each one that may be recalled."""
 
 _FURTHEST = 512
-"""Episodes at most that are looked at for what was told, where questions like this one came again and again."""
+"""Most episodes that are examined to find statements, if the same question was asked many times."""
 
 _NAMING = (*ASKED_AS[NAME], "named")
-"""Words that say of a name only that it is one."""
+"""Words that only say that something is a name."""
 
 _NEIGHBOURS_SHOWN = 3
 
 
 class Cue(msgspec.Struct, frozen=True):
-    """What memories are sought with.
+    """What memories are searched with.
 
-    ``embedding`` is empty for none, and ``model`` what made it. ``other_words``: the terms are not those of the
-    embedding, so they count beside it. ``asks`` are further terms, of facts that are asked for without being named;
-    ``asks_for_all``: so is every fact.
+    ``embedding`` is empty for none; ``model`` is the model that made it. ``other_words``: the terms are not those of
+    the embedding, so they count in addition. ``asks`` are further terms, for facts that are asked for without being
+    named. ``asks_for_all``: every fact is asked for.
     """
 
     terms: tuple[str, ...]
@@ -79,20 +79,20 @@ class Cue(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What came to mind, strongest first, and the highest energy of anything, whether it came to mind or not."""
+    """The recalled memories, strongest first, and the highest energy of any memory, recalled or not."""
 
     recollections: tuple[Recollection, ...]
     best: float
 
 
 class Memory(NamedTuple):
-    """A memory with its energy; ``number`` names it among those of its ``kind``, by default its layer.
+    """A memory with its energy; ``number`` identifies it within its ``kind``, which is its layer by default.
 
-    ``says`` is what it says, for comparing with others; "" for what nothing else says. Of a fact it is the number of
-    the exchange that tells it and nothing else, if there is one.
+    ``says`` is its content for comparing with others; "" if no other memory has the same. For a fact it is the number
+    of the exchange that tells only this fact, if there is one.
 
-    The ``text`` of a concept is its term alone: its line is put together once it comes to mind, and
-    few of those that a cue names do.
+    The ``text`` of a concept is only its term. The full line is made once the concept is recalled, because few of the
+    concepts that a cue names are.
     """
 
     energy: float
@@ -105,12 +105,12 @@ class Memory(NamedTuple):
 
     @property
     def named(self) -> str:
-        """What its id begins with."""
+        """The prefix of its id."""
         return self.kind or self.layer
 
 
 def recall(mind: AgentMemory, session: Session, cue: Cue, now_ns: int, settings: MemorySettings) -> Found:
-    """Return what a cue brings to mind in a session at a time."""
+    """Return the memories that a cue recalls in a session at a time."""
     gists = session.fresh_gists(now_ns, settings)
     turns = {turn.number: turn.text for turn in session.turns}
     stale = stale_exchanges(mind.facts)
@@ -128,9 +128,9 @@ def recall(mind: AgentMemory, session: Session, cue: Cue, now_ns: int, settings:
 
 
 def strongest(found: Iterable[Memory], mind: AgentMemory, settings: MemorySettings) -> tuple[Recollection, ...]:
-    """Return the memories that come to mind from the floor on, no two that say the same.
+    """Return the recalled memories: those with at least the minimum energy, no two with the same content.
 
-    What was told comes before echoes; then the strongest by their weights, of equals the latest.
+    Statements come before echoes, then the strongest by weight, among equals the latest.
     """
     awake = [
         memory._replace(energy=weighted_energy(memory.energy, mind, memory.named, memory.number, settings))
@@ -172,13 +172,13 @@ def _named_exchange(memory: Memory) -> str:
 
 
 def _concept_text(term: str, mind: AgentMemory) -> str:
-    """Return a concept in a line: its term, and what it was met with most."""
+    """Return a concept as one line: its term, and the terms that it occurred with most often."""
     others = neighbours(term, mind.concepts, mind.episodes.kept, _NEIGHBOURS_SHOWN)
     return f"{term} (with {', '.join(others)})" if others else term
 
 
 def _own(mind: AgentMemory, cue: Cue, layer: Layer, texts: dict[int, str], stale: frozenset[int]) -> Iterator[Memory]:
-    """Yield a session's own memories; their embeddings are those of their episodes, where they are still kept."""
+    """Yield a session's own memories; their embeddings are those of their episodes, if these are still kept."""
     embeddings = [_comparable(mind.episodes.kept.get(number), cue) for number in texts]
     similar = cosines_of(cue.embedding, embeddings) if cue.embedding else [0.0] * len(texts)
     for (number, text), embedding, cosine in zip(texts.items(), embeddings, similar, strict=True):
@@ -207,7 +207,7 @@ def _episodes(
 
 
 def _nearest(mind: AgentMemory, cue: Cue, without: frozenset[int], most: int, settings: MemorySettings) -> list[Near]:
-    """Return the episodes nearest to a cue, so many that what was told is not lost behind repetitions and echoes."""
+    """Return the episodes nearest to a cue: enough of them that repetitions and echoes do not hide statements."""
     while True:
         near = mind.episodes.nearest(cue.model, cue.embedding, most, without)
         texts = (mind.episodes.kept[each.number].text for each in near)
@@ -236,7 +236,7 @@ def _facts(mind: AgentMemory, cue: Cue, settings: MemorySettings) -> Iterator[Me
 
 
 def _says_no_more(text: str, fact: ToldFact) -> bool:
-    """Whether an exchange is only that of telling a fact."""
+    """Whether an exchange only tells this fact."""
     return {*terms_of(persons_words(text))}.issubset((*fact.terms, *_NAMING))
 
 
@@ -250,7 +250,8 @@ def _concepts(mind: AgentMemory, cue: Cue, now_ns: int, settings: MemorySettings
 
 
 def _thoughts(mind: AgentMemory, cue: Cue, now_ns: int, settings: MemorySettings) -> Iterator[Memory]:
-    # Of each concept the latest, and few of these: an agent long idle has many, and they would crowd out what it knows.
+    # The latest thought on each concept, and only a few: an agent that was idle long has many, and they would hide the
+    # rest.
     latest = {thought.concept: thought for thought in recallable(mind.thoughts, now_ns, settings)}
     found = (
         Memory(overlap(cue.terms, each.terms), "gist", each.number, each.text, DRIFT, echo=True)

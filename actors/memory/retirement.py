@@ -1,4 +1,4 @@
-"""What is retired by what was told: values that another one replaces, and those that a person took back. Pure."""
+"""Which values are retired: those that a new value replaces, and those that a person took back. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,22 +12,22 @@ from schemas.vocabulary.memory import Fact, FactsRetired, Retired, RetiredWhy
 
 
 def known_of(mind: AgentMemory, session: Session) -> KnownValues:
-    """Return what an agent was told, as a text of one of its sessions may correct it."""
+    """Return what an agent was told, in the form that a text of one of its sessions may correct."""
     return KnownValues(CurrentValues(mind.facts), session.turns[-1].said if session.turns else "")
 
 
 def retirement_events(
     mind: AgentMemory, facts: Sequence[Fact], ended: Iterable[EndedValue] = ()
 ) -> tuple[FactsRetired, ...]:
-    """Return the event that says what facts replace and what else is taken back; none where that is nothing."""
+    """Return the event that says which values are replaced or taken back; none if there are none."""
     found = retired_values(mind, facts, ended)
     return (FactsRetired(retired=found),) if found else ()
 
 
 def retired_values(mind: AgentMemory, facts: Sequence[Fact], ended: Iterable[EndedValue] = ()) -> tuple[Retired, ...]:
-    """Return what facts replace of what is known, and what else is taken back of it.
+    """Return the known values that facts replace, and those that are taken back.
 
-    A value that is told once more retires nothing.
+    A value that is told again retires nothing.
     """
     why: dict[str, RetiredWhy] = {each.key: each.why for each in ended}
     values = {fact.key: fact.value for fact in facts}
@@ -54,7 +54,7 @@ def retired_values(mind: AgentMemory, facts: Sequence[Fact], ended: Iterable[End
 
 
 def with_retired(mind: AgentMemory, event: FactsRetired, session: str) -> AgentMemory:
-    """Return the mind after values were taken back in its last exchange; what is replaced is so by what was told."""
+    """Return the memory after its last exchange took values back; replaced values are retired by the new telling."""
     ended = [(each.key, each.why) for each in event.retired if not each.replaced]
     facts = with_taken_back(mind.facts, ended, Origin(session, "", mind.exchanges), mind.told)
     for each in event.retired:

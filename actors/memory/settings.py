@@ -1,4 +1,4 @@
-"""Settings of memory: how much is kept of each layer, for how long, and how it comes to mind."""
+"""Settings of memory: how much is kept in each layer, for how long, and what is recalled."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ import msgspec
 from schemas.event import Milliseconds, Unit
 
 MOST_CONCEPTS = 32
-"""Concepts of an exchange at most."""
+"""Most concepts of an exchange."""
 
 _HOUR_MS = 3_600_000
 
@@ -15,45 +15,45 @@ Few = Annotated[int, msgspec.Meta(ge=1, le=100)]
 """A number of things that a person could still look through."""
 
 Strength = Annotated[float, msgspec.Meta(ge=0.0, le=64.0)]
-"""A strength of concepts, 1 for each of its meetings at first."""
+"""A strength of concepts: 1 for each meeting at first."""
 
 
 class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What memory decides with. A lowered capacity holds from the next thing of its kind on.
+    """What memory decides with. A lowered capacity applies from the next entry of its kind on.
 
     Attributes:
         turns: Exchanges in a session's working memory.
-        gists: Gists kept of a session; the oldest go.
-        gist_lifetime_ms: A gist comes to mind no longer than this after its exchange.
-        session_lifetime_ms: A session's turns and gists come to mind no longer than this after its last exchange; they
-            are dropped at the partition's first message past two of these lifetimes.
-        facts_per_topic: Facts kept of a topic of a session; the oldest go.
+        gists: Gists kept of a session; the oldest are dropped.
+        gist_lifetime_ms: A gist is recalled for this long after its exchange.
+        session_lifetime_ms: A session's turns and gists are recalled for this long after its last exchange. They are
+            dropped at the partition's first message after two of these lifetimes.
+        facts_per_topic: Facts kept of a topic of a session; the oldest are dropped.
         facts: The latest facts told to an agent that are kept.
-        episodes: Episodes kept of an agent; the oldest go.
-        concepts: Concepts kept of an agent; those not met for longest go.
-        meetings: The latest meetings of a concept, from which its strength, confidence and links follow.
-        concepts_per_exchange: Concepts that an exchange is read for; all of them are linked with one another.
+        episodes: Episodes kept of an agent; the oldest are dropped.
+        concepts: Concepts kept of an agent; those without a meeting for the longest time are dropped.
+        meetings: The latest meetings of a concept, from which its strength, confidence and links are computed.
+        concepts_per_exchange: Most concepts read from an exchange; all of them are linked with one another.
         half_life_ms: Time in which a concept's strength halves.
-        depth: Hops that activation spreads at most.
-        spread: What a hop leaves of the activation, before the link's own strength counts.
-        recollections: What comes to mind at most, the strongest first: more than an answer will have before it, so that
-            a review of its prompt has something to compare with.
-        floor: Energy from which a memory comes to mind at all.
-        recalls_judged: The latest recalls that the failure rate is taken over.
-        weights: Memories of an agent that have a weight; those without a seat for longest lose it.
-        weight_fade_exchanges: The agent's exchanges over which a memory's weight fades, evenly, if no seat renews it.
-        thoughts: Thoughts of an idle agent that are kept; the oldest go.
-        thoughts_recalled: Thoughts that come to mind at once, each on another concept.
-        thought_lifetime_ms: A thought comes to mind no longer than this.
-        wander_back_ms: An idle mind wanders only where there is an episode no older than this.
-        fading_above: Strength above which a concept may be fading, rather than gone.
-        fading_below: Strength below which it may be.
-        sure_from: Confidence from which any concept may be begun with.
-        strengthened_by: What a thought adds to the strength of the fading concept that it began with.
-        agents: Agents of a partition that are remembered; an eighth of them, used least lately, goes when there are
-            more.
-        private: Agents to whom keys, e-mail addresses and numbers of seven digits or more, such as those of cards,
-            accounts and telephones, are no facts; ``*`` stands for all.
+        depth: Most hops over which activation spreads.
+        spread: Factor on the activation for each hop, before the link's own strength.
+        recollections: Most memories recalled, the strongest first. More than an answer will use, so that a review of
+            its prompt can compare.
+        floor: Least energy with which a memory is recalled.
+        recalls_judged: The latest recalls from which the failure rate is computed.
+        weights: Most memories of an agent with a weight; those without a seat for the longest time lose it.
+        weight_fade_exchanges: The agent's exchanges over which a memory's weight fades linearly if no seat renews it.
+        thoughts: Thoughts of an idle agent that are kept; the oldest are dropped.
+        thoughts_recalled: Most thoughts recalled at once, each on another concept.
+        thought_lifetime_ms: A thought is recalled for this long.
+        wander_back_ms: An idle agent wanders only if there is an episode no older than this.
+        fading_above: Above this strength a concept may be fading; below it, it is gone.
+        fading_below: Below this strength a concept may be fading.
+        sure_from: Confidence from which wandering may begin with any concept.
+        strengthened_by: Strength that a thought adds to the fading concept it began with.
+        agents: Agents of a partition that are remembered. If there are more, an eighth of them, used least recently, is
+            dropped.
+        private: Agents for which keys, e-mail addresses and numbers of seven digits or more, such as those of cards,
+            accounts and telephones, are never facts; ``*`` stands for all.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
     """
 

@@ -1,4 +1,4 @@
-"""The skills that an ACT iteration may ask memory for. None calls a model; what fails names its reason."""
+"""The skills that an ACT iteration may ask memory for. None calls a model; a failure states its reason."""
 
 from collections.abc import Iterable
 
@@ -22,11 +22,11 @@ FORGOTTEN = "exchange_forgotten"
 NOTHING_TO_MEMORIZE = "nothing_to_memorize"
 NOT_MEMORYS = "not_memorys"
 UNKNOWN_SKILL = "unknown_skill"
-"""Why an action came to nothing."""
+"""Reasons why an action failed."""
 
 
 class SkillContext(msgspec.Struct, frozen=True):
-    """What actions are performed on: an agent's memory as it was before them, in an exchange of a session."""
+    """What actions work on: an agent's memory as it was before them, in an exchange of a session."""
 
     mind: AgentMemory
     session: Session
@@ -36,7 +36,7 @@ class SkillContext(msgspec.Struct, frozen=True):
     keeps_private: bool = True
 
     def cue_of(self, query: str) -> Cue:
-        """Return what memories are sought with for a query: its terms, and the embedding of the exchange."""
+        """Return the cue for a query: its terms, and the embedding of the exchange."""
         terms, own = terms_of(query), terms_of(self.pending.text)
         return Cue(
             terms,
@@ -49,7 +49,7 @@ class SkillContext(msgspec.Struct, frozen=True):
 
 
 def perform(ground: SkillContext, action: Action) -> ActionResult:
-    """Return what an action comes to."""
+    """Return the result of an action."""
     match action.skill:
         case "recall":
             found = recall(ground.mind, ground.session, ground.cue_of(action.query), ground.now_ns, ground.settings)
@@ -66,12 +66,12 @@ def perform(ground: SkillContext, action: Action) -> ActionResult:
         case "delegate":
             return ActionResult(index=action.index, skill="delegate", ok=False, reason=NOT_MEMORYS)
         case _:
-            # A release that knows more skills than this one may ask.
+            # A newer release may ask for skills that this one does not have.
             return ActionResult(index=action.index, skill=action.skill, ok=False, reason=UNKNOWN_SKILL)
 
 
 def fact_to_memorize(ground: SkillContext, action: Action) -> Fact | None:
-    """Return the fact that an action asks to be kept; None for another skill, or where there is nothing to keep."""
+    """Return the fact that an action asks to keep; None for another skill, or if there is nothing to keep."""
     if action.skill != "memorize" or ground.pending.forgotten:
         return None
     fact = fact_of(action.key, action.value)

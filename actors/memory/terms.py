@@ -1,4 +1,4 @@
-"""What memory makes of a text's terms: concepts, and a likeness where there is no embedding."""
+"""Concepts made from the terms of a text, and similarity by terms where there is no embedding."""
 
 from collections.abc import Collection
 from functools import cache
@@ -75,7 +75,7 @@ def word_lists() -> WordLists:
 
 
 def concepts_in(text: str, most: int) -> tuple[str, ...]:
-    """Return the first terms of a text that are words."""
+    """Return the first terms of a text that are words, at most ``most``."""
     return tuple(term for term in terms_of(text) if not term[0].isdigit())[:most]
 
 

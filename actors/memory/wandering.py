@@ -1,6 +1,7 @@
-"""Wandering: what a drifting mind comes upon. Pure.
+"""Wandering: the concepts that an idle agent comes upon by association. Pure.
 
-Of the strategies, in the order asked, the first counts that has a concept to begin with, resting ones left out:
+Strategies are tried in the order asked. The first one that has a starting concept is used; resting concepts are left
+out:
 
 =========  =============================================================================================
 decaying   the weakest whose strength is between 0.2 and 2.0
@@ -9,11 +10,11 @@ salient    one of the most salient episode's of the last 7 days, of equals the l
 random     one with a confidence of 0.4 or more
 =========  =============================================================================================
 
-Activation spreads from it as in ``concepts``, over links for which the latest meetings count most; of equals the latest
-concept comes first. The strongest it brings up is always one that it was met with: a hop leaves less than it began
-with, so what is two hops away is weaker than what leads there. Hence there is an episode of both, the latest of which
-the thought will rest on; and since no other session's words are told, what comes of it can be forgotten with that
-session.
+Activation spreads from the starting concept as in ``concepts``, over links that weigh the latest meetings most; among
+equals the latest concept is first. The strongest concept reached always occurred together with the starting one: each
+hop lowers the activation, so a concept two hops away is weaker than the one between. So there is an episode with both,
+and the thought is about the latest such episode. Since the thought contains no words of another session, it can be
+forgotten with that session.
 """
 
 from collections.abc import Mapping
@@ -31,11 +32,11 @@ from schemas.vocabulary.memory import Activation, MemoryWandered
 
 _NS_PER_MS = 1_000_000
 _TOLD = 12
-"""Concepts that are told of those brought up."""
+"""Most concepts reached that are reported."""
 
 
 class WanderRequest(msgspec.Struct, frozen=True):
-    """How a drift is to go: strategies in their order, a number in [0, 1) to pick with, and concepts to leave alone."""
+    """How to wander: strategies in order, a number in [0, 1) that picks among concepts, and concepts to leave out."""
 
     strategies: tuple[Strategy, ...]
     pick: float
@@ -43,7 +44,7 @@ class WanderRequest(msgspec.Struct, frozen=True):
 
 
 class WanderResult(msgspec.Struct, frozen=True):
-    """What a mind came upon, and the session that it belongs to, empty for none."""
+    """What the agent came upon, and the session that it belongs to, empty for none."""
 
     wandered: MemoryWandered
     session: str
@@ -52,7 +53,7 @@ class WanderResult(msgspec.Struct, frozen=True):
 def wander(
     mind: AgentMemory, request: str, drift_request: WanderRequest, now_ns: int, settings: MemorySettings
 ) -> WanderResult:
-    """Return what an agent's mind comes upon at a time."""
+    """Return what an agent's memory comes upon at a time."""
     kept = mind.episodes.kept
     lately = _lately(kept, now_ns, settings)
     if not lately:
@@ -71,13 +72,13 @@ def name_of(concept: Concept) -> str:
 
 
 def strength_in(mind: AgentMemory, term: str, now_ns: int, settings: MemorySettings) -> float:
-    """Return a concept's strength: what is left of its meetings, and of thoughts that strengthened it."""
+    """Return a concept's strength: its meetings after decay, and the thoughts that strengthened it."""
     met = strength_of(mind.concepts[term], mind.episodes.kept, now_ns, settings)
     return round(met + added_strength(mind.thoughts, term, now_ns, settings), DECIMALS)
 
 
 def _lately(kept: Mapping[int, Episode], now_ns: int, settings: MemorySettings) -> list[int]:
-    """Return the numbers of the episodes of the last days, the latest first."""
+    """Return the numbers of the recent episodes, the latest first."""
     since_ns = now_ns - settings.wander_back_ms * _NS_PER_MS
     return sorted((number for number, episode in kept.items() if episode.at_ns >= since_ns), reverse=True)
 
@@ -90,7 +91,7 @@ def _seeds(
     now_ns: int,
     settings: MemorySettings,
 ) -> list[str]:
-    """Return the concepts that a strategy may begin with, in an order that does not depend on their words."""
+    """Return the concepts that a strategy may begin with, in an order that does not depend on their text."""
     kept = mind.episodes.kept
     match strategy:
         case "decaying":
@@ -120,7 +121,7 @@ def _from(
     strongest_first = sorted(activated, key=lambda other: (-activated[other], -graph[other].number))
     together = recent_links(term, graph, kept)
     strongest = next((other for other in strongest_first if other in together), None)
-    # Where a concept was met alone, or a hop leaves nothing, there is only itself.
+    # If a concept always occurred alone, or a hop leaves no activation, the result is only the concept itself.
     number = max(each for each in seed.episodes if strongest is None or strongest in kept[each].concepts)
     episode = kept[number]
     activations = tuple(

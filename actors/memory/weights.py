@@ -1,15 +1,14 @@
-"""What reviews of an agent's prompting make of its memories: each comes to mind sooner, or later. Pure.
+"""How reviews of an agent's prompts change its memories: each ranks higher or lower in recalls. Pure.
 
-A review's seats on a memory are averaged, the newest counting for half; the average moves the memory's log-weight,
-within [-1, 1]; and a memory's energy is multiplied by the exponential of that when memories are put in order. What
-comes to mind at all is asked of the energy itself: no seat brings up what does not bear on the cue, nor silences what
-does.
+The seats of reviews on a memory are averaged, the newest counting one half. The average moves the memory's log-weight,
+within [-1, 1]. For ranking, a memory's energy is multiplied by the exponential of the log-weight. Whether a memory is
+recalled at all depends on its energy alone: no seat recalls an irrelevant memory, or hides a relevant one.
 
-A weight fades over the agent's exchanges, as the seats do that made it: what a review said of a prompt long ago says
-little of today's, and a memory that it turned against must not stay behind for ever.
+Weight and average fade over the agent's exchanges: an old review says little about today's prompts, and a memory with a
+bad review must not stay at the end for ever.
 
-A turn, a gist and an episode of an exchange are one memory at three ages: they have one weight. A memory's weight goes
-with it, and those that had no seat for longest go when there are too many.
+The turn, gist and episode of an exchange are one memory at three ages, and share one weight. A weight is dropped with
+its memory. If there are too many weights, those without a seat for the longest time are dropped.
 """
 
 from collections.abc import Iterable
@@ -25,11 +24,11 @@ _MOST = 1.0
 _NEWEST = 0.5
 _EXCHANGES = frozenset(("turn", "gist", "episode"))
 _FACTORIALS = 20
-"""Terms of the exponential's series; for arguments up to 1 the rest is below the last bit."""
+"""Terms of the exponential's series; for arguments up to 1 the remainder is below the last bit."""
 
 
 def with_weight(mind: AgentMemory, entity: str, value: float, settings: MemorySettings) -> AgentMemory:
-    """Return the mind after a seat on a memory, named as in recollections; the same mind for one that it has not."""
+    """Return the memory after a seat on one of its entries; unchanged if there is no such entry."""
     key = _key_of(entity)
     if not _living(mind, [key]):
         return mind
@@ -47,7 +46,7 @@ def with_weight(mind: AgentMemory, entity: str, value: float, settings: MemorySe
 
 
 def without_stale_weights(mind: AgentMemory) -> AgentMemory:
-    """Return the mind without the weights of memories that it has no more."""
+    """Return the memory without the weights of entries that no longer exist."""
     kept = _living(mind, mind.weights)
     weights = mind.weights
     for key in mind.weights:
@@ -57,13 +56,13 @@ def without_stale_weights(mind: AgentMemory) -> AgentMemory:
 
 
 def weight_of(mind: AgentMemory, entity: str, settings: MemorySettings) -> float | None:
-    """Return what is left of the log-weight of a memory, named as in recollections; None where it has none."""
+    """Return the rest of the log-weight of an entry, named as in recollections; None where it has none."""
     weight = mind.weights.get(_key_of(entity))
     return None if weight is None else round(weight.log * _left(weight, mind, settings), DECIMALS)
 
 
 def weighted_energy(energy: float, mind: AgentMemory, layer: str, number: int, settings: MemorySettings) -> float:
-    """Return a memory's energy as its weight makes it, in [0, 1]; ``layer`` is what its id begins with."""
+    """Return an entry's energy with its weight applied, in [0, 1]; ``layer`` is the prefix of its id."""
     weight = mind.weights.get(_key(layer, number)) if mind.weights else None
     if weight is None:
         return energy
@@ -77,7 +76,7 @@ def _left(weight: Weight, mind: AgentMemory, settings: MemorySettings) -> float:
 
 
 def _living(mind: AgentMemory, keys: Iterable[str]) -> frozenset[str]:
-    """Return those keys that are of memories the mind has."""
+    """Return the keys that belong to existing entries."""
     asked = frozenset(keys)
     found = {key for key in asked if key.startswith("exchange:") and int(key[9:]) in mind.episodes.kept}
     for tellings in mind.facts.values():
@@ -88,7 +87,7 @@ def _living(mind: AgentMemory, keys: Iterable[str]) -> frozenset[str]:
 
 
 def _key_of(entity: str) -> str:
-    """Return the key of a memory's weight; empty for what is no memory's name."""
+    """Return the key of an entry's weight; empty for a name that is not an entry's."""
     layer, _, number = entity.partition(":")
     return _key(layer, int(number)) if number.isascii() and number.isdecimal() else ""
 
@@ -98,7 +97,7 @@ def _key(layer: str, number: int) -> str:
 
 
 def _exponential(argument: float) -> float:
-    # Written out, so that it gives the same bits on every machine; the library's own does not have to.
+    # Written out, so that it gives the same bits on every machine; the standard library does not guarantee that.
     result = 1.0
     for term in range(_FACTORIALS, 0, -1):
         result = 1.0 + result * argument / term

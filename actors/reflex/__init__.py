@@ -1,31 +1,31 @@
-"""Reflex: stops known threats before anything thinks about them (source R 2, reflex escalation).
+"""Reflex: stops known threats before any other stage reads them (source R 2, reflex escalation).
 
 An input is judged by ``input.received`` alone. The text and the layers of the prompt are matched against a library of
-signatures, whatever their case, accents, look-alike letters, invisible characters and white space:
+signatures, ignoring case, accents, look-alike letters, invisible characters and white space:
 
 - a ``BLOCK`` signature: ``reflex.blocked``, and the exchange ends;
 - ``FLAG`` signatures only, or none: ``reflex.passed``, with the flags.
 
-The library is a profile that ships and what operators have imported (``operator.patterns_imported``); with the first
-input after a change a partition says by ``reflex.library_changed`` which library it judges by.
+The library is a built-in profile plus the patterns that operators have imported (``operator.patterns_imported``). With
+the first input after a change a partition records by ``reflex.library_changed`` which library it uses.
 
-Texts are also read otherwise: spaced, leetspeak, rot13 and backwards, and decoded from base64, hex and
+Texts are also read in other ways: spaced, leetspeak, rot13 and reversed, and decoded from base64, hex and
 percent-encoding, two deep. A match names its view: ``plain`` is the input's text, ``document[1]:plain`` the layer at
-index 1, whose role is document, ``document[1]:base64:rot13`` what the base64 runs of that layer decode to, read in
-rot13. Spans are character offsets in that text or layer as it was received, or in the decoded text.
+index 1, whose role is document, ``document[1]:base64:rot13`` the decoded base64 runs of that layer, read in rot13.
+Spans are character offsets in that text or layer as it was received, or in the decoded text.
 
-What a model or a tool writes is read likewise, before anybody is given it, it is remembered or put into a prompt: the
-answer of another's model to a forwarded input (``input.answered``), answers and plans of our own (``llm.completed``),
-specialists' results (``delegate.answered``). An answer is compared with what its model was asked (``answer_leaks``):
-``reflex.answer_blocked`` where it gives the system prompt away, would carry words of the prompt to a host by a
-picture's address, or has a key or password in it; else ``reflex.answer_passed``, with what was found. Which of it
-withholds an answer is a setting (``withheld_for``, ``secrets``); so it is for what goes into a prompt
-(``results_withheld_for``). Texts of the composer and of precedents are not read: they are the project's own words and
-operators', and quote nothing but what the person said and memory keeps, which was read before.
+Text of a model or a tool is read in the same way before it is delivered, remembered or put into a prompt: the answer of
+another model to a forwarded input (``input.answered``), answers and plans of our own models (``llm.completed``), and
+specialists' results (``delegate.answered``). An answer is compared with what its model was asked (``answer_leaks``).
+The verdict is ``reflex.answer_blocked`` if the answer reveals the system prompt, would send words of the prompt to a
+host through a picture's address, or contains a key or password; otherwise ``reflex.answer_passed``, with what was
+found. Settings say which of these findings withhold an answer (``withheld_for``, ``secrets``), and which withhold a
+text from a prompt (``results_withheld_for``). Texts of the composer and of precedents are not read: the project and
+operators wrote them, and they quote only the person's text and memories, which were read before.
 
-The work is bounded, in counted steps and never by a clock: in what is decoded (``encodings``) and in the candidates
-that are looked at (``matcher``). Where a bound was met, the verdict lists what was not looked at (``schemas.unread``),
-and the coherence gate counts it against the input. Ordinary texts never get there, however long the gateway takes them.
+The work is bounded by counted steps, never by a clock: in decoding (``encodings``) and in the candidates that are
+examined (``matcher``). If a bound was reached, the verdict lists what was not read (``schemas.unread``), and the
+coherence gate counts that against the input. Ordinary texts never reach a bound, whatever length the gateway accepts.
 """
 
 from actors.reflex.decider import State, decide, evolve, warm

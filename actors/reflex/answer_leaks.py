@@ -1,7 +1,7 @@
-"""Which texts of models and tools reflex reads, and what it makes of them (``actors.contract.answers``). Pure.
+"""Which texts of models and tools reflex reads, and its verdict on them (``actors.contract.answers``). Pure.
 
-An answer to a person, by a model of ours or of whoever sent the input, is compared with what the model was asked. A
-tool's result, a plan and a thought of a model go into a prompt or into memory: in them orders are looked for.
+An answer to a person, by our model or the sender's, is compared with what the model was asked. A tool's result, a plan
+or a thought of a model goes into a prompt or into memory, so it is searched for instructions.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,13 +23,13 @@ from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.reflex import AnswerFault, Match, ReflexAnswerBlocked, ReflexAnswerPassed, Secret, Writer
 
 ANSWERING: frozenset[Purpose] = frozenset({"respond", "clarify", "acknowledge"})
-"""What a model is asked for when a person is to read its answer."""
+"""The purposes of calls whose answers a person reads."""
 
 _WRITERS: Mapping[type[Event], Writer] = {InputAnswered: "upstream", LlmCompleted: "model", DelegateAnswered: "tool"}
 
 
 class Said(NamedTuple):
-    """What a model or tool wrote: who, the event's id, its texts, and whether a person is to read them."""
+    """Text of a model or tool: its author, the event's id, its texts, and whether a person reads them."""
 
     by: Writer
     source: str
@@ -39,14 +39,14 @@ class Said(NamedTuple):
 
     @property
     def as_input(self) -> InputReceived:
-        """The texts as an input is read."""
+        """The texts in the form of an input, for the same reading."""
         role: Role = "tool" if self.by == "tool" else "assistant"
         first, *others = self.texts or ("",)
         return InputReceived(text=first, layers=tuple(Layer(role=role, content=text) for text in others))
 
 
 class Signatures(NamedTuple):
-    """What the signatures of attacks said of it."""
+    """What the signatures of attacks found in it."""
 
     matches: tuple[Match, ...]
     block: bool
@@ -54,7 +54,7 @@ class Signatures(NamedTuple):
 
 
 def said_in(event: Event, source: str) -> Said | None:
-    """Return what an event says that reflex reads; None for any other, such as a model's word on two modes."""
+    """Return the text in an event that reflex reads; None for any other event, such as a model's tie-break."""
     match event:
         case InputAnswered():
             return Said("upstream", source, texts_in(event), stopped_for=event.stopped_for)
@@ -66,7 +66,7 @@ def said_in(event: Event, source: str) -> Said | None:
 
 
 def texts_in(answer: InputAnswered) -> tuple[str, ...]:
-    """Return all that an answer says: the texts of its choices, and the arguments of the calls that it asks for."""
+    """Return all texts of an answer: those of its choices, and the arguments of its tool calls."""
     said = (
         text for choice in answer.choices for text in (choice.text, *(call.arguments for call in choice.tool_calls))
     )
@@ -80,7 +80,7 @@ def verdict_on(
     signatures: Signatures,
     views: Iterable[tuple[int, str]],
 ) -> ReflexAnswerBlocked | ReflexAnswerPassed:
-    """Return the verdict; ``views`` are the readings of the texts besides the plain one, each with its text's place."""
+    """Return the verdict; ``views`` are the readings of the texts besides the plain one, each with its text's index."""
     read = list(views)
     secrets = tuple(_secrets(said.texts, prompt, read))
     withheld_for: tuple[AnswerFault, ...] = settings.results_withheld_for
@@ -119,7 +119,7 @@ def verdict_on(
 
 
 def _secrets(texts: tuple[str, ...], prompt: Prompt, views: Iterable[tuple[int, str]]) -> Iterable[Secret]:
-    """Yield the secrets of each text where they are; one that only a disguise of a text has covers all of it."""
+    """Yield the secrets of each text with their positions; one found only in a decoded view covers the whole text."""
     kept = Kept(prompt)
     plain = [kept.found_in(text) for text in texts]
     for part, found in enumerate(plain):

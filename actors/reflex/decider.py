@@ -1,12 +1,12 @@
-"""Reflex decides: an input that holds a known threat ends here, any other goes on.
+"""Reflex decides: an input with a known threat ends here; any other continues.
 
 input.received                            -> blocked or passed; library_changed before it, once after each change
 input.answered, of a forwarded input,
-llm.completed, delegate.answered          -> answer_blocked or answer_passed, of what reflex reads (``answers``)
-response.requested                        -> nothing; what the model is told to be is compared with its answer
-response.emitted                          -> nothing; what an input said is kept until then
-operator.patterns_imported | _withdrawn   -> nothing; the library is another from the next input on
-operator.allowance_recorded | _withdrawn  -> nothing; what they allow is not judged from the next input on
+llm.completed, delegate.answered          -> answer_blocked or answer_passed, for texts that reflex reads (``answers``)
+response.requested                        -> nothing; the model's instructions are kept to compare its answer with
+response.emitted                          -> nothing; the input's text is kept until then
+operator.patterns_imported | _withdrawn   -> nothing; the library changes from the next input on
+operator.allowance_recorded | _withdrawn  -> nothing; allowed text is not judged from the next input on
 """
 
 from collections import Counter
@@ -48,22 +48,22 @@ from schemas.vocabulary.reflex import (
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 
 PLAIN = "plain"
-"""The view of a text as it stands."""
+"""The view of a text as it is."""
 
 UNREAD_HALF = 64
-"""Characters left undecoded that weigh one half: an attack has as many."""
+"""This many undecoded characters weigh one half: an attack has about as many."""
 
 UNDONE_HALF = 8
-"""The same for characters of a rarer disguise, which are counted as they are once it is undone."""
+"""The same for characters of rarer disguises, which are counted after decoding."""
 
 MOST_UNREAD = 16
-"""Bounds that an event lists."""
+"""Most reached bounds that an event lists."""
 
 _OUT_A_PART, _OUT_A_CHARACTER = 1_024, 16
-"""Characters that a part can come to, decoded in several ways to the full depth: for itself, for each of its own."""
+"""Most characters that a part decodes to in all ways and to the full depth: a constant, and for each character."""
 
 _WORK_A_PART, _WORK_A_CHARACTER = 32_768, 96
-"""Steps that decoding a part can come to: for itself, and for each of its characters."""
+"""Most steps for decoding a part: a constant, and for each of its characters."""
 
 
 _OF_ALL_KINDS = "Héllo, aGVsbG8gdGhlcmUgbXkgZnJpZW5k 0x68656c6c6f2066726965 %68%65llo"
@@ -71,7 +71,7 @@ _OF_ALL_KINDS = "Héllo, aGVsbG8gdGhlcmUgbXkgZnJpZW5k 0x68656c6c6f2066726965 %68
 
 
 class _Place(NamedTuple):
-    """Where a signature was found: on which sheet of the input, and in which of its views."""
+    """Where a signature was found: in which joined part of the input, and in which of its views."""
 
     hit: Hit
     sheet: JoinedParts
@@ -79,7 +79,7 @@ class _Place(NamedTuple):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """An input whose answer is to be read: what it says, whether it was forwarded, and what our model was told."""
+    """An input whose answer must be read: its text, whether it was forwarded, and the instructions of our model."""
 
     own: Prompt
     forwarded: bool = False
@@ -87,15 +87,15 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def prompt(self) -> Prompt:
-        """All that its model was asked."""
+        """The whole prompt of its model."""
         return Prompt(self.own.text, (*self.own.layers, *self.system))
 
 
 class State(msgspec.Struct, frozen=True):
     """Settings, imported patterns and allowances: every input is judged by itself.
 
-    ``asked`` holds the inputs whose answers are to be read; ``ended`` the exchanges that ended lately.
-    ``unsaid``: the library was changed, and no input has been judged by it yet.
+    ``asked`` holds the inputs whose answers must be read, ``ended`` recently ended exchanges. ``unsaid``: the library
+    was changed, and no input has been judged by it yet.
     """
 
     settings: ReflexSettings = ReflexSettings()
@@ -107,20 +107,20 @@ class State(msgspec.Struct, frozen=True):
 
 
 def warm(state: State) -> None:
-    """Compile the library of a state, and make the tables that a text of any kind is read by."""
+    """Compile the library of a state, and build the tables for reading texts of any kind."""
     _warm(_library_of(state), state.settings)
 
 
 @lru_cache(maxsize=16)
 def _warm(library: Library, settings: ReflexSettings) -> None:
-    """Do so once for all partitions that read alike."""
+    """Do so once for all partitions with the same library and settings."""
     matcher = compile_library(library)
     assert matcher.longest_only is not None, "made here, for the first flood"
     judge(matcher, settings, InputReceived(text=_OF_ALL_KINDS))
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
-    """Judge an input, or what a model or tool wrote in its exchange; anything else leads to nothing."""
+    """Judge an input, or text of a model or tool in its exchange; any other message leads to nothing."""
     if (said := said_in(message.event, message.id)) is not None:
         return _answer_judged(state, message, said)
     if not isinstance(message.event, InputReceived):
@@ -133,7 +133,7 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
 
 
 def evolve(state: State, message: Message) -> State:
-    """Take over imported patterns and allowances; patterns that cannot be used leave the state as it is."""
+    """Apply imported patterns and allowances; patterns that cannot be used leave the state as it is."""
     event = message.event
     if isinstance(event, InputReceived | ResponseEmitted):
         return _opened(state, message, event) if isinstance(event, InputReceived) else _ended(state, message)
@@ -153,8 +153,8 @@ def evolve(state: State, message: Message) -> State:
 def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -> ReflexBlocked | ReflexPassed:
     """Return the verdict on an input under a compiled library.
 
-    The first BLOCK signature in library order decides, wherever a FLAG signature stands; where it occurs
-    more than once, its first place in the text, then in the layers.
+    The first BLOCK signature in library order decides, wherever FLAG signatures are. If it occurs several times, its
+    first position in the text counts, then in the layers.
     """
     places: list[_Place] = []
     unread: list[Unread] = list(layers_left_out(received.left_out))
@@ -172,12 +172,12 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
         for view in (*views.all, *undone):
             found = matcher.find(view.text, settings.max_matches, (PLAIN, *settings.decoded_views), room)
             room, overlapped = found.room, overlapped + found.unread
-            # A signature counts in the first view that shows it.
+            # A signature counts in the first view in which it is found.
             places += [_Place(hit, sheet, view) for hit in found.hits if hit.rank not in known]
             known.update(hit.rank for hit in found.hits)
         if overlapped:
             unread.append(_unread(sheet, "overlaps", overlapped, "candidates"))
-    # Stable, so that within a signature parts and views keep their order and places in a view stay sorted.
+    # The sort is stable: for one signature, parts and views keep their order, and positions in a view stay sorted.
     places.sort(key=lambda place: place.hit.rank)
     decisive = next((place for place in places if _action(matcher, place) == "BLOCK"), None)
     matches = tuple(_match(matcher, place) for place in _bounded(places, settings.max_matches, decisive))
@@ -198,7 +198,7 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
 def judge_answer(
     matcher: Matcher, settings: ReflexSettings, prompt: Prompt, said: Said
 ) -> ReflexAnswerBlocked | ReflexAnswerPassed:
-    """Return the verdict on what a model or tool wrote, given what it was asked."""
+    """Return the verdict on text of a model or tool, given what it was asked."""
     roles = tuple(dict.fromkeys((*settings.scanned_layers, "assistant", "tool")))
     found = judge(matcher, msgspec.structs.replace(settings, scanned_layers=roles), said.as_input)
     matches = found.matches if isinstance(found, ReflexBlocked) else found.flags
@@ -208,7 +208,7 @@ def judge_answer(
 
 
 def _views(text: str, settings: ReflexSettings) -> Iterator[str]:
-    # Reversed and rot13 too, which signatures are looked for in by the matcher.
+    # Reversed and rot13 are included: the matcher searches for signatures in them.
     yield from (view.text for view in views_of(text, settings.decoded_views, settings.max_decoded).all[1:])
     yield from turned(text)
 
@@ -229,7 +229,7 @@ def _opened(state: State, message: Message, received: InputReceived) -> State:
 
 
 def _told(state: State, message: Message, request: ResponseRequested) -> State:
-    """Keep what a model of ours is told to be: that is no business of who reads its answer."""
+    """Keep the instructions of our model: they must not be revealed to the reader of its answer."""
     asked = state.asked.get(message.exchange)
     if asked is None:
         return state
@@ -252,10 +252,10 @@ def _ended(state: State, message: Message) -> State:
 
 
 class _Allowances:
-    """What each part of an input may have decoded: its share, so that none uses up what another needs.
+    """The decoding budget of each part of an input: a share, so that no part uses up what another needs.
 
-    Shares are by what a part of that length can come to; what it leaves goes to those behind it. An iterator that
-    yields itself: ``characters`` and ``work`` are those of the part that it has come to.
+    Shares are in proportion to the most that a part of that length can need; what a part leaves goes to the parts after
+    it. It is an iterator that yields itself: ``characters`` and ``work`` are those of the current part.
     """
 
     def __init__(self, settings: ReflexSettings, texts: Sequence[str]) -> None:
@@ -274,12 +274,12 @@ class _Allowances:
         return self
 
     def spend(self, views: Views) -> None:
-        """Take off what a part's views took."""
+        """Subtract what the views of a part used."""
         self.characters, self.work = self.characters - views.decoded, self.work - views.work
 
 
 def _undone(text: str, settings: ReflexSettings) -> tuple[tuple[View, ...], int]:
-    """Return the views of what a text says with its rarer disguises undone, and how many characters were left."""
+    """Return the views of a text with its rarer disguises undone, and how many characters were not decoded."""
     if "disguised" not in settings.decoded_views:
         return (), 0
     found, left = decode_nested(text)
@@ -292,7 +292,7 @@ def _unread(sheet: JoinedParts, what: What, amount: int, why: Bound, half: int =
 
 
 def _heaviest_first(unread: Sequence[Unread]) -> tuple[Unread, ...]:
-    """Return what was not looked at, the heaviest first, as much of it as an event lists."""
+    """Return what was not read, the heaviest first, as many entries as an event lists."""
     return tuple(sorted(unread, key=lambda each: (-each.share, -each.amount))[:MOST_UNREAD])
 
 
@@ -315,7 +315,7 @@ def _changed(state: State) -> ReflexLibraryChanged:
 
 
 def _sheets(settings: ReflexSettings, received: InputReceived) -> tuple[JoinedParts, ...]:
-    """Return the input's text, then the scanned layers, as they are read."""
+    """Return the input's text, then the scanned layers, as the joined parts that are read."""
     layers = [
         (f"{layer.role}[{place}]", layer.content)
         for place, layer in enumerate(received.layers)
@@ -348,7 +348,7 @@ def _match(matcher: Matcher, place: _Place) -> Match:
 
 
 def _bounded(places: list[_Place], limit: int, decisive: _Place | None) -> list[_Place]:
-    """Keep ``limit`` places in order: the decisive one, then a first place of every signature, then repetitions."""
+    """Keep ``limit`` positions in order: the decisive one, then the first of every signature, then repetitions."""
     if len(places) <= limit:
         return places
     seen: Counter[int] = Counter()

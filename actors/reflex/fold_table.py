@@ -1,13 +1,12 @@
-"""What each Unicode character counts as when a text is matched: the fold table.
+"""The fold table: the character that each Unicode character counts as when a text is matched.
 
-A character is read as NFKD and case folding have it, look-alikes as the ASCII letter they pass for, and
-combining marks as nothing. The fold is a function of the single character, so that it is one table look-up.
-``actors.contract.text.lookalikes`` holds the look-alikes that NFKD and
-case folding leave apart. Of a pair whose capital and small letter pass for different ASCII letters
-(Greek eta: H and n) both are listed.
+NFKD and case folding are applied, look-alikes become the ASCII letter that they look like, and combining marks are
+removed. The fold depends only on the single character, so it is one table look-up. ``actors.contract.text.lookalikes``
+holds the look-alikes that NFKD and case folding do not unify. If the capital and the small letter look like different
+ASCII letters (Greek eta: H and n), both are listed.
 
-The table rests on the interpreter's Unicode data. Foldings of assigned characters never change between Unicode
-versions; characters a version does not know yet stay as they are.
+The table is derived from the interpreter's Unicode data. Foldings of assigned characters never change between Unicode
+versions; characters that a version does not know yet stay as they are.
 """
 
 import unicodedata
@@ -22,13 +21,13 @@ import numpy.typing as npt
 from actors.contract.text.lookalikes import CONFUSABLES
 
 SPACE, INVISIBLE, MARK = -1, -2, -3
-"""Values of characters that are not matched: white space, those that leave no ink, and combining marks."""
+"""Values of characters that are not matched: white space, invisible characters, and combining marks."""
 
 EXPANDED = -4
 """Values at or below stand for several characters: ``EXPANDED - n`` is entry ``n`` of the expansions."""
 
 MAX_EXPANSION = 4
-"""Ligatures of whole words (up to 18 letters) stay as they are: no text grows by more than this in folding."""
+"""Ligatures of whole words (up to 18 letters) stay as they are, so no text grows by more than this in folding."""
 
 Codes = npt.NDArray[np.int32]
 
@@ -51,9 +50,9 @@ _IGNORABLE = frozenset(
     )
     for code in range(*block)
 )
-# Categories without case, whose characters are neither white space, nor invisible, nor marks.
+# Categories without case whose characters are neither white space, nor invisible, nor marks.
 _PLAIN_CATEGORIES = frozenset({"Lo", "Cn", "Nd", "No", "Po", "Sm", "So", "Sk", "Sc", "Lm", "Mc"})
-# Elsewhere every character but tags and surrogates folds to itself: ideographs, private use, unassigned planes.
+# Elsewhere every character except tags and surrogates folds to itself: ideographs, private use, unassigned planes.
 _FOLDED = (
     range(0x3400),
     range(0xA000, 0xAC00),
@@ -77,12 +76,12 @@ _SPECIAL = frozenset({_BRAILLE_BLANK, *_IGNORABLE, *CONFUSABLES})
 
 @lru_cache(maxsize=4096)
 def fold_character(char: str) -> str:
-    """Return what a character is read as, marks included; its own fold is itself."""
+    """Return the folded form of a character, marks included; folding it again changes nothing."""
     listed = CONFUSABLES.get(char)
     if listed is not None:
         return listed
     step = unicodedata.normalize("NFKD", char)
-    # Case folding comes after the look-up of each part, since look-alikes depend on the case.
+    # Each part is looked up before case folding, since look-alikes depend on the case.
     step = "".join(CONFUSABLES.get(part) or part.casefold() for part in step)
     return char if step == char else "".join(map(fold_character, step))
 

@@ -1,7 +1,7 @@
-"""What operators have added to the library: a fold over their imports and withdrawals.
+"""The patterns that operators have added to the library: a fold over their imports and withdrawals.
 
-The fold never fails. Content that no library can be made of, or that would go beyond the limits, leaves things as they
-are; whoever imports is told so beforehand (``checked_import``), from the same fold over the same events.
+The fold never fails. Content that cannot form a library, or would exceed the limits, changes nothing. A person who
+imports is told so before (``checked_import``), by the same fold over the same events.
 """
 
 from functools import lru_cache
@@ -14,16 +14,16 @@ from schemas.identity import content_hash
 from schemas.vocabulary.patterns import Name, PatternSet, PatternsImported, PatternsWithdrawn
 
 MAX_IMPORTS, MAX_SIGNATURES, MAX_CHARACTERS = 64, 20_000, 1_000_000
-"""What is held at most, all imports together: every partition's state and snapshot carries it."""
+"""Limits of all imports together: every partition's state and snapshot contains them."""
 
 
 MAX_DEPTH = 32
-"""Imported signatures that may end in one another, such as ``a``, ``aa`` and ``aaa``: where the longest stands in a
-text, each of them is looked at. The profiles that ship have three."""
+"""Most imported signatures that end in one another, such as ``a``, ``aa`` and ``aaa``: where the longest occurs, each
+of them is examined. The built-in profiles have three."""
 
 
 class Import(msgspec.Struct, frozen=True):
-    """Pattern sets under the name they were imported by, and who did it."""
+    """Pattern sets with the name of their import, and who imported them."""
 
     name: Name
     sets: tuple[PatternSet, ...]
@@ -40,7 +40,7 @@ class Import(msgspec.Struct, frozen=True):
 
 
 class Imports(msgspec.Struct, frozen=True, eq=False):
-    """All imports in force, in library order. Equal content means an equal ``fingerprint``, by which they compare."""
+    """All imports in force, in library order. They compare by ``fingerprint``, which is equal for equal content."""
 
     entries: tuple[Import, ...] = ()
     fingerprint: str = ""
@@ -60,7 +60,7 @@ def checked_import(imports: Imports, event: PatternsImported) -> Imports:
     """Return the imports after one more.
 
     Raises:
-        InvalidLibrary: no library can be made of its sets, or it would go beyond a limit.
+        InvalidLibrary: its sets cannot form a library, or the library would exceed a limit.
     """
     sets = tuple(map(_with_plain_zero, event.sets))
     new = Import(event.name, sets, event.by, make_library(sets).fingerprint)
@@ -80,9 +80,9 @@ def checked_import(imports: Imports, event: PatternsImported) -> Imports:
 
 
 def _with_plain_zero(pattern: PatternSet) -> PatternSet:
-    """Return the set without a minus before a confidence of 0.
+    """Return the set without negative zeros among its confidences.
 
-    -0.0 equals 0.0 but hashes otherwise in a fingerprint: which of the two a process has kept would show.
+    -0.0 equals 0.0 but has another hash: the fingerprint would depend on which of the two a process has kept.
     """
     return pattern if pattern.confidence else msgspec.structs.replace(pattern, confidence=0.0)
 
@@ -105,7 +105,7 @@ def _refuse_deep(entries: tuple[Import, ...]) -> None:
 
 @lru_cache(maxsize=32)
 def with_event(imports: Imports, event: PatternsImported | PatternsWithdrawn) -> Imports:
-    """Return the imports after an event; worked out once a process, however many partitions fold it."""
+    """Return the imports after an event; computed once in a process, for all its partitions."""
     if isinstance(event, PatternsWithdrawn):
         kept = tuple(entry for entry in imports.entries if entry.name != event.name)
         return imports if len(kept) == len(imports.entries) else _imports(kept)
@@ -117,7 +117,7 @@ def with_event(imports: Imports, event: PatternsImported | PatternsWithdrawn) ->
 
 @lru_cache(maxsize=16)
 def whole_library(profile: Profile, imports: Imports) -> Library:
-    """Return the library that is matched: the profile's sets, then the imported ones as ``<import>/<set>``."""
+    """Return the library to match: the profile's sets, then the imported ones as ``<import>/<set>``."""
     own = library_of(profile)
     if not imports.entries:
         return own
@@ -130,5 +130,5 @@ def whole_library(profile: Profile, imports: Imports) -> Library:
 
 
 def _imports(entries: tuple[Import, ...]) -> Imports:
-    """Fingerprint the entries; ``by`` is part of it, since states of different content may not compare as equal."""
+    """Fingerprint the entries, including ``by``, since states of different content must not compare as equal."""
     return Imports(entries, content_hash([(e.name, e.by, e.fingerprint) for e in entries]) if entries else "")

@@ -1,8 +1,8 @@
-"""The pattern library: what counts as a known threat, and in which order.
+"""The pattern library: which signatures are known threats, and in which order.
 
-A profile ships beside this module: ``seed`` as plain pattern sets, ``standard`` as templates (``templates``). What
-operators import (``imports``) comes after it. The order of sets, and of signatures in them, is the library order: the
-first blocking match in it decides.
+A built-in profile is beside this module: ``seed`` as plain pattern sets, ``standard`` as templates (``templates``).
+Imports of operators (``imports``) come after it. The order of sets, and of signatures in them, is the library order:
+the first blocking match in that order decides.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from schemas.identity import content_hash
 from schemas.vocabulary.patterns import PatternSet, Signature
 
 Profile = Literal["standard", "seed"]
-"""Names of the profiles that ship. ``seed``: the four pattern sets of the source (R 2.1), 16 signatures.
+"""Names of the built-in profiles. ``seed``: the four pattern sets of the source (R 2.1), 16 signatures.
 ``standard``: ours, from templates in several languages; ``python -m bench.quality.reflex_detection`` measures it."""
 
 Path = tuple[str | int, ...]
@@ -39,7 +39,7 @@ _STANDARD = (
 
 
 class InvalidLibrary(ValueError):
-    """A pattern library that cannot be used; the message names the pattern set and signature, ``path`` the place."""
+    """A pattern library cannot be used; the message names the pattern set and signature, ``path`` their position."""
 
     code = "invalid_library"
 
@@ -49,7 +49,7 @@ class InvalidLibrary(ValueError):
 
 
 class Library(msgspec.Struct, frozen=True, eq=False):
-    """Pattern sets in library order. Equal content means an equal ``fingerprint``, by which libraries compare."""
+    """Pattern sets in library order. Libraries compare by ``fingerprint``, which is equal for equal content."""
 
     sets: tuple[PatternSet, ...]
     fingerprint: str
@@ -97,7 +97,7 @@ def _check_signatures(pattern: PatternSet, place: int) -> None:
 
 @cache
 def library_of(profile: Profile) -> Library:
-    """Return the library of a profile that ships with the package."""
+    """Return the library of a built-in profile."""
     folder = files("actors.reflex").joinpath("profiles")
     if profile == "seed":
         return make_library(msgspec.json.decode(folder.joinpath("seed.json").read_bytes(), type=tuple[PatternSet, ...]))

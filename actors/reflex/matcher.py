@@ -1,28 +1,28 @@
-"""Finding the signatures of a library in a text, all in one pass.
+"""Finds the signatures of a library in a text, all in one pass.
 
-Both the signatures and the text are squeezed and blurred (``normalise``), so that neither runs of white space nor
-invisible characters nor digits for letters hide a phrase from the automaton. What it reports is then read closely.
-A hit holds if
+Signatures and text are both squeezed and blurred (``normalise``), so that white space, invisible characters and digits
+for letters do not hide a phrase from the automaton. Each hit of the automaton is then checked in detail. It is a match
+if
 
-- the text has white space exactly where the signature has it; an invisible character may stand for white space or
-  for nothing, whichever fits, since a reader of the text may take it for either. Or it has white space after every
-  single letter (``spaced``);
-- neither end goes on into a longer word, unless the signature opted out: two letters, digits or underscores
+- the text has white space exactly where the signature has it; an invisible character may count as white space or
+  as nothing, whichever fits, since a reader of the text may take it for either. Or the text has white space after
+  every single letter (``spaced``);
+- neither end continues into a longer word, unless the signature opted out: two letters, digits or underscores
   with nothing but combining marks between them belong to one word;
-- its letters are the signature's, or those of the signature in rot13 (``rot13``) or backwards (``reversed``), or pass
-  for the signature's (``leetspeak``).
+- its letters are the signature's, or those of the signature in rot13 (``rot13``) or backwards (``reversed``), or
+  look like the signature's (``leetspeak``).
 
-Once more the letters are searched alone, without the signs and white space between them, for words that are split or
-run together (``split``); also in rot13 and backwards.
+The letters are searched once more without the symbols and white space between them, for words that are split or run
+together (``split``); also in rot13 and reversed.
 
-The search reports overlapping hits: where the longest fails, a shorter one within it may hold.
+The search reports overlapping hits: if the longest is no match, a shorter one within it may be.
 
-What it costs is counted in candidates, and bounded. A text earns a candidate for every ``BYTES_A_CANDIDATE`` of its
-letters, and an input ``FREE_CANDIDATES`` besides; a signature that was found as often as is wanted takes no more of
-them. Where they are used up, the search goes on, but takes the longest signature at each place
-only, and these do not overlap. So every letter is searched whatever stands before it, and a flood hides at most what
-overlaps with it; how many letters were searched like that is counted (``unread``). A library with more than
-``MAX_TOGETHER`` signatures that end in one another, which no import may have, begins there.
+The cost is counted in candidates, and bounded. A text earns a candidate for every ``BYTES_A_CANDIDATE`` of its letters,
+and an input ``FREE_CANDIDATES`` in addition; a signature that was found often enough uses no more of them. When they
+are used up, the search continues, but takes only the longest signature at each position, without overlaps. So every
+letter is searched, whatever precedes it, and a flood of hits hides at most what overlaps with it. The number of letters
+searched in that way is counted (``unread``). A library with more than ``MAX_TOGETHER`` signatures that end in one
+another, which no import may have, is searched in that way from the start.
 """
 
 from collections.abc import Collection, Iterator
@@ -44,42 +44,42 @@ from actors.reflex.split_signatures import backwards as backwards_gaps
 from schemas.vocabulary.patterns import PatternSet, Signature
 
 Reading = Literal["plain", "split"] | Rewriting
-"""How the characters of a text were read."""
+"""The ways in which the characters of a text are read."""
 
 READINGS: tuple[Reading, ...] = ("plain", *REWRITE, "split")
-"""In the order of preference: as they stand, every rewriting that guards undo (``contract.text.rewriting``), and as
-letters alone, of words that are split or run together (``split``)."""
+"""In the order of preference: as they are, every rewriting that guards undo (``contract.text.rewriting``), and letters
+alone, of words that are split or run together (``split``)."""
 
 _PLAIN, _SPACED, _LEETSPEAK, _ROT13, _REVERSED, _SPLIT = map(
     READINGS.index, ("plain", "spaced", "leetspeak", "rot13", "reversed", "split")
 )
 
 FREE_CANDIDATES = 32_768
-"""Candidates an input may have besides those that its letters earn: some 20 ms."""
+"""Candidates of an input in addition to those that its letters earn: about 20 ms."""
 
 BYTES_A_CANDIDATE = 64
-"""Bytes searched that earn a candidate: ordinary texts have one in some hundred."""
+"""Searched bytes that earn a candidate: ordinary texts have one in some hundred bytes."""
 
 WINDOW = 4096
-"""Bytes searched at a time: the candidates of one window are held in memory, and may go beyond what was left."""
+"""Bytes searched at a time: the candidates of one window are held in memory, and may exceed the rest of the budget."""
 
 MAX_TOGETHER = 128
-"""Spellings that may end at one place of a text. Imports are held to fewer (``imports.MAX_DEPTH``), but a signature may
-have some spellings, and the profile's come on top."""
+"""Most spellings that may end at one position of a text. Imports are limited to fewer (``imports.MAX_DEPTH``), but a
+signature may have several spellings, and those of the profile are added."""
 
 _UNDONE = bytes.maketrans(b"0134578", b"oieastb")
-"""Leetspeak's digits as letters, for what is written in rot13 first."""
+"""Leetspeak's digits as letters, for text that is in rot13 as well."""
 
 _CERTAIN = bytes(0 if gap == UNCERTAIN else 255 for gap in range(256))
 
 _Candidate = tuple[int, int, int]
-"""Which of the automaton's patterns, and where it begins and ends."""
+"""The index of a pattern of the automaton, and its start and end."""
 
 
 class Hit(msgspec.Struct, frozen=True, order=True):
-    """A signature's place in a text: ``rank`` is its place in library order, ``reading`` the index into ``READINGS``.
+    """The position of a signature in a text; ``rank`` is its index in library order, ``reading`` that in ``READINGS``.
 
-    Offsets are characters of the text.
+    Offsets are in characters of the text.
     """
 
     rank: int
@@ -89,10 +89,10 @@ class Hit(msgspec.Struct, frozen=True, order=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What a search found.
+    """The result of a search.
 
-    ``room`` is how many candidates may still be looked at; ``unread`` counts the letters that were searched after they
-    had been used up, and in which hits that overlap with longer ones may be missing.
+    ``room`` is the number of candidates left. ``unread`` counts the letters searched after they were used up, among
+    which hits that overlap with longer ones may be missing.
     """
 
     hits: list[Hit]
@@ -104,8 +104,8 @@ class Found(msgspec.Struct, frozen=True):
 class Matcher:
     """A compiled library. ``signatures`` are in library order; a hit's ``rank`` is an index into them.
 
-    ``patterns`` are what the automaton searches, ``spellings`` those that each stands for, ``reach`` is the length of
-    the longest in bytes. ``deep``: more than ``MAX_TOGETHER`` spellings may end at one place.
+    ``patterns`` are what the automaton searches for, ``spellings`` the spellings of each, ``reach`` is the length of
+    the longest in bytes. ``deep``: more than ``MAX_TOGETHER`` spellings may end at one position.
     """
 
     signatures: tuple[tuple[PatternSet, Signature], ...]
@@ -117,16 +117,16 @@ class Matcher:
 
     @cached_property
     def longest_only(self) -> BytesAhoCorasick:
-        """The automaton for where candidates are used up; most processes never need it."""
+        """The automaton used when candidates are used up; most processes never need it."""
         return BytesAhoCorasick(
             list(self.patterns), matchkind=MATCHKIND_LEFTMOST_LONGEST, implementation=Implementation.ContiguousNFA
         )
 
     def find(self, text: str, limit: int, readings: Collection[str] = READINGS, room: int = FREE_CANDIDATES) -> Found:
-        """Return where the signatures occur, sorted, each in the first of the wanted readings that shows it.
+        """Return where the signatures occur, sorted, each in the first of the wanted readings in which it is found.
 
-        Of each signature at most ``limit`` places are reported, the first ones. Up to ``room`` candidates are looked
-        at besides those that the letters earn.
+        For each signature at most ``limit`` positions are reported, the first ones. Up to ``room`` candidates are
+        examined in addition to those that the letters earn.
         """
         wanted = frozenset(READINGS.index(reading) for reading in READINGS if reading in readings)
         squeezed = squeeze(text)
@@ -136,7 +136,7 @@ class Matcher:
             turned = rot13(squeezed)
             if turned != squeezed:  # without ASCII letters both read the same
                 search.run(turned, _ROT13)
-        # Searched backwards only where a telling word stands backwards: it takes as long as reading the text.
+        # Searched backwards only if there is a reversed instruction word: the search takes as long as the forward one.
         if _REVERSED in wanted and has_reversed(squeezed):
             search.run(squeezed.decode()[::-1].encode(), _REVERSED)
         if _SPLIT in wanted:
@@ -147,7 +147,7 @@ class Matcher:
         return Found(sorted(hit for hit in search.hits if hit.reading == first[hit.rank]), search.room, search.unread)
 
     def windows(self, squeezed: bytes) -> Iterator[tuple[bytes, int, int]]:
-        """Yield a blurred text in overlapping pieces, with where each begins and how much of it the last one had."""
+        """Yield a blurred text in overlapping pieces, with the start of each and its overlap with the one before."""
         blurred = blur(squeezed)
         step = max(WINDOW, 4 * self.reach)
         for new in range(0, len(blurred), step):
@@ -156,7 +156,7 @@ class Matcher:
 
 
 class _Search:
-    """The search of one text: what was found so far, and how many candidates may still be looked at."""
+    """The search of one text: what was found so far, and how many candidates are left."""
 
     def __init__(self, matcher: Matcher, text: str, limit: int, wanted: frozenset[int], room: int) -> None:
         self.matcher, self.text, self.limit, self.wanted = matcher, text, limit, wanted
@@ -164,13 +164,13 @@ class _Search:
         self.hits: dict[Hit, None] = {}
         self.counts: dict[tuple[int, int], int] = {}
         self.settled: set[int] = set()
-        """Ranks of which nothing is left to find: as many places as wanted, in whatever reading."""
+        """Ranks that are complete: the wanted number of positions was found, in whatever reading."""
         self.done: set[int] = set()
-        """Patterns of the automaton that stand for settled signatures only."""
+        """Patterns of the automaton whose signatures are all complete."""
         self.layout: Layout | None = None
 
     def run(self, squeezed: bytes, turned: int = _PLAIN) -> None:
-        """Search the squeezed text, or with ``turned`` that in rot13 or backwards."""
+        """Search the squeezed text, or with ``turned`` that in rot13 or reversed."""
         letters = ""
         letter_of: Offsets | None = None
         if turned:  # found in a better reading already, and so of no use in this one
@@ -189,7 +189,7 @@ class _Search:
             self._read(candidates, squeezed, letters, letter_of, turned)
 
     def run_split(self, squeezed: bytes) -> None:
-        """Search the letters of the squeezed text alone; also turned, where such readings are wanted."""
+        """Search only the letters of the squeezed text; also turned, if such readings are wanted."""
         bare = bare_of(squeezed)
         self._run_bare(bare, bare.letters, _SPLIT)
         if _ROT13 in self.wanted:
@@ -282,16 +282,16 @@ class _Search:
 
 @lru_cache(maxsize=16)
 def compile_library(library: Library) -> Matcher:
-    """Return the matcher of a library; equal content is compiled once a process.
+    """Return the matcher of a library; equal content is compiled once in a process.
 
-    Takes some 15 microseconds a signature: 0.15 s for 10,000.
+    It takes about 15 microseconds for each signature: 0.15 s for 10,000.
     """
     signatures = tuple(library.signatures())
     alike: dict[bytes, list[Spelling]] = {}
     for spelling in spellings_of(signatures):
         alike.setdefault(blur(spelling.letters), []).append(spelling)
-    # A DFA is no faster on thousands of signatures (its table leaves the caches), takes ten times the
-    # memory and four times as long to build.
+    # A DFA is no faster with thousands of signatures (its table exceeds the processor's caches), and takes ten times
+    # the memory and four times as long to build.
     return Matcher(
         signatures,
         patterns=tuple(alike),
@@ -303,14 +303,14 @@ def compile_library(library: Library) -> Matcher:
 
 
 def _letters_of(squeezed: bytes) -> Offsets:
-    """Return for each byte of UTF-8, and for its end, the letter that it belongs to."""
+    """Return for each byte of UTF-8, and for the end, the index of its letter."""
     data = np.frombuffer(squeezed, dtype=np.uint8)
     begins = np.append((data & 0xC0) != 0x80, True)
     return np.cumsum(begins) - 1
 
 
 def _in_letters(candidates: list[_Candidate], letter_of: Offsets) -> list[_Candidate]:
-    """Turn byte offsets into letter offsets."""
+    """Convert byte offsets into letter offsets."""
     places = np.array(candidates)
     places[:, 1:] = letter_of[places[:, 1:]]
     return places.tolist()  # type: ignore[no-any-return]  # numpy types nested lists as Any
@@ -319,11 +319,11 @@ def _in_letters(candidates: list[_Candidate], letter_of: Offsets) -> list[_Candi
 def _reading(
     spelling: Spelling, squeezed: bytes, first: int, letters: str, layout: Layout, start: int, end: int, turned: int
 ) -> int | None:
-    """Return the index of the reading in which a candidate holds, None if in none.
+    """Return the index of the reading in which a candidate is a match, None if in none.
 
-    It begins at byte ``first`` of ``squeezed``, which is letter ``start``, and ends before letter ``end``. Whatever
-    takes a time that grows with the signature's length is done by bytes' own methods, since chains of long
-    signatures may have many candidates.
+    It begins at byte ``first`` of ``squeezed``, which is letter ``start``, and ends before letter ``end``. Work that
+    grows with the signature's length is done by methods of ``bytes``, since chains of long signatures may have many
+    candidates.
     """
     gaps = layout.gaps
     if spelling.opens_word and gaps[start] == JOINED and is_word(letters[start - 1]):

@@ -1,10 +1,10 @@
-"""Texts as they are matched: letters folded, white space and invisible characters taken out.
+"""Texts in the form that is matched: letters folded, white space and invisible characters removed.
 
-``squeeze`` is the hot path: it gives the bytes to search and nothing else. Only where something was
-found, ``lay_out`` walks the text again and tells what lay between the letters and where each came from.
+``squeeze`` is the hot path: it returns only the bytes to search. Where something was found, ``lay_out`` reads the text
+again and returns what was between the letters, and where each letter came from.
 
-Digits and symbols that pass for letters (leetspeak) are ambiguous: 1 is an i or an l. ``blur`` reads all of a kind as
-one letter, in signatures and texts alike, so that a search finds every reading at once; what is found is then
+Digits and symbols that look like letters (leetspeak) are ambiguous: 1 is an i or an l. ``blur`` replaces all characters
+of such a group by one letter, in signatures and texts alike, so that one search finds every reading. A hit is then
 compared letter by letter.
 """
 
@@ -27,7 +27,7 @@ _ROT13 = bytes.maketrans(
 Offsets = npt.NDArray[np.int64]
 
 JOINED, UNCERTAIN, SPACED = 0, 1, 2
-"""What precedes a letter: nothing (or only marks), invisible characters alone, or some white space."""
+"""What precedes a letter: nothing (or only marks), only invisible characters, or some white space."""
 
 _ASCII_GAPS = bytes(
     SPACED if code < 128 and chr(code).isspace() else UNCERTAIN if code in _CONTROLS else JOINED for code in range(256)
@@ -35,7 +35,7 @@ _ASCII_GAPS = bytes(
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """How the letters of a squeezed text lay in the original.
+    """How the letters of a squeezed text were placed in the original.
 
     Attributes:
         gaps: A byte for what precedes each letter and one for what follows the last; text begins and ends SPACED.
@@ -58,12 +58,12 @@ def squeeze(text: str) -> bytes:
 
 
 def blur(squeezed: bytes) -> bytes:
-    """Return a squeezed text with digits and symbols as the letters they pass for, and l as i; as long as before."""
+    """Return a squeezed text with digits and symbols as the letters they look like, and l as i; of the same length."""
     return squeezed.translate(_BLURRED)
 
 
 def rot13(squeezed: bytes) -> bytes:
-    """Return a squeezed text with its ASCII letters moved by 13 places."""
+    """Return a squeezed text with its ASCII letters shifted by 13 places."""
     return squeezed.translate(_ROT13)
 
 
@@ -90,12 +90,12 @@ def lay_out(text: str) -> Layout:
 
 
 def backwards(layout: Layout) -> Layout:
-    """Return the layout of the same letters from the last to the first."""
+    """Return the layout of the same letters in reverse order."""
     return Layout(layout.gaps[::-1], layout.apart[::-1], layout.origins[::-1])
 
 
 def _lay_out_ascii(text: str) -> Layout:
-    """Return what ``lay_out`` does, in a quarter of its time: nearly all texts are ASCII."""
+    """Do the same as ``lay_out`` in a quarter of its time, for ASCII, which nearly all texts are."""
     kinds = np.frombuffer(text.encode("ascii").translate(_ASCII_GAPS), dtype=np.uint8)
     letters = np.flatnonzero(kinds == JOINED)
     gaps = np.full(len(letters) + 1, JOINED, dtype=np.uint8)
@@ -108,14 +108,14 @@ def _lay_out_ascii(text: str) -> Layout:
 
 def codes_of(text: str) -> Codes:
     """Return the code points of a text."""
-    # Encoding takes a detour for every lone surrogate; an array of numpy's takes them as they are.
+    # Encoding handles every lone surrogate by a slow path; a numpy array takes them as they are.
     return np.array([text], dtype=f"<U{len(text) or 1}").view("<i4")[: len(text)]
 
 
 def _fold(text: str) -> tuple[Codes, Offsets | None]:
-    """Return the fold table's values along the text, and the offset of the character each comes from.
+    """Return the fold table's values along the text, and the offset of the character that each comes from.
 
-    Without offsets every character has one value.
+    Offsets are None if every character has one value.
     """
     table = fold_table()
     values = table.single.take(codes_of(text))

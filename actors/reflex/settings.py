@@ -17,25 +17,26 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What reflex decides with.
 
     Attributes:
-        profile: The pattern library that ships. ``standard``: ours, in several languages; ``seed``: the 16 signatures
-            in four sets of source R 2.1. What operators import comes on top.
-        scanned_layers: The roles whose layers are scanned besides the input's text. Without ``system``: an operator's
-            prompt that quotes attacks in order to forbid them would block every exchange.
-        decoded_views: The readings besides the plain one in which a signature is found. ``split``: words split by
-            signs or run together. ``disguised``: what ``actors.contract.text.decoding`` undoes, in the forms that
+        profile: The built-in pattern library. ``standard``: ours, in several languages; ``seed``: the 16 signatures in
+            four sets of source R 2.1. Imports of operators are added to it.
+        scanned_layers: The roles whose layers are scanned in addition to the input's text. Without ``system``: an
+            operator's prompt that quotes attacks in order to forbid them would block every exchange.
+        decoded_views: The readings, besides the plain one, in which signatures are searched for. ``split``: words split
+            by symbols or run together. ``disguised``: what ``actors.contract.text.decoding`` undoes, in the forms that
             the others miss.
-        max_decoded: Characters decoded at most over all views of an input, 0 to 1,000,000, in equal shares over
-            its parts and the runs in them. They are searched as the text is, so that this bounds the time: some 10 ms.
-        max_matches: Matches an event lists at most, 1 to 1,000: what bounds it when a long text repeats them.
-        withheld_for: What a model's answer is withheld for; all else that is found in it is recorded. Without
+        max_decoded: Most characters decoded over all views of an input, 0 to 1,000,000, in equal shares for its parts
+            and the runs in them. They are searched like the text, so this limits the time: about 10 ms.
+        max_matches: Most matches that an event lists, 1 to 1,000: this limits it when a long text repeats them.
+        withheld_for: The findings for which a model's answer is withheld; other findings are only recorded. Without
             ``orders``: an answer that explains an attack quotes it.
-        results_withheld_for: The same for what goes into a prompt or into memory: tools' results, a model's plans.
-        secrets: What becomes of keys and passwords in an answer: it is withheld for them, they are masked in it, or
-            they are recorded only. Answers to forwarded inputs, which are delivered as they are, are withheld where
-            others are masked; in tools' results they are masked where answers are withheld.
-        leak_share: Share of a system layer in an answer from which it has been given away.
-        ended_lifetime_ms: How long at least a repeated input of an ended exchange is recognised.
-        latency_budget_ms: What the shell holds measured times against (source R 7); no decision depends on it.
+        results_withheld_for: The same for text that goes into a prompt or into memory: tools' results, a model's plans.
+        secrets: What happens to an answer with keys or passwords: it is withheld, they are masked in it, or they are
+            only recorded. Answers to forwarded inputs are delivered unchanged, so they are withheld where others are
+            masked. In tools' results they are masked where answers are withheld.
+        leak_share: Share of a system layer in an answer from which the layer counts as revealed.
+        ended_lifetime_ms: Least time for which a repeated input of an ended exchange is recognised.
+        latency_budget_ms: The budget with which the shell compares measured times (source R 7); no decision depends on
+            it.
     """
 
     profile: Profile = "standard"
@@ -54,5 +55,5 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def faults(self) -> tuple[AnswerFault, ...]:
-        """What the answer to a forwarded input is withheld for."""
+        """The findings for which the answer to a forwarded input is withheld."""
         return self.withheld_for if self.secrets == "record" else tuple(dict.fromkeys((*self.withheld_for, "secret")))

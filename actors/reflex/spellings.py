@@ -1,7 +1,7 @@
-"""How signatures are spelled once squeezed, and which of them end in one another.
+"""The spellings of signatures in squeezed form, and which of them end in one another.
 
-An automaton reports, at each place of a text, every signature that ends there: as many as end in one another, such as
-``a``, ``aa`` and ``aaa``. ``deep_chain`` finds those, so that a library can be held to a depth.
+At each position of a text, an automaton reports every signature that ends there: all that end in one another, such as
+``a``, ``aa`` and ``aaa``. ``deep_chain`` finds such chains, so that the depth of a library can be limited.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,14 +13,14 @@ from actors.reflex.normalise import JOINED, UNCERTAIN, blur, lay_out, squeeze
 from schemas.vocabulary.patterns import PatternSet, Signature
 
 MIN_DISGUISED = 6
-"""Letters that a signature must have for being looked for in rot13 and spaced: shorter ones turn up by chance."""
+"""Least letters of a signature that is searched for in rot13 and spaced: shorter ones would match by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """One way a signature reads once squeezed, with what must lie between its letters.
+    """One squeezed spelling of a signature, with what must be between its letters.
 
-    ``rank`` is the signature's place in library order. ``long``: it has letters enough to be looked for in rot13 and
+    ``rank`` is the signature's index in library order. ``long``: it has enough letters to be searched for in rot13 and
     spaced.
     """
 
@@ -42,18 +42,18 @@ def spellings_of(signatures: Sequence[tuple[PatternSet, Signature]]) -> Iterator
 
 
 def search_texts(texts: Sequence[str]) -> set[tuple[bytes, int]]:
-    """Return what the automaton searches of signatures, with the place of each."""
+    """Return what the automaton searches for, with the index of the signature of each."""
     return {(blur(letters.encode()), place) for place, letters, _ in _squeezed(texts)}
 
 
 def deep_chain(letters: Iterable[tuple[bytes, int]], limit: int) -> list[int]:
-    """Return the places of ``limit + 1`` of the letters that end in one another, the shortest first; none if none do.
+    """Return the indexes of ``limit + 1`` texts that end in one another, the shortest first; empty if there are none.
 
-    What counts is what the automaton sees: two signatures that differ in white space, or in digits for letters, end in
-    each other too.
+    The form that the automaton searches counts: two signatures that differ only in white space, or in digits for
+    letters, also end in each other.
     """
     chain: list[tuple[bytes, int]] = []
-    # Read backwards and in order, whatever letters end in comes before them.
+    # Sorted by their reversed text, a text comes after all those that it ends in.
     for backwards, place in sorted((each[::-1], place) for each, place in letters):
         while chain and not backwards.startswith(chain[-1][0]):
             chain.pop()
@@ -64,17 +64,17 @@ def deep_chain(letters: Iterable[tuple[bytes, int]], limit: int) -> list[int]:
 
 
 def is_word(char: str) -> bool:
-    """Return whether a character goes on a word that it touches."""
+    """Return whether a character continues a word that it touches."""
     return char == "_" or char.isalnum()
 
 
 def _squeezed(texts: Sequence[str]) -> Iterator[tuple[int, str, bytes]]:
-    """Yield the letters and gaps of every form of every text, with the place of the text."""
+    """Yield the letters and gaps of every form of every text, with the index of the text."""
     forms = [(place, form) for place, text in enumerate(texts) for form in _forms(text)]
-    # All in one, since laying out costs more by the text than by the letter.
+    # All in one call, since the layout costs more for each text than for each letter.
     whole = "\n".join(form for _, form in forms)
     letters, layout = squeeze(whole).decode(), lay_out(whole)
-    # An invisible character in a signature says nothing.
+    # An invisible character in a signature has no meaning.
     gaps = layout.gaps.replace(bytes([UNCERTAIN]), bytes([JOINED]))
     closes = np.searchsorted(layout.origins, np.cumsum([len(form) + 1 for _, form in forms])).tolist()
     for (place, _), start, end in zip(forms, [0, *closes], closes, strict=False):
@@ -82,7 +82,7 @@ def _squeezed(texts: Sequence[str]) -> Iterator[tuple[int, str, bytes]]:
 
 
 def _forms(text: str) -> tuple[str, ...]:
-    """Return the ways to write a signature: small letters and capitals may pass for different ASCII letters."""
+    """Return the forms of a signature: its small letters and capitals may look like different ASCII letters."""
     return (text,) if text.isascii() else (text, text.lower(), text.upper(), text.title())
 
 

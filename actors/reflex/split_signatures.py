@@ -1,15 +1,14 @@
-"""Signatures in words that are split or run together: ``i-g-n-o-r-e``, ``ig|nore``, ``IgnoreAllPrevious``.
+"""Finds signatures in words that are split or run together: ``i-g-n-o-r-e``, ``ig|nore``, ``IgnoreAllPrevious``.
 
-The letters and digits of a text are searched alone, whatever signs and white space lie between them; of what is found,
-the gaps decide. In ordinary text the letters of a word stand together, and between words there is white space, perhaps
-with a sign of punctuation: that is no disguise, and where it is the signature, the plain reading has found it. A
-disguise
+The letters and digits of a text are searched without the symbols and white space between them; for each hit, these gaps
+decide. In ordinary text the letters of a word are adjacent, and words are separated by white space, perhaps with
+punctuation. That is no disguise, and the plain reading finds such a signature. A disguise
 
-- splits words: any gap within a word will do in a long signature, since no text says a dozen right letters by chance;
-  of a short one every letter has to stand apart;
-- runs three words or more together, or joins them by signs without white space, or by the same sign each time.
+- splits words: in a long signature any gap within a word is enough, since no text has a dozen right letters by
+  chance; in a short one every letter must be separate;
+- runs three words or more together, or joins them by symbols without white space, or by the same symbol each time.
 
-A text that is turned as well (rot13, backwards) says no long signature by chance either, however it is split.
+In a text that is also turned (rot13, reversed), a long signature does not occur by chance either, however it is split.
 """
 
 from functools import cache
@@ -22,15 +21,15 @@ from actors.reflex.normalise import SPACED, Layout, Offsets
 from actors.reflex.spellings import Spelling
 
 LONG = 12
-"""Letters from which a signature is not said by chance."""
+"""From this many letters on a signature does not occur by chance."""
 
 FEWEST_JOINED = 3
-"""Words that must be run together, or joined by signs: names in programs are often two."""
+"""Least words that must be run together, or joined by symbols: names in programs often have two."""
 
 _NONE, _SPACE, _SIGN = 0, 1, 2
 _BOTH = _SPACE | _SIGN
 _NOT_BARE = bytes(code for code in range(128) if not chr(code).isalnum())
-# Punctuation, symbols, arrows, dingbats, emoji: ascending, the end excluded. After folding few others are left.
+# Punctuation, symbols, arrows, dingbats, emoji: ascending ranges, end excluded. After folding few others are left.
 _SIGNS = (
     (0x80, 0xAA),
     (0xAB, 0xB5),
@@ -50,14 +49,14 @@ _SIGNS = (
 
 
 class BareLetters(NamedTuple):
-    """The letters and digits of a squeezed text, as UTF-8, and which of its letters they are; None for all."""
+    """The letters and digits of a squeezed text as UTF-8, and their indexes among its letters; None for all."""
 
     letters: bytes
     kept: Offsets | None
 
 
 class LetterGaps(NamedTuple):
-    """What lies before each bare letter, and behind the last; and where each was in the text."""
+    """What is before each bare letter, and after the last; and the position of each in the text."""
 
     kinds: bytes
     origins: Offsets
@@ -89,12 +88,12 @@ def gaps_of(layout: Layout, bare: BareLetters) -> LetterGaps:
 
 
 def backwards(gaps: LetterGaps) -> LetterGaps:
-    """Return the gaps of the same letters from the last to the first."""
+    """Return the gaps of the same letters in reverse order."""
     return LetterGaps(gaps.kinds[::-1], gaps.origins[::-1])
 
 
 def is_disguised(text: str, spelling: Spelling, gaps: LetterGaps, start: int, end: int) -> bool:
-    """Return whether the letters of a signature, which are those from ``start`` to ``end``, stand in a disguise."""
+    """Return whether the letters of a signature, from ``start`` to ``end``, are disguised."""
     between = gaps.kinds[start + 1 : end]
     wanted = spelling.gaps
     within = [kind for kind, want in zip(between, wanted, strict=True) if want != SPACED]
@@ -113,7 +112,7 @@ def is_disguised(text: str, spelling: Spelling, gaps: LetterGaps, start: int, en
 
 
 def is_turned(spelling: Spelling) -> bool:
-    """Return whether a signature is long enough to be believed in a text that is turned and split."""
+    """Return whether a signature is long enough to be trusted in a text that is both turned and split."""
     return len(spelling.gaps) + 1 >= LONG
 
 

@@ -1,7 +1,7 @@
 """Templates: many spellings of one demand, written once.
 
-``{words}`` in a template stands for each of the alternatives listed under that name, an empty one for nothing;
-a template's signatures are all combinations, in the order written, without repetitions.
+``{words}`` in a template stands for each of the alternatives listed under that name; an empty alternative stands for no
+text. A template's signatures are all combinations, in the order written, without repetitions.
 """
 
 import re
@@ -46,7 +46,7 @@ def expand(file: TemplateFile) -> tuple[PatternSet, ...]:
 
 
 def expand_template(template: str, words: dict[str, tuple[str, ...]]) -> list[str]:
-    """Return every text that one template stands for; white space comes out single."""
+    """Return every text that one template stands for, with single spaces."""
     parts = _PLACE.split(template)  # text and names take turns
     choices = [words[part] if place % 2 else (part,) for place, part in enumerate(parts)]
     return [" ".join("".join(chosen).split()) for chosen in product(*choices)]

@@ -1,8 +1,8 @@
-"""The views of a text: as it stands, and what its encoded runs decode to, to a depth of three.
+"""The views of a text: the text itself, and the decoding of its encoded runs, to a depth of three.
 
-The view of an encoding is one text: the decoded runs in order, one a line, so that what was spread over several runs is
-read together. How much is decoded at most, over all views of an input, is the caller's allowance. What is still encoded
-at the full depth counts as not looked at.
+The view of an encoding is one text: the decoded runs in order, one on each line, so that an instruction spread over
+several runs is read as one. The caller limits how much is decoded over all views of an input. What is still encoded at
+the full depth counts as not read.
 """
 
 from bisect import bisect_right
@@ -27,13 +27,13 @@ from actors.reflex.fold_table import INVISIBLE, MARK, fold_table
 from actors.reflex.normalise import Offsets, codes_of
 
 DEPTH = 3
-"""Encodings within each other that are undone: addresses that lead on to addresses are escaped as often."""
+"""Most encodings inside each other that are undone: addresses within addresses are escaped as often."""
 
 _VISIBLE = bytes(code for code in range(128) if chr(code).isprintable() or chr(code).isspace())
 
 
 class View(msgspec.Struct, frozen=True):
-    """A text to search. ``path`` names the encodings undone, outermost first, and ``runs`` are the parent's decoded."""
+    """A text to search; ``path`` names the encodings undone, outermost first, ``runs`` the parent's decoded runs."""
 
     path: tuple[str, ...]
     text: str
@@ -41,7 +41,7 @@ class View(msgspec.Struct, frozen=True):
     parent: "View | None" = None
 
     def source(self, start: int, end: int) -> tuple[int, int] | None:
-        """Return where in the received text the runs lie that a span of this view was decoded from; None at the top."""
+        """Return which part of the received text a span of this view was decoded from; None for the text itself."""
         if self.parent is None:
             return None
         begins = list(accumulate((len(run.text) + 1 for run in self.runs[:-1]), initial=0))
@@ -50,9 +50,9 @@ class View(msgspec.Struct, frozen=True):
 
 
 class Views(msgspec.Struct, frozen=True):
-    """The views of a text, that of the text itself first. ``decoded`` counts the characters of the others.
+    """The views of a text, first the text itself. ``decoded`` counts the characters of the others.
 
-    ``work`` counts the steps that decoding took, ``unread`` by encoding the characters that were not looked at.
+    ``work`` counts the steps of decoding, ``unread`` the characters that were not read, by encoding.
     """
 
     all: tuple[View, ...]
@@ -62,9 +62,9 @@ class Views(msgspec.Struct, frozen=True):
 
 
 def views_of(text: str, encodings: Collection[str], allowance: int, work: int = MAX_WORK) -> Views:
-    """Return the views of a text; those besides the text itself have ``allowance`` characters at most, together.
+    """Return the views of a text; those besides the text itself have at most ``allowance`` characters together.
 
-    ``work`` bounds the steps that decoding takes (``encodings.MAX_WORK``).
+    ``work`` limits the steps of decoding (``encodings.MAX_WORK``).
     """
     found = [View((), text)]
     unread: dict[Encoding, int] = {}
@@ -77,7 +77,7 @@ def views_of(text: str, encodings: Collection[str], allowance: int, work: int = 
             for encoding in DECODERS:
                 if encoding not in encodings:
                     continue
-                # Each leaves the others a third of what there is.
+                # Each encoding may use up to two thirds, and leaves a third to the others.
                 room = DecodingBudget(max(0, allowance - decoded), max(0, work - worked) * 2 // 3)
                 runs = _runs(readable, encoding, room)
                 worked += runs.work
@@ -97,7 +97,7 @@ def views_of(text: str, encodings: Collection[str], allowance: int, work: int = 
 
 
 def _kept_apart(text: str, runs: Sequence[EncodedRun], most: int) -> tuple[EncodedRun, ...]:
-    """Return runs of a view's text with what parted them there, as far as there is room for it: readings of one run."""
+    """Return runs, keeping the mark between alternative readings of one run, as far as there is room."""
     if APART not in text:
         return tuple(runs)
     mark = APART.removesuffix("\n")
@@ -105,7 +105,7 @@ def _kept_apart(text: str, runs: Sequence[EncodedRun], most: int) -> tuple[Encod
     apart: list[EncodedRun] = []
     for run, after in pairwise((*runs, None)):
         assert run is not None, "only the last is none"
-        # A run of hex takes the white space behind it.
+        # A run of hex includes the white space after it.
         between = "" if after is None else text[max(run.start, run.end - len(APART)) : after.start]
         parted = APART in between and room >= len(mark)
         apart.append(msgspec.structs.replace(run, text=run.text + mark) if parted else run)
@@ -114,9 +114,9 @@ def _kept_apart(text: str, runs: Sequence[EncodedRun], most: int) -> tuple[Encod
 
 
 def _encoded_still(view: View, encoding: Encoding, run: EncodedRun) -> int:
-    """Return how many received characters a run of a view stands for that is not undone any more."""
+    """Return how many received characters of a run of a view are not decoded any further."""
     if encoding == "percent":
-        # Around an escape there are other characters, which read as they stand.
+        # The characters around an escape are read as they are.
         return (run.end - run.start - len(run.text)) * ESCAPE_LENGTH // (ESCAPE_LENGTH - 1)
     start, end = view.source(run.start, run.end) or (run.start, run.end)
     return end - start
@@ -132,9 +132,10 @@ _Readable = tuple[str, bytes, Offsets | None]
 
 
 def _visible(text: str) -> _Readable:
-    """Return a text without the invisible characters and marks that would break up a run.
+    """Return a text without the invisible characters and marks that would interrupt a run.
 
-    Also the same with a ``?`` for every character that is not ASCII, and where its characters were if any is missing.
+    Also returns the same with a ``?`` for every character that is not ASCII, and the original positions if any is
+    missing.
     """
     if text.isascii():
         data = text.encode("ascii")

@@ -1,8 +1,9 @@
 """The responder: the only writer of an exchange's end, exactly one ``response.emitted`` for each accepted input.
 
-Decides from ``input.received`` (opens the exchange), what answers draw on (``memory.recalled``, ``act.finished``, a
-model's answers), ``operator.forget_ordered`` (drops a session's words), the failures of every stage (fail closed),
-``clock.fired`` (the deadlines), and the verdicts by which stages end an exchange or let it be answered:
+It decides from ``input.received`` (opens the exchange), from what answers are based on (``memory.recalled``,
+``act.finished``, a model's answers), from ``operator.forget_ordered`` (drops a session's text), from the failures of
+every stage (an exchange fails closed), from ``clock.fired`` (the deadlines), and from the verdicts by which stages end
+an exchange or let it be answered:
 
 ====================================  ======================================  =========================================
 event                                 end                                     reason
@@ -31,32 +32,35 @@ event                                 end                                     re
 ``swarm.stage_lost``                  the stage that waits / FAILED           ``no_owner: arbiter`` and the like
 ====================================  ======================================  =========================================
 
-The first stage of the path that asks for an end ends an exchange; everything later about it, and every repeated input,
-is ignored. Since appraisal and the breaker work side by side with the stages before them, what they ask for waits
-until those have let the input pass: which stage ends an exchange may not depend on who is faster, or a known threat
-would now be blocked and now be withheld, and count as a refusal or not. Events by which a stage lets an input pass
-say what is still waited for, and which stage is silent when a deadline passes: a guard that does not speak ends its
-exchanges, since one that is silently dead is worse than none. Appraisal is no stage of its own: where it fails or
-is silent, COHERENCE is named, the first stage that needs its numbers. Fixed notices are texts of the package.
+The verdict of the first stage on the path ends an exchange. Everything later about the exchange, and every repeated
+input, is ignored. Appraisal and the breaker work in parallel with earlier stages. So an end that they ask for is held
+until the earlier stages have let the input pass. Otherwise the faster stage would win, and the same known threat would
+sometimes be blocked and sometimes withheld, and would only sometimes count as a refusal. Events by which a stage lets
+an input pass show which stages are still awaited, and which one is silent when a deadline passes. A silent guard ends
+its exchanges with a failure, since a guard that is dead without notice is worse than none. Appraisal is not a stage of
+its own: if it fails or is silent, COHERENCE is named, the first stage that needs its numbers. Fixed notices are texts
+of the package.
 
-**Answers of others.** An input that is only checked ends once all guards have let it pass. One that is forwarded stays
-open then, until its sender tells what its own model said (``input.answered``), and reflex what it makes of that.
-Nothing of either is a turn of its session.
+**Answers of others.** An input that is only checked ends once all guards have let it pass. A forwarded input then stays
+open until its sender reports its own model's answer (``input.answered``), and reflex has judged that answer. Neither
+becomes a turn of its session.
 
-**Stages that nobody serves.** Swarm records which (``swarm.stage_lost``, ``unserved_stages``). An exchange that waits
-for one ends at once; one that will, as soon as it does, so that what an earlier stage refuses is refused by that stage.
+**Stages that nobody serves.** Swarm records them (``swarm.stage_lost``, ``unserved_stages``). An exchange that waits
+for such a stage ends at once. An exchange that has not reached it yet ends when it does: so a refusal by an earlier
+stage is still that stage's.
 
-**Drafts.** A model's answer is held until guardrails have judged its loop (setting ``guardrails``): they let the best
-of its loops go out, or have the model asked once more, with what is to be mended. A draft is never lost: where it
-cannot be judged or bettered, the best so far goes out, and the reason says why after the mode: ``guardrails_failed``,
+**Drafts.** A model's answer is held until guardrails have judged its loop (setting ``guardrails``). They release the
+best of its loops, or have the model asked again with what must be improved. A draft is never lost: if it cannot be
+judged or improved, the best draft so far goes out, and the reason after the mode says why: ``guardrails_failed``,
 ``guardrails_silent`` (at the deadline), ``appraisal_failed``, ``rerun_failed:`` and the model's failure, ``no_time`` or
-``deadline``. Who wants partial text (``stream``) reads drafts while they are written: what counts is the end.
+``deadline``. A caller that wants partial text (``stream``) reads drafts while they are generated; only the end is
+final.
 
-Who answers is a setting. The ``composer`` writes at once, from what is remembered, and says that no model is attached.
-``llm`` has a model asked by ``response.requested``, within the time that the exchange has left; IGNORE is empty at once
-in any case. Where the model fails, or says nothing, the composer answers instead: ``backend`` says who wrote, ``mode``
-in which mode, and the reason names the failure. Source: the mode router's prompts and models by mode (mode-specific
-generation); RESPOND and CLARIFY speak with the agent's soul, ACKNOWLEDGE without.
+Who answers is a setting. The ``composer`` answers at once, from what is remembered, and says that no model is attached.
+With ``llm`` a model is asked by ``response.requested``, within the time that the exchange has left; for IGNORE the
+answer is empty at once in any case. If the model fails or returns nothing, the composer answers instead: ``backend``
+says who wrote the answer, ``mode`` in which mode, and the reason names the failure. Source: the mode router's prompts
+and models by mode (mode-specific generation); RESPOND and CLARIFY include the agent's soul, ACKNOWLEDGE does not.
 """
 
 from actors.responder.decider import ResponderState, decide, evolve
@@ -71,7 +75,7 @@ from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.swarm import StageFound, StageLost
 
 FORGETS = (ForgetOrdered, TurnsForgotten)
-"""What makes it forget turns: of a session, or of those in which a fact was told."""
+"""The events that remove turns: those of a session, or those in which a fact was told."""
 
 ACTOR = Actor(
     name="responder",

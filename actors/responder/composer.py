@@ -1,9 +1,8 @@
 """The composer: answers without a language model, and says so.
 
-Pure and deterministic: the same words, mode, signals and memory give the same answer. It repeats what is remembered,
-in quotes, and claims no more than that. The texts are data
-(``answers.json``). They are part of the recorded decisions: a changed text is a changed behaviour, so raise the
-actor's ``behaviour`` with it.
+It is pure and deterministic: the same text, mode, signals and memory give the same answer. It quotes what is remembered
+and claims no more than that. Its sentences are data (``answers.json``). They are part of the recorded decisions: a
+changed sentence is changed behaviour, so raise the actor's ``behaviour`` with it.
 """
 
 import re
@@ -17,13 +16,13 @@ from actors.responder.quoting import quote
 from schemas.vocabulary.router import Mode, ModeSelected, Signals
 
 _MOST_HEARD = 8
-"""Facts that an answer says were told, or taken back."""
+"""Most facts that an answer reports as told, or taken back."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
 class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The texts by name, as ``string.Template``s, and the words that the composer knows (case-folded)."""
+    """The sentences by name, as ``string.Template``s, and the words that the composer knows (case-folded)."""
 
     answers: dict[str, str]
     thanks: frozenset[str]
@@ -31,14 +30,14 @@ class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Recall(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer can draw on.
+    """What an answer can use.
 
     Attributes:
-        earlier: Quotes of what was said in the session's last turns, oldest first.
-        memories: Quotes of memories that bear on the words to be answered, the strongest first.
-        told: Quotes of the facts that these words tell themselves.
-        gone: Quotes of the facts that they take back or replace.
-        guarded: Whether the session is in danger of being ended: then nothing is repeated, and the answer says so.
+        earlier: Quotes from the session's last turns, oldest first.
+        memories: Quotes of memories relevant to the text to be answered, the strongest first.
+        told: Quotes of the facts that this text itself states.
+        gone: Quotes of the facts that it takes back or replaces.
+        guarded: Whether the session is close to being ended: then nothing is repeated, and the answer says so.
         lack: Why no model answers: none is attached, or the one that was asked is silent.
     """
 
@@ -55,12 +54,12 @@ _TEMPLATES = {name: Template(text) for name, text in ANSWERS.answers.items()}
 
 
 def text_of(name: str, **values: str) -> str:
-    """Return the text ``name`` with its values filled in; raises KeyError where one is missing."""
+    """Return the sentence ``name`` with its values filled in; raises KeyError where one is missing."""
     return _TEMPLATES[name].substitute(values)
 
 
 def compose(mode: Mode, text: str, selected: ModeSelected, recall: Recall, quote_limit: int) -> str | None:
-    """Write the answer to ``text`` in ``mode``; None for a mode that is not one to answer in."""
+    """Write the answer to ``text`` in ``mode``; None for a mode that has no answer."""
     if mode == "IGNORE":
         return ""
     quoted = quote(text, quote_limit)
@@ -79,7 +78,7 @@ def compose(mode: Mode, text: str, selected: ModeSelected, recall: Recall, quote
 
 
 def _heard(recall: Recall) -> list[str]:
-    """Return a sentence on what the person told and took back. It says what was said, and promises nothing."""
+    """Return a sentence on what the person told and took back. It repeats that, and promises nothing."""
     if not recall.told and not recall.gone:
         return []
     kind = "gone" if not recall.told else "instead" if recall.gone else "told"
@@ -108,7 +107,7 @@ def _respond(quoted: str, selected: ModeSelected, recall: Recall) -> str:
 
 
 def _clarify(quoted: str, signals: Signals, recall: Recall) -> str:
-    # What exactly is missing takes a model to tell; without one no question is made up around a word of the text.
+    # Only a model can tell what exactly is missing, so no question is invented around a word of the text.
     if signals.implicit_reference and recall.earlier:
         question = text_of("clarify.earlier", earlier=_listed(recall.earlier), quote=quoted)
     else:
@@ -133,7 +132,7 @@ def _acknowledgement(quoted: str, signals: Signals, recall: Recall) -> str:
 
 
 def _some(quotes: tuple[str, ...]) -> str:
-    """Return the first few of what was heard: "forget everything about me" takes back whatever there is."""
+    """Return the first few quotes: "forget everything about me" takes back everything there is."""
     more = len(quotes) - _MOST_HEARD
     return f"{_listed(quotes[:_MOST_HEARD])} and {more} more" if more > 0 else _listed(quotes)
 

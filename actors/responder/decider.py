@@ -30,13 +30,13 @@ from schemas.vocabulary.router import ModeSelected
 from schemas.vocabulary.swarm import StageLost
 
 MEMORY_TURNS = 4
-"""Answered turns of a session that are remembered."""
+"""Most answered turns of a session that are remembered."""
 
 _NS_PER_MS = 1_000_000
 
 
 class ResponderState(msgspec.Struct, frozen=True):
-    """Exchanges that are open and that ended lately, the last answered turns of each session, and lost stages."""
+    """Open exchanges, recently ended ones, the last answered turns of each session, and lost stages."""
 
     settings: ResponderSettings = ResponderSettings()
     pending: Map[str, Pending] = Map()
@@ -46,9 +46,9 @@ class ResponderState(msgspec.Struct, frozen=True):
 
 
 def decide(state: ResponderState, message: Message) -> Iterable[Event | Emission]:
-    """End the exchange that a message brings the deciding word on, or ask a model for its answer.
+    """End the exchange that a message decides, or ask a model for its answer.
 
-    Nothing for an exchange that is unknown or has ended.
+    Returns nothing for an exchange that is unknown or has ended.
     """
     if isinstance(message.event, StageLost):
         return tuple(_left_alone(state, message))
@@ -67,12 +67,12 @@ def decide(state: ResponderState, message: Message) -> Iterable[Event | Emission
 
 
 def _end(pending: Pending, end: ResponseEmitted, message: Message) -> Event | Emission:
-    # What an agent's actor says belongs to no session: the end goes where the input came from.
+    # An event of an actor that works by agent has no session: the end is stored under the session of the input.
     return end if message.session else Emission(end, session=pending.session)
 
 
 def _left_alone(state: ResponderState, message: Message) -> Iterator[Emission]:
-    """Yield the ends of the exchanges that wait for a stage which, as is known now, nobody serves."""
+    """Yield the ends of the exchanges that wait for a stage which is now known to be unserved."""
     lost, left = with_message(state.lost, message), AT_ONCE
     for exchange in sorted(state.pending):
         pending = state.pending[exchange]
@@ -83,7 +83,7 @@ def _left_alone(state: ResponderState, message: Message) -> Iterator[Emission]:
 
 
 def _request(case: Case, event: Event) -> ResponseRequested | None:
-    """Return what a model is to be asked: for an answer in the mode that was chosen, or for a better one."""
+    """Return the request to a model: for an answer in the chosen mode, or for a better one."""
     if isinstance(event, ModeSelected) and event.terminal_mode is not None and not case.pending.asked:
         return request_for(case, event.terminal_mode) if asks_model(case, event.terminal_mode) else None
     if isinstance(event, GuardrailsRerunOrdered) and is_rerun_possible(case, event):
@@ -92,7 +92,7 @@ def _request(case: Case, event: Event) -> ResponseRequested | None:
 
 
 def evolve(state: ResponderState, message: Message) -> ResponderState:
-    """Fold a message: an input opens an exchange, its own end closes it and is remembered, time forgets."""
+    """Fold a message: an input opens an exchange, the end closes it and is remembered, and old entries expire."""
     state = _forget(state, message.time_ns)
     event = message.event
     if state.lost or isinstance(event, StageLost):
@@ -115,7 +115,7 @@ def evolve(state: ResponderState, message: Message) -> ResponderState:
 
 
 def _heard(state: ResponderState, message: Message) -> Pending | None:
-    """Return an open exchange with what a message says of it; None where there is none, or nothing to add."""
+    """Return an open exchange updated by a message; None where there is none, or nothing changes."""
     pending = state.pending.get(message.exchange)
     if pending is None:
         return None
@@ -180,7 +180,7 @@ def _chosen(pending: Pending, event: ModeSelected) -> Pending:
 
 
 def _case(state: ResponderState, pending: Pending, message: Message, exchange: str = "") -> Case:
-    """Return the case of a message's exchange, or of another one of the partition that it says something of."""
+    """Return the case of a message's exchange, or of another exchange of the partition that it concerns."""
     agent = pending.agent if exchange else message.agent
     turns = state.sessions.get(session_key(agent, pending.session)) or ()
     return Case(pending, turns, state.settings, agent, message.time_ns, exchange or message.exchange)
@@ -189,7 +189,7 @@ def _case(state: ResponderState, pending: Pending, message: Message, exchange: s
 def _opened(state: ResponderState, message: Message) -> Pending | None:
     """Return the exchange that an input opens; None where it opens none."""
     exchange, event = message.exchange, message.event
-    # No verdict could be told apart by an empty exchange; a repeated input must not lead to a second end.
+    # An empty exchange name could not identify a verdict, and a repeated input must not lead to a second end.
     if not isinstance(event, InputReceived) or not exchange:
         return None
     if exchange in state.pending or state.ended.get(exchange):
@@ -217,7 +217,7 @@ def _close(state: ResponderState, message: Message, event: ResponseEmitted) -> R
     sessions = state.sessions
     turn = _turn(pending.text, event.response, settings.turn_limit)
     if event.action == "EXECUTED" and turn.said and pending.remembered:
-        # Refused words are not kept: they would be quoted back, or shown to a model, by a later answer.
+        # Refused text is not kept: a later answer would quote it, or show it to a model.
         key = message.session_key
         turns = (*(sessions.get(key) or ()), turn)[-MEMORY_TURNS:]
         sessions = sessions.set(key, turns, now_ns, _session_generation_ns(settings))
@@ -225,14 +225,14 @@ def _close(state: ResponderState, message: Message, event: ResponseEmitted) -> R
 
 
 def _turn(said: str, answered: str, limit: int) -> Turn:
-    """Return a turn as it is remembered: both ends of what is long, since what was asked may stand at either."""
+    """Return a turn as it is remembered: both ends of a long text, since the question may be at either end."""
     both = [shorten(text.strip(), limit, len) for text in (said, answered)]
     characters, kept = sum(each.characters for each in both), sum(each.kept for each in both)
     return Turn(both[0].text, both[1].text, *((characters, kept) if kept < characters else (0, 0)))
 
 
 def _without_turns(state: ResponderState, keys: Iterable[str]) -> ResponderState:
-    """Forget what was said in sessions, given their keys; nor will anything of their open exchanges be remembered."""
+    """Drop the turns of sessions, given their keys; their open exchanges will not be remembered either."""
     sessions, pending, forgotten = state.sessions, state.pending, frozenset(keys)
     for key in forgotten:
         sessions = sessions.delete(key)
@@ -251,5 +251,5 @@ def _forget(state: ResponderState, now_ns: int) -> ResponderState:
 
 
 def _session_generation_ns(settings: ResponderSettings) -> int:
-    # Entries live for one to two generations, and no person's words longer than the lifetime.
+    # Entries live for one to two generations, so no text is kept longer than the lifetime.
     return settings.session_lifetime_ms * _NS_PER_MS // 2

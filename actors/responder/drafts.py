@@ -1,9 +1,9 @@
-"""A model's answers that reflex and guardrails have a word on before anybody reads them. Pure.
+"""Drafts: a model's answers that reflex and guardrails judge before anybody reads them. Pure.
 
-Reflex reads an answer first: what it does not let pass is no draft, and goes nowhere, whatever else fails. Then it is
-held as a draft until guardrails judge its loop. They may end the deliberation, and say whose answer is the
-best, or have the model asked again. Where they, or what they rest on, fail or keep silent, the best draft so far goes
-out all the same, and the reason says so: a person waits for it.
+Reflex reads an answer first. If reflex does not let it pass, it never becomes a draft and never goes out, whatever else
+fails. Otherwise it is held as a draft until guardrails judge its loop. They may end the deliberation and name the best
+answer, or have the model asked again. If guardrails, or the stages that they depend on, fail or are silent, the best
+draft so far still goes out, and the reason says so: a person is waiting for it.
 """
 
 import msgspec
@@ -28,11 +28,11 @@ from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import Mode
 
 RERUN_FAILED = "rerun_failed"
-"""What follows the mode in the reason of an answer that was to be bettered, before why it was not."""
+"""The part of the reason between the mode and the cause, for an answer that could not be improved."""
 
 
 def with_reply(pending: Pending, event: LlmCompleted, source: str) -> Pending:
-    """Return the exchange with a model's answer for reflex to read, if it is waited for and says something.
+    """Return the exchange with a model's answer for reflex to read, if one is awaited and it is not empty.
 
     ``source`` is the id of the event.
     """
@@ -51,7 +51,7 @@ def with_reply(pending: Pending, event: LlmCompleted, source: str) -> Pending:
 
 
 def with_passed(pending: Pending, event: ReflexAnswerPassed) -> Pending:
-    """Return the exchange after reflex has let its model's answer pass: that is a draft now."""
+    """Return the exchange after reflex has let the model's answer pass: it is a draft now."""
     draft = pending.unread
     if draft is None or draft.source != event.source:
         return pending
@@ -61,7 +61,7 @@ def with_passed(pending: Pending, event: ReflexAnswerPassed) -> Pending:
 
 
 def let_pass(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
-    """What reflex lets pass goes out where nobody judges it besides; it is the last of the drafts by now."""
+    """An answer that reflex lets pass goes out if nobody else judges it; by now it is the last of the drafts."""
     pending = case.pending
     if pending.awaits != "guardrails" or pending.drafts[-1].source != event.source:
         return None
@@ -71,7 +71,7 @@ def let_pass(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
 
 
 def set_aside(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
-    """What reflex does not let pass goes nowhere: an earlier answer goes out in its place, or a notice."""
+    """An answer that reflex blocks never goes out: an earlier answer goes out in its place, or a notice."""
     pending = case.pending
     if pending.unread is None or pending.unread.source != event.source:
         return None
@@ -90,7 +90,7 @@ def set_aside(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
 
 
 def with_failure(pending: Pending, event: Failed) -> Pending:
-    """Return the exchange after appraisal could not read the request, or the answer: nobody will judge that."""
+    """Return the exchange after appraisal failed on the request or the answer: the answer will not be judged."""
     of_request, of_answer = (event.failed_topic == topic_of(each) for each in (ResponseRequested, LlmCompleted))
     if not (of_request and pending.awaits in ("model", "reflex")) and not (of_answer and pending.awaits == "reflex"):
         return pending
@@ -98,29 +98,29 @@ def with_failure(pending: Pending, event: Failed) -> Pending:
 
 
 def with_best(pending: Pending, event: GuardrailsRerunOrdered) -> Pending:
-    """Return the exchange after guardrails ordered a rerun: they also say which answer is the best so far."""
+    """Return the exchange after guardrails ordered a rerun: they also name the best answer so far."""
     return msgspec.structs.replace(pending, best=event.best) if is_awaited_judgement(pending, event.trace) else pending
 
 
 def is_awaited_judgement(pending: Pending, trace: LoopTrace) -> bool:
-    """Whether a judgement is the one that is waited for."""
+    """Whether a judgement is the awaited one."""
     return pending.awaits == "guardrails" and trace.loop_id == pending.loop_id
 
 
 def is_rerun_possible(case: Case, event: GuardrailsRerunOrdered) -> bool:
-    """Whether a model is to be asked again: it was ordered, and there is time enough."""
+    """Whether a model is to be asked again: a rerun was ordered, and there is enough time."""
     if not is_awaited_judgement(case.pending, event.trace) or _mode_of(case.pending) is None:
         return False
     return time_to_ask(case) >= case.settings.rerun_least_ms
 
 
 def end_of_finalized(case: Case, event: GuardrailsFinalized) -> ResponseEmitted | None:
-    """A loop family that ends well is answered by its best loop."""
+    """A loop family that ends well is answered with its best loop."""
     return end_by_draft(case, event.best) if is_awaited_judgement(case.pending, event.trace) else None
 
 
 def end_of_forced(case: Case, event: GuardrailsForceFinalized) -> ResponseEmitted | None:
-    """So is one that a limit ends; the reason names the limit."""
+    """A family that a limit ends is also answered with its best loop; the reason names the limit."""
     return (
         end_by_draft(case, event.best, event.trace.rerun_reason)
         if is_awaited_judgement(case.pending, event.trace)
@@ -129,35 +129,35 @@ def end_of_forced(case: Case, event: GuardrailsForceFinalized) -> ResponseEmitte
 
 
 def end_of_late_rerun(case: Case, event: GuardrailsRerunOrdered) -> ResponseEmitted | None:
-    """A rerun that there is no time for ends the exchange with the best answer so far."""
+    """If there is no time for a rerun, the exchange ends with the best answer so far."""
     if not is_awaited_judgement(case.pending, event.trace) or is_rerun_possible(case, event):
         return None
     return end_by_draft(case, event.best, f"{RERUN_FAILED}:no_time")
 
 
 def end_of_failed_guardrails(case: Case, event: Failed) -> ResponseEmitted | None:
-    """Where guardrails could not decide, the best draft goes out."""
+    """If guardrails could not decide, the best draft goes out."""
     return end_by_best_draft(case, "guardrails_failed") if case.pending.awaits == "guardrails" else None
 
 
 def end_of_repeated_loop(case: Case, event: GuardrailsRepeated) -> ResponseEmitted | None:
-    """Nor is an answer judged whose loop was before it came: somebody else completed it under its name."""
+    """A loop judged before its answer came was completed by somebody else under its name: the answer is not judged."""
     drafts = case.pending.drafts
     waits = case.pending.awaits == "guardrails" and bool(drafts) and drafts[-1].loop_id == event.loop_id
     return end_by_best_draft(case, "guardrails_repeated") if waits else None
 
 
 def end_by_best_draft(case: Case, why: str) -> ResponseEmitted | None:
-    """Return the end by the best answer so far, None where there is none; ``why`` it was not judged, or not bettered.
+    """Return the end with the best answer so far, None where there is none; ``why`` it was not judged or not improved.
 
-    A judged answer comes before one that was not.
+    A judged answer takes precedence over one that was not.
     """
     drafts = case.pending.drafts
     return end_by_draft(case, case.pending.best or drafts[-1].loop_id, why) if drafts else None
 
 
 def end_by_draft(case: Case, loop_id: str, why: str = "") -> ResponseEmitted | None:
-    """Return the end by the answer that a loop came to; by the last one where that loop is not known."""
+    """Return the end with the answer of a loop; with the last answer where that loop is not known."""
     pending = case.pending
     mode = _mode_of(pending)
     if mode is None or not pending.drafts:

@@ -1,4 +1,4 @@
-"""The end of an exchange, stated by what all ends have in common. Pure."""
+"""Builds the end of an exchange from what all ends have in common. Pure."""
 
 from actors.responder.pending import Pending
 from schemas.vocabulary.responder import Action, ResponseEmitted, Stage
@@ -9,7 +9,7 @@ one that the sender of a forwarded input did."""
 
 
 def end_of(pending: Pending, stage: Stage, action: Action, reason: str, response: str) -> ResponseEmitted:
-    """Return the end of an exchange, in the composer's name."""
+    """Return the end of an exchange, with the composer as its author."""
     return ResponseEmitted(
         stage=stage,
         action=action,

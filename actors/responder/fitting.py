@@ -1,8 +1,8 @@
-"""How a prompt fits into a model's context: what each part of it may take, and what had to be cut of it. Pure.
+"""Fits a prompt into a model's context: how many tokens each part may take, and what was cut. Pure.
 
-The instructions and the answer come first. Memories, earlier turns and an earlier answer have bounds of their own, and
-less where the context is small. What is left is for the person's words and the data that came with them: neither is cut
-while both fit; else the words have at least half of it.
+The instructions and the answer have priority. Memories, earlier turns and an earlier answer have limits of their own,
+which are lower where the context is small. The rest is for the person's text and the data that came with it. Neither is
+cut while both fit; otherwise the text gets at least half of the rest.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,14 +17,14 @@ from schemas.model_calls import Cut, Shortened
 from schemas.vocabulary.gateway import Layer
 
 LEAST_BLOCK = 16
-"""Tokens below which a block of data says nothing."""
+"""A block of data with fewer tokens than this is useless."""
 
 _LEAST = 64
 _PER_MESSAGE = 8
 
 
 class TokenBudget(msgspec.Struct, frozen=True):
-    """Tokens that the parts of a prompt may take at most; ``left`` is for all beside the instructions."""
+    """Most tokens for each part of a prompt; ``left`` is for everything besides the instructions."""
 
     answer: int
     left: int
@@ -34,7 +34,7 @@ class TokenBudget(msgspec.Struct, frozen=True):
 
 
 def token_budget(settings: ResponderSettings, instructions: int) -> TokenBudget:
-    """Return the rooms beside instructions of so many tokens."""
+    """Return the limits of all parts besides instructions of so many tokens."""
     context = settings.context_tokens
     answer = min(settings.answer_tokens, context // 3)
     left = max(_LEAST, context - answer - instructions - _PER_MESSAGE * 12)
@@ -58,7 +58,7 @@ def instructions(texts: Mapping[str, str], settings: ResponderSettings) -> dict[
 def words_and_layers(
     text: str, layers: Sequence[Layer], left: int, settings: ResponderSettings
 ) -> tuple[Shortened, dict[str, Shortened]]:
-    """Return a person's words and the blocks of the layers beside them, as they are shown in ``left`` tokens."""
+    """Return a person's text and the blocks of the layers beside it, fitted into ``left`` tokens."""
     need = sum(estimate(layer.content) + FENCE_TOKENS for layer in layers)
     most = max(left // 2, left - min(need, settings.layer_tokens))
     shown = shorten(text, min(settings.input_tokens, most))
@@ -66,9 +66,9 @@ def words_and_layers(
 
 
 def layer_blocks(layers: Sequence[Layer], tokens: int) -> dict[str, Shortened]:
-    """Return layers as blocks by name, of ``tokens`` at most with their fences.
+    """Return layers as blocks by name, of at most ``tokens`` including their fences.
 
-    Short ones are whole, long ones share what is left. Where there are too many, those in the middle are left out:
+    Short ones are whole, long ones share the rest equally. If there are too many, those in the middle are left out:
     their text is empty.
     """
     names = [f"{layer.role}, part {place} of {len(layers)}" for place, layer in enumerate(layers, 1)]
@@ -93,15 +93,15 @@ def latest(turns: Sequence[Turn], tokens: int) -> tuple[Turn, ...]:
 
 
 def cut_of_turns(turns: Sequence[Turn], kept: Sequence[Turn]) -> list[Cut]:
-    """Return what was cut of the turns that are remembered: of each when it was kept, and whole ones here."""
+    """Return what was cut of the remembered turns: parts cut when a turn was stored, and whole turns left out here."""
     whole = sum(max(turn.characters, len(turn.said) + len(turn.answered)) for turn in _told(turns))
     return _cut("turns", whole, sum(turn.kept or len(turn.said) + len(turn.answered) for turn in kept))
 
 
 def cut_of_memories(case: Case, memories: Iterable[Memory]) -> list[Cut]:
-    """Return what was cut of the memories that came to mind first; no loss are weaker ones than are asked for.
+    """Return what was cut of the memories recalled first; weaker ones than were asked for are no loss.
 
-    Neither is one with the words of another: both are told by one.
+    A memory with the same text as another is no loss either: one stands for both.
     """
     kept = {each.id: each for each in memories}
     whole: dict[str, int] = {}

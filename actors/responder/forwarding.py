@@ -1,4 +1,4 @@
-"""Inputs that whoever sent them has answered by a model of its own: how their exchanges end. Pure."""
+"""How the exchanges of forwarded inputs end, which the sender has answered by its own model. Pure."""
 
 from collections.abc import Mapping
 
@@ -13,10 +13,10 @@ from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
 from schemas.vocabulary.responder import ResponseEmitted
 
 FORWARDED = "forward"
-"""The reason of an end that another's model answered."""
+"""The reason of an end that another model answered."""
 
 SILENT = "upstream_silent"
-"""The reason of an end of which nobody told what its model said, until the deadline."""
+"""The reason of an end for which no answer of another model was reported until the deadline."""
 
 _ENDED: Mapping[str, Ended] = {
     "stop": "stop",
@@ -28,12 +28,12 @@ _ENDED: Mapping[str, Ended] = {
 
 
 def is_forwarded(pending: Pending) -> bool:
-    """Whether the guards have let an input pass, and the word of another's model is waited for."""
+    """Whether the guards have let an input pass, and the answer of another model is awaited."""
     return pending.purpose == "forward" and pending.silent[0] == "DELIBERATIVE"
 
 
 def with_answer(pending: Pending, event: InputAnswered) -> Pending:
-    """Return a forwarded exchange with what its model said, which reflex judges first; its first choice counts."""
+    """Return a forwarded exchange with its model's answer, which reflex judges first; the first choice counts."""
     if not is_forwarded(pending) or pending.answer is not None:
         return pending
     first = event.choices[0] if event.choices else None
@@ -48,12 +48,12 @@ def with_answer(pending: Pending, event: InputAnswered) -> Pending:
 
 
 def end_of_passed_answer(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
-    """Nothing speaks against the answer of another's model."""
+    """Reflex lets the answer of the other model pass."""
     return case.pending.answer if event.by == "upstream" else None
 
 
 def end_of_blocked_answer(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
-    """The answer of another's model gives something away: a notice goes out in its place."""
+    """The answer of the other model reveals something: a notice goes out in its place."""
     answer = case.pending.answer
     if answer is None or event.by != "upstream":
         return None
@@ -62,7 +62,7 @@ def end_of_blocked_answer(case: Case, event: ReflexAnswerBlocked) -> ResponseEmi
 
 
 def end_of_abandoned(case: Case, event: InputAbandoned) -> ResponseEmitted | None:
-    """Another's model gave no answer, or nobody waits for it."""
+    """The other model gave no answer, or nobody waits for it."""
     if not is_forwarded(case.pending) or case.pending.answer is not None:
         return None
     end = end_of(case.pending, "DELIBERATIVE", "FAILED", event.reason, text_of("unfinished"))

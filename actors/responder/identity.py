@@ -1,4 +1,4 @@
-"""What a model's answer took up of the soul that it was given. Pure."""
+"""Which parts of the soul that a model was given appear in its answer. Pure."""
 
 import re
 from hashlib import sha256
@@ -13,10 +13,10 @@ _PART = re.compile(r"\n+|(?<=[.!?;])\s+")
 
 
 def identity_of(soul: str, answer: str) -> IdentityUse:
-    """Return how an answer stands to a soul.
+    """Return how an answer relates to a soul.
 
-    The soul's parts are its sentences, each named by its first telling words, or by a hash where it has none; a part
-    is taken up by an answer that has one of its telling words.
+    The parts of a soul are its sentences. Each is named by its first significant words (terms), or by a hash where it
+    has none. A part appears in an answer that contains one of its terms.
     """
     parts = [part.strip() for part in _PART.split(soul) if part.strip()]
     said = frozenset(terms_of(answer))

@@ -1,11 +1,11 @@
-"""The responder's log lines: who is asked for an answer, and who wrote it. No person's words."""
+"""The responder's log lines: who is asked for an answer, and who wrote it. They contain no person's text."""
 
 from schemas.event import Event
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 
 
 def log_lines(event: Event, latency_ms: float) -> tuple[str, ...]:
-    """Return what an event says to whoever reads the worker's log; ``latency_ms`` is what its decision took."""
+    """Return the lines about an event in the worker's log; ``latency_ms`` is how long its decision took."""
     if isinstance(event, ResponseRequested):
         again = f" again as {event.loop_id} ({event.rerun_reason})" if event.rerun_reason else ""
         return (f"[MODE:{event.mode}] Generating response via {event.call.purpose}.md{again}",)

@@ -1,4 +1,4 @@
-"""What an answer has before it: the memories that fit, each with its share. Pure."""
+"""The memories available to an answer: those that fit, each with its share. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,13 +12,13 @@ from schemas.vocabulary.memory import NO_LONGER_SO, Fact, Layer, Recollection, R
 from schemas.vocabulary.responder import Entity
 
 _TELLING: frozenset[Layer] = frozenset({"fact", "turn", "gist", "episode"})
-"""Layers whose memories say something by themselves; a concept is only a word."""
+"""Layers whose memories are meaningful by themselves; a concept is only a word."""
 
 FENCE_TOKENS = 40
-"""Tokens that the two lines around a block of a prompt come to at most, with the empty line after it."""
+"""Most tokens of the two lines around a block of a prompt, with the empty line after it."""
 
 _ANSWERED = (" Answered: ", " \u2192 ")
-"""What stands in a gist or a turn before the agent's answer."""
+"""The separator before the agent's answer in a gist or a turn."""
 
 _SHARE_DIGITS = 6
 _RECOGNISED = 60
@@ -26,7 +26,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory of the context: its text on one line, and the tokens that its line in a prompt comes to."""
+    """A memory of the context: its text on one line, and the number of tokens of its line in a prompt."""
 
     id: str
     layer: Layer
@@ -42,14 +42,14 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def memories_of(case: Case, room: int | None = None) -> tuple[Memory, ...]:
-    """Return what the exchange recalled and found that fits the budget, and no more than is set.
+    """Return the recalled memories and the findings that fit the token budget, up to the number in the settings.
 
-    The budget is the settings', or ``room`` where that is given.
+    The budget is that of the settings, or ``room`` where it is given.
 
-    What people told comes first, then echoes of what was only asked and answered; among these the strongest. So the
-    agent's own answers take no place of a fact. Of a memory that came to mind twice the stronger counts, and of several
-    with the same words one. One without words (a forgotten one) is none, and one that
-    does not fit leaves its room to weaker ones.
+    Statements of people come first, then echoes of what was only asked and answered; within both the strongest first.
+    So the agent's own answers do not displace facts. If a memory was recalled twice, the stronger one counts; of
+    several with the same text one counts. A memory without text (a forgotten one) is left out, and one that does not
+    fit leaves its room to weaker ones.
     """
     settings = case.settings
     left = (settings.memory_tokens if room is None else room) - FENCE_TOKENS
@@ -67,7 +67,7 @@ def memories_of(case: Case, room: int | None = None) -> tuple[Memory, ...]:
 
 
 def entities_of(memories: Sequence[Memory]) -> tuple[Entity, ...]:
-    """Return the memories as they are put on record; their shares of the tokens of all add up to 1."""
+    """Return the memories in recorded form; their shares of all tokens add up to 1."""
     total = sum(each.tokens for each in memories)
     return tuple(
         Entity(
@@ -82,7 +82,7 @@ def entities_of(memories: Sequence[Memory]) -> tuple[Entity, ...]:
 
 
 def not_in_turns(memories: Iterable[Memory], turns: Sequence[Turn]) -> tuple[Memory, ...]:
-    """Return the memories without those of turns that are told as turns already: they hold how those began."""
+    """Return the memories without those whose turns are shown as turns already, since these contain the same text."""
     begun = [_words(turn.said)[:_RECOGNISED] for turn in turns]
     return tuple(each for each in memories if each.layer != "turn" or not _holds_any(_words(each.text), begun))
 
@@ -92,15 +92,15 @@ def _holds_any(text: str, beginnings: Iterable[str]) -> bool:
 
 
 def tellable(memories: Iterable[Memory], energy: float) -> tuple[Memory, ...]:
-    """Return the memories that can be told as they are, from ``energy`` on.
+    """Return the memories that can be quoted as they are, with at least ``energy``.
 
-    A question that has no answer with it tells nothing, and neither does what is retired.
+    A question without its answer says nothing, and a retired fact is not quoted.
     """
     return tuple(each for each in memories if each.layer in _TELLING and each.energy >= energy and _tells(each))
 
 
 def without_retired(memories: Iterable[Memory], retired: Sequence[Retired]) -> tuple[Memory, ...]:
-    """Return the memories without facts that the words to be answered take back, and the exchanges that told them."""
+    """Return the memories without facts that the text to be answered takes back, and the exchanges that told them."""
     gone = {f"fact:{each.fact}" for each in retired}
     gone.update(
         f"{layer}:{number}" for each in retired for number in each.exchanges for layer in ("turn", "gist", "episode")
@@ -109,7 +109,7 @@ def without_retired(memories: Iterable[Memory], retired: Sequence[Retired]) -> t
 
 
 def fact_line(fact: Fact | Retired) -> str:
-    """Return a fact in a line, as memory tells it when it comes to mind."""
+    """Return a fact in one line, in the same form as memory recalls it."""
     return f"{fact.key}: {fact.value}"
 
 
@@ -119,7 +119,7 @@ def _tells(memory: Memory) -> bool:
 
 
 def by_energy_told_first(found: Iterable[Recollection]) -> list[Recollection]:
-    """Return recollections: those that were told, then echoes, each by energy; of one that came twice the stronger."""
+    """Return recollections, statements before echoes, each by energy; of a memory recalled twice the stronger."""
     strongest: dict[str, Recollection] = {}
     for each in found:
         if each.id not in strongest or each.energy > strongest[each.id].energy:

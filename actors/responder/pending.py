@@ -1,4 +1,4 @@
-"""What is known of an open exchange, and of its session. Pure."""
+"""What is known about an open exchange, and about its session. Pure."""
 
 from typing import Literal
 
@@ -17,7 +17,7 @@ STAGES: tuple[Stage, ...] = ("REFLEX", "INTUITION", "COHERENCE", "BREAKER", "ARB
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What a person said and what was answered, each cut to a limit: ``kept`` of their ``characters`` are left.
+    """What a person said and what was answered, each cut to a limit: ``kept`` of ``characters`` are left.
 
     Both numbers are 0 where nothing was cut.
     """
@@ -29,10 +29,10 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's answer that no person has read yet: ``loop_id`` names the pass of the deliberation that it came of.
+    """A model's answer that no person has read yet; ``loop_id`` names the pass of the deliberation that produced it.
 
-    ``source`` is the id of the event that has it, ``finish_reason`` says how it ended, ``cuts`` what was cut of the
-    prompt that it answers.
+    ``source`` is the id of the event with the answer, ``finish_reason`` says how it ended, ``cuts`` what was cut from
+    its prompt.
     """
 
     source: str
@@ -48,37 +48,37 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """An open exchange.
 
     Attributes:
-        text: What was asked; nothing of an input that others answer.
-        agent: Whom.
-        session: The session of its input: events of agents' actors do not name it.
+        text: What was asked; empty for an input that another model answers.
+        agent: The agent that was asked.
+        session: The session of its input; events of actors that work by agent do not name it.
         purpose: Who answers it, if anybody.
         due_ns: The earliest of its deadlines so far.
         reply_to: Inbox for a copy of the answer.
         stream: Whether that inbox wants partial text too.
         layers: The input's other layers; kept only where a model is asked.
-        silent: The stages that have not spoken yet.
-        first_mode: What the router chose first.
-        answer: The end by what another's model said, once it has; reflex judges it first.
-        held: An end that a stage has asked for, while an earlier one may still ask for another.
-        recollections: What came to mind for it.
-        recalled: Whether memory has said what did.
-        told: What its own words tell of the person, as memory reads and keeps them.
-        retired: What they take back, or replace.
-        findings: What an ACT loop found.
+        silent: The stages without a verdict so far.
+        first_mode: The router's first choice.
+        answer: The end with another model's answer, once there is one; reflex judges it first.
+        held: An end that a stage has asked for, while an earlier stage may still ask for another.
+        recollections: The memories recalled for it.
+        recalled: Whether memory has recorded its recall.
+        told: The facts that its own text states about the person, as memory reads and keeps them.
+        retired: The facts that it takes back or replaces.
+        findings: The findings of an ACT loop.
         acted: Whether such a loop has ended.
         selected: The choice of the mode that a model was asked to answer in.
         asked: Id of the last request to a model; empty: none.
-        loop_id: The loop that its answer is of; empty where guardrails do not judge it.
+        loop_id: The loop of its answer; empty where guardrails do not judge it.
         entities: The memories in that request.
-        cuts: What of its prompt was cut.
-        awaits: Whose word is waited for: the model's that was asked, or reflex's or guardrails' on its answer; empty:
-            nobody's.
+        cuts: What was cut from its prompt.
+        awaits: Whose event is awaited: that of the model that was asked, or that of reflex or guardrails on its answer;
+            empty: none.
         unread: Its latest answer, until reflex has read it.
         drafts: Its answers so far that reflex let pass, oldest first.
-        best: The loop whose answer is the best so far, by guardrails' word; empty: no word yet.
-        unjudged: Why the next answer will not be judged; empty: it will.
-        stance: How much the breaker trusts its session, by what it said on clearing the input.
-        remembered: Whether it is to be a turn of its session once it has ended.
+        best: The loop with the best answer so far, according to guardrails; empty: they have not judged yet.
+        unjudged: Why the next answer will not be judged; empty: it will be.
+        stance: How far the breaker trusts its session, as stated when it cleared the input.
+        remembered: Whether it becomes a turn of its session when it ends.
     """
 
     text: str
@@ -114,7 +114,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Case(msgspec.Struct, frozen=True):
-    """What a verdict rests on besides its event: an exchange, its session's last turns, settings, agent, time, id."""
+    """What a verdict depends on besides its event: exchange, its session's last turns, settings, agent, time, id."""
 
     pending: Pending
     turns: tuple[Turn, ...]

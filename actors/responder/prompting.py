@@ -1,8 +1,8 @@
-"""What a model is asked: instructions, earlier turns, and the person's words with the data that belong to them. Pure.
+"""The prompt of a model: instructions, earlier turns, and the person's text with the data that belongs to it. Pure.
 
-Only the project's and the operator's own texts are instructions. Memories and the input's other layers are other
-people's words, whoever they claim to speak for: they stand in the user's message, in blocks between lines that carry
-a key which occurs in none of them.
+Only texts of the project and of the operator are instructions. Memories and the input's other layers are other people's
+text, whatever they claim to be. They are part of the user's message, in blocks between lines with a key that occurs in
+none of them, so that no text can end its own block.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,20 +37,20 @@ WITH_SOUL: frozenset[Purpose] = frozenset({"respond", "clarify"})
 MENDING: Mapping[Trigger, str] = msgspec.json.decode(
     files(__package__).joinpath("mending.json").read_bytes(), type=dict[Trigger, str]
 )
-"""What a model is told to mend, by what asks for a rerun."""
+"""Trigger of a rerun -> what the model is told to improve."""
 
 _KEY_LENGTH = 12
 _NS_PER_MS = 1_000_000
 
 
 def time_to_ask(case: Case) -> int:
-    """Return the milliseconds that a model has for its answer; not positive where it is too late to ask."""
+    """Return how many milliseconds a model has for its answer; zero or less where it is too late to ask."""
     left = (case.pending.due_ns - case.now_ns) // _NS_PER_MS - case.settings.reserve_ms
     return min(left, case.settings.llm_timeout_ms)
 
 
 def soul_of(case: Case) -> str:
-    """Return who the agent of an exchange is; empty where nobody says."""
+    """Return the soul of an exchange's agent; empty where none is set."""
     return case.settings.souls.get(case.agent, case.settings.soul).strip()
 
 
@@ -60,7 +60,7 @@ def request_for(case: Case, mode: Mode) -> ResponseRequested:
 
 
 def request_again(case: Case, ordered: GuardrailsRerunOrdered) -> ResponseRequested:
-    """Return the request for a better answer than the last one, which is shown, with what is to be mended."""
+    """Return the request for a better answer than the last one, which is shown with what must be improved."""
     pending = case.pending
     mode = pending.selected.terminal_mode if pending.selected is not None else None
     assert mode is not None, "guardrails judge answers in a terminal mode"
@@ -70,12 +70,12 @@ def request_again(case: Case, ordered: GuardrailsRerunOrdered) -> ResponseReques
 
 
 def rerun_instruction(triggers: Iterable[Trigger]) -> list[str]:
-    """Return what is to be mended, a line for each trigger that asks for a rerun."""
+    """Return what must be improved, one line for each trigger of the rerun."""
     return [f"- {MENDING[trigger]}" for trigger in triggers if trigger in MENDING]
 
 
 class Pass(msgspec.Struct, frozen=True):
-    """A pass of a deliberation: its loop, and where it is a rerun, why, what is to be mended, and the answer before."""
+    """A pass of a deliberation: its loop; for a rerun also the reason, what to improve, and the answer before."""
 
     loop_id: str
     reason: str = ""
@@ -96,7 +96,7 @@ def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
     told = instructions(texts, settings)
     system = "\n\n".join(each.text for each in told.values())
     room = token_budget(settings, estimate(system))
-    # To whoever works on the agent's instructions nothing is handed that it remembers.
+    # A person who works on the agent's instructions must not be shown its memories.
     memories = () if pending.stance == "guarded" else memories_of(case, room.memories)
     turns = latest(case.turns, room.turns)
     conversation = _conversation(turns)
@@ -133,7 +133,7 @@ def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
 
 
 def with_data(text: str, blocks: Sequence[Block]) -> str:
-    """Return a person's words behind the blocks of data that belong to them; without any, the words alone."""
+    """Return a person's text after the blocks of data that belong to it; without blocks, the text alone."""
     if not blocks:
         return text
     return "\n\n".join([*fenced_blocks(blocks, [text]), text])

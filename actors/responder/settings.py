@@ -1,4 +1,4 @@
-"""The responder's settings, and the texts that a model is prompted with where none are set."""
+"""The responder's settings, and the default texts of its prompts."""
 
 from importlib.resources import files
 from typing import Annotated, Literal
@@ -9,13 +9,13 @@ from schemas.event import Milliseconds, Unit
 from schemas.model_settings import FOLLOWS_MODEL
 
 Budget = Annotated[int, msgspec.Meta(ge=0, le=16_000)]
-"""Tokens at most, as ``actors.contract.text.shortening`` estimates them."""
+"""A limit in tokens, as ``actors.contract.text.shortening`` estimates them."""
 
 LEAST_CONTEXT, MOST_CONTEXT = 512, 10_000_000
-"""Tokens of a model's context that prompts are fitted to."""
+"""Tokens of a model's context into which prompts are fitted."""
 
 _UNBOUND = 1_000_000
-"""Tokens: more than any input has. What the context leaves is the bound then."""
+"""More tokens than any input has: the context is the limit then."""
 
 PromptText = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
 
@@ -25,9 +25,9 @@ def _shipped(name: str) -> str:
 
 
 class Prompts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model is told to do in each mode; ``rerun``: besides, where its answer was set aside.
+    """The instructions of a model in each mode; ``rerun``: in addition, after its answer was set aside.
 
-    ``cautious`` and ``guarded``: besides, where that is the breaker's stance towards the session.
+    ``cautious`` and ``guarded``: in addition, if that is the breaker's stance towards the session.
     """
 
     respond: PromptText = _shipped("respond")
@@ -41,8 +41,8 @@ class Prompts(msgspec.Struct, frozen=True, kw_only=True):
 class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How answers are written, and what is remembered for how long.
 
-    The texts themselves are settings, not names of files: they are recorded with the others, so that a replay knows
-    what a model was told.
+    The texts are settings, not names of files: they are recorded with the other settings, so that a replay knows the
+    instructions of a model.
 
     Attributes:
         backend: Who writes the answers; ``composer`` needs no language model, ``llm`` asks one, and leaves the answer

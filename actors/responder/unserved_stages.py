@@ -1,7 +1,7 @@
 """Stages that nobody serves: which open exchanges wait for one, and how they end. Pure.
 
-What swarm records of lost stages holds until it records that they are found, or until the stage itself speaks: swarm
-may be the next to fall silent, and a stage that is back must not stay accused.
+A stage that swarm records as lost counts as lost until swarm records that it is found, or until the stage itself
+produces an event. Swarm may itself stop working, and a stage that is back must not stay marked as lost.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.swarm import StageFound, StageLost
 
 AT_ONCE = 400
-"""Exchanges that one event ends at most: a decision is stored all or none, in one batch. Swarm tells again."""
+"""Most exchanges that one event ends, since a decision is stored as one batch. Swarm repeats the event later."""
 
 
 class LostStage(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class LostStage(msgspec.Struct, frozen=True):
     reason: Lack
 
     def concerns(self, agent: str, session: str) -> bool:
-        """Whether an exchange of this agent and session depends on such a partition."""
+        """Whether an exchange of this agent and session depends on one of these partitions."""
         return token_of(self.scope, self.of, agent, session) in self.partitions
 
 
@@ -44,7 +44,7 @@ Stages = Map[str, LostStage]
 
 
 def with_message(lost: Stages, message: Message) -> Stages:
-    """Return what is lost after a message: as swarm says, and without what has just spoken for itself."""
+    """Return the lost stages after a message: as swarm records, and without the stage that wrote this message."""
     event = message.event
     if isinstance(event, StageLost):
         return lost.set(event.actor, LostStage(Scope(event.scope), event.partitions, event.of, event.reason))
@@ -60,7 +60,7 @@ def with_message(lost: Stages, message: Message) -> Stages:
 
 
 def awaited_stages(pending: Pending) -> Iterator[str]:
-    """Yield the stages that an exchange waits for now: the next word is theirs."""
+    """Yield the stages that an exchange waits for now."""
     stage = pending.silent[0]
     match stage:
         case "COHERENCE":
@@ -75,7 +75,7 @@ def awaited_stages(pending: Pending) -> Iterator[str]:
 
 def _deliberating(pending: Pending) -> Iterator[str]:
     if is_forwarded(pending):
-        # The word of another's model is no stage's; on what it said, reflex has the next one.
+        # The answer of another model comes from no stage; reflex judges it next.
         yield from ("reflex",) if pending.answer is not None else ()
         return
     if pending.awaits == "model":
@@ -95,7 +95,7 @@ def _deliberating(pending: Pending) -> Iterator[str]:
 def end_of_unserved(lost: Stages, case: Case) -> ResponseEmitted | None:
     """Return the end of an exchange that waits for a stage which nobody serves; None where it waits for none.
 
-    Where a model fails the composer answers, and what has been drafted goes out unjudged: so it is here.
+    As after a failed model, the composer answers instead, and an existing draft goes out without judgement.
     """
     pending = case.pending
     for stage in awaited_stages(pending):

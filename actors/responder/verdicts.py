@@ -52,14 +52,14 @@ from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested, Sta
 from schemas.vocabulary.router import Mode, ModeSelected
 
 LLM_FAILED = "llm_failed"
-"""What the reason of an answer begins with that the composer wrote in a model's place: ``llm_failed:no_model``."""
+"""The first part of the reason when the composer answers in a model's place: ``llm_failed:no_model``."""
 
 CHECKED = "check"
-"""The reason of an end that all guards let the input come to, which was sent for that alone."""
+"""The reason of an end when all guards let an input pass that was only sent to be checked."""
 
 _REQUEST = topic_of(ResponseRequested)
 _ANSWERING = frozenset({_REQUEST, topic_of(LlmCompleted)})
-"""What appraisal reads besides inputs: a failure on these says nothing of the input."""
+"""Topics besides inputs that appraisal reads: its failure on one of these says nothing about the input."""
 
 _DEADLINES = frozenset({topic_of(InputReceived), topic_of(ArbiterEscalated)})
 _TOLD_MEMORIES = 3
@@ -67,11 +67,11 @@ _TOLD_MEMORIES = 3
 PASSES: Mapping[type[Event], Stage] = {
     entry.event: STAGE_OF[entry.owner] for entry in CATALOGUE.values() if entry.verdict == "passes"
 }
-"""By what a stage shows that it has spoken, and lets the input go on."""
+"""The events by which each stage lets an input go on."""
 
 
 SIDE_BY_SIDE: frozenset[Stage] = frozenset({"COHERENCE", "BREAKER"})
-"""The stages that can speak before an earlier one has: appraisal and the breaker do not wait for reflex."""
+"""The stages that may decide before an earlier one: appraisal and the breaker do not wait for reflex."""
 
 
 Verdict = Callable[[Case, Any], ResponseEmitted | None]
@@ -84,13 +84,13 @@ def end_of_reflex_block(case: Case, event: ReflexBlocked) -> ResponseEmitted:
 
 
 def end_of_intuition_rejection(case: Case, event: IntuitionRejected) -> ResponseEmitted:
-    """A learned danger is refused; the reason is what recognised it."""
+    """A learned danger is refused; the reason names what recognised it."""
     reason = event.motif if event.detector == "motif" else event.detector
     return end_of(case.pending, "INTUITION", "REJECTED", reason, text_of("learned"))
 
 
 def end_of_coherence_rejection(case: Case, event: CoherenceRejected) -> ResponseEmitted:
-    """A thought that does not fit is refused; so is an input too much of which could not be looked at."""
+    """A thought that does not fit is refused; so is an input of which too much could not be read."""
     if event.violations == (UNREAD,):
         return end_of(case.pending, "COHERENCE", "REJECTED", "UNREAD", text_of("unread"))
     return end_of(case.pending, "COHERENCE", "REJECTED", "DISSONANT", text_of("dissonant"))
@@ -114,33 +114,33 @@ def end_of_breaker_termination(case: Case, event: BreakerTerminated) -> Response
 
 
 def end_of_arbiter_denial(case: Case, event: ArbiterDenied) -> ResponseEmitted:
-    """The arbiter's denial ends the exchange: it never falls through to deliberation."""
+    """The arbiter's denial ends the exchange; it never continues to deliberation."""
     return end_of(case.pending, "ARBITER", "REJECTED", event.reason, text_of("denied"))
 
 
 def end_of_immediate_answer(case: Case, event: ArbiterImmediate) -> ResponseEmitted:
-    """An approved precedent answers in the words that were recorded with it."""
+    """An approved precedent is answered with the text recorded with it."""
     end = end_of(case.pending, "ARBITER", "EXECUTED", event.precedent, event.answer)
     return msgspec.structs.replace(end, backend=PRECEDENT)
 
 
 def no_end_yet(case: Case, event: InputAnswered) -> None:
-    """Another's model has answered: reflex has the next word."""
+    """Another model has answered: reflex judges that next."""
 
 
 def end_of_passed_check(case: Case, event: ArbiterPassed) -> ResponseEmitted | None:
-    """Every guard has let the input pass: a check ends, and who forwards an input asks a model now."""
+    """Every guard has let the input pass: a check ends here; a sender that forwards may ask its model now."""
     return end_of(case.pending, "ARBITER", "PASSED", CHECKED, "") if case.pending.purpose == "check" else None
 
 
 def end_of_failed_stage(case: Case, event: Failed) -> ResponseEmitted:
-    """An actor that could not decide ends the exchange: what is not cleared is not answered."""
+    """If an actor could not decide, the exchange ends: an input that is not cleared is not answered."""
     actor = entry_of(event).owner
     return end_of(case.pending, STAGE_OF[actor], "FAILED", f"{actor}_failed", text_of("unfinished"))
 
 
 def end_of_failed_appraisal(case: Case, event: Failed) -> ResponseEmitted | None:
-    """Appraisal failed: on the input, which is then not answered, or on a model's answer, which is then not judged."""
+    """Appraisal failed: on the input, which is then not answered, or on a model's answer, which then is not judged."""
     if case.pending.awaits == "guardrails":
         return end_by_best_draft(case, "appraisal_failed")
     if event.failed_topic in _ANSWERING:
@@ -149,9 +149,9 @@ def end_of_failed_appraisal(case: Case, event: Failed) -> ResponseEmitted | None
 
 
 def end_of_deadline(case: Case, event: ClockFired) -> ResponseEmitted | None:
-    """Nothing ended the exchange in time; the stage that kept silent is named. Timers of other kinds end nothing.
+    """Nothing ended the exchange in time; the silent stage is named. Timers of other kinds end nothing.
 
-    An answer that was to be judged, or bettered, goes out as it is.
+    An answer that was still to be judged or improved goes out as it is.
     """
     if event.set_by in _DEADLINES and case.pending.drafts:
         late = case.pending.awaits in ("model", "reflex")
@@ -169,7 +169,7 @@ def end_of_deadline(case: Case, event: ClockFired) -> ResponseEmitted | None:
 
 
 def end_of_mode(case: Case, event: ModeSelected) -> ResponseEmitted | None:
-    """A terminal mode is answered in, by the composer or by the model that is asked; without one an ACT loop runs."""
+    """A terminal mode is answered by the composer, or by the model that is asked; for ACT a loop runs first."""
     mode = event.terminal_mode
     if mode is None or case.pending.asked:
         return None
@@ -179,9 +179,9 @@ def end_of_mode(case: Case, event: ModeSelected) -> ResponseEmitted | None:
 
 
 def end_of_llm_answer(case: Case, event: LlmCompleted) -> ResponseEmitted | None:
-    """A model's words are the answer to the request that asked for them, and to no other; reflex reads them first.
+    """A model's text answers only the request that asked for it; reflex reads it first.
 
-    Where there are none, no word of reflex's is waited for.
+    If the text is empty, reflex is not waited for.
     """
     pending = case.pending
     if not pending.asked or event.request != pending.asked or pending.awaits != "model":
@@ -190,17 +190,17 @@ def end_of_llm_answer(case: Case, event: LlmCompleted) -> ResponseEmitted | None
 
 
 def read(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
-    """Reflex has let an answer pass: that of the sender's model, or of ours, which guardrails judge next."""
+    """Reflex lets an answer pass: the sender's model's, or ours, which guardrails judge next."""
     return end_of_passed_answer(case, event) or let_pass(case, event)
 
 
 def unreadable(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
-    """Reflex has not; the exchange ends without that answer."""
+    """Reflex blocks an answer; the exchange ends without it."""
     return end_of_blocked_answer(case, event) or set_aside(case, event)
 
 
 def end_of_llm_failure(case: Case, event: LlmFailed) -> ResponseEmitted | None:
-    """Where the model fails the composer answers, and the reason says so."""
+    """If the model fails, the composer answers, and the reason says so."""
     pending = case.pending
     if pending.awaits != "model" or event.failed_topic != _REQUEST or event.request not in ("", pending.asked):
         return None  # a request that could not be read has no id; an exchange waits for but one of this topic
@@ -237,15 +237,15 @@ VERDICTS: Mapping[type[Event], Verdict] = {
 
 
 def must_wait(end: ResponseEmitted, silent: tuple[Stage, ...]) -> bool:
-    """Whether an end waits for the word of an earlier stage.
+    """Whether an end must wait for the verdict of an earlier stage.
 
-    Stages that work side by side race each other; which one ends an exchange may not depend on who wins.
+    Stages that work in parallel race each other; which one ends an exchange must not depend on which is faster.
     """
     return end.stage in SIDE_BY_SIDE and STAGES.index(silent[0]) < STAGES.index(end.stage)
 
 
 def overrules(end: ResponseEmitted, held: ResponseEmitted) -> bool:
-    """Whether an end takes the place of one that is held: that of the earlier stage does, a deadline's among them."""
+    """Whether an end replaces the held one: that of the earlier stage does, also when a deadline caused it."""
     return STAGES.index(end.stage) < STAGES.index(held.stage)
 
 
@@ -255,7 +255,7 @@ def asks_model(case: Case, mode: Mode) -> bool:
 
 
 def end_without_model(case: Case, why: str) -> ResponseEmitted | None:
-    """Return the end where a model gave no answer: by its best one so far, else by the composer."""
+    """Return the end where a model gave no answer: with its best answer so far, else with the composer's."""
     if case.pending.drafts:
         return end_by_best_draft(case, f"{RERUN_FAILED}:{why}")
     selected = case.pending.selected

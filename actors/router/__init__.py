@@ -1,21 +1,27 @@
 """The router: selects the mode an exchange is answered in, by arithmetic on recorded signals.
 
-Decides one ``router.mode_selected`` for every input that memory has recalled something for: RESPOND, CLARIFY,
-ACKNOWLEDGE or IGNORE as terminal mode, or ACT first, and once the ACT loop has finished a second one without ACT.
-Where the best two modes are closer than the margin and the setting ``tiebreak`` is ``llm``, a model is asked first; its
-failure, or an answer outside the two, leaves it to the higher score. No model takes part otherwise.
+It decides one ``router.mode_selected`` for every input after memory's recall: RESPOND, CLARIFY, ACKNOWLEDGE or IGNORE
+as terminal mode; or ACT first, and after the ACT loop a second one without ACT. If the best two modes are closer than
+the margin, and the setting ``tiebreak`` is ``llm``, a model is asked first. If the model fails, or names neither of the
+two, the higher score decides. Apart from that no model takes part.
 
-Consumes ``input.received`` (the text), ``appraisal.completed`` (what the text is as a turn of talk),
-``memory.recalled`` (the go-ahead, and how familiar the ground is),
-``llm.completed`` and ``llm.failed`` (a tie-break's answer), ``act.finished`` and ``response.emitted`` (what was
-answered, which the session's next input may speak well or ill of: ``router.feedback_observed``), ``feedback.given``
-(an application does so in so many words), ``regulator.adjusted`` and ``.reverted`` (what is added to the agent's
-weights from there on), ``.scheduled`` and ``.cycle_completed`` (which agents are still heard of, and what was added to
-one that was dropped).
+It consumes:
 
-Source: the deterministic mode router of the cognitive architecture document, with its contradictions settled as the
-design's page on subsystems says. ``signals`` reads texts, ``scoring`` holds the formula, ``settings`` its numbers,
-``selection`` puts them together, ``tiebreak`` asks the model, ``feedback`` judges a choice by what was said next,
+- ``input.received``: the text
+- ``appraisal.completed``: the kind of turn that the text is
+- ``memory.recalled``: the signal to decide, and how familiar the topic is
+- ``llm.completed`` and ``llm.failed``: the answer to a tie-break
+- ``act.finished``
+- ``response.emitted``: what was answered, since the session's next input may praise or criticise it
+(``router.feedback_observed``)
+- ``feedback.given``: explicit feedback of an application
+- ``regulator.adjusted`` and ``.reverted``: offsets to the agent's weights from there on
+- ``regulator.scheduled`` and ``.cycle_completed``: which agents are still active, and the offsets of an agent that was
+dropped here
+
+Source: the deterministic mode router of the cognitive architecture document; the design's page on subsystems says how
+its contradictions are resolved. ``signals`` reads texts, ``scoring`` holds the formula, ``settings`` its numbers,
+``selection`` combines them, ``tiebreak`` asks the model, ``feedback`` judges a choice by the next input,
 ``regulator_offsets`` holds what the regulator adds to the weights, ``log_lines`` writes the log lines, ``decider``
 keeps the state.
 """

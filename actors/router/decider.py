@@ -1,20 +1,20 @@
-"""The router's state machine: which mode an exchange is answered in, and how that choice turned out.
+"""The router's state machine: which mode an exchange is answered in, and how good that choice was.
 
-input.received          -> router.feedback_observed, where it says something of the session's previous exchange;
+input.received          -> router.feedback_observed, if it comments on the session's previous exchange;
                         the text is kept until its exchange ends
-appraisal.completed     what the text is as a turn of talk is kept with it
+appraisal.completed     the kind of turn that the text is, is kept with it
 memory.recalled         -> router.mode_selected, or router.tiebreak_requested where two modes are too close and a model
-                        is to settle it: once, for an exchange whose text is kept
+                        decides between them: once, for an exchange whose text is kept
 llm.completed, .failed  -> router.mode_selected, for the tie-break that was asked
 act.finished            -> router.mode_selected without ACT, where ACT had been selected
 response.emitted        the text is dropped; the session remembers what was answered, and in which mode
-feedback.given          -> router.feedback_observed, where it says something of its exchange's mode, and not the same
-                        again; then the session's next input says nothing of that exchange
-operator.forget_ordered the session is dropped, with what its last words hash to
+feedback.given          -> router.feedback_observed, if it is about its exchange's mode and not a repeat;
+                        then the session's next input is no feedback on that exchange
+operator.forget_ordered the session is dropped, with the hashes of its last input's words
 router.mode_selected    the topic's streak of low confidence grows or ends
-regulator.adjusted,     what is added to the agent's weights from here on
+regulator.adjusted,     the offsets to the agent's weights from here on
   .reverted
-regulator.scheduled,    that of an agent which was dropped, and is back; who was heard of lately
+regulator.scheduled,    the offsets of an agent that was dropped here and is active again; which agents are active
   .cycle_completed
 router.configured       the settings from here on
 """
@@ -54,7 +54,7 @@ _NS_PER_MS = 1_000_000
 
 
 class Streak(msgspec.Struct, frozen=True):
-    """A topic and its latest confidences, oldest first, all low: one that is not low ends the streak."""
+    """A topic and its latest confidences, oldest first, all low: a confidence that is not low ends the streak."""
 
     topic: str
     confidences: tuple[float, ...]
@@ -63,10 +63,9 @@ class Streak(msgspec.Struct, frozen=True):
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """What the router remembers of a session.
 
-    ``previous_mode`` is that of the last answer. ``act_unproductive`` says that an ACT loop found nothing, until the
-    session's next decision has taken it into account. ``answered`` is the last answered exchange, until the next input.
-    ``streaks`` are the topics whose last decision had low confidence, the latest last. ``seen_ns`` is the time of the
-    last event.
+    ``previous_mode`` is the mode of the last answer. ``act_unproductive`` says that an ACT loop found nothing; the
+    session's next decision uses that up. ``answered`` is the last answered exchange, until the next input. ``streaks``
+    are the topics whose last decision had low confidence, the latest last. ``seen_ns`` is the time of the last event.
     """
 
     previous_mode: Mode | None = None
@@ -77,12 +76,12 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
-    """An exchange that has not ended: its text, and how far its routing is.
+    """An open exchange: its text, and the progress of its routing.
 
-    ``with_regulation``: it waits for memory. ``asked``: a tie-breaker was asked by the event ``request``, and
-    ``selected`` is what the scores alone say. ``acting``: an ACT loop runs, and ``selected`` is the first choice.
-    ``routed``: its mode is out. ``turn`` is appraisal's reading of the text. ``familiarity`` is kept from memory's word
-    until the router's own.
+    ``with_regulation``: it waits for memory. ``asked``: the event ``request`` asked a tie-breaker, and ``selected`` is
+    the choice by scores alone. ``acting``: an ACT loop runs, and ``selected`` is the first choice. ``routed``: its mode
+    is recorded. ``turn`` is appraisal's reading of the text. ``familiarity`` is kept from memory's event until the
+    router's own.
     """
 
     text: str
@@ -94,10 +93,10 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(msgspec.Struct, frozen=True):
-    """A router partition: settings, memories by session, open exchanges, and the exchanges that ended lately.
+    """A router partition: settings, memories by session, open exchanges, and recently ended exchanges.
 
-    ``overlays`` hold, by agent, what the regulator adds to the weights of the settings; ``told`` what was said of
-    exchanges in so many words, lately.
+    ``overlays`` hold for each agent the regulator's offsets to the weights; ``told`` the explicit feedback that
+    exchanges got recently.
     """
 
     settings: RouterSettings = RouterSettings()
@@ -114,7 +113,7 @@ def initial() -> State:
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
-    """Return what a message leads to: feedback, a question to a model, or a mode; see the module."""
+    """Return the events that a message leads to: feedback, a question to a model, or a mode; see the module."""
     event, settings = message.event, state.settings
     if isinstance(event, InputReceived):
         return _feedback(state, message, event.text) if event.purpose == "answer" else ()
@@ -139,7 +138,7 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
 
 
 def evolve(state: State, message: Message) -> State:
-    """Fold a message into the state; total."""
+    """Fold a message into the state; never raises."""
     pending = state.pending.get(message.exchange)
     match message.event:
         case InputReceived(text=text, purpose="answer") if _is_new(state, message):
@@ -176,7 +175,7 @@ def evolve(state: State, message: Message) -> State:
 
 
 def session_memory(state: State, message: Message) -> Memory:
-    """Return the memory of a message's session as of that message; a blank one after a lifetime without events."""
+    """Return the memory of a message's session at that message; a blank one after a lifetime without events."""
     memory = state.sessions.get(message.session_key)
     if memory is None or message.time_ns - memory.seen_ns > _lifetime_ns(state):
         return Memory()
@@ -184,7 +183,7 @@ def session_memory(state: State, message: Message) -> Memory:
 
 
 def _is_new(state: State, message: Message) -> bool:
-    # An input that is repeated after the end would never be dropped again.
+    # An input that is repeated after the end of its exchange would never be dropped again.
     return message.exchange not in state.pending and not state.ended.get(message.exchange)
 
 
@@ -219,7 +218,7 @@ def _select(state: State, message: Message, pending: Pending, familiarity: Famil
 def _answers(pending: Pending, event: LlmCompleted | LlmFailed) -> bool:
     """Whether a model's answer is the one to the tie-break that was asked.
 
-    A request that could not be read has no id in its failure; an exchange has one tie-break at most.
+    The failure of an unreadable request has no request id; but an exchange has one tie-break at most.
     """
     if pending.stage != "asked":
         return False
@@ -243,12 +242,12 @@ def _routed(pending: Pending | None, selected: ModeSelected) -> Pending | None:
 
 
 def _without_inference(state: State, message: Message) -> State:
-    """Have the session's next input say nothing of an exchange: somebody has said in so many words how it was."""
+    """Mark that the next input is no feedback on an exchange, because the exchange has got explicit feedback."""
     memory = state.sessions.get(message.session_key)
     if memory is None or memory.answered is None or memory.answered.exchange != message.exchange:
         return state
     memory = msgspec.structs.replace(memory, answered=None)
-    # It was not used: what was seen last stays so.
+    # This is no use of the session, so the time it was last seen stays.
     sessions = state.sessions.set(message.session_key, memory, message.time_ns, _lifetime_ns(state))
     return msgspec.structs.replace(state, sessions=sessions)
 
@@ -280,7 +279,7 @@ def _streak(memory: Memory, topic: str) -> tuple[float, ...]:
 
 
 def _with_decision(memory: Memory, selected: ModeSelected, settings: RouterSettings) -> Memory:
-    # Of a blank input nothing was weighed; of a re-route the first decision was counted already.
+    # A blank input is not scored, and the first decision before a re-route was counted already.
     if selected.selected_mode == "IGNORE" or selected.rerouted:
         return memory
     topic = selected.conversation_topic
@@ -303,7 +302,7 @@ def _ended(state: State, message: Message, response: ResponseEmitted, pending: P
 
 
 def _with_answer(memory: Memory, message: Message, response: ResponseEmitted, text: str) -> Memory:
-    # Only what was answered in a mode can be judged: a blocked or failed input was not routed.
+    # Only an answer in a mode can be judged: a blocked or failed input was not routed.
     mode = response.mode
     if response.action != "EXECUTED" or mode is None:
         return memory

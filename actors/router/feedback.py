@@ -1,4 +1,4 @@
-"""What a session's next input says of the mode that the exchange before it was answered in. Text signals alone.
+"""Judges the mode of an answered exchange by the session's next input, from text signals alone.
 
 ==================  ==============================================================  ====================
 answered in         the next input                                                  feedback
@@ -12,9 +12,8 @@ RESPOND             sets right what the input before it meant, at once          
 
 The first row that holds counts. Of the judged input only hashes of its words are kept.
 
-What an application says in so many words (``feedback.given``) counts for any exchange, and in the stead of what its
-session's next input would say: a reward above 0 is ``correct_route``, one below 0 for what was answered in ACKNOWLEDGE
-is ``under_engagement``.
+Explicit feedback of an application (``feedback.given``) counts for any exchange, and replaces the judgement by the next
+input. A reward above 0 is ``correct_route``. A reward below 0 for an answer in ACKNOWLEDGE is ``under_engagement``.
 """
 
 from zlib import crc32
@@ -27,10 +26,10 @@ from schemas.vocabulary.feedback import FeedbackGiven
 from schemas.vocabulary.router import Feedback, FeedbackObserved, Mode
 
 WORDS_KEPT = 64
-"""Distinct words of an input that are compared: more than anyone types twice."""
+"""Most distinct words of an input that are compared: more than anybody types twice."""
 
 CLAUSES_READ = 3
-"""Clauses in which a clarification is looked for: it opens a message."""
+"""Most clauses in which a clarification is looked for, since it opens a message."""
 
 _SHARED_LEAST = 2
 _OVERLAP_LEAST = 0.5
@@ -38,7 +37,7 @@ _OVERLAP_ALIKE = 0.8
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """The session's previous exchange: what it was answered in, what was chosen first, and its input's words hashed."""
+    """The session's previous exchange: the mode of its answer, the first choice, the hashes of its input's words."""
 
     exchange: str
     mode: Mode
@@ -48,16 +47,16 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def words_of(text: str) -> tuple[int, ...]:
-    """Return hashes of a text's words in order of size, without those that any message may contain."""
+    """Return hashes of a text's words in ascending order, without words that any message may contain."""
     words = (word.strip(WORD_EDGES) for word in fold(text).split())
     telling = dict.fromkeys(word for word in words if word and word not in FUNCTION_WORDS)
     return tuple(sorted(crc32(word.encode("utf-8", "surrogatepass")) for word in list(telling)[:WORDS_KEPT]))
 
 
 def repeats(words: tuple[int, ...], earlier: tuple[int, ...]) -> bool:
-    """Whether a message says again what an earlier one did: the same words, or those with some added or left out.
+    """Whether a message repeats an earlier one: the same words, or with some added or left out.
 
-    One word in place of another makes another question of it ("the capital of Chile" after "the capital of Peru").
+    One word replaced by another makes a different question ("the capital of Chile" after "the capital of Peru").
     """
     now, before = {*words}, {*earlier}
     shared = now & before
@@ -68,12 +67,12 @@ def repeats(words: tuple[int, ...], earlier: tuple[int, ...]) -> bool:
 
 
 def clarifies(text: str) -> bool:
-    """Whether a message opens by setting right, or saying in other words, what the one before it meant."""
+    """Whether a message begins with a correction or rewording of the message before it."""
     return any(CLARIFICATION.match(clause) for clause in clauses_of(fold(text))[:CLAUSES_READ])
 
 
 def observe_feedback(text: str, previous: Answered, *, at_once: bool) -> FeedbackObserved | None:
-    """Return what ``text`` says of the previous exchange's mode; None where it says nothing of it.
+    """Return how ``text`` judges the previous exchange's mode; None where it does not.
 
     ``at_once``: it came soon after the answer. The same question on the next day is no complaint.
     """
@@ -94,7 +93,7 @@ def observe_feedback(text: str, previous: Answered, *, at_once: bool) -> Feedbac
 
 
 def learn_from(given: FeedbackGiven, exchange: str) -> FeedbackObserved | None:
-    """Return what an application's word says of the mode that an exchange was answered in; None where nothing."""
+    """Return how explicit feedback judges the mode that an exchange was answered in; None where it does not."""
     if given.mode is None or given.reward is None:
         return None
     if given.reward > 0:

@@ -1,11 +1,11 @@
-"""The router's log lines: one for each mode selected, one more for a tie-breaker. No person's words."""
+"""The router's log lines: one for each mode selected, and one more for a tie-breaker. They contain no person's text."""
 
 from schemas.event import Event
 from schemas.vocabulary.router import ModeSelected
 
 
 def log_lines(event: Event, latency_ms: float) -> tuple[str, ...]:
-    """Return what an event says to whoever reads the worker's log; ``latency_ms`` is what its decision took."""
+    """Return the lines about an event in the worker's log; ``latency_ms`` is how long its decision took."""
     if not isinstance(event, ModeSelected):
         return ()
     line = (

@@ -1,7 +1,7 @@
 """The wordings that the router recognises, as compiled patterns over case-folded text with plain apostrophes.
 
-Every pattern is an alternation of short phrases with bounded repetition: none can backtrack more than a few words,
-so matching is linear in the text. Patterns over a *clause* or *sentence* expect single spaces between words.
+Every pattern is an alternation of short phrases with bounded repetition: none can backtrack more than a few words, so
+matching is linear in the text. Patterns over a *clause* or *sentence* expect single spaces between words.
 """
 
 import re
@@ -23,7 +23,7 @@ _PARTING = (
     r"|(?:have|enjoy) (?:an?|your|the) (?:(?:nice|good|great|lovely|wonderful|pleasant|rest of the) ){0,2}"
     r"(?:day|evening|night|morning|afternoon|week|weekend|trip|holiday|one))"
 )
-# The object of thanks runs to the end of the clause, or to a word that begins another matter.
+# The object of thanks extends to the end of the clause, or to a word that begins another topic.
 _THANKS = (
     r"(?:(?:many |big |ok |okay )?(?:thanks|thank (?:you|u|ya)|thx|tysm|ty|cheers)"
     r"(?: (?:so much|very much|a lot|a million|a ton|a bunch|heaps|again|anyway))?"
@@ -60,7 +60,7 @@ _ACCEPTANCE = (
     r"(?:ok|okay|k|kk|alright|all right|understood|(?:i )?(?:got it|see|understand)|gotcha|noted|fair enough|will do"
     r"|fine|agreed|roger|no (?:worries|problem)|np)"
 )
-# Words that carry nothing of their own beside a greeting, thanks or approval.
+# Words without content of their own beside a greeting, thanks or approval.
 _COURTESY = (
     r"(?:oh|ah|aha|wow|well|(?:ha){2,8}|hehe|lol|yes|yeah|yep|yup|sure|indeed|really|very|so|too|then|now|again|back"
     r"|so much|(?:to )?you too|for (?:now|everything|today|your (?:help|time))|likewise|same to you|you're welcome"
@@ -90,20 +90,20 @@ NAME_ADDRESSED = re.compile(rf"(?:{_GREETING}|{_PARTING}|{_THANKS}),? (?!{_NOT_A
 """A whole clause that greets or thanks someone by a name."""
 
 NAME = re.compile(rf"(?!{_NOT_A_NAME}\b)[^\W\d_]{{2,20}}")
-"""A whole clause that may be the name of someone addressed."""
+"""A whole clause that may be the name of the person addressed."""
 
 COMMENT = re.compile(
     r"(?:you|that|this|it|i'll|i will|i'm going to|i am going to|we'll|will|i learn(?:ed|t)|everything|all"
     rf"|what an?|such|just|exactly|very|really|so|much|{_PRAISE})\b"
 )
-"""The start of a clause that, beside praise or thanks, adds to them rather than asking for something."""
+"""The start of a clause that adds to praise or thanks, and does not ask for something."""
 
 FURTHER = re.compile(
     r"(?:n't|\b(?:but|however|still|need|want|please|problems?|issues?|errors?|questions?|another|wrong|fails?|failed"
     r"|crash|crashes|broken|can|could|would|should|not|instead|also|if|make|add|write|change|explain|show|tell|give"
     r"|try to))\b"
 )
-"""A sign, in such a clause, that there is more to do than to acknowledge it."""
+"""A word in such a clause that shows that it does ask for something."""
 
 _DISAPPROVED = (
     r"(?:helpful|useful|correct|right|accurate|true|it|ideal|clear|relevant|enough"
@@ -129,7 +129,7 @@ NEGATIVE = re.compile(
     r"|(?:still )?(?:wrong|incorrect|useless|unhelpful|terrible|awful|rubbish|nonsense|(?:bad|wrong) answer"
     r"|try again)$)"
 )
-"""Disapproval of an answer at the start of a clause; its negations reach over a degree word or two."""
+"""Disapproval of an answer at the start of a clause; a word of degree or two may follow its negation."""
 
 _INTERJECTIONS = (
     r"(?:(?:and|but|so|ok|okay|well|also|then|now|um|uh|oh|hey|hi|hello|no|yes|yeah|sorry|please|thanks|great|wait|sure"
@@ -143,7 +143,7 @@ _AUXILIARY = (
 )
 QUESTION_OPENING = re.compile(
     rf"{_INTERJECTIONS}(?:"
-    # A wh-word, unless what follows makes it an exclamation, a relative clause or a condition.
+    # A question word, unless the following words make it an exclamation, a relative clause or a condition.
     r"what(?:'s|s|'re|'d)?(?![\w'-])(?! an? | (?:i|you|he|she|we|they|it)\b)"
     r"|which(?![\w'-])(?! (?:means|makes|made|(?:is|was) (?:why|what|how|when|where|great|fine|good))\b)"
     r"|(?:whom|whose|who(?:'s|s|'d)?)(?![\w'-])(?! (?:knows|cares)\b)"
@@ -151,14 +151,14 @@ QUESTION_OPENING = re.compile(
     r"|how(?:'s|s|'d|'re)?(?![\w'-])(?! (?:i|you|he|she|we|they|nice|kind|sweet|lovely|cool|wonderful|funny|sad|awful"
     r"|terrible|strange|odd|cute|beautiful|interesting|exciting)\b)"
     rf"|(?:when|where)(?:'s|s| (?:{_AUXILIARY}|to|else|exactly)(?![\w'-])|$)"
-    # An auxiliary before its subject; the bare verb after one is a statement or a command without subject.
+    # An auxiliary verb before its subject; a bare verb after it would be a statement or a command without subject.
     r"|(?:is|are|am|was|were|does|did|has|isn't|aren't|wasn't|weren't|doesn't|didn't|hasn't) "
     r"(?!(?:it|that|this)$|(?:not|been|thinking|wondering|great|good|nice|fine|ok|broken|really|so|very|just)\b)\w"
     r"|(?:can|could|should|would|can't|couldn't|shouldn't|wouldn't) "
     r"(?!be\b|have\b|not\b|love\b|like\b|prefer\b|need\b|use\b|work\b|do\b|go\b|openers?\b)\w"
     rf"|(?:will|won't) (?:{_PRONOUN}|{_DETERMINER})\b"
     r"|(?:may|shall|might|must|don't|have|haven't) (?:you|we|they|i|people|he|she|anyone|any)\b"
-    # After "do" a bare noun is a subject ("do ducks sleep"), anything definite an object ("do the dishes").
+    # After "do", a bare noun is a subject ("do ducks sleep"), a definite one an object ("do the dishes").
     r"|do (?!not\b|it\b|th(?:e|is|at|ese|ose)\b|an?\b|(?:my|your|his|her|our|their)\b|what\b|so\b|as\b|some"
     r"|all\b|both\b|more\b|less\b|better\b|nothing\b|every|one\b|another\b|something\b|me\b)\w+ \w"
     r")"
@@ -170,15 +170,15 @@ QUESTION_AFTER_COMMA = re.compile(
     r"|how (?:do|can|should|about|much|many)) (?:you|we|they|i|he|she|there|anyone|someone)\b"
     r"|[,—–-] (?:what|how) (?:is|are|should|about|do|does|can|much|many)\b"
 )
-"""A question that begins after a comma or dash: after an address, a thank-you, or a condition."""
+"""A question that begins after a comma or dash: after an address, thanks, or a condition."""
 
 
 class Reference(NamedTuple):
-    """A way of referring to what this user and this agent said or did together: past tense alone is none.
+    """A way of referring to what this user and this agent said or did together; past tense alone is none.
 
-    Every match of ``pattern`` holds one of ``words``, begins no more than ``before`` characters before the beginning of
-    that word, and ends less than ``REFERENCE_LENGTH`` after it. The word comes directly after one of ``after``, where
-    there are any, and directly before ``then``.
+    Every match of ``pattern`` contains one of ``words``, begins at most ``before`` characters before that word, and
+    ends less than ``REFERENCE_LENGTH`` after its beginning. If ``after`` is not empty, the word directly follows one of
+    those words. It is directly followed by ``then``.
     """
 
     pattern: re.Pattern[str]
@@ -193,7 +193,7 @@ def _each(words: str) -> frozenset[str]:
 
 
 REFERENCE_LENGTH = 48
-"""How far a reference goes on after the beginning of its word, with what is looked at behind it."""
+"""Most characters of a reference from the beginning of its word, including what is checked after it."""
 
 _WE_HAVE = r"(?:we|you and i|we've|we'd) (?:(?:had|have|just|already|also|both) ){0,2}"
 _SHARED_BEFORE = (
@@ -283,7 +283,7 @@ CLARIFICATION = re.compile(
     r"|say (?:it|that) (?:again|differently)|ask (?:again|differently))\b"
     r"|(?:in other words|put differently|to put it (?:another way|differently))\b)"
 )
-"""The start of a clause that says again, or sets right, what the previous message meant."""
+"""The start of a clause that rewords or corrects the previous message."""
 
 FUNCTION_WORDS = _each(
     "a about an and any are aren't as at be been but by can can't could did didn't do does doesn't don't for "
@@ -292,4 +292,4 @@ FUNCTION_WORDS = _each(
     "there there's these they this those to up us was wasn't we were what what's when where where's which who "
     "who's why will with would you your"
 )
-"""The words that two messages may share whatever they are about."""
+"""Words that two messages may share whatever they are about."""

@@ -1,7 +1,7 @@
-"""What the regulator adds to the router's weights, agent by agent: taken up live, in the order of the log. Pure.
+"""The regulator's offsets to the router's weights for each agent, applied live in the order of the log. Pure.
 
-Offsets, not weights: a setting that an operator changes later still counts, and what is added to it stays as small as
-it was. The regulator's bounds hold here once more, so that no event, however it came about, leads a weight out of them.
+Offsets are stored, not weights: so a setting that an operator changes later still counts, and the offset stays as small
+as it was. The regulator's bounds are checked here again, so that no event can move a weight out of them.
 """
 
 from collections.abc import Mapping
@@ -12,18 +12,18 @@ from schemas.persistent import Map, without_oldest
 from schemas.vocabulary.regulator import BOUNDS, FLOORS, Adjusted, CycleCompleted, RegulatorScheduled, Reverted
 
 Offsets = Map[str, float]
-"""Name of a weight -> what is added to it."""
+"""Name of a weight -> its offset."""
 
 NO_OFFSETS: Offsets = Map()
 
 RegulatorEvent = Adjusted | Reverted | CycleCompleted | RegulatorScheduled
-"""What the regulator says of an agent."""
+"""The regulator's events about an agent."""
 
 
 class Overlay(msgspec.Struct, frozen=True):
-    """What is added to an agent's weights, and when the regulator last spoke of the agent.
+    """The offsets of an agent's weights, and the time of the regulator's last event about the agent.
 
-    Without offsets it says that nothing is added any more, which is not the same as not to know.
+    Empty offsets state that nothing is added any more. That differs from having no overlay, where nothing is known.
     """
 
     offsets: Offsets = NO_OFFSETS
@@ -31,16 +31,17 @@ class Overlay(msgspec.Struct, frozen=True):
 
 
 Overlays = Map[str, Overlay]
-"""Agent -> what is added to its weights."""
+"""Agent -> the offsets of its weights."""
 
 
 def with_regulation(
     overlays: Overlays, agent: str, word: RegulatorEvent, now_ns: int, weights: Mapping[str, float], most: int
 ) -> Overlays:
-    """Return the overlays after the regulator's word on an agent; ``weights`` are those of the settings.
+    """Return the overlays after a regulator's event on an agent; ``weights`` are those of the settings.
 
-    Where there are ``most`` of them, those that it has not spoken of for longest make room. By its word alone, which
-    every partition hears, so that all keep the same agents and no two sessions of one are weighed differently.
+    If there are ``most`` of them, those without an event for the longest time are dropped. Only the regulator's events
+    decide that, because every partition consumes them: so all partitions keep the same agents, and no two sessions of
+    an agent are scored differently.
     """
     known = overlays.get(agent)
     offsets = _offsets_after(known, word, weights)
@@ -52,11 +53,11 @@ def with_regulation(
 
 
 def moved_offsets(offsets: Offsets, parameter: str, delta: float, weights: Mapping[str, float]) -> Offsets:
-    """Return an agent's offsets after its weight in force moves by ``delta``; an offset of 0 is left out.
+    """Return an agent's offsets after its effective weight moves by ``delta``; an offset of 0 is left out.
 
-    What of an offset lies beyond a bound, because a setting was changed since, is given up: it moves nothing, and
-    neither would anything that were added to it or taken from it. The regulator's own sum cannot stand in for what is
-    kept here: it knows no settings, and begins at 0 again for an agent that it had to drop.
+    If a setting was changed since, part of an offset may be beyond a bound. That part is dropped: it has no effect, and
+    additions to it would have none either. The regulator's own sum cannot replace the offsets kept here: it does not
+    know the settings, and starts at 0 again for an agent that it had to drop.
     """
     kept = round(_led(parameter, offsets.get(parameter, 0.0), weights) - weights[parameter], 6)
     offset = round(kept + delta, 6)
@@ -68,7 +69,7 @@ def moved_offsets(offsets: Offsets, parameter: str, delta: float, weights: Mappi
 def regulated_weights(weights: dict[str, float], offsets: Offsets) -> dict[str, float]:
     """Return the weights with the offsets added, to 6 decimals.
 
-    A weight that a setting puts beyond its bounds stays where it is, or is led back towards them: never farther out.
+    A weight that a setting puts beyond its bounds stays there or moves back towards them, never farther out.
     """
     if not offsets:
         return weights
@@ -77,7 +78,7 @@ def regulated_weights(weights: dict[str, float], offsets: Offsets) -> dict[str, 
 
 
 def offsets_in_force(weights: Mapping[str, float], offsets: Offsets) -> dict[str, float]:
-    """Return what of the offsets is in force on weights of the settings, by name: what bounds have left of them."""
+    """Return the offsets that are effective on the weights of the settings, by name, after applying the bounds."""
     led = {
         name: round(_led(name, offset, weights) - weights[name], 6) + 0.0
         for name, offset in sorted(offsets.items())
@@ -87,7 +88,7 @@ def offsets_in_force(weights: Mapping[str, float], offsets: Offsets) -> dict[str
 
 
 def _offsets_after(known: Overlay | None, word: RegulatorEvent, weights: Mapping[str, float]) -> Offsets | None:
-    """Return an agent's offsets; None where nothing is known, and nothing said, of what is added to its weights."""
+    """Return an agent's offsets; None where they are unknown, and this event does not state them."""
     if isinstance(word, Adjusted | Reverted) and word.parameter in BOUNDS:
         if word.parameter not in weights:  # another profile's: it waits for that one
             return known.offsets if known else None
@@ -95,7 +96,7 @@ def _offsets_after(known: Overlay | None, word: RegulatorEvent, weights: Mapping
     if known is not None:
         return known.offsets
     if isinstance(word, RegulatorScheduled) and word.offsets:
-        # The agent was dropped here for its silence, and is back.
+        # The agent was inactive and was dropped here; it is active again.
         return Map({name: offset for name, offset in word.offsets.items() if name in BOUNDS})
     return None
 

@@ -1,8 +1,8 @@
-"""How signals become a mode: scores as sums of named terms, margins, and the choice between the best two.
+"""The formula from signals to a mode: scores as sums of named terms, margins, and the choice between the best two.
 
-Pure arithmetic on recorded numbers. Terms carry the names of their weights, so that a table of them explains a
-decision. Scores and margins are rounded to 6 decimals before anything is compared: the bytes of a decision do not
-depend on the last bit of a sum.
+It is pure arithmetic on recorded numbers. Terms have the names of their weights, so that a table of them explains a
+decision. Scores and margins are rounded to 6 decimals before any comparison: so a decision does not depend on the last
+bit of a sum.
 """
 
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ from actors.router.settings import Saturation, Thresholds
 from schemas.vocabulary.router import Mode, Signals
 
 Contributions = dict[Mode, dict[str, float]]
-"""Mode -> weight name -> what that term adds to the mode's score (penalties are negative)."""
+"""Mode -> name of a weight -> the term that it adds to the mode's score (penalties are negative)."""
 
 MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
-"""Every mode, in the order that decides between equal scores."""
+"""All modes; between equal scores the first in this order wins."""
 
 READS = "respond.answerable"
-"""A weight that only profiles have which count appraisal's reading of the text."""
+"""A weight that exists only in profiles that use appraisal's reading of the text."""
 
 FULL_TALK, FULL_FINDINGS = 4, 2
-"""Turns from which a talk is under way, and findings from which an ACT loop has found enough to answer."""
+"""From this many turns a conversation is under way; with this many findings an ACT loop has enough for an answer."""
 
 _THRESHOLDS = Thresholds()
 _SATURATION = Saturation()
@@ -111,11 +111,11 @@ def contributions(
 
 
 def _with_reading(terms: Contributions, signals: Signals, weights: Mapping[str, float]) -> Contributions:
-    """Return the terms with those of what the text is, and of what is known of it.
+    """Return the terms with those added that depend on the kind of turn, and on what is known about it.
 
-    What is missing in a text may have been said before it: in a talk under way less is asked back, and where a fact
-    that the person told bears on the text. A cold context alone is no reason to ask: its boost counts as far as
-    something is missing.
+    Information missing in a text may have been said before. So a clarifying question is less likely in a conversation
+    under way, and where a fact that the person told is relevant to the text. A cold context alone is no reason to ask:
+    its term counts only as far as information is missing.
     """
     talk = min(signals.working_memory_turns / FULL_TALK, 1.0)
     found = min(signals.findings / FULL_FINDINGS, 1.0)
@@ -144,7 +144,7 @@ def _with_reading(terms: Contributions, signals: Signals, weights: Mapping[str, 
 def with_oscillation_guards(
     terms: Contributions, weights: Mapping[str, float], previous_mode: Mode | None, act_unproductive: bool
 ) -> Contributions:
-    """Return ``terms`` with the guards against oscillation, which hold for this one decision.
+    """Return ``terms`` with the guards against oscillation, which apply to this decision only.
 
     An ACT loop that found nothing makes ACT less likely; an answer to a question of ours makes RESPOND more likely.
     """
@@ -179,8 +179,8 @@ def effective_margin(
 ) -> float:
     """Return the margin below which the best two modes are ambiguous.
 
-    It narrows with warmth, and widens with each sign that the text's meaning is uncertain and with a streak of low
-    confidences on the topic (``recent_confidences``, oldest first).
+    It is smaller in a warm context. It is larger with each sign that the meaning of the text is uncertain, and with a
+    streak of low confidences on the topic (``recent_confidences``, oldest first).
     """
     base = weights["tiebreaker_base_margin"]
     margin = [base, -(base - weights["tiebreaker_min_margin"]) * signals.context_warmth]
@@ -197,7 +197,7 @@ def effective_margin(
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """The first choice, its confidence, and the two candidates when the scores alone leave it ambiguous."""
+    """The first choice, its confidence, and the two candidates if the scores alone leave it ambiguous."""
 
     mode: Mode
     confidence: float
@@ -205,9 +205,9 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choose(scores: Mapping[Mode, float], margin: float) -> Choice:
-    """Choose the highest score; it is ambiguous when its confidence is strictly below ``margin``.
+    """Choose the highest score; the choice is ambiguous if its confidence is strictly below ``margin``.
 
-    IGNORE is never a candidate: saying nothing is not a shade of saying something. ``scores`` hold two modes or more.
+    IGNORE is never a candidate: no answer at all is not close to any answer. ``scores`` hold two modes or more.
     """
     top, second = ranked(scores)[:2]
     confidence = confidence_of(scores[top], scores[second])

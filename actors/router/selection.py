@@ -1,4 +1,4 @@
-"""From signals and a context to a recorded decision: the pure core that decider, what-if and tests share."""
+"""From signals and context to a recorded decision: the pure core that the decider, what-if and tests share."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,14 +22,14 @@ from schemas.vocabulary.memory import COLD, Familiarity, Recollection
 from schemas.vocabulary.router import Mode, ModeSelected, Signals
 
 UNREAD = TurnReading(answerable=0.0, underspecified=0.0, social=0.0, recall=0.0, task=0.0)
-"""What is known of a text that appraisal has not read as a turn."""
+"""The reading of a text that appraisal has not classified as a turn."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision rests on besides its signals.
+    """What a decision depends on besides its signals.
 
-    ``previous_mode`` is what the session's previous exchange was answered in. ``act_unproductive`` says that the
-    session's latest ACT loop found nothing. ``recent_confidences`` are the topic's latest ones, oldest first.
+    ``previous_mode`` is the mode in which the session's previous exchange was answered. ``act_unproductive`` says that
+    the session's latest ACT loop found nothing. ``recent_confidences`` are the latest ones of the topic, oldest first.
     """
 
     topic: str = COLD.conversation_topic
@@ -39,9 +39,9 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def signals_of(text: str, familiarity: Familiarity, turn: TurnReading | None = None) -> Signals:
-    """Return everything that scoring looks at: what memory knows around the exchange, and what the text shows.
+    """Return all signals for scoring: what memory knows about the topic, and the signals of the text.
 
-    ``turn`` is appraisal's reading of the text; without one nothing is known of what it is.
+    ``turn`` is appraisal's reading of the text; without it the kind of turn is unknown.
     """
     read = read_text(text)
     kinds = UNREAD if turn is None else turn
@@ -74,11 +74,10 @@ def signals_of(text: str, familiarity: Familiarity, turn: TurnReading | None = N
 def select_mode(
     signals: Signals, context: Context, settings: RouterSettings, offsets: Offsets = NO_OFFSETS
 ) -> ModeSelected:
-    """Return the decision on ``signals``, with every number it rests on; ``offsets`` are the regulator's.
+    """Return the decision on ``signals``, with every number that it depends on; ``offsets`` are the regulator's.
 
-    A blank text is IGNORE, offered alone and not scored against the others. Ambiguity between the best two is
-    recorded with its candidates, and settled by the higher score; ``with_tiebreak`` replaces that by a tie-breaker's
-    word.
+    For a blank text it is IGNORE, which is not scored against the others. If the best two modes are ambiguous, the
+    candidates are recorded, and the higher score decides; ``with_tiebreak`` replaces that with a tie-breaker's answer.
     """
     weights = regulated_weights(effective_weights(settings), offsets)
     terms = contributions(signals, weights, settings.thresholds, settings.saturation)
@@ -122,16 +121,16 @@ def select_mode(
 
 
 def needs_tiebreak(selected: ModeSelected, settings: RouterSettings) -> bool:
-    """Whether a tie-breaker has something to settle: two candidates of which each can be had.
+    """Whether a tie-breaker can make a difference: there are two candidates, and both are possible.
 
-    Without an ACT loop, ACT and another mode both end in that other one.
+    If no ACT loop may run, ACT and another mode both lead to that other one.
     """
     candidates = selected.tiebreaker_candidates
     return bool(candidates) and (settings.act or "ACT" not in candidates)
 
 
 def with_tiebreak(selected: ModeSelected, outcome: str, settings: RouterSettings) -> ModeSelected:
-    """Return a decision as a tie-breaker's outcome leaves it: one of the candidates, or a word of why there is none."""
+    """Return a decision after a tie-breaker's outcome: one of the candidates, or the reason why there is no answer."""
     mode = next((mode for mode in selected.tiebreaker_candidates if mode == outcome), None)
     scores = {mode: selected.scores[mode] for mode in MODES if mode in selected.scores}
     terminal, reason = _ended(mode or selected.selected_mode, scores, settings)
@@ -148,9 +147,9 @@ def with_tiebreak(selected: ModeSelected, outcome: str, settings: RouterSettings
 def reroute(
     first: ModeSelected, settings: RouterSettings, offsets: Offsets = NO_OFFSETS, found: Sequence[Recollection] = ()
 ) -> ModeSelected:
-    """Return the decision after an ACT loop: the signals, with what it ``found``, scored anew without ACT.
+    """Return the decision after an ACT loop: the signals and the number ``found``, scored again without ACT.
 
-    Nothing is left to a model.
+    No model is asked here.
     """
     weights = regulated_weights(effective_weights(settings), offsets)
     best = max((each.energy for each in found), default=0.0)
@@ -179,7 +178,7 @@ def reroute(
 
 
 def _ended(mode: Mode, scores: Mapping[Mode, float], settings: RouterSettings) -> tuple[Mode | None, str]:
-    """Return the mode to answer in, None where an ACT loop comes first, and the reason of the decision."""
+    """Return the mode of the answer (None if an ACT loop comes first), and the reason of the decision."""
     if mode != "ACT":
         return mode, "highest_score"
     if settings.act:

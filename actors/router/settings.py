@@ -1,7 +1,8 @@
-"""The router's settings: weight profiles, thresholds, tie-breaks, feedback and what is remembered of a session.
+"""The router's settings: weight profiles, thresholds, tie-breaks, feedback, and what is remembered of a session.
 
-Weights are one flat mapping from name to number, so that the regulator can name one, an event can record all and
-`what-if` can replace any. Upper-case names are a mode's base; the others say whose score they move and when.
+Weights are one flat mapping from name to number, so that the regulator can name one, an event can record all, and
+`what-if` can replace any. Upper-case names are the base score of a mode; other names say whose score they change, and
+when.
 """
 
 from collections.abc import Mapping
@@ -65,7 +66,7 @@ SEED: Mapping[str, float] = MappingProxyType(
 CALIBRATED: Mapping[str, float] = MappingProxyType(
     {**SEED, "RESPOND.base": 0.40, "acknowledge.greeting": 0.80, "acknowledge.positive_feedback": 0.55}
 )
-"""The seed's with three corrections: with its numbers a warm "Thanks!" is answered at length."""
+"""The seed's weights with three corrections: with its own numbers, a warm "Thanks!" gets a long answer."""
 
 STANDARD: Mapping[str, float] = MappingProxyType(
     {
@@ -108,24 +109,24 @@ STANDARD: Mapping[str, float] = MappingProxyType(
         "tiebreaker.low_confidence_streak": 0.05,
     }
 )
-"""The default: what the text is, by appraisal's reading of it, decides; how warm the context is only modulates.
+"""The default: the kind of turn, as appraisal reads it, decides; the warmth of the context only modulates.
 
-The source's terms are there, most of them at 0, so that each can be given a weight again.
+The source's terms are included, most of them with weight 0, so that each can be given a weight again.
 """
 
 PROFILES: Mapping[Profile, Mapping[str, float]] = MappingProxyType(
     {"standard": STANDARD, "calibrated": CALIBRATED, "seed": SEED}
 )
-"""Profile name -> its weights."""
+"""Name of a profile -> its weights."""
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a signal begins to count. Comparisons are strict except the closed range of moderate warmth.
+    """The values at which signals start to count. Comparisons are strict, except the closed range of moderate warmth.
 
-    Warmth below ``very_cold`` or ``cold``, or above ``warm``, moves scores; ``question_context`` is the warmth above
-    which a question can be answered, ``moderate_low`` to ``moderate_high`` the range in which looking things up pays.
-    Fewer facts than ``fact_gap`` leave a gap; a fact density above ``rich_facts`` leaves none. ``low_density`` bounds
-    information density; ``low_confidence`` is what each of ``streak`` successive confidences must be below.
+    Warmth below ``very_cold`` or ``cold``, or above ``warm``, changes scores. Above ``question_context`` a question can
+    be answered. From ``moderate_low`` to ``moderate_high`` looking things up is worthwhile. Fewer facts than
+    ``fact_gap`` leave a gap; a fact density above ``rich_facts`` leaves none. ``low_density`` is the limit of
+    information density. Each of ``streak`` successive confidences must be below ``low_confidence``.
     """
 
     very_cold: Unit = 0.15
@@ -141,7 +142,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     streak: Count = 3
 
     def __post_init__(self) -> None:
-        """Refuse thresholds that cross."""
+        """Refuse thresholds in the wrong order."""
         if not self.very_cold <= self.cold <= self.warm:
             raise ValueError("router thresholds must satisfy very_cold <= cold <= warm")
         if self.moderate_low > self.moderate_high:
@@ -158,14 +159,14 @@ class Saturation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a router decides with.
 
-    ``base_scores`` (by mode) and then ``weights`` (by name) replace single numbers of the ``profile``.
-    ``act`` says whether an ACT loop may run; without one an exchange that calls for it is answered in its best other
-    mode. ``tiebreak`` says what settles two modes that are too close: the higher ``score``, or an ``llm``, which gets
-    ``tiebreak_timeout_ms``. What a person says within ``feedback_within_ms`` after an answer counts as said at once.
-    A session unused for ``session_lifetime_ms`` is forgotten; of its topics the ``topics_remembered`` latest with low
+    ``base_scores`` (by mode) and then ``weights`` (by name) replace single numbers of the ``profile``. ``act`` says
+    whether an ACT loop may run; without it, an exchange that calls for one is answered in the best other mode.
+    ``tiebreak`` says what decides between two modes that are too close: the higher ``score``, or an ``llm``, which gets
+    ``tiebreak_timeout_ms``. What a person says within ``feedback_within_ms`` after an answer counts as said at once. A
+    session unused for ``session_lifetime_ms`` is dropped; of its topics, the latest ``topics_remembered`` with low
     confidence are kept. A repeated input of an exchange is recognised for at least ``ended_lifetime_ms`` after its end.
-    What the regulator adds to weights is kept of so many ``agents``; an eighth of them goes when there are more, those
-    first to which nothing is added any more, and then those that the regulator has not spoken of for longest.
+    The regulator's offsets are kept for at most ``agents``. If there are more, an eighth is dropped: first agents
+    without offsets, then those without an event of the regulator for the longest time.
 
     Raises:
         ValueError: an unknown weight name (the message names the nearest) or one that the profile does not have, a

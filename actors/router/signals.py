@@ -1,8 +1,8 @@
-"""What the router reads from a text: pure, compiled once, bounded.
+"""The signals that the router reads from a text: pure, patterns compiled once, bounded work.
 
-Texts up to ``INSPECTED_CHARACTERS`` are read whole. Of a longer text the opening and the close are read, where people
-greet, ask and refer; its middle (a pasted log, a document) changes no signal, so the cost of a decision does not grow
-with it.
+Texts of up to ``INSPECTED_CHARACTERS`` are read whole. Of a longer text the beginning and the end are read, where
+people greet, ask and refer. Its middle (a pasted log, a document) changes no signal, so the cost of a decision does not
+grow with it.
 """
 
 import re
@@ -13,33 +13,33 @@ from typing import Literal, NamedTuple
 from actors.router import phrases
 
 OPENING_CHARACTERS = 2000
-"""How much of the beginning of a long text is read."""
+"""Characters read at the beginning of a long text."""
 
 CLOSING_CHARACTERS = 500
-"""How much of the end of a long text is read."""
+"""Characters read at the end of a long text."""
 
 INSPECTED_CHARACTERS = OPENING_CHARACTERS + CLOSING_CHARACTERS
 """Length up to which a text is read whole."""
 
 SOCIAL_WORDS = 40
-"""A text of more words is never only a greeting, or only feedback."""
+"""A text with more words than this is never only a greeting, or only feedback."""
 
-# Besides white space: control characters and the invisible format characters that chat clients leave behind.
+# Besides white space: control characters, and invisible format characters that chat clients leave in texts.
 _VISIBLE = re.compile(
     r"[^\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe0f\ufeff]"
 )
-# A mark inside a word is part of an address or of code; scripts without spaces have marks of their own.
+# A question mark inside a word is part of a URL or of code; scripts without spaces have marks of their own.
 _QUESTION_MARK = re.compile(r"\?(?=!|[\"'”’)\]}*_`.,;:]{0,2}(?:\s|$))")
 _OTHER_QUESTION_MARKS = "？؟⁇⁈‽"
-# One class in front, so that the search skips from mark to mark instead of trying each character.
+# The single class at the start lets the search jump from mark to mark, without trying each character.
 _SENTENCE_END = re.compile(r"[.!?…;:\n。？！](?:(?<=[\n。？！])|(?=[\"'”’)\]]?\s))")
 _CLAUSE_END = re.compile(r"[,.!?…;:\n()\[\]\"“”—–~*。，？！]+|\s-+\s|\sbut\s")
 _EDGES = " \t\"'“”‘’([{<>-–—*_•¿¡#"
 WORD_EDGES = ".,!?;:…\"'“”‘’()[]{}<>*_`~"
-# Up to this length a search of the whole costs less than to find out where to search.
+# Up to this length, searching the whole text costs less than finding out where to search.
 _SHORT = 200
 _INNER_WORD = re.compile(r"\w+")
-# Every reference to shared history names a participant, or the last time; cheaper to look up than to search for.
+# Every reference to shared history contains one of these words; a set look-up is cheaper than a search.
 _SHARING = frozenset(("i", "i've", "i'd", "we", "we've", "we'd", "you", "you've", "you'd", "my", "our", "your", "last"))
 
 
@@ -56,15 +56,15 @@ class TextSignals(NamedTuple):
 
 
 BLANK = TextSignals(0, False, False, False, None, 0.0, False)
-"""The signals of a text in which nothing is visible: the only ones with no tokens."""
+"""The signals of a text without visible characters: the only ones without tokens."""
 
 
 def read_text(text: str) -> TextSignals:
     """Return the signals of a text.
 
     A token is a run of visible characters, counted in the inspected part. ``interrogative_words`` includes the question
-    mark. ``greeting_pattern`` and positive ``explicit_feedback`` say what a text *is*: a request or a report behind
-    the greeting or the thanks makes it that instead.
+    mark. ``greeting_pattern`` and positive ``explicit_feedback`` describe the whole text: if a request or a report
+    follows the greeting or the thanks, they are not set.
     """
     if _VISIBLE.search(text) is None:
         return BLANK
@@ -110,7 +110,7 @@ def _has_question_mark(folded: str) -> bool:
 
 
 def _single_spaced(folded: str, lines: Iterable[Iterable[str]]) -> str:
-    """Return the words of a text's lines with single spaces between, and white space at the end where it had some."""
+    """Return the words of a text's lines separated by single spaces, with a space at the end if the text had one."""
     spaced = "\n".join(map(" ".join, lines))
     return f"{spaced} " if folded[-1].isspace() else spaced
 
@@ -119,16 +119,16 @@ def _opens_a_question(spaced: str) -> bool:
     sentences = [part.rstrip().lstrip(_EDGES) for part in _SENTENCE_END.split(spaced)]
     if any(map(phrases.QUESTION_OPENING.match, sentences)):
         return True
-    # One search of the whole spares most texts one for each sentence.
+    # One search of the whole text makes a search of each sentence unnecessary for most texts.
     return phrases.QUESTION_AFTER_COMMA.search(spaced) is not None and any(
         map(phrases.QUESTION_AFTER_COMMA.search, sentences)
     )
 
 
 def _refers_to_shared_history(folded: str, unique: set[str], marked: Iterable[str]) -> bool:
-    """Whether one of the references is found; each is looked for only around the words without which there is none.
+    """Whether a reference is found; each is searched for only near the words that it must contain.
 
-    ``marked`` are words that may be several, joined by dashes or slashes.
+    ``marked`` are words that may be several words, joined by dashes or slashes.
     """
     if unique.isdisjoint(_SHARING):
         return False
@@ -143,9 +143,10 @@ def _refers_to_shared_history(folded: str, unique: set[str], marked: Iterable[st
 
 
 def _spans_of(reference: phrases.Reference, words: set[str], folded: str) -> list[tuple[int, int]]:
-    """Return the stretches, in order and apart, that hold every match of a reference.
+    """Return stretches, in order and without overlaps, that contain every match of a reference.
 
-    Each ends behind a space, or with the text: a search takes its end for the text's, where no word must be cut.
+    Each ends after a space, or at the end of the text: the search treats its end as the end of the text, so no word may
+    be cut there.
     """
     if len(folded) <= _SHORT:
         return [(0, len(folded))]
@@ -182,12 +183,12 @@ def _is_comment(clause: str) -> bool:
 
 
 def _is_greeting(clauses: list[str]) -> bool:
-    """Whether a greeting opens a text in which nothing else is said."""
+    """Whether a text opens with a greeting and says nothing else."""
     return bool(clauses) and phrases.GREETING_OPENING.match(clauses[0]) is not None and all(map(_is_social, clauses))
 
 
 def _feedback(clauses: list[str]) -> Literal["positive", "negative"] | None:
-    # Negative first: praise that is denied, and thanks before a complaint, are complaints.
+    # Negative first: negated praise, and thanks before a complaint, are complaints.
     if any(map(phrases.NEGATIVE.match, clauses)):
         return "negative"
     if all(_is_social(clause) or _is_comment(clause) for clause in clauses) and any(

@@ -1,4 +1,4 @@
-"""The question that settles two modes which are too close to tell apart by scores, and how its answer is read."""
+"""The question to a model when two modes have nearly the same score, and how its answer is read."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -9,15 +9,15 @@ from schemas.model_calls import ModelCall, Said, cuts_of, read_answer, without_c
 from schemas.vocabulary.router import Mode, ModeSelected, TiebreakRequested
 
 QUOTED_CHARACTERS = 600
-"""How much of a text is shown to the tie-breaker, both ends: its manner, not its matter, is in question."""
+"""Characters of a text that are shown to the tie-breaker, from both ends: the style decides, not the content."""
 
 MOST_TOKENS = 48
 
 ANSWER_CHARACTERS = 200
-"""A longer answer is none: far more than the tokens asked for."""
+"""A longer answer is invalid: it has far more tokens than were asked for."""
 
 INVALID = "invalid"
-"""The outcome where a model answered with neither candidate."""
+"""The outcome when a model answered with neither candidate."""
 
 MEANINGS: Mapping[Mode, str] = MappingProxyType(
     {
@@ -27,11 +27,11 @@ MEANINGS: Mapping[Mode, str] = MappingProxyType(
         "ACKNOWLEDGE": "say a brief friendly word, because nothing more is called for",
     }
 )
-"""Mode -> when it is right, in the words of the prompt. IGNORE is never offered."""
+"""Mode -> when it is right, as stated in the prompt. IGNORE is never offered."""
 
 
 def tiebreak_call(text: str, selected: ModeSelected, timeout_ms: int) -> TiebreakRequested:
-    """Return the question whether the first or the second candidate of an ambiguous decision is right for ``text``."""
+    """Return the question which of the two candidates of an ambiguous decision is right for ``text``."""
     first, second = selected.tiebreaker_candidates
     shown = shorten(text, QUOTED_CHARACTERS, len)
     return TiebreakRequested(
@@ -56,7 +56,7 @@ def tiebreak_call(text: str, selected: ModeSelected, timeout_ms: int) -> Tiebrea
 def outcome_of(answer: str, candidates: tuple[Mode, ...]) -> str:
     """Return the candidate that a model named, or ``invalid``.
 
-    What is asked for is ``{"mode": NAME}``; a model that knows no schemas may answer with the bare name.
+    The prompt asks for ``{"mode": NAME}``; a model without support for schemas may answer with the bare name.
     """
     if len(answer) > ANSWER_CHARACTERS:
         return INVALID

@@ -10,14 +10,14 @@ FIELD = "latency_budget_ms"
 """The field by which an actor's settings state a budget for each of its decisions, in milliseconds."""
 
 LATE_NS = 30_000_000_000
-"""Nanoseconds for which the longest decision beyond a budget is remembered."""
+"""Nanoseconds after which the longest decision over budget is forgotten."""
 
 _TOLD_EVERY_NS = 10_000_000_000
 _logger = get_logger("neuraxis.budget")
 
 
 class Budget:
-    """Counts the decisions of a partition that took longer than its actor's settings allow, and warns of them.
+    """Counts the decisions of a partition that took longer than its actor's settings allow, and logs a warning.
 
     Attributes:
         over: Decisions beyond the budget so far.
@@ -38,7 +38,7 @@ class Budget:
         return None if self._limit_ms is None else round(self._limit_ms * 1_000)
 
     def overrun(self) -> Overrun | None:
-        """Return the decisions beyond the budget so far, with the longest of late; None where there were none."""
+        """Return how many decisions went over budget so far, with the longest recent one; None where none did."""
         if self._limit_ms is None or not self.over:
             return None
         return Overrun(budget_ms=self._limit_ms, count=self.over, worst_ms=round(self._worst_ns / 1e6, 3))
@@ -46,8 +46,8 @@ class Budget:
     def exceeded(self, took_ns: int, now_ns: int, sequence: int) -> bool:
         """Note that the decision on message ``sequence`` took ``took_ns``; return whether that is beyond the budget.
 
-        Warns of the first overrun, and again at most every ten seconds of ``now_ns``, a monotonic time: an actor that
-        is always late must not fill the log.
+        Warns at the first overrun, then at most once in ten seconds of ``now_ns`` (a monotonic time). Otherwise an
+        actor that is always late would fill the log.
         """
         if self._limit_ms is None or took_ns <= self._limit_ms * 1e6:
             return False

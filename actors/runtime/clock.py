@@ -5,7 +5,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall time and elapsed time; simulations bring their own."""
+    """Wall time and elapsed time; simulations provide their own."""
 
     def now_ns(self) -> int:
         """Return the wall time, Unix nanoseconds."""

@@ -1,8 +1,8 @@
-"""Group commit: what a process's partitions have decided becomes appends to the log.
+"""Group commit: appends to the log what the partitions of a process have decided.
 
-One event is cheap as a plain fenced publish and dear as an atomic batch; a hundred are the other way round, and
-on a single-node broker batches are serialised. So decisions go out singly until a real backlog has built, then
-all that waits goes out as one batch with the fences of its partitions in it.
+A single event is cheapest as a plain fenced publish. A hundred events are cheapest as one atomic batch, because a
+single-node broker stores batches one after another. So decisions are published singly at first. Once enough events
+wait, all of them go out as one batch, which carries the fence of each partition in it.
 """
 
 import asyncio
@@ -19,19 +19,20 @@ from events.loggers import get_logger
 from schemas.event import Configured, Failed
 
 BATCH_FROM = 48
-"""Waiting events from which a batch beats single publishes, at a broker that flushes every append.
+"""From this many waiting events on, one batch is faster than single publishes, at a broker that flushes every append.
 
-An estimate kept from the appends' own times did worse than fixed numbers: what it measures depends on what it chose.
+The number is fixed. An estimate from measured append times was tried and did worse: the measurements depend on which of
+the two ways was chosen before.
 """
 
 BATCH_FROM_UNFLUSHED = 160
-"""The same at a broker that flushes now and then: singles cost a tenth there, and a batch flushes all there is."""
+"""The same for a broker that flushes periodically: a single publish costs a tenth there, but a batch flushes all."""
 
 SINGLES = 16
 """Single publishes in flight at most."""
 
 ROOM = 4_000
-"""Waiting events above which no more messages are read."""
+"""Reading pauses while more events than this wait for an append."""
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
 _logger = get_logger("neuraxis.committer")
@@ -47,7 +48,7 @@ class Group(msgspec.Struct, frozen=True):
 class Writer(Protocol):
     """A partition whose decisions are to be appended; implemented by ``Shard``.
 
-    ``outbox`` holds decisions not yet acknowledged, oldest first; ``epoch`` changes whenever they are thrown away.
+    ``outbox`` holds decisions not yet acknowledged, oldest first. ``epoch`` changes each time they are discarded.
     """
 
     outbox: deque[Group]
@@ -62,23 +63,23 @@ class Writer(Protocol):
         ...
 
     def reset(self, reason: str, last: int | None = None) -> None:
-        """Drop the state and recover: another writer was here, or the outcome is unknown.
+        """Discard the state and recover, because another writer appended or the outcome of an append is unknown.
 
-        ``last`` is the sequence that the log said is the fence's last, if it said so.
+        ``last`` is the last sequence under the fence as the log stated it, None where the log did not.
         """
         ...
 
     def refused(self, group: Group, why: str) -> None:
-        """Take note that the broker will never store this group."""
+        """Handle a group that the broker will never store."""
         ...
 
 
 class Committer:
-    """Appends the outboxes of a process's partitions; at most one append under way for each.
+    """Appends the outboxes of a process's partitions; each partition has at most one append in flight.
 
     Attributes:
         appended: Events stored so far.
-        batches: Atomic batches begun so far.
+        batches: Atomic batches started so far.
     """
 
     def __init__(self, log: Log, tasks: asyncio.TaskGroup, batch_from: int = BATCH_FROM) -> None:
@@ -96,7 +97,7 @@ class Committer:
         self.batches = 0
 
     def submit(self, writer: Writer) -> None:
-        """Note that ``writer``'s outbox holds something; appends start when the loop comes round."""
+        """Note that ``writer`` has decisions in its outbox; the append starts in the next loop iteration."""
         if writer not in self._busy:
             self._ready[writer] = None
             self._wanted.set()
@@ -108,7 +109,7 @@ class Committer:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits and nothing is under way."""
+        """Whether nothing waits and no append is in flight."""
         return not self._ready and not self._busy
 
     async def wait_capacity(self) -> None:
@@ -118,18 +119,18 @@ class Committer:
             await self._progress.wait()
 
     async def drained(self) -> None:
-        """Wait until nothing waits and nothing is under way."""
+        """Wait until nothing waits and no append is in flight."""
         while not self.idle:
             self._progress.clear()
             await self._progress.wait()
 
     def close(self) -> None:
-        """Give up what is under way: a broker that never comes back must not hold up the end of a process."""
+        """Cancel the appends in flight: a broker that never comes back must not delay the end of the process."""
         for task in tuple(self._under_way):
             task.cancel()
 
     async def run(self) -> None:
-        """Start appends until cancelled; once a turn of the loop, so that a read batch is seen as one."""
+        """Start appends until cancelled, once per loop iteration: messages read together are then appended together."""
         while True:
             await self._wanted.wait()
             self._wanted.clear()
@@ -203,7 +204,7 @@ class Committer:
     async def _commit(
         self, writers: tuple[Writer, ...], portions: tuple[tuple[Group, ...], ...], epochs: tuple[int, ...]
     ) -> None:
-        """Append the portions together; where that is refused, apart, to find whose portion it was."""
+        """Append the groups of several partitions together; if refused, append each alone to find the one at fault."""
         current = [
             (writer, portion, epoch)
             for writer, portion, epoch in zip(writers, portions, epochs, strict=True)
@@ -247,7 +248,7 @@ class Committer:
             writer.refused(portion[0], str(error))
 
     async def _append(self, pieces: list[tuple[Writer, tuple[Group, ...]]]) -> int:
-        """Append until the broker takes or refuses it; while it cannot be reached nothing was stored, so again."""
+        """Append until the broker accepts or refuses; while it cannot be reached nothing is stored, so try again."""
         wait = _RETRY_FIRST
         appends = [
             Append(group.records, writer.fence() if place == 0 else None)

@@ -1,4 +1,4 @@
-"""What a partition finds in the process that it lives in, and what it may be doing there."""
+"""What the process provides to each of its partitions, and the role of a partition there."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ from events.warning_backoff import WarningBackoff
 
 
 class Role(StrEnum):
-    """What a shard does with the messages of its partition."""
+    """What a shard (one partition in this process) does with its messages."""
 
     RECOVERING = "recovering"
     STANDBY = "standby"
@@ -39,13 +39,13 @@ class Counters(msgspec.Struct):
 
 
 class Context(msgspec.Struct, frozen=True):
-    """What a shard needs of the process it lives in.
+    """What a shard needs from its process.
 
-    ``position`` returns the sequence up to which messages were handed out; ``reply`` sends a copy of an answer to
-    an inbox; ``snapshot_every`` is in messages; ``losses`` is what the log is known to have lost, ``wholeness`` has
-    recorded what it lacks, ``shared`` reads stretches with gaps for all,
-    ``held_up`` paces what is told of recoveries that wait. ``offload`` runs a function beside the loop,
-    which goes on meanwhile.
+    ``position`` returns the sequence up to which messages were dispatched. ``reply`` sends a copy of an answer to an
+    inbox. ``snapshot_every`` is a number of messages. ``losses`` are the recorded losses of the log. ``wholeness``
+    records gaps that nobody has recorded yet. ``shared`` reads a stretch of the log that has gaps once for all shards.
+    ``held_up`` limits how often a waiting recovery is logged. ``offload`` runs a function in another thread, while the
+    event loop continues.
     """
 
     log: Log

@@ -1,4 +1,4 @@
-"""One reading for all the partitions in a process: each message is read and decoded once, then handed round."""
+"""One subscription for all partitions of a process: each message is read and decoded once, then dispatched."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +21,10 @@ from schemas.vocabulary.memory import TurnsForgotten
 from schemas.vocabulary.operator import ForgetOrdered
 
 _SLICE = 64
-"""Messages handed out before other tasks get their turn."""
+"""Messages dispatched before other tasks get to run."""
 
 _TURNS_TO_APPEND = 4
-"""Turns of the loop from a decision to the bytes of its append on their way."""
+"""Iterations of the event loop between a decision and the moment when the bytes of its append are sent."""
 
 Key = tuple[str, str]
 """An actor's name and a partition of it."""
@@ -34,10 +34,10 @@ _FORGET_ENDINGS = tuple(filter.removeprefix("log.*.*") for filter in _FORGETS)
 
 
 class Dispatcher:
-    """Hands the log's messages to shards, in order.
+    """Dispatches the log's messages to shards, in order.
 
     Attributes:
-        position: Sequence up to which every message has been handed out.
+        position: Sequence up to which every message has been dispatched.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Dispatcher:
         self.filters = without_overlap([*read, *_FORGETS, LOSS_FILTER])
 
     async def run(self, committer: Committer, started: Callable[[], None]) -> None:
-        """Read until cancelled."""
+        """Read and dispatch until cancelled."""
         tail = await self._log.tail(self.filters, self.position)
         started()
         try:
@@ -84,7 +84,7 @@ class Dispatcher:
             await tail.close()
 
     async def _dispatch_all(self, slice_of: Sequence[Stored]) -> None:
-        """Hand messages out; where deciding them takes long, what is decided already goes on its way meanwhile."""
+        """Dispatch messages; if decisions take long, pause so that the appends of earlier ones can be sent."""
         begun = self._clock.elapsed_ns()
         for stored in slice_of:
             self._dispatch(stored)
@@ -93,7 +93,8 @@ class Dispatcher:
                 begun = self._clock.elapsed_ns()
 
     def _dispatch(self, stored: Stored) -> None:
-        # Set first: a shard that starts to recover because of this message reads it from history again.
+        # Set before dispatching: a shard that starts to recover because of this message must read it from history
+        # again.
         self.position = stored.seq
         known = self._routes.get(stored.subject)
         if known is None:
@@ -113,16 +114,16 @@ class Dispatcher:
             self._orders.append(stored)
 
     def _begin_anew(self, loss: LossRecorded) -> None:
-        """Have every partition fold what is left: its state may hold messages that the log has lost.
+        """Make every partition fold the log again: its state may include messages that the log has lost.
 
-        Where the sequences were given again there is no need: this reading would have ended.
+        Not needed where the log has assigned the lost sequences again: this subscription would have ended then.
         """
         if not loss.given_again:
             for shard in self._shards.values():
                 shard.reset("log_loss")
 
     async def _dispatch_late(self) -> None:
-        """Hand the slice to actors that ask models, which takes milliseconds, once the decisions of others are sent."""
+        """Dispatch to actors that call models, which takes milliseconds, once the decisions of others were sent."""
         if not self._late:
             return
         late, self._late = self._late, []
@@ -133,9 +134,9 @@ class Dispatcher:
             await asyncio.sleep(0)
 
     def _renew_snapshots(self) -> None:
-        """Have every partition that may have forgotten words in its snapshot take another one.
+        """Make every partition take a new snapshot if its present one may hold text that must be forgotten.
 
-        Whether or not its actor consumes the order: what it keeps of an exchange that has ended since is words, too.
+        This includes actors that do not consume the order to forget: they may keep text of an exchange that has ended.
         """
         orders, self._orders = self._orders, []
         for order in orders:

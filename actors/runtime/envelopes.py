@@ -1,4 +1,4 @@
-"""From decided events to records: the envelope that goes round a body."""
+"""Turns decided events into records: adds the envelope to a body."""
 
 from hashlib import blake2b
 
@@ -21,9 +21,9 @@ def traceparent(exchange: str, event_id: str) -> str:
 def to_record(
     decided: NewEvent, source: str, build: str, now_ns: int, latency_us: int, exceeded_us: int | None = None
 ) -> Record:
-    """Wrap a decided event; ``latency_us`` is how long its decision took, ``exceeded_us`` the budget if it took longer.
+    """Wrap a decided event. ``latency_us`` is how long its decision took, ``exceeded_us`` the budget if it took longer.
 
-    Both are in microseconds and go into headers, since they are measured: the body replays to the same bytes.
+    Both are in microseconds. They are measured, so they go into headers: the body must replay to the same bytes.
     """
     message = decided.message
     envelope = Envelope(
@@ -46,7 +46,8 @@ def to_record(
     headers[LATENCY] = str(latency_us)
     if exceeded_us is not None:
         headers[BUDGET] = str(exceeded_us)
-    # Of the place of its cause, too: an outside event that is sent again once the stream has forgotten its id is
-    # decided again, under the same id. Taken for a repeat that would stop the partition for a dedupe window.
+    # The message id includes the sequence of the cause. An outside event that is sent again after the broker has
+    # forgotten its id is decided again, under the same event id. With the event id alone, the broker would take that
+    # decision for a repeat, which would stop the partition for a deduplication window.
     headers[MESSAGE_ID] = f"{message.id}.{decided.cause_seq}"
     return Record(decided.subject, headers, decided.data)

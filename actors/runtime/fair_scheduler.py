@@ -1,13 +1,13 @@
-"""Whose turn it is: partitions that have used up their time wait until the others had theirs.
+"""Fair scheduling: a partition that has used up its time slice waits until the others had their turn.
 
-All partitions of a process share one thread, and one message may take milliseconds to decide. A partition that has
-decided for ``SLICE_NS`` goes to the end of this queue, and what comes for it meanwhile waits in its view; what comes
-for another is decided at once. Long messages are decided in such turns from the first on. So many dear messages delay
-those of other partitions by one decision, not by all of them. Order within a partition is never touched, and nothing
-that is decided depends on any of this.
+All partitions of a process share one thread, and deciding one message may take milliseconds. A partition that has
+decided for ``SLICE_NS`` goes to the end of this queue; until its next turn its messages wait in its view. Messages of
+other partitions are decided at once. Large messages are always decided in such turns. So many slow messages of one
+partition delay a message of another by one decision, not by all of them. The order within a partition never changes,
+and no decision depends on this schedule.
 
-While messages are handed out no turn is given (``paused``), or the partition would have worked off its time before what
-lies behind its next message was even seen.
+No turn is given while messages are dispatched (``paused``). Otherwise a partition would use its turns before the
+dispatcher has seen the messages of other partitions that come later in the same read.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from typing import Protocol
 
 SLICE_NS = 5_000_000
-"""Nanoseconds that a partition decides at a stretch; the decision under way is ended."""
+"""Nanoseconds that a partition may decide without a break; a decision that has begun is always finished."""
 
 LONG_BYTES = 16_384
-"""Bytes of a message from which deciding it may take longer than a slice, so that its partition waits for its turn."""
+"""From this size in bytes on, a message may take longer than a slice, so its partition waits for its turn."""
 
 ROOM = 2_000
-"""Messages waiting for their partition's turn above which no more are read."""
+"""Reading pauses while more messages than this wait for the turn of their partition."""
 
 
 class Scheduled(Protocol):
@@ -39,7 +39,7 @@ class Scheduled(Protocol):
 
 
 class FairScheduler:
-    """The partitions that wait for their next turn, the first in line first."""
+    """The partitions that wait for their next turn, first in, first out."""
 
     def __init__(self) -> None:
         self._line: dict[Scheduled, None] = {}
@@ -53,7 +53,7 @@ class FairScheduler:
         return decider in self._line
 
     def add(self, decider: Scheduled) -> None:
-        """Put a partition at the end of the line, unless it is in it."""
+        """Put a partition at the end of the queue, unless it is already queued."""
         self._line.setdefault(decider)
         self._wanted.set()
 
@@ -73,7 +73,7 @@ class FairScheduler:
             await self._given.wait()
 
     async def run(self) -> None:
-        """Give turns until cancelled, one in each turn of the loop."""
+        """Give turns until cancelled, one per iteration of the event loop."""
         while True:
             await self._wanted.wait()
             await self._free.wait()

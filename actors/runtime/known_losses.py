@@ -1,4 +1,4 @@
-"""The losses of a log, known to a process whose messages come another way than in the log's order."""
+"""The losses of a log, for a process that does not read its messages in the log's order."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,12 +8,12 @@ from events.losses import LOSS_FILTER, Losses
 
 
 class KnownLosses:
-    """What is recorded of losses, read as it comes, and at once where that matters.
+    """The recorded losses: read as they arrive, and read at once where a caller needs all of them.
 
     Args:
-        losses: Those known so far.
-        wholeness: What records those that nobody has recorded.
-        heard: Called when there are more.
+        losses: The losses known so far.
+        wholeness: Records gaps that nobody has recorded yet.
+        on_new_loss: Called when further losses become known.
     """
 
     def __init__(self, log: Log, losses: Losses, wholeness: GapCheck, on_new_loss: Callable[[], None]) -> None:
@@ -23,7 +23,7 @@ class KnownLosses:
         self._heard = on_new_loss
 
     async def follow(self, tail: Tail) -> None:
-        """Take in what a reading of losses brings, until cancelled; the reading is closed then."""
+        """Take in losses from ``tail`` until cancelled, then close it."""
         try:
             while True:
                 self._note(await tail.next())
@@ -31,9 +31,10 @@ class KnownLosses:
             await tail.close()
 
     async def catch_up(self) -> None:
-        """Learn of every loss that is recorded by now; raises LogError.
+        """Read every loss recorded so far; raises LogError.
 
-        What was delivered may repeat a lost message; then the loss is recorded before it.
+        A delivered message may be the repeat of a lost one. The loss is always recorded before the repeat, so this
+        finds it.
         """
         last = await self._log.last(LOSS_FILTER)
         if last > self._losses.last_seq:
@@ -41,7 +42,7 @@ class KnownLosses:
                 self._note(batch)
 
     async def settle(self, after: int, read_at: float) -> None:
-        """Have every gap after a sequence recorded, before what rotted there is written again; raises LogError."""
+        """Have every gap after a sequence recorded before its messages are written again; raises LogError."""
         await self._wholeness.settle(after, (await self._log.info()).last_seq, read_at)
 
     def _note(self, found: Sequence[Stored]) -> None:

@@ -1,9 +1,10 @@
-"""One reading of a stretch of the log for all partitions of a process that fold it.
+"""Reads a stretch of the log once for all partitions of a process that fold it.
 
-Each partition reads its past through filters of its own, which passes over what is of others. Where the log has gaps,
-that is dear: a reading of several filters begins anew behind each gap (see ``events.jetstream.stream_reader``), so that
-every partition makes as many consumers as there are gaps. A reading of everything is one filter, and needs none of
-this. So what lies behind a gap's begin is read once, and handed round.
+Normally each partition reads its past through filters of its own, which skip messages of others. With gaps in the log
+that is expensive: a consumer with several filters must be created again after each gap (see
+``events.jetstream.stream_reader``), so every partition would create as many consumers as there are gaps. A read of all
+subjects has a single filter and does not have this problem. So the part of the log from the first gap on is read once
+and its messages are dispatched to all.
 """
 
 import asyncio
@@ -19,10 +20,10 @@ from schemas.actor import Actor
 from schemas.subjects import EVERYTHING
 
 MOST = 100_000
-"""Sequences from gap to gap that are read for one partition; for more its own filters are the cheaper way."""
+"""Sequences from gap to gap that are read for one partition; beyond that its own filters are cheaper."""
 
 _SLICE = 64
-"""Messages handed round before other tasks get their turn."""
+"""Messages dispatched before other tasks get to run."""
 
 Key = tuple[str, str]
 """An actor's name and a partition of it."""
@@ -32,7 +33,7 @@ Take = Callable[[Delivery, bool], None]
 
 
 class _Request:
-    """A partition that waits for its messages of a stretch."""
+    """A partition that waits for its messages from a stretch of the log."""
 
     def __init__(self, after: int, upto: int, take: Take) -> None:
         self.after = after
@@ -41,7 +42,7 @@ class _Request:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def end(self, wrong: Exception | None = None) -> None:
-        """Let the partition go on, unless it waits no more."""
+        """Let the partition continue, unless it no longer waits."""
         if self.done.done():
             return
         if wrong is None:
@@ -50,7 +51,7 @@ class _Request:
             self.done.set_exception(wrong)
 
     def give(self, stored: Stored, delivery: Delivery, own: bool) -> None:
-        """Hand a message over, unless the partition does not wait for it (any more)."""
+        """Hand a message over, unless the partition does not wait for it (or no longer waits)."""
         if self.done.done() or not self.after < stored.seq <= self.upto:
             return
         try:
@@ -60,10 +61,10 @@ class _Request:
 
 
 class SharedReader:
-    """Reads for all who ask at the same time; who comes while it reads is served by the next reading.
+    """Reads for all partitions that ask at the same time; those that ask during a read get the next one.
 
     Args:
-        tasks: Where it reads: whoever asked may be cancelled while others still wait.
+        tasks: The group in which it reads: the partition that asked may be cancelled while others still wait.
     """
 
     def __init__(self, log: Log, actors: Sequence[Actor[Any]], tasks: asyncio.TaskGroup) -> None:
@@ -118,7 +119,7 @@ class SharedReader:
 
 
 def _overlapping(asked: Sequence[tuple[Key, _Request]]) -> Sequence[Sequence[tuple[Key, _Request]]]:
-    """Return requests in groups whose stretches overlap: what lies between two of them nobody asked for."""
+    """Return requests in groups whose stretches overlap, since nobody asked for what is between two groups."""
     groups: list[list[tuple[Key, _Request]]] = []
     reached = -1
     for one in sorted(asked, key=lambda each: each[1].after):

@@ -1,4 +1,4 @@
-"""A worker: one process's share of the actors, from start to stop."""
+"""A worker: the actors that one process runs, from start to stop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ from schemas.actor import Actor
 from schemas.availability import Overrun
 
 POLL_INTERVAL = 0.5
-"""Seconds between looks at who is alive."""
+"""Seconds between checks of who is alive."""
 
 _STOP_DEADLINE = 10.0
 _logger = get_logger("neuraxis.worker")
@@ -42,20 +42,20 @@ class Worker:
     """Runs actors' partitions against a log until told to stop.
 
     Attributes:
-        hosted: The names of the actors that it hosts; those that it stands in for are not among them.
-        ready: Set once every partition does what it is to do, and what was in the log when this began is decided.
+        hosted: The names of the actors that it hosts, without those that it stands in for.
+        ready: Set once every partition has its role, and all messages that were in the log at the start are decided.
 
     Args:
-        actors: Those that it hosts.
+        actors: The actors that it hosts.
         name: Unique among living workers.
         settings: Settings by actor name; actors not named use their defaults.
-        standby: Whether to fold partitions that others lead, to take over without reading back.
+        standby: Whether to fold partitions that others lead as well, to take over without reading history.
         reply: Sends a copy of a stored group to the inbox that its event names.
         build: Version of the code, for the ``ce-build`` header.
         snapshot_every: Messages of a partition between snapshots.
         batch_from: Waiting events from which they are appended as a batch; see ``committer.BATCH_FROM``.
-        offload: Runs a function beside the loop.
-        stands_in: Actors that it runs only while no living worker hosts them, so that somebody always does.
+        offload: Runs a function in another thread.
+        stands_in: Actors that it runs only while no living worker hosts them, so that they always run somewhere.
     """
 
     def __init__(
@@ -106,11 +106,11 @@ class Worker:
         self._watch = AvailabilityWatch(log.partitions) if attending else None
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until ``stop`` is set, then hand over: decide no more, drain, snapshot, leave.
+        """Run until ``stop`` is set, then hand over: decide no more, drain, take snapshots, sign off.
 
         Raises:
             LogCut: the log no longer holds what was read from it; a new worker may begin on what is left.
-            Misconfigured: something that only a person can put right.
+            Misconfigured: something that only an operator can correct.
         """
         async with asyncio.TaskGroup() as tasks:
             info = await self._log.info()
@@ -159,7 +159,7 @@ class Worker:
             self.committer.close()
 
     async def check_own(self) -> None:
-        """Have every partition look whether the log still holds what it wrote: to be called when the broker is back."""
+        """Have every partition check that the log still holds its events; to be called when the broker is back."""
         for shard in tuple(self.shards.values()):
             await shard.check_own()
 
@@ -172,7 +172,7 @@ class Worker:
         await beat(self._membership, self.name, self.presence())
 
     def presence(self) -> Heartbeat:
-        """Return what this worker says of itself now."""
+        """Return this worker's present heartbeat."""
         names = sorted(self.hosted)
         behind = {name for (name, _), shard in self.shards.items() if shard.is_behind(self._began_at)}
         stalled = self._advance.stalled(self.shards, asyncio.get_running_loop().time())
@@ -196,7 +196,7 @@ class Worker:
         )
 
     async def _follow_members(self, stop: asyncio.Event, tasks: asyncio.TaskGroup, context: Context) -> None:
-        """Keep leading and standing by as the list of members demands, until told to stop."""
+        """Lead and stand by as the list of members demands, until told to stop."""
         while not stop.is_set():
             try:
                 members = await self._membership.members()
@@ -205,13 +205,14 @@ class Worker:
                 self._attend(members)
             except LogError as error:
                 self._attend({})
-                # Without the list the present roles stay: the fence, not the list, keeps two leaders harmless.
+                # Without the list the present roles stay. If two workers lead, the fence lets only one append: the list
+                # is not needed for safety.
                 _logger.info("members_unknown", error=error.code)
             caught_up = self.shards and all(
                 shard.role is shard.wanted and not shard.is_behind(self._began_at) for shard in self.shards.values()
             )
             if caught_up and not self.ready.is_set():
-                # Told before it is announced: who hears of it and asks the others finds that they know.
+                # Noted before it is announced: a client that hears of it and asks the others must find that they know.
                 await self._tell_presence()
                 self.ready.set()
             try:
@@ -237,9 +238,10 @@ class Worker:
             shard.start(lead)
 
     def _attend(self, members: Mapping[str, bytes]) -> None:
-        """Look who is at work, and have the actor that watches the others record what is news.
+        """Check which stages are served, and have the actor that watches the others record any change.
 
-        Not to see oneself among the members is to see nothing: the list, not everybody, is away.
+        If this worker does not find itself in the list, it has no usable list; that does not mean that everybody is
+        away.
         """
         if self._watch is None:
             return
@@ -254,12 +256,12 @@ class Worker:
         watchers = [shard for (name, _), shard in self.shards.items() if name in self._attending]
         leading = [shard for shard in watchers if shard.role is Role.LEADING]
         recorded = [shard.attend(attendance) for shard in leading]
-        # Where another worker leads, it records; what was counted here is not to be told twice.
+        # Where another worker leads that actor, it records; what was counted here must not be reported twice.
         if not leading or any(recorded):
             self._watch.taken(attendance, now)
 
     def _hosts_among(self, members: Mapping[str, bytes]) -> dict[str, list[str]]:
-        """Return who runs each actor of this worker: the living members that host it, else those that stand in."""
+        """Return who runs each actor of this worker: living members that host it, else those that stand in for it."""
         hosts: dict[str, list[str]] = {name: [] for name in self._actors}
         deputies: dict[str, list[str]] = {name: [] for name in self._actors}
         for member, said in sorted(members.items()):
@@ -272,7 +274,7 @@ class Worker:
         return {name: hosts[name] or deputies[name] for name in hosts}
 
     def _assignments_among(self, hosts: Mapping[str, Sequence[str]]) -> dict[Key, bool]:
-        """Return what is to be held here where actors have these hosts, and whether it is to be led."""
+        """Return the partitions to be held here, given the hosts of each actor, and whether each is to be led."""
         wanted: dict[Key, bool] = {}
         for actor_name, actor in self._actors.items():
             duties = assign(actor_name, partition_names(actor, self._log.partitions), hosts[actor_name])

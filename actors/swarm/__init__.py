@@ -16,11 +16,11 @@ each in [0, 1] over a sliding window (default 10 minutes), and 1.0 where the win
 ``swarm.measured`` is appended when the index is 0.05 or more away from the last one appended (1.0 before any). It is
 healthy from 0.70 on.
 
-**Stages that nobody serves.** Heartbeats of workers are leases of the broker, not events. The shell of whoever leads
-swarm reads them, and what is certain enters the log as facts: ``swarm.stage_lost`` and ``swarm.stage_found``. While a
-stage is lost the health alignment is 0, the delivered share that of the partitions which are served, and the swarm is
-not healthy. Decisions beyond a stage's latency budget, which shells measure too, become ``swarm.over_budget`` and
-``swarm.within_budget``; no decision rests on them.
+**Stages that nobody serves.** Heartbeats of workers are leases of the broker, not events. The shell of the worker that
+leads swarm reads them; what is certain enters the log as facts: ``swarm.stage_lost`` and ``swarm.stage_found``. While a
+stage is lost, the health alignment is 0, the delivered share counts only the served partitions, and the swarm is not
+healthy. Shells also measure decisions beyond a stage's latency budget; these become ``swarm.over_budget`` and
+``swarm.within_budget``, and no decision depends on them.
 
 ``sliding_window`` holds the sliding window, ``coherence_index`` the formula, ``availability_events`` what is worth
 recording of a measurement, ``asked_stages`` which stages something waits for, ``decider`` what each event adds.

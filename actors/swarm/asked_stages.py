@@ -1,6 +1,7 @@
-"""Which stages something waits for that not every input needs. Pure.
+"""Which optional stages something waits for. Pure.
 
-Nobody has to run a language model, specialists, guardrails or ACT; who asks one of them waits for it all the same.
+A language model, specialists, guardrails and ACT need not run, and not every input needs them. But an exchange that
+asks one of them waits for it.
 """
 
 from collections.abc import Mapping
@@ -38,11 +39,11 @@ _ANSWERS: Mapping[type[Event], str] = {
 """The event by which such a stage answers -> the stage."""
 
 HEARD: tuple[type[Event], ...] = (*requests_to("llm"), *requests_to("delegate"), *_ANSWERS)
-"""The events that ask such a stage, or answer."""
+"""The events that ask such a stage, or answer for it."""
 
 
 def with_asked_stages(asked: Map[str, int], event: Event, now_ns: int) -> Map[str, int]:
-    """Return the stages that something waits for, with when it was asked, after an event at a time."""
+    """Return the stages that something waits for, with the time of the request, after an event."""
     answered = _ANSWERS.get(type(event))
     if answered is not None and answered in asked:
         return asked.delete(answered)

@@ -1,7 +1,7 @@
-"""From what was measured of the stages to the facts that are worth recording. Pure.
+"""Turns a measurement of the stages into the facts that are worth recording. Pure.
 
-A measurement is no decision: it depends on when somebody looked. What is recorded of it is a fact, and everything else
-rests on that.
+A measurement depends on when it was made, so it cannot be replayed. What is recorded of it is a fact in the log, and
+all decisions are based on that.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _GRAVEST: tuple[Lack, ...] = ("no_owner", "stalled", "recovering")
 
 
 class LostStage(msgspec.Struct, frozen=True):
-    """What was recorded last of a stage that nobody serves."""
+    """What was last recorded about a stage that nobody serves."""
 
     partitions: tuple[str, ...]
     of: int
@@ -87,7 +87,8 @@ def _lost(
 def _is_certain(absence: UnservedPartition, asked: bool, settings: SwarmSettings) -> bool:
     if absence.for_ms < _patience_ms(absence, settings):
         return False
-    # Who hosts a stage means it to serve. Where nobody does it may be left out on purpose, unless something waits.
+    # A stage that a worker hosts is meant to be served. A stage that nobody hosts may be left out on purpose, unless
+    # something waits.
     wanted = absence.stage in settings.required or (absence.stage in settings.kept and absence.seen)
     return absence.lack != "no_owner" or asked or wanted
 
@@ -101,7 +102,7 @@ def _patience_ms(absence: UnservedPartition, settings: SwarmSettings) -> int:
 def _is_news(found: StageLost, known: LostStage, settings: SwarmSettings) -> bool:
     if (found.partitions, found.reason) != (known.partitions, known.reason):
         return True
-    # Less than what is known: somebody else looks by now, and counts from when they began.
+    # Shorter than the recorded time: another observer took over, and counts from when it began.
     return not 0 <= found.absent_ms - known.absent_ms < settings.repeat_ms
 
 

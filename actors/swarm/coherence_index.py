@@ -1,4 +1,4 @@
-"""The coherence index from what was counted. Pure; every part is rounded to six decimals."""
+"""Computes the coherence index from counts. Pure; every part is rounded to six decimals."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ Polarity = Literal["do", "withhold"]
 
 
 class Ruled(msgspec.Struct, frozen=True):
-    """A decision on an input like a known precedent: which one, whether it was let through, and in which slice."""
+    """A decision on an input similar to a known precedent: which one, whether it was let through, in which slice."""
 
     precedent: str
     executed: bool
@@ -31,7 +31,7 @@ class Ruled(msgspec.Struct, frozen=True):
 
 
 def side_of(precedent: Similar) -> Polarity:
-    """Return what a precedent speaks for; a harmful outcome speaks against what was done."""
+    """Return what a precedent argues for; a harmful outcome argues against what was done."""
     withheld = precedent.action == "withhold"
     return "withhold" if withheld != (precedent.outcome == "harmful") else "do"
 
@@ -45,7 +45,7 @@ def agreement_of(precedents: Sequence[Similar]) -> tuple[int, int]:
 
 
 def share(part: int, whole: int) -> float:
-    """Return a share in [0, 1]; 1.0 where there is nothing to have a share of."""
+    """Return a share in [0, 1]; 1.0 where the whole is zero."""
     return round(part / whole, 6) if whole else 1.0
 
 
@@ -73,10 +73,10 @@ def measure(
     settings: SwarmSettings,
     lost: Mapping[str, LostStage] = _NONE,
 ) -> SwarmMeasured:
-    """Return the index with its parts; ``watched`` are the actors whose health counts once they decided anything.
+    """Return the index with its parts; the health of the ``watched`` actors counts once they have decided anything.
 
-    A stage that is ``lost`` is no matter of more or less: the health of the rest cannot make up for it, and of what is
-    accepted meanwhile only that is delivered which its other partitions take.
+    A ``lost`` stage is not a matter of degree: the health of other stages cannot compensate for it. While it is lost,
+    only inputs of its served partitions are delivered.
     """
     agreement = share(count_of(AGREEING), count_of(PRECEDENTS))
     delivered = count_of(DELIVERED)
@@ -105,7 +105,7 @@ def measure(
 
 
 def has_moved(sci: float, last: float, settings: SwarmSettings) -> bool:
-    """Whether an index is so far from the last recorded one that it is recorded."""
+    """Whether an index differs so much from the last recorded one that it is recorded."""
     return round(abs(sci - last), 6) >= settings.moved_by
 
 

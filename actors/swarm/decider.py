@@ -50,7 +50,7 @@ from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMea
 VERDICTS: tuple[type[Event], ...] = tuple(
     entry.event for owner in PATH for entry in owned_by(owner) if entry.verdict is not None
 )
-"""By what an actor on the path shows that it decides."""
+"""The events by which an actor on the path shows that it decides."""
 
 WATCHED: tuple[str, ...] = tuple(dict.fromkeys(entry_of(event).owner for event in VERDICTS))
 """The actors whose health counts."""
@@ -73,19 +73,19 @@ T = TypeVar("T")
 
 
 class Open(msgspec.Struct, frozen=True):
-    """An exchange under way: when its input was stored, and the precedent that it is most like, if any."""
+    """An open exchange: when its input was stored, and the precedent that it resembles most, if any."""
 
     accepted_ns: int
     precedent: str = ""
 
 
 class SwarmState(msgspec.Struct, frozen=True):
-    """What was counted in the window, what is under way, and what was recorded last.
+    """The counts of the window, the open exchanges, and what was recorded last.
 
-    ``pending`` holds no exchange for longer than the grace period and one slice, ``ended`` the latest thousand at most
-    (a repeated input of one is no second one), ``rulings`` the latest decisions on known situations. ``lost`` are the
-    stages that nobody serves, ``measured_lost`` those that the last index took account of, ``over`` those over budget.
-    ``asked`` holds those that not every input needs and that something waits for, with when it was asked.
+    ``pending`` holds no exchange for longer than the grace period and one slice. ``ended`` holds at most the latest
+    thousand, so that a repeated input is not counted again. ``rulings`` are the latest decisions on known situations.
+    ``lost`` are the stages that nobody serves, ``measured_lost`` those that the last index included, ``over`` those
+    over budget. ``asked`` are the optional stages that something waits for, with the time of the request.
     """
 
     settings: SwarmSettings = SwarmSettings()
@@ -102,7 +102,7 @@ class SwarmState(msgspec.Struct, frozen=True):
 
 
 def decide(state: SwarmState, message: Message) -> tuple[Emission, ...]:
-    """Record the index as it is with the message, where it has moved."""
+    """Record the index after the message, if it has moved."""
     if not _can_move(state, message):
         return ()
     after = _observe(state, message)
@@ -113,12 +113,12 @@ def decide(state: SwarmState, message: Message) -> tuple[Emission, ...]:
 
 
 def on_availability(state: SwarmState, availability: Availability) -> Iterator[Event]:
-    """Return what is to be recorded of a measurement of all stages."""
+    """Return the events to be recorded for a measurement of all stages."""
     return availability_events(state.lost, state.over, state.asked, availability, state.settings)
 
 
 def evolve(state: SwarmState, message: Message) -> SwarmState:
-    """Fold a message into the state; total."""
+    """Fold a message into the state; never raises."""
     match message.event:
         case SwarmMeasured(sci=sci, lost=lost):
             return msgspec.structs.replace(state, sci=sci, measured_lost=lost)
@@ -139,7 +139,7 @@ def _without(known: Map[str, T], name: str) -> Map[str, T]:
 
 
 def _can_move(state: SwarmState, message: Message) -> bool:
-    """Whether a message can change the index: spares measuring it for most, since there are many."""
+    """Whether a message can change the index: most cannot, and then the index need not be computed."""
     match message.event:
         case ResponseEmitted() | Failed():
             return True
@@ -147,12 +147,12 @@ def _can_move(state: SwarmState, message: Message) -> bool:
             return True
     if state.lost or state.measured_lost:
         return True
-    # Every decision changes the share of those that failed; and time alone makes the window forget.
+    # Every decision changes the share of failed ones, and time alone moves events out of the window.
     return message.time_ns >= state.window.end_ns or state.window.count_of(FAILURES) > 0
 
 
 def _observe(state: SwarmState, message: Message) -> SwarmState:
-    """Return the state with what a consumed event shows, after time has passed up to it."""
+    """Return the state after a consumed event, with the window first moved to the event's time."""
     if message.time_ns >= state.window.end_ns:
         state = _slide(state, message.time_ns)
     event = message.event
@@ -174,7 +174,7 @@ def _observe(state: SwarmState, message: Message) -> SwarmState:
 
 
 def _with_window(state: SwarmState, window: Window) -> SwarmState:
-    # Spelled out, since it happens for every event: a fourth of what replacing a field by its name takes.
+    # Spelled out, since it runs for every event and takes a fourth of the time of a replacement by field names.
     return SwarmState(
         state.settings,
         state.sci,
@@ -206,7 +206,7 @@ def _report(state: SwarmState, message: Message, event: IntuitionPassed | Intuit
     if under_way is None:
         return state
     nearest = min(event.precedents, key=lambda each: (-each.similarity, each.precedent))
-    # Agents name their precedents each for itself.
+    # Names of precedents are unique only within an agent.
     known = msgspec.structs.replace(under_way, precedent=f"{message.agent}\n{nearest.precedent}")
     return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, known))
 
@@ -216,7 +216,7 @@ def _end(state: SwarmState, message: Message, event: ResponseEmitted) -> SwarmSt
     if under_way is None:
         return state
     lifetime_ns = state.settings.grace_ms * _NS_PER_MS
-    # What another's model failed to answer says nothing of the swarm.
+    # A failure of another model says nothing about the swarm.
     delivered = event.action != "FAILED" or event.backend == _UPSTREAM
     state = msgspec.structs.replace(
         state,
@@ -231,7 +231,7 @@ def _end(state: SwarmState, message: Message, event: ResponseEmitted) -> SwarmSt
 
 
 def _bounded(ended: ExpiringMap[bool]) -> ExpiringMap[bool]:
-    """Return the generations with room for another entry, whatever the rate: by age alone they would have no bound."""
+    """Return the map with room for another entry at any rate of events; its expiry alone would not bound it."""
     if len(ended.young) < _ENDED_KEPT:
         return ended
     return ExpiringMap(Map(), ended.young, ended.since_ns)
@@ -243,7 +243,7 @@ def _with_rulings(state: SwarmState, rulings: tuple[Ruled, ...]) -> SwarmState:
 
 
 def _slide(state: SwarmState, now_ns: int) -> SwarmState:
-    """Begin the slice of ``now_ns``: forget what has left the window, and count what never came to an end."""
+    """Start the slice of ``now_ns``: drop what has left the window, and count exchanges that never ended."""
     settings = state.settings
     width_ns = max(1, settings.window_ms * _NS_PER_MS // settings.slices)
     window = state.window.move_to(now_ns, width_ns, settings.slices)
@@ -268,7 +268,7 @@ def _slide(state: SwarmState, now_ns: int) -> SwarmState:
 
 
 def reconfigured(state: SwarmState, settings: SwarmSettings) -> SwarmState:
-    """Return the state under other settings, counting anew: slices of another width do not line up with the old."""
+    """Return the state under other settings with empty counts: slices of another width do not match the old ones."""
     return SwarmState(
         settings,
         state.sci,

@@ -23,21 +23,21 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
         consistency_weight: Weight of decision consistency.
         moved_by: Distance from the last recorded index from which a new one is recorded.
         healthy_from: Index from which the swarm is healthy.
-        window_ms: What is looked at; the oldest ``1 / slices`` of it is forgotten at a time.
+        window_ms: Length of the window; the oldest ``1 / slices`` of it is dropped at a time.
         slices: Parts of the window.
-        grace_ms: Time after which an accepted input without an end counts as not delivered. By default the deadline
-            that inputs have: a shorter one would count slow answers of a language model as lost.
+        grace_ms: Time after which an accepted input without an end counts as not delivered. The default is the deadline
+            of inputs: a shorter time would count slow answers of a language model as lost.
         decisions_needed: Decisions below which consistency is 1.0.
-        decisions_kept: Latest decisions that consistency looks at.
-        required: The stages that no input can do without: each is lost when nobody serves it.
-        kept: Further stages that are lost when nobody serves them any more. All others are where something was asked of
-            them, or where a worker hosts them and does not serve.
+        decisions_kept: The latest decisions from which consistency is computed.
+        required: The stages that every input needs: each is lost when nobody serves it.
+        kept: Further stages that are lost when nobody serves them any more. All other stages are lost if something was
+            asked of them, or if a worker hosts them but does not serve them.
         owner_grace_ms: How long a stage may be without an owner, or not advance, before it is lost: a restart of its
             worker takes less. A worker that was killed counts as its owner until its lease expires, three seconds more.
-        start_grace_ms: The same for a stage that has not been seen at work since swarm looks.
-        recovery_grace_ms: The same for one whose worker still reads its past.
-        repeat_ms: A stage that stays lost is told of again after so long.
-        budget_quiet_ms: A stage that was over its budget keeps it again once it has done so for so long.
+        start_grace_ms: The same for a stage that has not been seen at work since swarm started to watch.
+        recovery_grace_ms: The same for a stage whose worker still reads its history.
+        repeat_ms: A stage that stays lost is recorded again after this long.
+        budget_quiet_ms: A stage that was over its budget counts as within it again after this long within it.
 
     Raises:
         ValueError: weights that do not add up to 1, or an unknown stage. ``msgspec.convert`` reports it as a
@@ -64,7 +64,7 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
     budget_quiet_ms: MeasuredTimeout = 60_000
 
     def __post_init__(self) -> None:
-        """Refuse weights whose index would leave [0, 1] or never reach 1, and stages that nobody could serve."""
+        """Refuse weights with which the index would leave [0, 1] or never reach 1, and stages that nobody can serve."""
         total = self.precedent_weight + self.health_weight + self.delivered_weight + self.consistency_weight
         if not isclose(total, 1.0, abs_tol=1e-9):
             raise ValueError(f"the swarm's weights must add up to 1; they add up to {total:g}")

@@ -1,4 +1,4 @@
-"""Counts over a sliding window of time, in slices: what a count costs does not grow with the window. Pure."""
+"""Counts over a sliding window of time, in slices: the cost of a count does not depend on the window. Pure."""
 
 import msgspec
 
@@ -13,9 +13,9 @@ class Slice(msgspec.Struct, frozen=True):
 
 
 class Window(msgspec.Struct, frozen=True):
-    """The slice under way, from ``start_ns`` to before ``end_ns``; those closed that hold anything, and their sum.
+    """The current slice, from ``start_ns`` to before ``end_ns``; the closed slices that are not empty, and their sum.
 
-    Counting touches the slice under way alone. No count is kept as zero.
+    Counting changes only the current slice. No count is stored as zero.
     """
 
     start_ns: int = 0
@@ -36,9 +36,9 @@ class Window(msgspec.Struct, frozen=True):
         return self.closed_sum.get(name, 0) + self.counts.get(name, 0)
 
     def move_to(self, now_ns: int, width_ns: int, slices: int) -> "Window":
-        """Return the window of ``slices`` slices of ``width_ns`` each whose last one is that of ``now_ns``.
+        """Return the window of ``slices`` slices of ``width_ns`` each, the last of which contains ``now_ns``.
 
-        A time before the slice under way (the server's clock was set back) leaves the window where it is.
+        A time before the current slice (the server's clock was set back) leaves the window as it is.
         """
         if now_ns < self.end_ns:
             return self

@@ -1,10 +1,10 @@
-"""Delivering alerts: to whom, how long to wait between calls, and what to record.
+"""Delivers alerts: to which receivers, how long to wait between calls, and what to record.
 
-A new alert is shared out at once: a ``webhook.queued`` for each receiver that wants it. Each of these is a request of
-its own, called for and recorded by itself, so that no receiver, whatever it does, keeps another waiting or has it told
-twice. A receiver has a line of its own (:class:`~schemas.effectors.contract.OrderedQueue`): the broker gives out its
-oldest alert, and the next one when what that came to is in the log. So alerts are told in order, whichever worker tells
-them, and a worker that dies has told a receiver one alert at most that will be told again.
+A new alert is distributed at once, with a ``webhook.queued`` for each receiver that wants it. Each of these events is a
+request of its own, performed and recorded separately. So no receiver can delay another, or cause it to be called twice.
+Each receiver has a queue of its own (:class:`~schemas.effectors.contract.OrderedQueue`): the broker delivers its oldest
+alert, and the next one after the outcome is in the log. So alerts are delivered in order by whichever worker, and a
+worker that dies causes at most one repeated alert for each receiver.
 """
 
 import random
@@ -29,17 +29,17 @@ from schemas.vocabulary.alerts import Alert
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
 
 MOST_PAUSE_S = 3_600.0
-"""Seconds a receiver may ask to be left alone for: no receiver is shut out for long by a word of its own."""
+"""Most seconds of pause that a receiver may ask for, so that its own header cannot exclude it for long."""
 
 PATIENCE_S = 15.0
-"""Seconds in line after which an alert gives way where too many wait behind it."""
+"""Seconds in the queue after which an alert is dropped if too many wait behind it."""
 
 _TYPES: Mapping[str, type[Alert]] = {topic_of(kind): kind for kind in ALERTS.values()}
 _logger = get_logger("neuraxis.webhook")
 
 
 class CallHistory(msgspec.Struct):
-    """The calls made to a receiver for a queued alert, by its sequence, and what the last one came to."""
+    """The calls made to a receiver for a queued alert, by its sequence, and the result of the last one."""
 
     seq: int
     made: int = 0
@@ -51,9 +51,9 @@ class AlertDelivery:
 
     Args:
         http: Connections.
-        settings: Who gets what, and how patiently.
+        settings: Which receivers get which alerts, and the time limits.
         addresses: The receivers' addresses.
-        clock: Tells how old an alert is.
+        clock: Measures how old an alert is.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class AlertDelivery:
         self._unknown = Handover(clock, settings.unknown_ms / 1000)
 
     async def queue_alert(self, message: Message) -> Sequence[Event]:
-        """Share an alert out among those who want it.
+        """Distribute an alert to the receivers that want it.
 
         Raises:
-            TryLater: nobody does that is known here, so that a worker which knows one is left to share it out.
+            TryLater: this worker knows no such receiver, but another worker may know one.
         """
         alert = message.event
         assert isinstance(alert, Alert)
@@ -98,10 +98,10 @@ class AlertDelivery:
         return (enrich_failure(failed, message),)
 
     async def deliver(self, message: Message, turn: QueueTurn) -> Sequence[Event]:
-        """Call a receiver for an alert whose turn it is.
+        """Call a receiver for the alert at the head of its queue.
 
         Raises:
-            TryLater: the receiver does not take it for the moment.
+            TryLater: the receiver does not accept it at the moment.
         """
         queued = message.event
         assert isinstance(queued, WebhookQueued)
@@ -122,7 +122,7 @@ class AlertDelivery:
         try:
             code = await self._call(queued, alert, min(left_s, self._answer_s))
         except CallFailed as failed:
-            # An alert's own time may be over before a call's: then the last call that came to an end says more.
+            # The alert may expire before the call does: then the last completed call says more.
             cut_short = failed.error == OVERDUE and left_s < self._answer_s
             calls.error = (cut_short and calls.error) or failed.error
             _logger.warning(
@@ -144,7 +144,7 @@ class AlertDelivery:
         )
 
     def _leave(self, receiver: str, message: Message) -> None:
-        """Raise TryLater while a worker that knows a receiver may take what is for it."""
+        """Raise TryLater while a worker that knows this receiver may still take its requests."""
         if pause_s := self._unknown.pause_s(receiver, message.seq, message.time_ns):
             raise TryLater(pause_s)
 
@@ -156,9 +156,9 @@ class AlertDelivery:
         )
 
     def _pause_s(self, failed: CallFailed, attempt: int, queued: WebhookQueued) -> float:
-        """Return the seconds until the next call: as the receiver asks, or growing, and over when the alert's time is.
+        """Return the seconds until the next call: as the receiver asks, or growing; stop when the alert expires.
 
-        What a receiver asks for holds for those behind the alert too, so that the alert waits in any case.
+        A pause that a receiver asks for also applies to the alerts behind this one, so this alert waits in any case.
         """
         settings = self._settings
         bound_s = min(settings.backoff_first_ms * 2.0 ** min(attempt - 1, 32), settings.backoff_most_ms) / 1000
@@ -166,7 +166,7 @@ class AlertDelivery:
         return max(pause_s, min(failed.retry_after_s, MOST_PAUSE_S, self._patience_s))
 
     def _left_s(self, queued: WebhookQueued) -> float:
-        """Return the seconds for which an alert is of use still."""
+        """Return for how many seconds an alert is still useful."""
         return (queued.stored_ns - self._clock.now_ns()) / 1e9 + self._patience_s
 
     def _given_up(
@@ -185,7 +185,7 @@ def wanted_alerts(settings: WebhookSettings) -> tuple[type[Alert], ...]:
 
 
 def alert_of(queued: WebhookQueued) -> Alert:
-    """Return what is to be delivered; raises msgspec.ValidationError where the recorded body is no alert."""
+    """Return the alert to be delivered; raises msgspec.ValidationError where the recorded body is not an alert."""
     kind = _TYPES.get(str(queued.body.get("topic")))
     if kind is None:
         raise msgspec.ValidationError(f"a queued alert has the topic {queued.body.get('topic')!r}, which no alert has")
@@ -193,7 +193,7 @@ def alert_of(queued: WebhookQueued) -> Alert:
 
 
 def enrich_failure(failed: Failed, message: Message) -> Failed:
-    """Return a ``webhook.failed`` with the alert it is of."""
+    """Return a ``webhook.failed`` with its alert filled in."""
     assert isinstance(failed, WebhookFailed)
     event = message.event
     if isinstance(event, Alert):

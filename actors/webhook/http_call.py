@@ -11,25 +11,25 @@ from actors.webhook.settings import Style
 from events.http_client import httpx
 
 OVERDUE = "CallOverdue"
-"""Error of a call that did not come to an end in time."""
+"""The error code of a call that did not finish in time."""
 
 _PASSING = frozenset({408, 425, 429})
-"""Statuses below 500 that another call may mend."""
+"""Statuses below 500 after which another call may succeed."""
 
 _LEAST_SECRET = 6
-"""Characters of a piece of an address that may be a secret."""
+"""Least characters of a part of an address that may be a secret."""
 
 _NEAR = ("localhost", "127.0.0.1", "[::1]")
 
 
 class CallFailed(Exception):
-    """A receiver did not take an alert.
+    """A receiver did not accept an alert.
 
     Attributes:
-        error: What happened, as a stable code: an exception's type, ``HTTP <status>``, or :data:`OVERDUE`. Where a good
-            status came with an error, ``HTTP <status>: `` and the receiver's reason, cut and without secrets.
-        passing: Whether another call may fare better.
-        retry_after_s: Seconds that the receiver wants to be left alone, 0 where it does not say, or does not pass.
+        error: A stable code of what happened: an exception's type, ``HTTP <status>``, or :data:`OVERDUE`. If an error
+            came with a good status: ``HTTP <status>: `` and the receiver's reason, cut and without secrets.
+        passing: Whether another call may succeed.
+        retry_after_s: Seconds of pause that the receiver asks for; 0 where it does not, or where no other call is made.
     """
 
     def __init__(self, error: str, *, passing: bool, retry_after_s: float = 0.0) -> None:
@@ -40,13 +40,13 @@ class CallFailed(Exception):
 
 
 def connections(connect_s: float) -> httpx.AsyncClient:
-    """Return a client for receivers; ``connect_s`` are the seconds to reach one in, all else is the caller's to limit.
+    """Return a client for receivers; ``connect_s`` limits connecting (seconds), the caller limits everything else.
 
-    It goes through the proxies that the environment names (HTTPS_PROXY, NO_PROXY, ...), but not to this machine, and
-    follows no redirects, since a secret may be in the address.
+    It uses the proxies of the environment (HTTPS_PROXY, NO_PROXY, ...), except for addresses on this machine. It
+    follows no redirects, since the address may contain a secret.
     """
     return httpx.AsyncClient(
-        # What is read of an answer is bounded in bytes: a compressed one may be of any size.
+        # The bytes read of an answer are limited, but a compressed answer could unpack to any size.
         headers={"User-Agent": "neuraxis", "Accept-Encoding": "identity"},
         timeout=httpx.Timeout(None, connect=connect_s),
         mounts={f"all://{host}": None for host in _NEAR},
@@ -56,18 +56,18 @@ def connections(connect_s: float) -> httpx.AsyncClient:
 async def post_to_receiver(
     http: httpx.AsyncClient, address: Address, body: bytes, request: str, within_s: float, style: Style
 ) -> int:
-    """Send a body to a receiver; return the status it took it with. A good status may come with an error in the answer.
+    """Send a body to a receiver; return the status of an accepted call. A good status may come with an error.
 
     Args:
         http: Connections.
-        address: Where to.
+        address: The address to send to.
         body: What to send, JSON.
-        request: Names the alert's event, for a receiver that knows idempotency keys.
-        within_s: Seconds for all of it: a client's own time limits begin anew with every byte.
-        style: The receiver's form, by which its answer is understood.
+        request: The id of the alert's event, for a receiver that supports idempotency keys.
+        within_s: Seconds for the whole call: the client's own time limits start again with every byte.
+        style: The receiver's format, in which its answer is read.
 
     Raises:
-        CallFailed: it did not take it.
+        CallFailed: the receiver did not accept it.
     """
     status, answer = 0, bytearray()
     headers = {"Content-Type": "application/json", "Idempotency-Key": request}
@@ -88,10 +88,11 @@ async def post_to_receiver(
             raise CallFailed(OVERDUE, passing=True) from None
     except (httpx.HTTPError, httpx.InvalidURL) as wrong:
         if not status:
-            # Without its text, which may hold the address.
+            # Without the message of the exception, which may contain the address.
             raise CallFailed(type(wrong).__name__, passing=isinstance(wrong, httpx.HTTPError)) from None
     if 200 <= status < 300:
-        # Of an answer that broke off, or came too late, what came: its status said that the alert was taken.
+        # If the body broke off or came too late, the part that came is used: the status said that the alert was
+        # accepted.
         refused = refusal(bytes(answer), style, secrets_of(address))
         if refused is None:
             return status
@@ -103,7 +104,7 @@ async def post_to_receiver(
 
 
 def secrets_of(address: Address) -> tuple[str, ...]:
-    """Return what must not be kept of a receiver's words: its address, and what of it makes it a secret; its token."""
+    """Return what must not be kept of a receiver's answer: its address, the secret parts of that, and its token."""
     parts = urlsplit(address.url)
     pieces = (*parts.path.split("/"), *parts.query.replace("=", "&").split("&"))
     return (address.url, address.token, *(piece for piece in pieces if len(piece) >= _LEAST_SECRET))
@@ -117,7 +118,7 @@ async def _read(response: httpx.Response, answer: bytearray) -> None:
 
 
 def retry_after(written: str, now: datetime) -> float:
-    """Return the seconds that a ``Retry-After`` header asks for, 0 where it is absent or senseless (RFC 9110)."""
+    """Return the seconds that a ``Retry-After`` header asks for; 0 where it is absent or invalid (RFC 9110)."""
     written = written.strip()
     if written.isascii() and written.isdigit():
         return float(written)

@@ -1,4 +1,4 @@
-"""Opening the effector: its receivers, its connections, and the effector over them."""
+"""Opens the effector: its receivers, its connections, and the effector that uses them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ from schemas.effectors.contract import Effector, OrderedQueue
 from schemas.vocabulary.webhook import WebhookFailed, WebhookQueued
 
 _GRACE_S = 30.0
-"""Seconds by which the shell waits longer than for a call: that one says more of what went wrong."""
+"""Seconds that the shell waits longer than a call may take: the call's own error says more about what went wrong."""
 
 _logger = get_logger("neuraxis.webhook")
 
@@ -38,7 +38,7 @@ async def open_webhook(settings: WebhookSettings, context: EffectorContext) -> A
             failed=WebhookFailed,
             enrich_failure=enrich_failure,
             timeout_s=settings.answer_ms / 1000 + _GRACE_S,
-            # A receiver that is down is called for hours.
+            # A receiver that is down is retried for hours.
             most_attempts=None,
             in_order=True,
             ordered_queues=tuple(_line(name, delivering) for name in QUEUES),

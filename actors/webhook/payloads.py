@@ -1,6 +1,6 @@
-"""What receivers are sent. Pure.
+"""The bodies that receivers are sent. Pure.
 
-Each form carries the alert's name, its status and its count: a receiver that gets one twice can tell.
+Each format contains the alert's name, status and count, so that a receiver can recognise a repeated delivery.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from schemas.wording.alert_summary import alert_summary
 _COLOURS: Mapping[Loudness, str] = {"critical": "#d00000", "warning": "#e8a200", "info": "#3a7bd5"}
 _RESOLVED = "#2eb67d"
 _LONGEST = 120
-"""Characters of a name that Slack is shown: it refuses a text of more than 3,000, escapes included."""
+"""Most characters of a name in a Slack message: Slack refuses a text of more than 3,000, escapes included."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -26,10 +26,10 @@ def payload(alert: Alert, receiver: Receiver, stored_ns: int, lasts_ms: int) -> 
     """Return the body of a request to a receiver.
 
     Args:
-        alert: What to tell.
-        receiver: Whom.
+        alert: The alert to deliver.
+        receiver: The receiver.
         stored_ns: When the alert's event was stored (Unix nanoseconds).
-        lasts_ms: How long from then on a firing alert holds, for who wants to be told when one ends.
+        lasts_ms: How long from then on a firing alert holds, for formats that state when an alert ends.
     """
     match receiver.style:
         case "slack":
@@ -41,12 +41,12 @@ def payload(alert: Alert, receiver: Receiver, stored_ns: int, lasts_ms: int) -> 
 
 
 def readable(alert: Alert) -> dict[str, Any]:
-    """Return an alert's own body, and what it tells of in words."""
+    """Return an alert's own body, with sentences about what it reports."""
     return {**msgspec.to_builtins(alert), "summary": alert_summary(alert)}
 
 
 def slack(alert: Alert, link: str) -> dict[str, Any]:
-    """Return a message for an incoming webhook of Slack's form: a line to be notified with, and a coloured block."""
+    """Return a message for a Slack-style incoming webhook: a line for the notification, and a coloured block."""
     resolved = alert.status == "resolved"
     title = f"{'Resolved' if resolved else alert.severity.capitalize()}: {_name(alert)}"
     facts = [
@@ -78,7 +78,7 @@ def slack(alert: Alert, link: str) -> dict[str, Any]:
 
 
 def alertmanager(alert: Alert, link: str, stored_ns: int, lasts_ms: int) -> dict[str, Any]:
-    """Return an alert of Alertmanager's API v2. Its labels are the group's: an end has those of its beginning."""
+    """Return an alert of Alertmanager's API v2. Its labels are the group's, so both firing and resolved have them."""
     labels = {
         "alertname": _name(alert),
         "severity": alert.severity,
@@ -115,12 +115,12 @@ def _name(alert: Alert) -> str:
 
 
 def _mrkdwn(text: str) -> dict[str, Any]:
-    # Verbatim: nothing becomes a link, a channel or a mention that is not written as one.
+    # Verbatim: only explicit markup becomes a link, a channel or a mention.
     return {"type": "mrkdwn", "text": text, "verbatim": True}
 
 
 def _escaped(text: str) -> str:
-    # The three characters that Slack's mrkdwn gives a meaning of its own.
+    # The three characters with a special meaning in Slack's mrkdwn.
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -129,5 +129,5 @@ def _cut(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return text as code, in which nothing is formatted and nobody mentioned, on one line."""
+    """Return text as code on one line, in which nothing is formatted and nobody is mentioned."""
     return f"`{_escaped(''.join(sign if sign.isprintable() and sign != '`' else '?' for sign in text))}`"

@@ -1,4 +1,4 @@
-"""Where receivers are: their addresses and tokens, from the environment or files, shown to nobody."""
+"""The addresses and tokens of receivers, from the environment or from files; they are never shown."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ _SOURCES = sorted({source for _, source in ALERTS} - {"webhook"})
 
 
 _URI = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
-"""What a URI is written with (RFC 3986)."""
+"""The characters of a URI (RFC 3986)."""
 
 
 class BadReceiver(ValueError):
@@ -30,7 +30,7 @@ class BadReceiver(ValueError):
 
 
 class Address(msgspec.Struct, frozen=True):
-    """A receiver's address and token (empty: none), which no repr shows."""
+    """A receiver's address and token (empty: none); its repr shows neither."""
 
     url: str
     token: str = ""
@@ -40,10 +40,10 @@ class Address(msgspec.Struct, frozen=True):
 
 
 def addresses(receivers: Mapping[str, Receiver], environment: Mapping[str, str]) -> dict[str, Address]:
-    """Return the address of each receiver; of an Alertmanager that of its alerts.
+    """Return the address of each receiver; for an Alertmanager that of its alerts API.
 
     Raises:
-        BadReceiver: there is no receiver, one whose address, token or link cannot be used, or one that would never get
+        BadReceiver: there is no receiver, one has an address, token or link that cannot be used, or one would never get
             an alert.
     """
     if not receivers:
@@ -54,10 +54,10 @@ def addresses(receivers: Mapping[str, Receiver], environment: Mapping[str, str])
 
 
 def queue_numbers(receivers: Iterable[str]) -> dict[str, int]:
-    """Return the line of each receiver: its own, as long as there are no more receivers than lines.
+    """Return the number of each receiver's queue: one of its own, as long as there are not more receivers than queues.
 
-    It depends on a receiver's name, and on others' only where two would have the same: so a line is mostly kept where
-    receivers come and go.
+    The number depends on the receiver's name, and on other names only if two would have the same number. So most
+    receivers keep their queue when others are added or removed.
     """
     found: dict[str, int] = {}
     for name in sorted(receivers):
@@ -68,7 +68,7 @@ def queue_numbers(receivers: Iterable[str]) -> dict[str, int]:
 
 
 def is_wanted(receiver: Receiver, severity: Severity, source: str) -> bool:
-    """Whether a receiver gets alerts of a severity and source. None gets those of webhook: they might lead to more."""
+    """Whether a receiver gets alerts of a severity and source. None gets those of webhook: they could cause more."""
     loud = _SEVERITY_RANK.index(severity) >= _SEVERITY_RANK.index(receiver.least)
     return source != "webhook" and loud and (not receiver.sources or source in receiver.sources)
 
@@ -83,7 +83,7 @@ def _check_filter(name: str, receiver: Receiver) -> None:
         raise BadReceiver(
             f"webhook receiver {name}: its sources have no alert as loud as {receiver.least.value}: lower its least"
         )
-    # It ends up between "<" and "|" in Slack's form, and an Alertmanager refuses alerts whose generatorURL is no URI.
+    # Slack's format puts it between "<" and "|", and an Alertmanager refuses alerts whose generatorURL is not a URI.
     if receiver.link and not (_is_web(receiver.link) and _URI.fullmatch(receiver.link)):
         raise BadReceiver(f"webhook receiver {name}: its link {receiver.link!r} is no http(s) URL: correct it")
 

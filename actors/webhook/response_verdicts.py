@@ -1,10 +1,10 @@
-"""Whether a receiver that answered with a good status took the alert: many tell of an error in the body alone. Pure.
+"""Whether a receiver that answered with a good status accepted the alert: many report errors only in the body. Pure.
 
-Slack's form answers with a word such as ``invalid_payload``; others with ``{"ok": false}``, ``{"status": "error"}``,
-``{"errors": [...]}``, ``{"success": false}`` or an ``errcode`` that is not 0, all under HTTP 200. Names are read
-whatever their case and joints (``Success``, ``error_code``), numbers and flags also as words (``"500"``, ``"false"``).
-Lists are read item by item, JSON that stands a line each line by line, and what an answer is wrapped in (``result``,
-``data``, ``responses``, ...) at every depth: one refusal among the results is one.
+Slack-style receivers answer with a word such as ``invalid_payload``. Others answer with ``{"status": "error"}``,
+``{"ok": false}``, ``{"errors": [...]}``, ``{"success": false}`` or an ``errcode`` that is not 0, all under HTTP 200.
+Names are compared without case and separators (``Success``, ``error_code``); numbers and flags may be words (``"500"``,
+``"false"``). Lists are read item by item, JSON lines line by line, and wrapped answers (``result``, ``data``,
+``responses``, ...) at every depth. A single refusal among the results counts as a refusal.
 """
 
 import re
@@ -17,10 +17,10 @@ import msgspec
 from actors.webhook.settings import Style
 
 MOST_BYTES = 64 * 1024
-"""What is read of an answer; one that is longer tells of no error that anybody could find."""
+"""Most bytes of an answer that are read; a longer one is taken to report no error."""
 
 MOST_REASON = 120
-"""Characters of a receiver's own words that are kept."""
+"""Most characters of a receiver's own message that are kept."""
 
 UNTOLD = "an error without a reason"
 
@@ -46,7 +46,7 @@ _CODES = ("status", "code", "statuscode")
 _ERROR_CODES = ("errcode", "errorcode", "errno", "retcode")
 _ERRORS = ("error", "errors", "err", "iserror", "haserror", "haserrors", "usererrors", "errormessage", "exception")
 _FAILURES = ("failure", "failures", "failed", "failedcount", "errorcount", "rejected")
-"""How many failed, or which: who says so tells why elsewhere."""
+"""Fields with the number or names of failed items; the reason is in other fields."""
 
 _NO_ERROR = frozenset({"", "0", "no", "none", "null", "nil", "false", "ok"})
 _WRAPPINGS = frozenset(
@@ -55,7 +55,7 @@ _WRAPPINGS = frozenset(
         *("data", "body", "items", "entries", "meta", "status", "details"),
     }
 )
-"""Names that hold an answer within an answer. What else an object holds may be the alert, given back."""
+"""Names of fields that hold an answer within an answer. Other fields may hold a copy of the alert."""
 
 _WORDS = (
     *_ERRORS,
@@ -77,19 +77,19 @@ _LEAST_FAILED = 400
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why an alert was not taken, in the receiver's words, cut; and whether another call may fare better."""
+    """Why an alert was refused, in the receiver's words, cut; and whether another call may succeed."""
 
     reason: str
     passing: bool
 
 
 def refusal(body: bytes, style: Style, secrets: tuple[str, ...] = ()) -> Refusal | None:
-    """Return the refusal that an answer with a good status holds, None where it holds none.
+    """Return the refusal in an answer with a good status; None where there is none.
 
     Args:
         body: The answer, or its first :data:`MOST_BYTES` bytes.
-        style: The receiver's form: words alone are an answer of Slack's.
-        secrets: What must not be kept, should the receiver repeat it: its address, its token.
+        style: The receiver's format: only Slack-style receivers answer with plain words.
+        secrets: Text that must not be kept if the receiver repeats it: its address, its token.
     """
     text = body[:MOST_BYTES].decode("utf-8-sig", errors="replace").strip()
     told = _read(text)
@@ -109,9 +109,9 @@ def refusal(body: bytes, style: Style, secrets: tuple[str, ...] = ()) -> Refusal
 
 
 def _read(text: str) -> Any:
-    """Return the JSON of a text, a list of its lines' where it is JSON line by line; the text itself where it is none.
+    """Return a text parsed as JSON, as a list if it is JSON lines; the text itself if it is neither.
 
-    Deeper nesting than can be read is no answer of anybody's.
+    JSON nested more deeply than can be parsed counts as neither.
     """
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return msgspec.json.decode(text)

@@ -1,4 +1,4 @@
-"""Settings of the effector that forwards alerts."""
+"""Settings of the effector that delivers alerts."""
 
 from typing import Annotated, Literal
 
@@ -8,17 +8,17 @@ from schemas.entry import Severity
 from schemas.event import Milliseconds
 
 Style = Literal["slack", "alertmanager", "json"]
-"""What a receiver understands: Slack's incoming webhooks, Alertmanager's API v2, or the alert's own body."""
+"""The format of a receiver: Slack's incoming webhooks, Alertmanager's API v2, or the alert's own body."""
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="a name of letters, digits, _ and -")]
 Owner = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]*$", description="an actor's name")]
 
 
 class Receiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where alerts go. Its address and its token are secrets, and never settings: see ``receivers``.
+    """A receiver of alerts. Its address and its token are secrets, and never settings: see ``receivers``.
 
     Attributes:
-        style: What it understands.
+        style: Its format.
         url_env: Environment variable that holds its address.
         url_file: File that holds it instead.
         token_env: Environment variable that holds a token to send as ``Authorization: Bearer``; empty: none.
@@ -39,17 +39,17 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who gets alerts, and how patiently they are sent.
+    """Which receivers get alerts, and the limits of delivery.
 
     Attributes:
         receivers: The receivers by name.
-        patience_ms: Time from an alert on in which it is tried; then it becomes a dead letter.
-        backoff_first_ms: Bound of the random wait before the second call; it doubles from call to call.
-        backoff_most_ms: What that bound grows to.
+        patience_ms: Time from an alert on during which delivery is tried; then it becomes a dead letter.
+        backoff_first_ms: Upper limit of the random wait before the second call; it doubles with each call.
+        backoff_most_ms: The highest value of that limit.
         connect_ms: Time to reach a receiver.
-        unknown_ms: Time for which a worker leaves deliveries to a receiver that it does not know to other workers:
-            longer than all of them take to be started again with a new receiver.
-        answer_ms: Time for one call, all in all.
+        unknown_ms: Time for which a worker leaves deliveries to an unknown receiver to other workers: longer than a
+            rolling restart with a new receiver takes.
+        answer_ms: Total time for one call.
         lasts_ms: How long an Alertmanager is to hold an alert that is never resolved: longer than alerts' own lapse.
         backlog: Deliveries, of all receivers, that may wait behind one that has waited for fifteen seconds itself:
             where there are more, it becomes a dead letter.

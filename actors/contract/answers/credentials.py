@@ -1,13 +1,13 @@
-"""Keys, tokens and passwords in an answer. Pure.
+"""Finds keys, tokens and passwords in an answer. Pure.
 
-Two kinds are found: what has the form that an issuer gives its keys (``FORMS``), and what a system layer of the prompt
-calls a password, key, code or the like (``Kept``). What the person has said is no secret to them. Placeholders, such as
-keys of documentation, are none.
+Two kinds are found: text in the form that an issuer gives its keys (``FORMS``), and values that a system layer of the
+prompt calls a password, key, code or the like (``Kept``). What the person has said is no secret from them.
+Placeholders, such as the keys of documentation, do not count.
 
-The forms are a list of our own. detect-secrets, the library for this, looks for secrets in files of source code: most
-of its finds are by entropy or by the names of variables, which in prose are false alarms; it keeps its settings in the
-process, brings an HTTP client along, and its finds change with its releases, while a recorded decision has to be made
-again as it was. The forms are those that issuers document, with a prefix of their own.
+The list of forms is our own. The library for this, detect-secrets, looks for secrets in source code. Most of its finds
+are by entropy or by the names of variables, which in prose are false alarms. It keeps its settings in the process and
+depends on an HTTP client. Its finds change with its releases, while a recorded decision must be reproduced exactly. The
+forms are those that issuers document and that have a prefix of their own.
 """
 
 import re
@@ -31,20 +31,20 @@ FORMS: dict[SecretKind, re.Pattern[str]] = {
     "registry_token": re.compile(r"\b(?:pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50}|npm_[A-Za-z0-9]{36})"),
     "web_token": re.compile(r"\beyJ[A-Za-z0-9_-]{14,}\.eyJ[A-Za-z0-9_-]{14,}"),
 }
-"""Kind -> the form of its keys, as far as tells it; the rest of the word belongs to it."""
+"""Kind -> the pattern that identifies its keys; the rest of the word belongs to the key."""
 
 _BEGINNINGS = re.compile(r"-----BEGIN|A[KS]IA|gh[pousr]_|github_pat_|glpat-|sk-|hf_|xox|AIza|k_live_|pypi-|npm_|eyJ")
-"""A text without any of these has none of the forms."""
+"""A text without any of these substrings contains none of the forms."""
 
 LONGEST_VALUE = 128
-"""Characters of a password of the prompt that is looked for."""
+"""Most characters of a password in the prompt that is looked for."""
 
 _MOST_VALUES = 64
 _REST = re.compile(r"[A-Za-z0-9_.+/=-]*")
 _KEY_BLOCK = re.compile(r"(?:[\sA-Za-z0-9+/:=,.]|\\[nr]|-(?!----))*(?:-----END [A-Z ]{0,32}KEY(?: BLOCK)?-----)?")
 _PLACEHOLDER = re.compile(r"(?i)example|sample|your|placeholder|dummy|x{5}|\.{3}|1234567|abcdefg|(.)\1{4}")
 _TELLING = re.compile(r"\d|\w[^\w\s/]\w")
-"""What a password has, and a plain word has not."""
+"""Characters that a password has and a plain word has not."""
 
 _LEAST_SIGNS = 9
 _NAMED = re.compile(
@@ -56,7 +56,7 @@ _NAMED = re.compile(
 
 
 class Found(NamedTuple):
-    """A secret, and where in a text it is."""
+    """A secret and its position in a text."""
 
     kind: SecretKind
     start: int
@@ -64,7 +64,7 @@ class Found(NamedTuple):
 
 
 class Kept:
-    """The secrets of a prompt, and what the person has said, which is none to them."""
+    """The secrets of a prompt, and what the person has said, which is no secret from them."""
 
     def __init__(self, prompt: Prompt) -> None:
         said = [prompt.text, *(layer.content for layer in prompt.layers if layer.role == "user")]
@@ -73,7 +73,7 @@ class Kept:
         self.values = tuple(dict.fromkeys(value for value in told if value not in self._said))[:_MOST_VALUES]
 
     def found_in(self, text: str) -> tuple[Found, ...]:
-        """Return the secrets in a text, or in a part of one, by their place."""
+        """Return the secrets in a text, or in a part of one, by position."""
         found = [*self._formed(text), *self._told(text)]
         return tuple(sorted(found, key=lambda each: (each.start, -each.end)))
 
@@ -86,7 +86,7 @@ class Kept:
         if not self.values:
             return
         folded = text.casefold()
-        # Few letters change their number when they are folded: then the places are those of the folded text.
+        # Folding rarely changes the number of letters; if it does, the positions are those in the folded text.
         for value in self.values:
             at = folded.find(value.casefold())
             while at >= 0:
@@ -100,7 +100,7 @@ def keys_in(text: str) -> Iterator[Found]:
 
 
 def masked(text: str, spans: tuple[tuple[str, int, int], ...]) -> str:
-    """Return a text with the secrets at some places replaced by their kinds."""
+    """Return a text with the secrets at some positions replaced by their kinds."""
     parts, at = [], 0
     for kind, start, end in spans:
         if end <= at:
@@ -123,7 +123,7 @@ def _keys_in(text: str) -> Iterator[tuple[Found, str]]:
 
 
 def _named(content: str) -> Iterator[str]:
-    """Yield what a text calls a password or the like; plain words are none: "the password is required"."""
+    """Yield what a text calls a password or the like; plain words do not count: "the password is required"."""
     for match in _NAMED.finditer(content):
         quoted, bare = match.groups()
         value = quoted.strip() if quoted else bare.strip(".:!?)]}>")

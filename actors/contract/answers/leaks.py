@@ -1,8 +1,8 @@
 """How much of the system prompt is in an answer. Pure.
 
-Of each system layer of at least ``LEAST_WORDS`` words, the share of its runs of five words that the answer has. A
-prompt may hold material that is meant to be repeated, such as opening hours: only where most of a layer is in an answer
-has it been given away.
+For each system layer of at least ``LEAST_WORDS`` words: the share of its sequences of five words that the answer
+contains. A prompt may hold facts that are meant to be repeated, such as opening hours. So a layer counts as revealed
+only if most of it is in the answer.
 """
 
 import codecs
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from actors.contract.answers.prompt import Prompt
 
 LEAST_WORDS = 20
-"""Words from which a system layer counts: of fewer, too much is said in other places, too."""
+"""Least words of a system layer that is checked: too much of a shorter one occurs in other texts, too."""
 
 _RUN = 5
 _WORDS = re.compile(r"\w+")
@@ -21,7 +21,7 @@ Runs = frozenset[tuple[str, ...]]
 
 
 class Leaks:
-    """The runs of the system layers of a prompt that were seen in an answer so far."""
+    """The sequences of the prompt's system layers that have been seen in an answer so far."""
 
     def __init__(self, prompt: Prompt) -> None:
         self._layers = [runs for layer in prompt.layers if layer.role == "system" and (runs := _of(layer.content))]
@@ -31,7 +31,7 @@ class Leaks:
         return bool(self._layers)
 
     def read(self, view: str) -> None:
-        """Count the runs in a text, or in a part of one."""
+        """Count the sequences in a text, or in a part of one."""
         if self._layers:
             said = _runs(_words(view))
             for runs, seen in zip(self._layers, self._seen, strict=True):
@@ -39,7 +39,7 @@ class Leaks:
 
     @property
     def share(self) -> float:
-        """The highest share of a layer that was seen."""
+        """The share of the layer that was seen most."""
         shares = (len(seen) / len(runs) for runs, seen in zip(self._layers, self._seen, strict=True))
         return round(max(shares, default=0.0), 6)
 
@@ -57,7 +57,7 @@ def leaked(prompt: Prompt, views: Iterable[str]) -> float:
 
 
 def turned(text: str) -> Iterator[str]:
-    """Yield a text backwards, and in rot13."""
+    """Yield a text reversed, and in rot13."""
     yield text[::-1]
     yield codecs.encode(text, "rot13")
 

@@ -1,10 +1,10 @@
-"""Pictures in an answer whose addresses carry words of the prompt to their hosts. Pure.
+"""Finds pictures in an answer whose addresses send words of the prompt to their hosts. Pure.
 
-A picture is fetched by whoever shows the answer, without anybody's click, so that its address is a letter to its host.
-One whose address is not in the prompt as it stands, and has words of the prompt in it, carries them away: in a value of
-its query, ``CARRIED_IN_QUERY`` letters or digits or more; elsewhere in it, ``CARRIED_ELSEWHERE``; plainly, or in base64
-or hex. Addresses that are too long to be read, and more of them than are looked at, count as such. A link that is to be
-clicked on may well repeat what was asked for.
+A program that displays an answer loads its pictures without a click, so the address of a picture is a message to its
+host. An address that is not in the prompt itself counts if it contains words of the prompt: at least
+``CARRIED_IN_QUERY`` letters or digits in a value of its query, or ``CARRIED_ELSEWHERE`` elsewhere; plainly, or in
+base64 or hex. Addresses that are too long to be read count, and so do those beyond the number that is examined. Links
+that must be clicked are not checked: they may well repeat what was asked for.
 """
 
 import base64
@@ -16,7 +16,7 @@ from actors.contract.answers.prompt import Prompt
 
 CARRIED_IN_QUERY, CARRIED_ELSEWHERE = 8, 16
 MOST_ADDRESSES = 256
-"""Addresses of an answer that are looked at."""
+"""Most addresses of an answer that are examined."""
 
 _LONGEST_ADDRESS, _LONGEST_HOST = 4_096, 253
 
@@ -34,9 +34,9 @@ _REFERENCE = re.compile(rf"^[ ]{{0,3}}\[[^\]\n]{{1,500}}\]:\s*<?{_ADDRESS}", re.
 
 
 class Links:
-    """The pictures in an answer so far that carry words of its prompt away.
+    """The pictures found in an answer so far that carry words of its prompt.
 
-    Text is read in parts that overlap; what is behind more addresses than are looked at counts as carrying.
+    Text is read in overlapping parts. Addresses beyond the number that is examined count as carrying.
     """
 
     def __init__(self, prompt: Prompt) -> None:
@@ -48,7 +48,7 @@ class Links:
         self.hosts: tuple[str, ...] = ()
 
     def read(self, text: str) -> None:
-        """Look at the pictures in a text, or in a part of one."""
+        """Examine the pictures in a text, or in a part of one."""
         self._by_reference = self._by_reference or bool(_BY_REFERENCE.search(text))
         for address in _REFERENCE.findall(text):
             if len(self._defined) <= MOST_ADDRESSES:
@@ -73,7 +73,7 @@ class Links:
 
 
 def hosts_written_to(prompt: Prompt, texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the hosts of the pictures in texts that carry words of the prompt away, in their order, once each."""
+    """Return the hosts of pictures in texts that carry words of the prompt, in order, each once."""
     links = Links(prompt)
     for text in texts:
         links.read(text)
@@ -81,7 +81,7 @@ def hosts_written_to(prompt: Prompt, texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _grams(parts: Iterable[str], length: int) -> frozenset[str]:
-    """Return all stretches of letters and digits of a length that are in some texts: looked up, not searched for."""
+    """Return all sequences of letters and digits of one length in some texts: a set lookup is faster than a search."""
     return frozenset(bare[at : at + length] for bare in map(_bare, parts) for at in range(len(bare) - length + 1))
 
 
@@ -97,7 +97,7 @@ def _carries(address: str, known: Mapping[int, frozenset[str]]) -> bool:
 
 
 def _told(written: str, known: Mapping[int, frozenset[str]], least: int) -> bool:
-    """Whether a stretch of ``least`` letters and digits is known."""
+    """Whether any sequence of ``least`` letters and digits is known."""
     for reading in _readings(_unquoted(written)):
         bare = _bare(reading)
         if any(bare[at : at + least] in known[least] for at in range(len(bare) - least + 1)):
@@ -128,7 +128,7 @@ def _host(address: str) -> str:
 
 
 def _parts(address: str) -> tuple[str, str, str, str]:
-    """Return the host, path, query and fragment of an address, as a browser would: whatever stands in them."""
+    """Return the host, path, query and fragment of an address as a browser would parse it, whatever it contains."""
     found = _SPLIT.match(address)
     return ("", "", "", "") if found is None else (found[1], found[2], found[3] or "", found[4] or "")
 

@@ -1,4 +1,4 @@
-"""What a model was asked, as far as its answer is compared with it."""
+"""What a model was asked: the parts of its prompt that the answer is compared with."""
 
 import re
 from typing import NamedTuple, get_args
@@ -10,14 +10,14 @@ _BLOCK = re.compile(r"\[data ([0-9a-f]+): (\w+)[^\]\n]*\]\n(.*?)\n\[end of data 
 
 
 class Prompt(NamedTuple):
-    """What a model was asked, as far as its answer is compared with it."""
+    """The parts of a prompt that the answer is compared with."""
 
     text: str
     layers: tuple[Layer, ...]
 
 
 def prompt_of(call: ModelCall) -> Prompt:
-    """Return what a call of ours asks: what stands in blocks of data is no word of the person's."""
+    """Return what a call of ours asks; text in data blocks does not count as the person's own."""
     layers = [Layer(role=said.role, content=said.content) for said in call.messages if said.role != "user"]
     texts = []
     for said in call.messages:

@@ -1,13 +1,14 @@
-"""An answer that is read while it comes: what of it may be sent on, and what was found in it. Pure.
+"""Reads an answer while it arrives: how much of it may be sent on, and what was found in it. Pure.
 
-The last :data:`WINDOW` characters are held back: as many as any key has that is found by its form, or any password that
-is looked for. Longer things are held from their beginning: an address that is still being written, a word in signs that
-could be an encoding. What repeats a system prompt is short at first: once a tenth of a layer is in the answer, nothing
-more is sent on until all of it was read.
+The last :data:`WINDOW` characters are held back: as many as the longest key that is found by its form, or password that
+is looked for. Longer things are held from their beginning: an address that is still incomplete, or a word of symbols
+that may be an encoding. A repeated system prompt is short at first. So once a tenth of a layer is in the answer,
+nothing more is sent until the whole answer was read.
 
-Each look reads what is new and some text before it again, never the whole: a part of the tail that grows with it, so
-that the cost of a character does not depend on how long the answer is, or in what pieces it comes. This is no verdict.
-That is reflex's, on the whole text, and the last window is held for it.
+Each look reads the new text and some text before it again, never the whole answer. The amount of new text for a look
+grows with the held tail. So the cost of a character depends neither on the length of the answer nor on the pieces in
+which it arrives. This is not the verdict: reflex gives that on the whole text, and the last window is held back until
+then.
 """
 
 import re
@@ -24,19 +25,19 @@ WINDOW = LONGEST_VALUE
 """Characters that are held back."""
 
 CAUTION = 0.1
-"""Share of a system layer in an answer from which no more of it is sent on before its end."""
+"""Once the answer holds this share of a system layer, no more of it is sent before its end."""
 
 STREAMED: tuple[AnswerFault, ...] = ("prompt_leak", "carrying_link", "secret")
-"""What is looked for while an answer comes; signatures of attacks are looked for in whole texts alone."""
+"""What is looked for while an answer arrives; signatures of attacks are looked for only in whole texts."""
 
 LONGEST_HELD = 8_192
-"""Characters of a word or address that is still being written that are held back beyond the window."""
+"""Most characters of an incomplete word or address that are held back in addition to the window."""
 
 _STEP, _SHARE = 64, 8
-"""A look is taken at so many new characters, or at this share of the tail where that is more."""
+"""A look is taken after so many new characters, or after this share of the tail if that is more."""
 
 _BEFORE = 2 * WINDOW
-"""Characters that were read and are read again with what is new: a password, or a run of words, may lie across."""
+"""Characters already read that are read again with new text: a password or a sequence may lie across."""
 
 _MAY_BE_CODED = re.compile(
     r"[A-Za-z0-9+/_=-]{16}|(?:[0-9a-fA-F]{2}[\s:,]){8}|[01]{8}|%[0-9a-fA-F]{2}|\\[ux]|&#|(?:[.-]{1,6}[ /]+){8}"
@@ -54,13 +55,13 @@ class Window:
 
     Args:
         prompt: What its model was asked.
-        faults: What it is withheld for.
-        leak_share: Share of a system layer from which that was given away.
+        faults: The faults for which it is withheld.
+        leak_share: Share of a system layer from which it counts as revealed.
 
     Attributes:
         taken: Characters so far.
         released: Characters from the beginning that may be sent on.
-        found: What speaks against the rest; nothing more is released then.
+        found: Reasons to withhold the rest; once there are any, nothing more is released.
     """
 
     def __init__(self, prompt: Prompt, faults: Collection[AnswerFault] = STREAMED, leak_share: float = 0.6) -> None:
@@ -75,11 +76,11 @@ class Window:
         self._compared = bool(self._leaks or self._kept.values)
         self._tail = ""
         self._unread = 0
-        # Orders are found in a whole text alone: nothing of it is sent on before that was read.
+        # Instructions are found only in a whole text, so nothing is sent before the end.
         self._until_its_end = "orders" in faults
 
     def take(self, text: str) -> None:
-        """Take what comes next."""
+        """Add the next piece."""
         self.taken += len(text)
         if self.found or not text:
             return
@@ -89,7 +90,7 @@ class Window:
             self._look()
 
     def end(self) -> None:
-        """Take it that no more comes."""
+        """Note that the answer is complete."""
         self._look(at_its_end=True)
         self.released = self.released if self.found else self.taken
 

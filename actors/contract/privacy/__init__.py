@@ -1,5 +1,5 @@
-"""People's data in a prompt, kept from the model that it goes to, and put back into what that answers.
+"""Personal data in a prompt: hidden from the model that it goes to, and put back into its answer.
 
-``recognising`` what is data of that kind  ``masking`` placeholders for it, and back, whole or piece by piece
+``recognising`` what counts as personal data   ``masking`` placeholders for it, and back, whole or piece by piece
 ``settings``    for whom it is done
 """

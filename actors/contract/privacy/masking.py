@@ -1,7 +1,7 @@
-"""Placeholders for people's data, and back. Pure, but for what recognises it.
+"""Replaces personal data with placeholders, and puts it back. Pure, except for the recogniser.
 
-The same value has the same placeholder throughout one prompt, numbered in the order in which values come: whoever masks
-the same prompt again with the same recogniser gets the same one.
+Within one prompt the same value has the same placeholder, numbered in the order of occurrence. So masking the same
+prompt again with the same recogniser gives the same result.
 """
 
 import json
@@ -23,8 +23,8 @@ class Masks:
     """The placeholders of one prompt.
 
     Args:
-        recognise: A text -> what is personal in it.
-        prompt: All of its texts: a placeholder that one of them has already is given to nothing.
+        recognise: A text -> the personal data in it.
+        prompt: All of its texts; a placeholder that already occurs in one of them is not used.
     """
 
     def __init__(self, recognise: Recognise, prompt: Iterator[str]) -> None:
@@ -36,12 +36,12 @@ class Masks:
 
     @property
     def counts(self) -> tuple[Masked, ...]:
-        """How many different values were masked, by kind."""
+        """The number of different values that were masked, by kind."""
         kinds = Counter(kind for kind, _ in self._names)
         return tuple(Masked(kind=kind, count=count) for kind, count in sorted(kinds.items()))
 
     def mask(self, text: str) -> str:
-        """Return a text with placeholders for what is personal in it."""
+        """Return a text with placeholders for the personal data in it."""
         parts, at = [], 0
         for each in self._recognise(text):
             parts += [text[at : each.start], self._name(each.kind, text[each.start : each.end])]
@@ -49,14 +49,14 @@ class Masks:
         return "".join([*parts, text[at:]])
 
     def restore(self, text: str) -> str:
-        """Return a text with the values that its placeholders stand for; others stay."""
+        """Return a text with its placeholders replaced by their values; unknown placeholders stay."""
         return _PLACEHOLDER.sub(lambda found: self._values.get(found[0], found[0]), text)
 
     def restore_json(self, body: bytes) -> bytes:
-        """Return a JSON text with the values that placeholders in it stand for, and all else byte for byte.
+        """Return a JSON text with its placeholders replaced by their values, and everything else byte for byte.
 
-        A placeholder may stand in JSON within a text, such as the arguments of a call: a value with signs that JSON
-        writes otherwise is not put back.
+        A placeholder may be in JSON within a text, such as the arguments of a tool call. A value with characters that
+        JSON escapes is then not put back, since it would break that inner JSON.
         """
         plain = {name: value for name, value in self._values.items() if not _IN_JSON.search(value)}
         for name, value in plain.items():
@@ -77,7 +77,7 @@ class Masks:
 
 
 class Restoring:
-    """Puts values back into a text that comes piece by piece: a placeholder may lie across pieces."""
+    """Puts values back into a text that arrives piece by piece: a placeholder may extend across pieces."""
 
     def __init__(self, masks: Masks) -> None:
         self._masks = masks
@@ -89,7 +89,7 @@ class Restoring:
         return bool(self._held)
 
     def take(self, piece: str) -> str:
-        """Take a piece; return what is whole of it, and of what was held before."""
+        """Add a piece; return the complete part of it and of what was held before."""
         text = self._held + piece
         begun = _BEGUN.search(text)
         at = len(text) if begun is None else begun.start()
@@ -97,6 +97,6 @@ class Restoring:
         return self._masks.restore(text[:at])
 
     def end(self) -> str:
-        """Return what is still held: it was no placeholder."""
+        """Return what is still held: it turned out not to be a placeholder."""
         held, self._held = self._held, ""
         return held

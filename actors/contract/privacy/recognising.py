@@ -1,12 +1,12 @@
-"""What in a text is data that tells who somebody is, or opens something: for models' prompts, never for a decision.
+"""Recognises data in a text that identifies a person or gives access to something: for prompts, never for a decision.
 
-Telephone numbers are recognised by phonenumbers (Google's libphonenumber, a release every few weeks), card numbers,
-bank accounts and social security numbers by the check digits that python-stdnum knows, keys by the forms of
-``actors.contract.answers.credentials``. Both are plain Python of some megabytes and without dependencies, and read no
-network. presidio-analyzer has the same recognisers (phonenumbers, and patterns), on top of spaCy, which is some hundred
-megabytes, and of a model that it downloads.
+Telephone numbers are recognised by phonenumbers (Google's libphonenumber, with a release every few weeks). Card
+numbers, bank accounts and social security numbers are recognised by their check digits with python-stdnum, and keys by
+the forms in ``actors.contract.answers.credentials``. Both libraries are plain Python of a few megabytes without
+dependencies, and do not use the network. presidio-analyzer has the same recognisers (phonenumbers, and patterns), but
+also needs spaCy, some hundred megabytes, and a model that it downloads.
 
-Names and addresses of streets are not recognised: that takes a model of each language.
+Names and street addresses are not recognised: that would need a model for each language.
 """
 
 import re
@@ -33,7 +33,7 @@ _SHORTEST_IBAN = 15
 
 
 class Found(NamedTuple):
-    """A stretch of a text, and what it is."""
+    """A stretch of a text, and the kind of data in it."""
 
     kind: PersonalKind
     start: int
@@ -41,18 +41,18 @@ class Found(NamedTuple):
 
 
 def lacking() -> str:
-    """Return why nothing can be recognised here, and what to do; empty where it can."""
+    """Return why nothing can be recognised here, and what to do; empty where recognition works."""
     missing = [name for name, module in zip(PACKAGES, ("phonenumbers", "stdnum"), strict=True) if not find_spec(module)]
     return f"{' and '.join(missing)} not installed, which masking takes: {REMEDY}" if missing else ""
 
 
 def recogniser() -> str:
-    """Return what recognises here, with its versions, for the record."""
+    """Return the names and versions of the recognisers, for the record."""
     return "+".join(f"{name}-{version(name)}" for name in PACKAGES)
 
 
 def found_in(text: str, regions: tuple[str, ...] = ()) -> tuple[Found, ...]:
-    """Return what is personal in a text, in order and apart; what is longer counts before what overlaps it."""
+    """Return the personal data in a text, in order, without overlaps; of two that overlap, the longer one counts."""
     found = sorted(_all(text, regions), key=lambda each: (each.start - each.end, each.start))
     kept: list[Found] = []
     for each in found:
@@ -75,7 +75,7 @@ def _all(text: str, regions: tuple[str, ...]) -> Iterator[Found]:
     yield from (Found("ssn", *match.span()) for match in _SSN.finditer(text) if ssn.is_valid(match[0]))
     yield from (Found("ip", *match.span()) for match in _ADDRESS.finditer(text) if _is_address(match[0]))
     for match in _IBAN.finditer(text):
-        # The words behind it may be in capitals, too: the longest beginning that is one counts.
+        # The words after it may be in capitals, too: the longest beginning that is a valid number counts.
         for end in range(len(match[0]), _SHORTEST_IBAN - 1, -1):
             if match[0][end - 1] != " " and iban.is_valid(match[0][:end]):
                 yield Found("iban", match.start(), match.start() + end)

@@ -1,4 +1,4 @@
-"""For whom people's data is kept from models."""
+"""The setting of whose personal data is hidden from models."""
 
 import msgspec
 

@@ -1,1 +1,1 @@
-"""How texts are read by the parts that judge them: folding, tokens, decoded views, excerpts."""
+"""How the actors that judge texts read them: folding, tokens, decoded views, excerpts."""

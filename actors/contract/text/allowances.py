@@ -1,8 +1,8 @@
-"""What an agent's operators allow, as the senses fold it: an input without what is allowed in it is what they judge.
+"""The allowances of an agent's operators: the senses judge an input without the text that is allowed in it.
 
-One pure function for all senses, so that an allowance lifts every one of them alike. A whole text or layer is compared
-by a hash, whatever its case and white space: a state holds nobody's words. A phrase is put out with blanks where it
-stands, so that places in the text stay as they were.
+All senses use this one pure function, so that an allowance applies to each of them alike. A whole text or layer is
+compared by its hash, after folding case and white space, so that no state holds people's text. An allowed phrase is
+replaced with blanks of the same length, so that positions in the text do not change.
 """
 
 import re
@@ -17,10 +17,10 @@ from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
 
 MOST = 90
-"""Allowances that an agent may have: more are not taken."""
+"""Most allowances of an agent; further ones are ignored."""
 
 MOST_CHARACTERS = 16_000
-"""Characters of a text or phrase that is allowed: more are not taken."""
+"""Most characters of an allowed text or phrase; longer ones are ignored."""
 
 
 class Allowance(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class Allowances(msgspec.Struct, frozen=True):
     agents: Map[str, tuple[Allowance, ...]] = Map()
 
     def after(self, agent: str, event: AllowanceRecorded | AllowanceWithdrawn) -> "Allowances":
-        """Return the allowances after an event; total."""
+        """Return the allowances after an event; never raises."""
         known = self.agents.get(agent, ())
         kept = tuple(each for each in known if each.name != event.allowance)
         if isinstance(event, AllowanceRecorded):
@@ -51,7 +51,7 @@ class Allowances(msgspec.Struct, frozen=True):
         return Allowances(self.agents.set(agent, kept) if kept else self.agents.delete(agent))
 
     def judged(self, agent: str, received: InputReceived) -> tuple[InputReceived, tuple[str, ...]]:
-        """Return what of an input the senses judge, and the names of the allowances that took the rest out."""
+        """Return the part of an input that the senses judge, and the names of the allowances that removed the rest."""
         allowances = self.agents.get(agent)
         if not allowances:
             return received, ()
@@ -66,7 +66,7 @@ class Allowances(msgspec.Struct, frozen=True):
 
 
 def text_key(text: str) -> str:
-    """Return what a text is compared by."""
+    """Return the hash by which a text is compared."""
     return blake2b(" ".join(fold(text).split()).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

@@ -1,8 +1,8 @@
-"""What quoted strings say, in place of how they are written: JSON and code escape line ends and quotation marks.
+"""Replaces quoted strings of JSON and code by what they mean: they escape line ends and quotation marks.
 
-An order in a document of JSON would else be read as one sentence with what stands before it. A string goes from one
-quotation mark to the next, whichever of the two begins it: so a stray mark on the line turns nothing round. What a
-string says may be a document again, as where one tool's result holds another's.
+Otherwise an instruction in a JSON document would be read as one sentence with the text before it. A string extends from
+one quotation mark to the next of the same kind, so a stray mark of the other kind does not confuse the rest. The
+content of a string may again be a document, for example where the result of one tool contains that of another.
 """
 
 import re
@@ -11,18 +11,18 @@ from functools import partial
 import msgspec
 
 DEPTH = 4
-"""Strings within each other that are read."""
+"""Most strings inside each other that are read."""
 
 MANY = 16_384
-"""Escapes beyond which a text is not looked at string by string: line ends and marks are read wherever they are."""
+"""With more escapes than this, a text is not parsed string by string: escaped line ends and marks are just replaced."""
 
-# From a string's first escape to its end; possessive, so that each character is looked at once.
+# From a string's first escape to its end. The pattern is possessive, so that each character is visited once.
 _ESCAPED = re.compile(r"""(?:\\.[^"'`\\\n]*+)++""")
 _OF_CODE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))")
 
 
 def unescape_strings(text: str, depth: int = DEPTH) -> str:
-    """Return a text whose quoted strings hold what they say; those with escapes of neither JSON nor code stay."""
+    """Return a text with its quoted strings unescaped; strings with escapes of neither JSON nor code stay."""
     if not depth or "\\" not in text or not any(mark in text for mark in "\"'`"):
         return text
     if text.count("\\") > MANY:

@@ -1,11 +1,11 @@
-"""The part of a long text that is looked at: its beginning, its end, and what stands around telling words.
+"""The part of a long text that is read: its beginning, its end, and the surroundings of instruction words.
 
-The parts are chosen where instructions to a model are put: at either end, and where words of instruction occur. The
-whole text is searched for these words, as they are and in every rewriting (``telling``); of the places that have any,
-those with the most different ones come first, since an order has several ("ignore", "instructions", "system prompt")
-where other texts repeat one. Places with several that are not read all the same are counted: whoever floods a text with
-such words can push others out, and is told on by that count. Texts up to ``WHOLE`` characters are read whole; what is
-encoded or rewritten in a text is looked for in an excerpt of ``DECODED``.
+Instructions to a model are usually at either end of a text, or contain certain words. The whole text is searched for
+these words, as they are and in every rewriting (``instruction_words``). Places with the most different words are read
+first: an instruction has several ("ignore", "instructions", "system prompt"), while other texts repeat one. Places with
+several words that still are not read are counted. Someone may flood a text with such words to push an instruction out
+of the excerpt; the count reveals that. Texts of up to ``WHOLE`` characters are read whole. Encoded or rewritten parts
+are looked for in an excerpt of ``DECODED`` characters.
 """
 
 from functools import lru_cache
@@ -16,39 +16,39 @@ import numpy as np
 from actors.contract.text.judge.instruction_words import WORDS, Numbers, instruction_words_in
 
 WHOLE = 49_152
-"""Characters up to which a text is read whole; of a longer one less is read."""
+"""Up to this many characters a text is read whole; of a longer one, at most so many are read."""
 
 DECODED = 16_384
-"""The same for what is decoded, which costs several times as much a character."""
+"""The same for decoding, which costs several times as much for each character."""
 
 SEVERAL = 2
-"""Different telling words that make a place one that should be read."""
+"""A place with this many different instruction words should be read."""
 
 _AROUND = 256
 _HEAD, _TAIL, _PLACE = 4, 5, 1_024
-"""Of the characters read, a fourth from the beginning, a fifth from the end, and a place for so many."""
+"""Of the characters read, a fourth are the beginning, a fifth the end; there is one place for each 1,024 of them."""
 
 
 class Excerpt(NamedTuple):
-    """What is read of a text, and how many characters around telling words are not."""
+    """The part of a text that is read, and the number of characters around instruction words that are not."""
 
     text: str
     unread: int
 
 
 def excerpt(text: str) -> str:
-    """Return a text of at most ``WHOLE`` characters, or the telling parts of a longer one, joined by line ends."""
+    """Return a text of at most ``WHOLE`` characters, or the excerpt of a longer one, joined by line ends."""
     return excerpt_of(text).text
 
 
 def excerpt_of(text: str, most: int = WHOLE) -> Excerpt:
-    """Return what is read of a text, with what is left out of it; ``most`` characters are read whole."""
+    """Return the excerpt of a text; up to ``most`` characters are read whole."""
     return _of_long(text, most) if len(text) > most else Excerpt(text, 0)
 
 
 @lru_cache(maxsize=8)
 def _of_long(text: str, most: int) -> Excerpt:
-    # Several actors read the same text, and searching it takes most of the time.
+    # Cached: several actors read the same text, and most of the time is the search.
     head, last = most // _HEAD, len(text) - most // _TAIL
     places, unread = _chosen(_told(text), text, head, last, most // _PLACE, 2 * _AROUND)
     parts = [text[:head]]
@@ -63,14 +63,14 @@ def _of_long(text: str, most: int) -> Excerpt:
 
 @lru_cache(maxsize=4)
 def _told(text: str) -> tuple[Numbers, Numbers]:
-    """Return the telling words of a long text between the ends that any excerpt of it holds: searched once for all."""
+    """Return the instruction words between the two ends that every excerpt includes; cached for all excerpts."""
     return instruction_words_in(text, DECODED // _HEAD, len(text) - DECODED // _TAIL)
 
 
 def instruction_places(text: str, begin: int, end: int, most: int, stretch: int) -> tuple[list[int], int]:
-    """Return where to read a text between two places: at most so many places, ascending, one for each stretch.
+    """Return where to read a text between two positions: at most ``most`` places, ascending, one in each stretch.
 
-    Also how many characters of stretches with several telling words are not among them.
+    Also returns the number of characters of stretches with several instruction words that are not among them.
     """
     return _chosen(instruction_words_in(text, begin, end), text, begin, end, most, stretch)
 
@@ -85,7 +85,7 @@ def _chosen(
     stretches = (places - begin) // stretch
     numbered = np.flatnonzero(np.bincount(stretches))
     rows = np.searchsorted(numbered, stretches)
-    # Each word counts once for a stretch.
+    # Each word counts once in a stretch.
     has = np.zeros((len(numbered), len(WORDS)), dtype=bool)
     has[rows, words] = True
     counts = has.sum(axis=1)
@@ -97,7 +97,7 @@ def _chosen(
     for count in range(len(WORDS), 0, -1):
         equal = np.flatnonzero(counts == count).tolist()
         room = most - len(ranked)
-        # Of equals some from everywhere: what comes first must not hide what comes later.
+        # Among equal stretches, a sample from the whole text: what comes first must not hide what comes later.
         ranked += equal if len(equal) <= room else [equal[(2 * n + 1) * len(equal) // (2 * room)] for n in range(room)]
         if len(ranked) >= most:
             break

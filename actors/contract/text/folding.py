@@ -1,6 +1,6 @@
-"""How characters are read: case, accents, compatibility forms, invisible characters and look-alikes.
+"""Folding of characters: case, accents, compatibility forms, invisible characters and look-alikes.
 
-The result is for comparing words, not for showing. The work is linear in the text.
+The result is for comparing words, not for display. The work is linear in the length of the text.
 """
 
 import re
@@ -11,31 +11,31 @@ INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
     "\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]"
 )
-"""Characters that leave no ink: joiners, direction marks, selectors, tags."""
+"""Invisible characters: joiners, direction marks, selectors, tags."""
 
 SPACELESS = re.compile("[\u0e00-\u0e7f\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
-"""Letters of scripts written without spaces between words: each is a token of its own."""
+"""Letters of scripts without spaces between words: each letter is a token of its own."""
 
-# Ligatures of whole phrases, which compatibility forms make many times as long.
+# Ligatures of whole phrases; their compatibility forms are many times as long.
 _PHRASE_IN_ONE = re.compile("[\ufdfa\ufdfb]")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _APOSTROPHES = re.compile("[\u2019\u2018\u02bc`]")
 
-# Cyrillic, Greek, Armenian and phonetic letters taken for Latin ones, after case folding.
+# Cyrillic, Greek, Armenian and phonetic letters that look like Latin ones, after case folding.
 LOOKALIKES = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u0458\u0501\u04bb\u044c\u0432\u043a\u043c\u043d\u0442"
     "\u04cf\u051b\u051d\u0261\u0251\u026a\u0131\u03b1\u03b5\u03bf\u03b9\u03ba\u03bd\u03c1\u03c4\u03c5\u03c7\u0570"
     "\u0585\u057d\u0578\u1d0f\u0280\u0274\u029c\u029f",
     "aeopcyxisjdhbbkmhtlqwgaiiaeoikvptuxhounornhl",
 )
-"""Letters of other scripts, folded -> the Latin ones they pass for."""
+"""Folded letters of other scripts -> the Latin letters that they look like."""
 
 _OTHERS = re.compile("([^\x00-\x7f]+)")
 _FEW, _FEW_IN_ALL = 4, 4_096
-"""Bytes beyond ASCII, one in so many and in all, up to which runs of other characters are folded by themselves."""
+"""Up to this share and this number of bytes beyond ASCII, runs of non-ASCII characters are folded separately."""
 
 _KEPT_FROM = 128
-"""Characters from which a text's folding is kept a while."""
+"""From this many characters on, the result of folding a text is cached."""
 
 _LATIN = re.compile("[a-z]")
 
@@ -48,7 +48,7 @@ def fold(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    # No character of ASCII and what stands beside it change each other: few others are folded by themselves.
+    # An ASCII character and its neighbours do not affect each other in folding: a few other runs are folded separately.
     if len(text.encode("utf-8", "replace")) - len(text) > min(len(text) // _FEW, _FEW_IN_ALL):
         return _folded_run(text)
     parts = _OTHERS.split(text)
@@ -64,13 +64,13 @@ def _folded_run(text: str) -> str:
 
 
 _kept_run = lru_cache(maxsize=4096)(_folded_run)
-# Several judges read the same text one after the other; short texts are words.
+# Cached: several judges read the same text one after another. Short texts are words and are not.
 _folded_text = lru_cache(maxsize=8)(_folded)
 
 
 @lru_cache(maxsize=65536)
 def fold_word(word: str) -> str:
-    """Return a folded word with its look-alikes as Latin letters, if it mixes them with Latin letters."""
+    """Return a folded word with its look-alikes replaced by Latin letters, if it mixes them with Latin letters."""
     if word.isascii() or not _LATIN.search(word):
         return word
     return word.translate(LOOKALIKES)

@@ -1,10 +1,10 @@
-"""Many texts as few: what a judge of texts reads of an input, however many parts it has.
+"""Joins the many parts of an input into few texts for a judge.
 
-Judging a text takes as long as reading it and a fixed while besides, so that neither a thousand parts nor long ones can
-each be judged by themselves. Up to ``most`` characters they are. Beyond, only the first is; every other part gets an
-equal share of what is left (what short parts leave goes to the longer ones), so that no part can use up what another
-needs; what is read of a longer part is its beginning, its end and what stands around telling words; and the pieces are
-laid together on sheets, each judged as one text.
+Judging a text takes time for its length and a fixed time besides. So neither a thousand parts nor many long parts can
+each be judged separately. If all parts fit into ``most`` characters, they are. Otherwise only the first part is judged
+separately. Every other part gets an equal share of the remaining characters; what short parts leave over goes to longer
+ones. So no part can use up the share of another. Of a part longer than its share, the beginning, the end and the
+surroundings of instruction words are read. The pieces are joined into larger texts, each judged as one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,19 +13,19 @@ from typing import NamedTuple
 from actors.contract.text.excerpt import WHOLE, Excerpt, instruction_places
 
 SHEET = 4_096
-"""Characters that pieces are laid together to: a text below the length from which judges hold texts to be long."""
+"""Most characters of a joined text: below the length from which judges treat a text as long."""
 
 PER_TEXT = 256
-"""What judging one text more takes, in characters read."""
+"""The fixed cost of judging one more text, in characters."""
 
 _STRETCH = 512
-"""Characters read around a telling word."""
+"""Characters that are read around an instruction word."""
 
 
 class JoinedParts(NamedTuple):
-    """A text to judge, and the places of the parts that it stands for, ascending.
+    """A text to judge, and the indexes of the parts in it, ascending.
 
-    ``unread`` counts the characters around telling words of these parts that are not in it.
+    ``unread`` is the number of characters around instruction words of these parts that are not in the text.
     """
 
     text: str
@@ -34,24 +34,24 @@ class JoinedParts(NamedTuple):
 
 
 def joined_parts(texts: Sequence[str], most: int) -> tuple[JoinedParts, ...]:
-    """Return what to judge of some texts.
+    """Return the texts to judge for the parts of an input.
 
     Args:
         texts: Distinct texts; the first is what the user said.
-        most: Characters to read in all; each text by itself counts for ``PER_TEXT`` more.
+        most: Characters to read in total; each separate text counts ``PER_TEXT`` more.
     """
     lengths = [min(len(text), WHOLE) for text in texts]
     if sum(lengths) + PER_TEXT * len(texts) <= most or len(texts) <= 2:
         return tuple(JoinedParts(text, (place,)) for place, text in enumerate(texts))
     left = max(most - lengths[0] - PER_TEXT, most // 2)
-    # A line end each lies between pieces.
+    # A line end separates the pieces.
     had = shares([length + 1 for length in lengths[1:]], left)
     pieces = [_piece(text, max(share - 1, 0)) for text, share in zip(texts[1:], had, strict=True)]
     return JoinedParts(texts[0], (0,)), *_laid_together(pieces, 1)
 
 
 def shares(lengths: Sequence[int], most: int) -> tuple[int, ...]:
-    """Return how much of each length is had when all have ``most`` in all: equal shares, none beyond its length."""
+    """Return the share of each length out of ``most`` in total: equal shares, but none larger than its length."""
     left, level = most, 0
     for taken, length in enumerate(sorted(lengths)):
         level = left // (len(lengths) - taken)
@@ -78,7 +78,7 @@ def _sheet(pieces: Sequence[Excerpt], first: int) -> JoinedParts:
 
 
 def _piece(text: str, share: int) -> Excerpt:
-    """Return what is read of a text: its beginning, what stands around telling words, its end."""
+    """Return the excerpt of a part: its beginning, the surroundings of instruction words, its end."""
     if len(text) <= share:
         return Excerpt(text, 0)
     stretch = max(1, min(share // 2, _STRETCH))

@@ -1,7 +1,7 @@
-"""Look-alikes: characters that pass for ASCII letters, and that NFKD and case folding leave apart.
+"""Look-alikes: characters that look like ASCII letters and that NFKD and case folding do not unify with them.
 
-``confusables.json`` lists them (script -> ASCII letters -> the characters taken for them). Of a pair whose capital and
-small letter pass for different ASCII letters (Greek eta: H and n) both are listed.
+``confusables.json`` lists them (script -> ASCII letters -> their look-alikes). If the capital and the small letter look
+like different ASCII letters (Greek eta: H and n), both are listed.
 """
 
 from importlib.resources import files
@@ -29,4 +29,4 @@ def load_confusables() -> dict[str, str]:
 
 
 CONFUSABLES = load_confusables()
-"""Look-alike -> the ASCII letters that it passes for."""
+"""Look-alike -> the ASCII letters that it looks like."""

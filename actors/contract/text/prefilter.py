@@ -1,13 +1,13 @@
-"""Which views a text may have at all: whether it has enough of the characters that an encoding is made of.
+"""A fast check of which views a text may have: whether it has enough characters of an encoding.
 
-Nearly no text has any, and a search for each takes most of the time of reading one. Each test lets through whatever the
-search would find, and some more.
+Nearly no text is encoded, and the search for each encoding would take most of the reading time. The check passes every
+text in which the search would find something, and some others.
 """
 
 import string
 
 _WHITE = bytes(code for code in range(128) if chr(code).isspace())
-# What is not ASCII may be any white space there is.
+# A non-ASCII character may be white space.
 _FREE = _WHITE + b"?"
 
 
@@ -21,7 +21,7 @@ _RUNS = (
     ("hex", _table(string.hexdigits), _FREE + b":,x\\", 16),
     ("binary", _table("01"), _FREE + b",", 32),
 )
-"""Encoding, its characters, those that may stand between them, and how many it has at least."""
+"""The encodings: name, characters, characters allowed between them, least number of characters."""
 
 _MORSE, _MORSE_LEAST = _table(".- /|"), 17
 _ALWAYS = frozenset({"rot13", "reversed", "leetspeak", "spaced"})

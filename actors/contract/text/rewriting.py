@@ -1,8 +1,9 @@
-"""Rewritings of a text that keep its characters, or one for each: what every guard undoes, in one list.
+"""Rewritings of a text that keep its characters or replace them one by one; all guards undo the same list.
 
-Reflex reads all of a text in all of them. The trained judges read an excerpt in them, which is chosen by telling words
-in any of them, over all of the text (``telling``). What changes a text's length by more, such as base64, is encoding:
-reflex finds the runs of three of these wherever they are, and ``views`` undoes more kinds, in what is read of a text.
+Reflex reads the whole text in each rewriting. The trained judges read an excerpt in each; it is chosen by instruction
+words in any rewriting of the whole text (``instruction_words``). A change that alters the length by more, such as
+base64, is an encoding. Reflex finds the runs of three encodings in the whole text; ``views`` undoes further ones in the
+part of the text that is read.
 """
 
 import codecs
@@ -45,7 +46,7 @@ def _leetspeak(text: str) -> str:
 
 
 def _spaced(text: str) -> str:
-    # Words are set apart by wider gaps, where the writer kept them apart at all.
+    # Wider gaps separate words, if the writer separated words at all.
     return _SINGLE.sub("", _WIDE.sub("\x00", text)).replace("\x00", " ")
 
 
@@ -55,22 +56,22 @@ REWRITE: Mapping[Rewriting, Callable[[str], str]] = {
     "rot13": _rot13,
     "reversed": _reversed,
 }
-"""How each is undone, in the order in which guards try them."""
+"""How each rewriting is undone, in the order in which guards try them."""
 
 _SOUGHT = {
     how: frozenset(word.encode() for word in map(rewrite, COMMON))
     for how, rewrite in ((None, str), ("rot13", _rot13), ("reversed", _reversed))
 }
-"""Common words as they stand in a text that is rewritten."""
+"""Common words in their rewritten form."""
 
 
 @lru_cache(maxsize=8)
 def likeness(text: str, how: Rewriting | None = None) -> float:
-    """Return the share of common words of five European languages among the words of a text, or of it rewritten."""
+    """Return the share of common words of five European languages in a text, or in the text with a rewriting undone."""
     if not text.isascii():
         return _share(letters_of(fold(text if how is None else REWRITE[how](text))), COMMON)
     if how is None or how in _SOUGHT:
-        # These keep words apart as they are: the text's are held against common words in rot13, or backwards.
+        # These rewritings keep word boundaries, so the words of the text are compared with rewritten common words.
         return _share(_words(text), _SOUGHT[how])
     return _share(_words(REWRITE[how](text)), _SOUGHT[None])
 
@@ -81,5 +82,5 @@ def _share(words: "list[str] | list[bytes]", common: "frozenset[str] | frozenset
 
 @lru_cache(maxsize=8)
 def _words(text: str) -> list[bytes]:
-    # Several rewritings are held against the same text: it is taken apart once.
+    # Cached: several rewritings are tried on the same text.
     return text.lower().encode("ascii").translate(_NO_LETTERS).split()

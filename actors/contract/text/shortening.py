@@ -1,8 +1,8 @@
-"""Texts that must be shortened: how many tokens they come to, and which parts of them are kept. Pure.
+"""Shortens texts: how many tokens a text has, and which parts of it are kept. Pure.
 
-Both ends of a text are kept, and the questions between them: a question stands at the end of what was pasted, at its
-beginning, or between two of its parts, and without it the rest is worth nothing. What is left out is said where it
-stood, with its length, so that a reader knows that a text goes on.
+Kept are both ends of a text and the questions between them. A question may be at the end of pasted material, before it,
+or between two parts of it; without the question the rest is useless. A mark with the length replaces each part that is
+left out, so that a reader knows that text is missing.
 """
 
 import re
@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from schemas.model_calls import Shortened
 
 CHARACTERS_PER_TOKEN = 4
-"""Of ASCII text; no text has more characters than this for each of its tokens."""
+"""Characters per token of ASCII text; no text has more characters per token than this."""
 
 CUT = " […]"
-"""What stands at the end of a text that goes on, where there is no room to say for how long."""
+"""The mark at the end of a shortened text, where there is no room to state the length."""
 
 Size = Callable[[str], int]
-"""How long a text is, in tokens or characters; of two texts joined at most the sum."""
+"""Measures a text, in tokens or characters; for two joined texts the result is at most the sum."""
 
 Span = tuple[int, int]
 
 _LEAST_BOTH_ENDS = 48
-"""Room below which a text keeps its beginning alone: both ends would be a few words each."""
+"""With less room than this only the beginning is kept: both ends would be a few words each."""
 
 _ASKED_MOST, _ASKED_CHARACTERS, _LOOKED_AT = 3, 400, 200
 _NEAR = 24
@@ -37,20 +37,20 @@ _SENTENCE_END = re.compile(r"[.!?。！？؟]\s+|\n")
 
 
 def estimate(text: str) -> int:
-    """Return about how many tokens a text is, where no tokenizer is at hand.
+    """Return the approximate number of tokens of a text, where no tokenizer is available.
 
-    An estimate on the high side: four ASCII characters are a token, as in English text, and every other character is
-    one of its own, as in the scripts that tokenizers split finest. Of two texts joined it is at most the sum.
+    The estimate is high: four ASCII characters count as a token, as in English text, and every other character counts
+    as one, as in the scripts that tokenizers split most finely. For two joined texts it is at most the sum.
     """
     plain = len(text.encode("ascii", "ignore"))
     return -(-plain // CHARACTERS_PER_TOKEN) + len(text) - plain
 
 
 def shorten(text: str, most: int, size: Size = estimate) -> Shortened:
-    """Return a text of at most ``most`` tokens (or what ``size`` counts), and how much of it that is.
+    """Return a text of at most ``most`` tokens (or units of ``size``), and how much of the original it holds.
 
-    The whole where it fits; else both ends and the questions between them, with a mark for each part that is left
-    out; the beginning alone where there is little room, and nothing where there is next to none.
+    The whole text if it fits; otherwise both ends and the questions between them, with a mark for each part left out.
+    With little room only the beginning is kept, and with next to none nothing.
     """
     if len(text) <= CHARACTERS_PER_TOKEN * most and size(text) <= most:
         return Shortened(text, len(text), len(text))
@@ -62,13 +62,13 @@ def shorten(text: str, most: int, size: Size = estimate) -> Shortened:
     if asked:
         spent = sum(size(text[start:end]) + mark for start, end in asked)
         head, tail = _ends(text, most - mark - spent, size)
-        # The ends are shorter now, but never reach into what is asked: that lay between the longer ones.
+        # The ends are shorter now, but do not overlap the questions, which were between the longer ends.
         spans = [head, *asked, tail]
     return _joined(text, spans)
 
 
 def shares(needs: Sequence[int], room: int) -> list[int]:
-    """Return how much of a room each need gets: the small ones all they need, the others the same."""
+    """Return how much room each need gets: small ones all they need, the others equal shares."""
     given, left = [0] * len(needs), max(0, room)
     for taken, place in enumerate(sorted(range(len(needs)), key=lambda each: needs[each])):
         given[place] = min(needs[place], left // (len(needs) - taken))
@@ -102,7 +102,7 @@ def _ends(text: str, room: int, size: Size) -> list[Span]:
     half = room // 2
     head = _fitting(text, half, size)
     tail = len(text) - _fitting(text[-CHARACTERS_PER_TOKEN * half - 1 :][::-1], half, size)
-    # Whole words, where one ends nearby.
+    # Cut at the end of a word if there is one nearby.
     blank = max(text.rfind(" ", max(0, head - _NEAR), head), text.rfind("\n", max(0, head - _NEAR), head))
     head = blank if blank > 0 else head
     ahead = next((place + 1 for place in range(tail, min(tail + _NEAR, len(text))) if text[place].isspace()), tail)
@@ -110,13 +110,13 @@ def _ends(text: str, room: int, size: Size) -> list[Span]:
 
 
 def _fitting(text: str, room: int, size: Size) -> int:
-    """Return how many characters of a text's beginning fit; looks at no more of it than could."""
+    """Return how many characters of a text's beginning fit; reads no more than could fit."""
     window = text[: CHARACTERS_PER_TOKEN * room + 1]
     return bisect_right(range(len(window) + 1), room, key=lambda length: size(window[:length])) - 1
 
 
 def _asked(text: str, begin: int, end: int, room: int, mark: int, size: Size) -> list[Span]:
-    """Return where the middle of a text asks something, in order: lines of their own first, then the latest."""
+    """Return where the middle of a text asks questions, in order; lines of their own are preferred, then later ones."""
     ranked = sorted(_questions(text, begin, end), key=lambda span: (_stands_alone(text, span), span[0]), reverse=True)
     kept: list[Span] = []
     for start, stop in ranked:

@@ -1,7 +1,7 @@
-"""The telling words of a text: what memories are about, and what contexts are compared by.
+"""The significant words (terms) of a text, by which memories and contexts are compared.
 
-A term is a word in lower case without accents and plural ending, or a number of two digits or more. Words of grammar,
-and those that any request may contain (``grammar.json``), are none.
+A term is a word in lower case without accents and plural ending, or a number of two digits or more. Grammatical words,
+and words that any request may contain (``grammar.json``), are not terms.
 """
 
 from functools import cache, lru_cache
@@ -13,12 +13,12 @@ from actors.contract.text.folding import fold
 from actors.contract.text.tokens import split_tokens
 
 READ = 4_000
-"""Characters of a text that are read."""
+"""Most characters of a text that are read."""
 
 _SHORTEST, _LONGEST = 3, 40
 
 _MOST_KEPT = 1_024
-"""Characters of a text whose terms are kept a while."""
+"""Up to this many characters the terms of a text are cached."""
 
 
 class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,14 +26,14 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def terms_of(text: str) -> tuple[str, ...]:
-    """Return a text's terms in the order in which they first occur; of a long text, those of its beginning."""
-    # Several actors read the same text, and the same memories come to mind again and again; what is long is rare, and
-    # would fill the store.
+    """Return a text's terms in the order of first occurrence; of a long text, only those of its beginning."""
+    # Cached: several actors read the same text, and the same memories are recalled again and again. Long texts are rare
+    # and would fill the cache.
     return _kept_terms(text) if len(text) <= _MOST_KEPT else _read_terms(text)
 
 
 def _read_terms(text: str) -> tuple[str, ...]:
-    # A text says many of its words several times: each is looked up once.
+    # A text repeats many of its words: each is looked up once.
     found = dict.fromkeys(map(_term, dict.fromkeys(split_tokens(fold(text[:READ])))))
     found.pop("", None)
     return tuple(found)
@@ -41,7 +41,7 @@ def _read_terms(text: str) -> tuple[str, ...]:
 
 @cache
 def grammar() -> frozenset[str]:
-    """Return words of grammar, and those that any request may contain."""
+    """Return grammatical words, and words that any request may contain."""
     data = files("actors.contract.text").joinpath("grammar.json").read_bytes()
     return msgspec.json.decode(data, type=_Words).grammar
 

@@ -1,4 +1,4 @@
-"""A folded text as tokens: words, numbers, line ends and single marks."""
+"""Splits a folded text into tokens: words, numbers, line ends and single symbols."""
 
 import re
 from functools import lru_cache
@@ -11,7 +11,7 @@ _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|\n+|[^\w\s]|_")
 
 
 def split_tokens(folded: str) -> list[str]:
-    """Return the tokens of a folded text; letters of scripts without spaces stand alone, look-alikes are undone."""
+    """Return the tokens of a folded text; letters of scripts without spaces are single tokens, look-alikes undone."""
     found: list[str] = _TOKEN.findall(folded)
     if not _has_other_letters(folded):
         return found
@@ -30,7 +30,7 @@ def letters_of(text: str) -> list[str]:
     """Return the runs of letters of a text."""
     if _has_other_letters(text):
         return _LETTERS.findall(text)
-    # Signs beyond ASCII part words as a question mark does.
+    # Symbols beyond ASCII separate words, as a question mark does.
     return text.encode("ascii", "replace").translate(_NO_LETTERS).decode().split()
 
 
@@ -40,5 +40,5 @@ def _has_other_letters(text: str) -> bool:
 
 @lru_cache(maxsize=16)
 def tokens_of(text: str) -> tuple[str, ...]:
-    """Return the tokens of a text, folded; of the latest texts they are kept, since several judges read the same."""
+    """Return the tokens of a text, folded; the latest results are cached, since several judges read the same text."""
     return tuple(split_tokens(fold(text)))

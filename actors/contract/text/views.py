@@ -1,9 +1,10 @@
-"""What a text says once decoded: base64, base32, hex, binary, Morse, escapes, rot13, reversed, leetspeak, spaced.
+"""Decoded views of a text: base64, base32, hex, binary, Morse, escapes, rot13, reversed, leetspeak, spaced.
 
-Only readings that look like language are returned. The work is bounded: payloads are looked for in the first
-``SEARCHED`` characters, and all views have a bounded number of characters, in equal shares. A rewriting is kept of
-stretches that it makes likelier, and around telling words that only it has. All payloads of a kind are decoded; from
-the fourth on they are one view. What the shares cut off is counted.
+Only views that look like language are returned. The work is limited: encoded runs are searched for in the first
+``SEARCHED`` characters, and all views together have a limited number of characters, in equal shares. Of a rewriting,
+two kinds of parts are kept: stretches that look more like language than the original, and the surroundings of
+instruction words that only the rewriting has. All encoded runs of a kind are decoded; from the fourth on they form one
+view. What the shares cut off is counted.
 """
 
 import base64
@@ -23,20 +24,20 @@ from actors.contract.text.rewriting import REWRITE, Rewriting, likeness
 
 SEARCHED = 16_384
 MAX_PAYLOADS = 4
-"""Views of payloads of one kind; the last has all that are more."""
+"""Most views of encoded runs of one kind; the last one holds all further runs."""
 
 MAX_PAYLOAD = 8_192
 MAX_VIEWED, LEAST_VIEWED = 8_192, 2_048
-"""Characters that all views of a text have: as many as the text has, between these two."""
+"""Most characters of all views together: the length of the text, within these two limits."""
 
 STRETCH = 4_096
-"""Characters that are rewritten together (rot13, reversed, leetspeak): likelier or not, as a whole."""
+"""Characters that are rewritten (rot13, reversed, leetspeak) and compared with the original as one stretch."""
 
 _AROUND = 256
-"""Characters of a rewriting on either side of a telling word that are kept, where the whole is not likelier."""
+"""Characters kept on either side of an instruction word, where the stretch as a whole does not look like language."""
 
 KINDS = ("base64", "base32", "hex", "binary", "morse", "escaped", "tags", "rot13", "reversed", "leetspeak", "spaced")
-"""Names of the views, in the order they are returned in."""
+"""Names of the views, in the order in which they are returned."""
 
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}={0,2}")
 _BASE32 = re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{16,}={0,6}(?![A-Za-z0-9])")
@@ -63,14 +64,14 @@ _MORSE_LETTERS = dict(
 
 
 class View(msgspec.Struct, frozen=True):
-    """A reading of a text: its kind (one of ``KINDS``) and what it says."""
+    """A reading of a text: its kind (one of ``KINDS``) and its text."""
 
     kind: str
     text: str
 
 
 class Views(NamedTuple):
-    """The decoded readings of a text, and how many characters of such readings were not kept."""
+    """The decoded readings of a text, and the number of characters of readings that were cut off."""
 
     found: tuple[View, ...]
     unread: int
@@ -82,7 +83,7 @@ def views_of(text: str) -> tuple[View, ...]:
 
 
 def read_views(text: str) -> Views:
-    """Return the decoded readings of a text, in the order of ``KINDS``, and what was left out of them."""
+    """Return the decoded readings of a text, in the order of ``KINDS``, and how much of them was cut off."""
     head = text[:SEARCHED]
     may_have = kinds_in(head)
     found = [View(kind, said) for kind, decode in _DECODERS if kind in may_have for said in decode(head)]
@@ -141,7 +142,7 @@ def _from_morse(payload: str) -> bytes:
 
 def _escaped(head: str) -> Iterator[str]:
     if len(_ESCAPE.findall(head)) >= 4:
-        # Code points past the last are no characters: left as they stand.
+        # Code points beyond the last are no characters: they stay as they are.
         text = _CODE_ESCAPE.sub(_unescape, html.unescape(unquote(head)))
         if text != head:
             yield text
@@ -153,7 +154,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def _tags(head: str) -> Iterator[str]:
-    """Yield what is written in Unicode tag characters, which show nothing."""
+    """Yield the text that is written in Unicode tag characters, which are invisible."""
     if head.isascii():
         return
     hidden = "".join(chr(ord(char) - 0xE0000) for char in head if 0xE0020 <= ord(char) <= 0xE007E)
@@ -162,7 +163,7 @@ def _tags(head: str) -> Iterator[str]:
 
 
 def _rot13(head: str) -> Iterator[str]:
-    # Texts that name the cipher are taken at their word: short payloads hold too few common words to tell.
+    # A text that names the cipher is believed: a short payload has too few common words to prove it.
     margin = -1.0 if _NAMES_ROT13.search(head) else 0.1
     yield from _rewritten(head, "rot13", lambda text, _: likeness(text, "rot13") > likeness(text) + margin)
 
@@ -194,7 +195,7 @@ def _rewritten(head: str, how: Rewriting, is_likelier: Callable[[str, str], bool
 
 
 def _telling_parts(text: str, other: str) -> Iterator[str]:
-    """Yield what stands around telling words that a rewriting has and the text has not."""
+    """Yield the surroundings of instruction words that a rewriting has and the text has not."""
     if not may_instruct(other):
         return
     lowered, plain = other.lower(), text.lower()
@@ -226,4 +227,4 @@ _DECODERS: tuple[tuple[str, Callable[[str], Iterator[str]]], ...] = (
 )
 
 EXTRACTED = tuple((kind, decode) for kind, decode in _DECODERS if kind in ("binary", "morse"))
-"""Decoders of encoded runs that ``decoding`` uses, too: their kind, and what they make of a text."""
+"""Decoders of encoded runs that ``decoding`` uses, too: their kind, and the function that decodes a text."""

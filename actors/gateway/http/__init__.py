@@ -1,7 +1,8 @@
-"""The gateway over HTTP: what orchestrators and engines outside ask of a running set.
+"""The gateway over HTTP: the requests of orchestrators and external engines to a running set.
 
-A request becomes an event in the log, and waits for the event that answers it; nothing is decided here. What is kept
-is a bounded projection, which a restart reads from the log again; of chats, what was read of them in this process.
+A request becomes an event in the log and waits for the event that answers it; nothing is decided here. The state kept
+is a bounded projection, which a restart rebuilds from the log. One thing is kept in this process only: which part of
+each chat has been read.
 
 ``openai``              any client of OpenAI's: chats, models
 ``guard``               checks without an answer, moderations

@@ -1,11 +1,12 @@
-"""Who may come in, how many at once, and how much each may bring: middleware of Litestar's, in this order.
+"""Access control: who may call, how many requests run at once, how large a body may be; middleware, in this order.
 
-Browsers are kept out of a gateway that asks for no key: a page from elsewhere could else send what it likes to a
-loopback address, by its name (``Origin`` tells, and ``Sec-Fetch-Site`` where a browser sends no origin, as for a
-picture) or by a name of its own that leads here (``Host`` tells). A response without a policy of its own is no page: an
-upstream's HTML would else run with all rights of the dashboard.
+A gateway without keys refuses requests from web pages of other sites. Otherwise such a page could send anything to a
+loopback address. It can do so by that address: then ``Origin`` shows it, or ``Sec-Fetch-Site`` where a browser sends no
+origin, as for a picture. Or it can use a host name of its own that resolves to the address: then ``Host`` shows it. A
+response without a content security policy of its own gets one that forbids everything. Otherwise HTML of an upstream
+would run with all rights of the dashboard.
 
-What is refused here is an exception of the framework's, which ``failures`` makes a response of.
+A refusal here is an exception of the framework, which ``failures`` turns into a response.
 """
 
 import asyncio
@@ -31,40 +32,41 @@ from actors.gateway.http.keys.rate import Rates
 from actors.gateway.http.scopes import PUBLIC
 
 MAX_BODY = 1_000_000
-"""Most bytes of a request's body: with its envelope it still fits into a message of the log."""
+"""Most bytes of a request's body, so that with its envelope it still fits into a message of the log."""
 
 _DRAINED = 8 * MAX_BODY
-"""Bytes that are read of an oversize body, so that its sender gets to read the answer."""
+"""Bytes of an oversize body that are still read, so that its sender gets to read the answer."""
 
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"referrer-policy", b"no-referrer"),
 )
-"""What every response tells a browser, in the place of what it may say itself."""
+"""Security headers of every response; they replace those that the response has itself."""
 
 _OURS = frozenset(name for name, _ in _HEADERS)
 _POLICY = b"content-security-policy"
 _NO_PAGE = b"default-src 'none'; frame-ancestors 'none'; sandbox"
-"""The policy of a response that is no page of ours: shown by itself it runs nothing, and belongs to no origin."""
+"""Content security policy of a response that is not one of our pages: nothing runs, and it belongs to no origin."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many requests are served at once, and in how many seconds a body must have come in."""
+    """How many requests are served at once, and within how many seconds a body must have arrived."""
 
     concurrent: int
     body_s: float
 
 
 class AddressMiddleware(ASGIMiddleware):
-    """Refuses pages from elsewhere, and names of other hosts.
+    """Refuses requests from pages of other sites, and requests for other host names.
 
-    Litestar's ``AllowedHostsConfig`` compares ``Host`` with its port, knows no IPv6 address and no range such as
-    127.0.0.0/8, and cannot depend on whether there are keys by now.
+    Litestar's ``AllowedHostsConfig`` is not used: it compares ``Host`` with its port, knows no IPv6 addresses and no
+    ranges such as 127.0.0.0/8, and cannot depend on whether there are keys by now.
 
     Args:
-        keys: The keys: where one is asked for, any ``Host`` is served.
-        local: Whether it listens on a loopback address: then, where no key is asked for, ``Host`` must name one.
+        keys: The keys. Where a key is required, any ``Host`` is served.
+        local: Whether it listens on a loopback address. Then, where no key is required, ``Host`` must name a loopback
+            address.
     """
 
     scopes = (ScopeType.HTTP,)
@@ -87,7 +89,7 @@ class AddressMiddleware(ASGIMiddleware):
 
 
 class KeyMiddleware(AbstractAuthenticationMiddleware):
-    """Finds the key that a request brings: ``connection.auth`` from then on."""
+    """Finds the key of a request and stores it as ``connection.auth``."""
 
     def __init__(self, app: ASGIApp, keys: Keyring) -> None:
         # An empty sequence: OPTIONS needs a key, too.
@@ -95,7 +97,7 @@ class KeyMiddleware(AbstractAuthenticationMiddleware):
         self._keys = keys
 
     async def authenticate_request(self, connection: ASGIConnection[Any, Any, Any, Any]) -> AuthenticationResult:
-        """Return the key; raises NotAuthorizedException where a key is asked for and none in force is brought."""
+        """Return the key; raises NotAuthorizedException where a key is required and the request has no valid one."""
         key = self._keys.find(connection.headers.get("authorization", "").encode("latin-1"))
         if key is None:
             raise NotAuthorizedException(
@@ -105,16 +107,18 @@ class KeyMiddleware(AbstractAuthenticationMiddleware):
 
 
 class CapacityMiddleware(ASGIMiddleware):
-    """Lets in as many requests at once as may be, each key as often as it may, and reads each body in time.
+    """Limits the requests served at once and the rate of each key, and reads each body within a deadline.
 
-    What needs no key takes no place and has no body read: who has none could else take all the places, slowly.
+    Requests to endpoints without a key do not count, and their bodies are not read. Otherwise a caller without a key
+    could occupy all places with slow requests.
 
-    Litestar counts no requests under way. Its ``request_max_body_size`` has no time limit, and answers before an
-    oversize body has come in: the connection is then cut while the client still sends, which never sees the answer.
+    Litestar does not count requests in progress. Its ``request_max_body_size`` has no deadline, and answers before an
+    oversize body has arrived: the connection is then cut while the client still sends, so the client never sees the
+    answer.
 
     Args:
-        limits: See there.
-        rates: How often each key may ask.
+        limits: How many requests, and how much time for a body.
+        rates: The rate limit of each key.
     """
 
     scopes = (ScopeType.HTTP,)
@@ -145,7 +149,7 @@ class CapacityMiddleware(ASGIMiddleware):
             self._serving -= 1
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        """Read the body whole, before anything waits for it."""
+        """Read the whole body, before anything else waits for it."""
         stated = ASGIConnection[Any, Any, Any, Any](scope).headers.get("content-length", "")
         size, parts, more = 0, [], True
         try:
@@ -176,7 +180,7 @@ class CapacityMiddleware(ASGIMiddleware):
 
 
 async def guard_browsers(message: Message, scope: Scope) -> None:
-    """Add to a response what a browser is told of every one: Litestar's ``before_send``."""
+    """Add the security headers for browsers to every response: Litestar's ``before_send``."""
     if message["type"] != "http.response.start":
         return
     said = [(name, value) for name, value in message["headers"] if name.lower() not in _OURS]
@@ -186,7 +190,7 @@ async def guard_browsers(message: Message, scope: Scope) -> None:
 
 
 def _is_followed_link(headers: Mapping[str, str]) -> bool:
-    """Whether a person followed a link to here: its page sees nothing of what is answered."""
+    """Whether a person followed a link to here: then the page with the link cannot read the response."""
     return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
 
 

@@ -1,4 +1,4 @@
-"""The application: the endpoints, what they ask, and the document that describes them."""
+"""The application: its endpoints, the services they call, and the document that describes them."""
 
 import asyncio
 from importlib.metadata import version
@@ -45,10 +45,10 @@ from actors.gateway.http.scopes import PUBLIC, SCHEMES, Audit, keep_to_scope
 from actors.gateway.http.strict_requests import strict_address
 
 SCHEMA = "/schema"
-"""Where the document is."""
+"""The path of the document."""
 
 PATIENCE_S = 2.0
-"""Seconds that a request waits for the broker to be reached: at a gateway that was started again, that takes less."""
+"""Seconds that a request waits for the broker to be reached, enough for a gateway that was just started again."""
 
 _NOT_YET = "this gateway has not reached its broker yet: try again, /readyz tells"
 
@@ -72,10 +72,10 @@ ENDPOINTS = (
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What the endpoints ask, each by its name in the application's state.
+    """The services that the endpoints call, each stored by its name in the application's state.
 
-    ``audit`` puts on record what an operator's key is about to do. ``forwarding`` passes requests for others' models
-    on; None where there is no endpoint for them.
+    ``audit`` records what an operator's key is about to do. ``forwarding`` forwards requests for other models; None
+    where no upstream is configured.
     """
 
     loops: LoopService
@@ -91,25 +91,25 @@ class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Gateway:
-    """The gateway as an ASGI application. It serves probes at once, and all else once :meth:`open` was called.
+    """The gateway as an ASGI application. It serves probes at once, and everything else after :meth:`open`.
 
-    A socket is open from the first moment on, often held by a supervisor: without this a request would wait there,
-    unread, for as long as the broker is away.
+    The socket is open from the first moment, often held by a supervisor. Without this class, a request would wait there
+    unread for as long as the broker is away.
     """
 
     def __init__(self, app: Litestar) -> None:
         self._app = app
 
     def open(self, services: Services) -> None:
-        """Have requests served from now on, those who wait included."""
+        """Serve requests from now on, including those that already wait."""
         self._app.state.update(msgspec.structs.asdict(services))
         self._app.state.opened.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] == ScopeType.HTTP and scope["method"] == HttpMethod.HEAD:
-            # What GET would answer, without the body. Litestar wants a handler of its own for each path, and looks for
-            # one before any middleware runs.
+            # HEAD is answered as GET without the body. Litestar would need another handler for each path, and it looks
+            # for the handler before any middleware runs.
             scope, send = {**scope, "method": "GET"}, _without_body(send)
         await self._app(scope, receive, send)
 
@@ -127,7 +127,7 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
     served = {f"{SCHEMA}{path}".rstrip("/") for each in renderers for path in each.paths}
 
     async def refuse_other_paths(request: Request[Any, Any, Any]) -> None:
-        # The framework answers them with a page of its own, and all else that is wrong with our JSON.
+        # The framework would answer other paths with a page of its own; all other errors have our JSON shape.
         if request.url.path.rstrip("/") not in served:
             raise NotFoundException
 
@@ -138,11 +138,11 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
         components=Components(security_schemes=dict(SCHEMES)),
         openapi_router=Router(SCHEMA, route_handlers=[], include_in_schema=False, before_request=refuse_other_paths),
         use_handler_docstrings=True,
-        # No page that draws it: those load their scripts from foreign hosts.
+        # No page that renders it: such pages load scripts from foreign hosts.
         render_plugins=renderers,
     )
     app = Litestar(
-        # A router of their own, so that the document's pages are not asked for their parameters.
+        # A router of its own, so that query parameters of the document's pages are not checked.
         [Router("/", route_handlers=list(ENDPOINTS), guards=[opened, strict_address, keep_to_scope])],
         state=State({"agent_per": agent_per, "keyring": keys, "opened": asyncio.Event()}),
         middleware=[
@@ -162,7 +162,7 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
 
 
 async def opened(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Wait for what endpoints ask: a guard of Litestar's. Raises NotReady."""
+    """Wait until the services of the endpoints are there: a guard of Litestar's. Raises NotReady."""
     if handler.opt.get(PUBLIC):
         return
     try:

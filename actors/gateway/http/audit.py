@@ -1,15 +1,15 @@
-"""Putting on record what operators do over HTTP."""
+"""Records what operators do over HTTP."""
 
 from actors.gateway import Client
 from schemas.vocabulary.access import Operated
 
 
 class Auditing:
-    """Appends to the log who did what, before it is done.
+    """Appends to the log who does what, before it is done.
 
     Args:
-        client: What appends to it, through restarts of the broker.
-        wait_s: Seconds that this may take.
+        client: Appends to the log, through restarts of the broker.
+        wait_s: Seconds that an append may take.
     """
 
     def __init__(self, client: Client, *, wait_s: float) -> None:
@@ -17,5 +17,5 @@ class Auditing:
         self._wait_s = wait_s
 
     async def __call__(self, operated: Operated) -> None:
-        """Record an act; raises LogError where that cannot be done in time: the act is then not done."""
+        """Record an act; raises LogError where that fails in time: then the act is not done."""
         await self._client.report(operated, within=self._wait_s)

@@ -1,4 +1,4 @@
-"""The bodies of requests and responses: names, types and nesting as source G, reflection guardrails, shows them."""
+"""The bodies of requests and responses; names, types and nesting follow source G, reflection guardrails."""
 
 import re
 from typing import Annotated, Any, Literal, TypeVar
@@ -13,7 +13,7 @@ from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, Reruns, Tag,
 
 DONE = "done"
 MOST_LOOP_ID = 250
-"""Characters of a loop's name: :data:`MOST_ROOT` of an orchestrator's, and a rerun's ending."""
+"""Characters of a loop's name: :data:`MOST_ROOT` of an orchestrator's name, and the suffix of a rerun."""
 
 MOST_ROOT = 200
 _ENDING = re.compile(r"_r[0-9]+$")
@@ -77,14 +77,14 @@ class Tick(TickObserved, frozen=True, kw_only=True, tag=False, forbid_unknown_fi
     agent: Name | None = None
 
     def __post_init__(self) -> None:
-        """Take what holds too much, too: ``tick_event`` refuses it by its field."""
+        """Accept a tick that is too large, too: ``tick_event`` then refuses it and names the field."""
 
 
 _ON_RECORD = ("by", "why", "override_by", "override_reason")
-"""Fields that say who does something and what for: blank ones would say nothing."""
+"""Fields that say who does something and why: they may not be blank."""
 
 _SEEN = frozenset(TickObserved.__struct_fields__) - {"token_budget"}
-"""The fields of which one at least has to say something; a budget is one for parts that others name."""
+"""Fields of which at least one must have content; a budget alone has none, since it is for parts named elsewhere."""
 
 
 class ReflectionResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -203,7 +203,7 @@ def read(raw: bytes, kind: type[Body]) -> Body:
         said = getattr(body, name, None)
         if isinstance(said, str) and said and not said.strip():
             raise InvalidField(name, f"{name} is blank: it is put on record, write a word")
-    # A tick of zeros says something; one that leaves everything out would be learned from all the same.
+    # A tick of zeros has content. One that leaves out everything has none, but self-review would learn from it.
     if kind is Tick and not any(_says(value) for name, value in msgspec.json.decode(raw).items() if name in _SEEN):
         what = "the tick says nothing: it needs modes, arousal, valence or another of its fields (/schema has them)"
         raise InvalidField("", what, "missing_field")
@@ -211,14 +211,14 @@ def read(raw: bytes, kind: type[Body]) -> Body:
 
 
 def _says(value: Any) -> bool:
-    """Whether there is anything in a value: a number, a word, or something that holds one."""
+    """Whether a value has content: a number, a text, or something that contains one."""
     if isinstance(value, dict | list):
         return any(map(_says, value.values() if isinstance(value, dict) else value))
     return bool(value.strip(" ")) if isinstance(value, str) else True
 
 
 def loop_named_in(raw: bytes) -> str | None:
-    """Return the loop that a body is about, as far as that can be read."""
+    """Return the loop that a body is about, if it can be read."""
     try:
         found: Any = msgspec.json.decode(raw, type=dict[str, msgspec.Raw]).get("loop_id")
         return msgspec.json.decode(found, type=str) if found is not None else None
@@ -227,16 +227,17 @@ def loop_named_in(raw: bytes) -> str | None:
 
 
 def check_loop(loop_id: str) -> None:
-    """Raise InvalidField for a loop's name that no address can carry or no log should."""
+    """Raise InvalidField for a loop's name that cannot be part of a URL or does not belong in a log."""
     check_name("loop_id", loop_id, most=MOST_LOOP_ID)
     if "/" in loop_id or loop_id in (".", ".."):
         raise InvalidField("loop_id", "loop_id is part of an address: it may hold no slash, and be neither . nor ..")
 
 
 def check_outside(loop_id: str) -> None:
-    """Raise InvalidField for a loop's name that leaves no room for a rerun's ending, or is one of an exchange here.
+    """Raise InvalidField for a loop's name without room for the suffix of a rerun, or one of an exchange here.
 
-    Of an exchange only its own answers are loops: completed from outside it would be judged before it has one.
+    Only the answers of an exchange are its loops: completed from outside, the loop would be judged before it has an
+    answer.
     """
     root = _ENDING.sub("", loop_id)
     if len(root) > MOST_ROOT:
@@ -248,11 +249,11 @@ def check_outside(loop_id: str) -> None:
 
 
 def completion_event(body: LoopCompletion) -> LoopCompleted:
-    """Return the event of a loop that is done.
+    """Return the event of a loop that is completed.
 
     Raises:
-        InvalidField: its status is another, a name cannot be accepted, an override names nobody, or a question comes
-            without its answer.
+        InvalidField: its status is not that of a completed loop, a name cannot be accepted, an override names no
+            person, or a question comes without its answer.
     """
     check_loop(body.loop_id)
     check_outside(body.loop_id)

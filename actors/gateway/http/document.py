@@ -1,4 +1,4 @@
-"""The OpenAPI document: what every endpoint may answer besides its own, said in one place."""
+"""The OpenAPI document: adds in one place the responses that every endpoint may give besides its own."""
 
 from collections.abc import Iterator
 
@@ -16,11 +16,11 @@ _COMMON = {
     429: "Too many requests are being served, or the key has asked too often: `Retry-After` says when to come again.",
     503: "The broker is away, or was not reached yet: `Retry-After` says when to come again.",
 }
-"""Status -> what it says, of every endpoint that takes a key. An endpoint's own words for it are kept."""
+"""Status -> its description, for every endpoint that requires a key. A description of the endpoint's own is kept."""
 
 _STREAM = "text/event-stream"
 _STREAMED = "/v1/chat/completions"
-"""What is posted there may be answered as a stream of events, too: in Litestar a status has one type."""
+"""Paths whose POST may be answered as a stream of events, too; in Litestar a status can have only one type."""
 
 
 def operations(document: OpenAPI) -> Iterator[tuple[str, str, Operation]]:
@@ -33,9 +33,10 @@ def operations(document: OpenAPI) -> Iterator[tuple[str, str, Operation]]:
 
 
 def complete(document: OpenAPI) -> None:
-    """Add to each operation what the application around its handler answers, which Litestar does not know of.
+    """Add to each operation the responses of the middleware around its handler, which Litestar does not know.
 
-    Where a parameter cannot be read, Litestar describes errors of a shape of its own, which are never sent here.
+    For a parameter that cannot be read, Litestar describes errors of a shape of its own, which this gateway never
+    sends.
     """
     for path, _, operation in operations(document):
         if not operation.security:
@@ -48,12 +49,12 @@ def complete(document: OpenAPI) -> None:
                 responses[str(status)] = OpenAPIResponse(description=said, content=content)
         answer = responses.get("200")
         if isinstance(answer, OpenAPIResponse) and answer.content and (path == _STREAMED or _STREAM in answer.content):
-            # Without a schema: it would be one of each event.
+            # Without a schema: the schema would have to include every event type.
             answer.content[_STREAM] = OpenAPIMediaType()
 
 
 def _is_ours(response: OpenAPIResponse | Reference | None) -> bool:
-    """Whether an endpoint has described a response itself: by the name of its type."""
+    """Whether an endpoint has described a response itself, judged by the name of its type."""
     if not isinstance(response, OpenAPIResponse):
         return False
     return any(isinstance(each.schema, Reference) for each in (response.content or {}).values())

@@ -1,4 +1,4 @@
-"""The shape of an error: OpenAI's where its clients look for it, else our own. Pure."""
+"""The shape of an error: OpenAI's for the paths of OpenAI's clients, else our own. Pure."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ def error_body(
     field: str = "",
     loop_id: str | msgspec.UnsetType | None = msgspec.UNSET,
 ) -> Failure | ApiFailure:
-    """Return an error at a path."""
+    """Return the body of an error for a path."""
     if is_openai(path):
         return failure_of(status, message, code, field or None)
     return Failure(code=code, field=field or msgspec.UNSET, message=without_places(message), loop_id=loop_id)

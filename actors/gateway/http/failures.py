@@ -1,4 +1,4 @@
-"""What went wrong, as a response: one shape, a status that says whose turn it is, a message that says what to do."""
+"""Turns errors into responses of one shape: the status says who must act, the message says what to do."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from events.errors import LogError, Refused
 from events.loggers import get_logger
 
 LOOPS = "/orchestrator/"
-"""Paths whose failures name the loop they are about."""
+"""Paths whose errors name the loop that they are about."""
 
 _STATUS: dict[type[Exception], int] = {
     InvalidField: 400,
@@ -47,7 +47,7 @@ _WRONG_PLACE = {
     404: "nothing is served at this path: /schema lists what is",
     405: "this path does not take this method: /schema lists those it takes",
 }
-"""In the place of the framework's bare words."""
+"""Messages that replace the short ones of the framework."""
 
 _CODES: dict[type[Exception], str] = {
     UnknownLoop: "unknown_loop",
@@ -62,7 +62,7 @@ _CODES: dict[type[Exception], str] = {
     NoVerdict: "unchecked",
     Unanswered: "unanswered",
 }
-"""The codes of errors that have none of their own."""
+"""The codes of errors that do not carry one."""
 
 _FRAMEWORK = {
     401: "unauthorized",
@@ -73,10 +73,10 @@ _FRAMEWORK = {
     413: "too_large",
     429: "too_many_requests",
 }
-"""The codes of the framework's exceptions, ours among them that have no class of their own."""
+"""The codes of the framework's exceptions, including those raised here without a class of their own."""
 
 _AT_THE_DOOR = frozenset({401, 403, 408, 413, 429})
-"""What an operator may want to know of who is not let in."""
+"""Statuses of refused callers, which are logged for the operator."""
 
 _logger = get_logger("neuraxis.gateway")
 
@@ -117,13 +117,13 @@ def _message(error: Exception) -> str:
 
 
 def _detail(error: HTTPException) -> str:
-    """Return what the framework says of a request; of a wrong parameter, what is wrong with it."""
+    """Return the framework's description of an error; for a wrong parameter, what is wrong with it."""
     wrong = [f"{each.get('key', 'a parameter')}: {each['message']}" for each in _wrong_in(error)]
     return "; ".join(wrong) or error.detail
 
 
 def _parameter(error: Exception) -> str:
-    """Return the parameter that the framework refuses, empty where it says none."""
+    """Return the parameter that the framework refuses; empty where it names none."""
     return next((str(each["key"]) for each in _wrong_in(error) if "key" in each), "")
 
 

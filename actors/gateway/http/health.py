@@ -1,4 +1,4 @@
-"""The endpoints for probes: does the process live, and does it serve."""
+"""The endpoints for probes: is the process alive, and does it serve requests."""
 
 from typing import Any
 

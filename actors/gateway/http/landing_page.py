@@ -1,6 +1,6 @@
-"""The page that a person finds at the gateway's root: what is served, and where it is described.
+"""The page at the gateway's root: what is served, and where it is described.
 
-It is made of the OpenAPI document, and is one piece: no script, no picture, nothing from a foreign host.
+It is generated from the OpenAPI document. It is a single file: no script, no picture, nothing from a foreign host.
 """
 
 from html import escape
@@ -29,7 +29,7 @@ async def show_landing_page(request: Request[Any, Any, State]) -> Response[str]:
 
 
 def page_of(document: OpenAPI) -> str:
-    """Return the page on an OpenAPI document."""
+    """Return the page made of an OpenAPI document."""
     served = "".join(
         f"<dt><code>{method.upper()} {escape(path)}</code></dt>"
         f"<dd>{escape((operation.description or operation.summary or '').splitlines()[0])}</dd>"

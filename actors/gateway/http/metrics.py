@@ -1,4 +1,4 @@
-"""The endpoint that Prometheus reads: what the log told of the set, and how this gateway's own requests went."""
+"""The endpoint for Prometheus: metrics of the set from the log, and of this gateway's own requests."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -14,17 +14,17 @@ from actors.gateway.metrics import Metrics
 PATH = "/metrics"
 
 REQUESTS = PrometheusConfig(app_name="neuraxis", prefix="neuraxis_http", group_path=True, exclude=[PATH])
-"""How Litestar counts and times this gateway's requests, in the process's registry."""
+"""Litestar's count and duration of this gateway's requests, in the process's registry."""
 
 
 class MetricsSource:
-    """What is told on the endpoint.
+    """The metrics that the endpoint returns.
 
     Args:
         metrics: Counted from the log.
         log_seq: Returns the sequence of the log's last event.
-        ledger_seq: Returns the sequence that the ledger is written up to, -1 where nobody can say.
-        served: Returns, of each stage that has to be served, whether it is.
+        ledger_seq: Returns the sequence up to which the ledger is written; -1 where that is not known.
+        served: Returns, for each stage that must be served, whether it is.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class MetricsSource:
         self._served = served
 
     async def render(self) -> bytes:
-        """Return all metrics as Prometheus reads them; raises LogError where the log cannot be asked."""
+        """Return all metrics in the format of Prometheus; raises LogError where the log cannot be read."""
         log_seq, ledger_seq = await self._log_seq(), await self._ledger_seq()
         counted = self._metrics.render(log_seq=log_seq, ledger_seq=ledger_seq, served=self._served())
         return counted + generate_latest(REGISTRY)

@@ -1,8 +1,8 @@
-"""What an operator does over HTTP: say how an exchange turned out, allow what the guards object to, reset a breaker.
+"""The endpoints for operators: say how an exchange turned out, allow what the guards object to, reset a breaker.
 
-The events are an operator's, as those of ``neuraxis precedents judge``, ``allowances`` and ``breaker`` are, and come
-about by the same code: whoever makes the application gives it (:class:`Operations`). They take a key with the scope
-``operate``: one with ``ask`` lets an application tell of itself, not change what the guards stop.
+They record the same events as ``neuraxis precedents judge``, ``allowances`` and ``breaker``, through the same code,
+which the maker of the application provides (:class:`Operations`). They require a key with the scope ``operate``. A key
+with ``ask`` lets an application report on its own exchanges, but not change what the guards stop.
 """
 
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.loops import Who
 
 HARM_LEVEL = 0.9
-"""How harmful what did harm was, where nobody says."""
+"""The harm level of a harmful precedent where none is given."""
 
 Turned = Literal["harm", "false-alarm", "benign"]
 """How an exchange turned out."""
 
 
 class NotFound(LookupError):
-    """What was named is not there; the message says what was looked for."""
+    """Something that was named does not exist; the message says what was looked for."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -128,21 +128,21 @@ class BreakerWasReset(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Operations(Protocol):
-    """What is done in an operator's name; each raises NotFound, InvalidField, NotAccepted or a LogError."""
+    """Acts in an operator's name; each raises NotFound, InvalidField, NotAccepted or a LogError."""
 
     async def judge(self, verdict: Verdict, agent: str) -> VerdictRecorded:
-        """Put a verdict on record; with ``agent``, on an exchange of that one alone."""
+        """Record a verdict; with ``agent``, only on an exchange of that agent."""
         ...
 
     async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
         """Make a harmful precedent of an exchange's input, unless there is one; return its name.
 
-        None where the exchange has no words of its own, or they were forgotten.
+        None where the input has no text of its own, or its text was forgotten.
         """
         ...
 
     async def allow(self, agent: str, allowance: AllowanceRecorded) -> int:
-        """Put an allowance on record; return its sequence."""
+        """Record an allowance; return its sequence."""
         ...
 
     async def withdraw(self, agent: str, allowance: str, by: str, why: str) -> int:
@@ -154,7 +154,7 @@ class Operations(Protocol):
         ...
 
     async def reset_breaker(self, agent: str, session: str, by: str, why: str) -> BreakerWasReset:
-        """Reset a session's breaker, and wait until it has done so."""
+        """Reset a session's breaker, and wait until it is done."""
         ...
 
 

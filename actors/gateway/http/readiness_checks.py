@@ -1,21 +1,22 @@
-"""What the checks of readiness say, which of it leaves a gateway ready, and what of it is nobody's business. Pure."""
+"""The results of readiness checks: which of them leave a gateway ready, and which parts are not shown. Pure."""
 
 import re
 
 OK = "ok"
 NOT_NEEDED = "n/a"
-"""Said of what this deployment does without."""
+"""The result of a check for something that this deployment does not use."""
 
 
 def passes(said: str) -> bool:
-    """Whether what a check said leaves a gateway ready."""
+    """Whether the result of a check leaves a gateway ready."""
     return said in (OK, NOT_NEEDED)
 
 
 def without_places(said: str) -> str:
-    """Return what is said of a fault without the addresses and folders in it: who asks a gateway need not know them.
+    """Return the result of a check without addresses and folders, which callers of a gateway need not know.
 
-    Of a file its name stays, so that an operator knows which is meant. What stands in quotes is the caller's own.
+    The name of a file stays, so that an operator knows which one is meant. Text in quotes was given by the caller, and
+    stays.
     """
     return _FILE.sub(r"\1", _HOST.sub("", _ADDRESS.sub("", said)))
 

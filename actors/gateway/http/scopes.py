@@ -1,9 +1,9 @@
-"""What each endpoint needs: a scope of the caller's key, and of a key with an agent that the endpoint keeps to it.
+"""What each endpoint requires: a scope of the caller's key, and whether it accepts keys limited to one agent.
 
-An endpoint says its scope as OpenAPI does, in ``security`` (:data:`ASK`, :data:`READ`, :data:`OPERATE`, or
-:data:`ANY_KEY`); one that needs no key has :data:`PUBLIC` in its ``opt``. One that says neither serves nobody. A key
-with an agent gets in where the endpoint's ``opt`` has :data:`OF_AGENT` alone: such an endpoint acts for, and tells of,
-that agent alone (:func:`agent_of_key`, :func:`check_agent`).
+An endpoint states its scope in ``security``, as OpenAPI does (:data:`ASK`, :data:`READ`, :data:`OPERATE`, or
+:data:`ANY_KEY`). An endpoint without a key has :data:`PUBLIC` in its ``opt``. One that states neither serves nobody. A
+key with an agent is accepted only where ``opt`` has :data:`OF_AGENT`: such an endpoint acts for, and shows, only that
+agent (:func:`agent_of_key`, :func:`check_agent`).
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,7 +19,7 @@ from events.loggers import get_logger
 from schemas.vocabulary.access import Operated
 
 SCHEME = "key"
-"""What the OpenAPI document calls the keys."""
+"""The name of the keys in the OpenAPI document."""
 
 SCHEMES = {
     SCHEME: SecurityScheme(
@@ -30,7 +30,7 @@ SCHEMES = {
 }
 
 ASK: Sequence[SecurityRequirement] = [{SCHEME: ["ask"]}]
-"""For ``security``: sends something, and gets what was made of it."""
+"""For ``security``: sends something and gets the result."""
 
 READ: Sequence[SecurityRequirement] = [{SCHEME: ["read"]}]
 """For ``security``: shows what is recorded."""
@@ -39,26 +39,26 @@ OPERATE: Sequence[SecurityRequirement] = [{SCHEME: ["operate"]}]
 """For ``security``: changes what the set does. Each request but GET is put on record with the key's id."""
 
 ANY_KEY: Sequence[SecurityRequirement] = [{SCHEME: []}]
-"""For ``security``: whatever the key may do."""
+"""For ``security``: any scope is enough."""
 
 PUBLIC = "exclude_from_auth"
-"""In ``opt``: no key is asked for, and it is served however many requests there are. Litestar's own word for it."""
+"""In ``opt``: no key is required, and the limit of requests at once does not apply. Litestar's own name for it."""
 
 OF_AGENT = "of_agent"
-"""In ``opt``: the endpoint keeps to the agent of a key that has one."""
+"""In ``opt``: the endpoint is limited to the agent of a key that has one."""
 
 Audit = Callable[[Operated], Awaitable[None]]
-"""Puts on record what an operator's key is about to do; raises NotAccepted or a LogError where that fails."""
+"""Records what an operator's key is about to do; raises NotAccepted or a LogError where that fails."""
 
 _logger = get_logger("neuraxis.gateway")
 
 
 class Forbidden(Exception):
-    """The key does not open this; the message says what it lacks."""
+    """The key does not allow this; the message says what it lacks."""
 
 
 async def keep_to_scope(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Let in whom the endpoint is for: a guard of Litestar's, which runs before a body is read. Raises Forbidden."""
+    """Let in only keys that the endpoint accepts: a guard of Litestar's, run before bodies. Raises Forbidden."""
     method = connection.scope.get("method")
     if handler.opt.get(PUBLIC) or method == HttpMethod.OPTIONS:
         return
@@ -75,27 +75,27 @@ async def keep_to_scope(connection: ASGIConnection[Any, Any, Any, Any], handler:
 
 
 def scopes_of(handler: BaseRouteHandler) -> tuple[str, ...] | None:
-    """Return the scopes that an endpoint needs; None where it names none at all."""
+    """Return the scopes that an endpoint requires; None where it states none at all."""
     security = handler.resolve_security() if isinstance(handler, HTTPRouteHandler) else []
     named = [each[SCHEME] for each in security if SCHEME in each]
     return tuple(scope for each in named for scope in each) if named else None
 
 
 async def operate(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
-    """Take it that a request, by what its body says, does what only an operator may. Raises Forbidden."""
+    """Check and record a request whose body asks for what only an operator may do. Raises Forbidden."""
     key: Key = connection.auth
     _check_scope(key, "operate")
     await _put_on_record(connection, key)
 
 
 def may_operate(connection: ASGIConnection[Any, Any, Any, Any]) -> bool:
-    """Whether a request comes with a key that may do what only an operator may."""
+    """Whether a request has a key that may do what only an operator may."""
     key: Key = connection.auth
     return "operate" in key.scopes
 
 
 def agent_of_key(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
-    """Return the one agent that a request may be about; empty: any."""
+    """Return the only agent that a request may be about; empty: any."""
     key: Key = connection.auth
     return key.agent
 
@@ -109,7 +109,7 @@ def check_agent(connection: ASGIConnection[Any, Any, Any, Any], agent: str) -> s
 
 
 def still_opens(connection: ASGIConnection[Any, Any, Any, Any]) -> Callable[[], bool]:
-    """Return what says whether the key of a request is in force: for answers that have no end of their own."""
+    """Return a function that says whether the key of a request is still valid: for responses without an end."""
     keys: Keyring = connection.app.state.keyring
     key: Key = connection.auth
     brought = connection.headers.get("authorization", "").encode("latin-1")
@@ -122,7 +122,7 @@ def _check_scope(key: Key, scope: Scope | str) -> None:
 
 
 async def _put_on_record(connection: ASGIConnection[Any, Any, Any, Any], key: Key) -> None:
-    """Record an act before it is done: there is none that is not on record."""
+    """Record an act before it is done, so that no act is missing in the log."""
     audit: Audit = connection.app.state.audit
     action = f"{connection.scope.get('method')} {connection.scope.get('path_template', '')}"
     about = "/".join(str(value) for value in connection.path_params.values())

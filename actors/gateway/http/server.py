@@ -1,4 +1,4 @@
-"""The server under the application: uvicorn on a socket that is open already, stopped by an event."""
+"""The server that runs the application: uvicorn on a socket that is already open, stopped by an event."""
 
 import asyncio
 import contextlib
@@ -12,11 +12,11 @@ from litestar.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 DRAIN_S = 10
-"""Seconds in which requests under way may end once the server is to stop."""
+"""Seconds within which requests in progress may end once the server is to stop."""
 
 KEEP_ALIVE_S = 30
 STALL_S = 30.0
-"""Seconds in which a client must take something of what waits for it; else its connection is cut."""
+"""Seconds within which a client must read some of the data that waits for it; else its connection is cut."""
 
 _MOST_HEADERS = 64 * 1024
 
@@ -30,14 +30,14 @@ async def serve(
     up: asyncio.Event,
     stall_s: float = STALL_S,
 ) -> None:
-    """Serve on ``listener`` until ``stop`` is set, then let requests under way end.
+    """Serve on ``listener`` until ``stop`` is set, then let requests in progress end.
 
     Args:
         app: The application.
-        listener: A socket that listens; closed at the end.
+        listener: A listening socket; closed at the end.
         stop: Ends the serving.
-        header_s: Seconds in which a request's headers must have come in; else the connection is closed.
-        up: Set once requests are taken.
+        header_s: Seconds within which a request's headers must arrive; else the connection is closed.
+        up: Set once requests are accepted.
         stall_s: See :data:`STALL_S`.
     """
     config = uvicorn.Config(
@@ -77,14 +77,15 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to whoever runs this process: it has more to stop than a server."""
+        """Leave signals to the caller: it has more to stop than a server."""
         yield
 
 
 class _Hurried(H11Protocol):
-    """Closes a connection whose headers take too long, or whose client takes nothing of what is sent.
+    """Closes a connection whose headers arrive too slowly, or whose client does not read what is sent.
 
-    Uvicorn itself waits for both without end, and whoever sends holds what it sends, and its place among the readers.
+    Uvicorn itself waits for both without limit. Meanwhile the sender would keep its data in memory, and its place among
+    the readers.
     """
 
     def __init__(self, *args: Any, header_s: float, stall_s: float, **more: Any) -> None:

@@ -1,4 +1,4 @@
-"""Reading requests strictly, before the framework reads them."""
+"""Reads requests strictly, before the framework reads them."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -18,15 +18,15 @@ from actors.gateway.outside import InvalidField, InvalidInput, check_name
 from schemas.intake.strict import did_you_mean, quoted_name
 
 USER = "X-Neuraxis-User"
-"""Header that says for whom a request is made: whoever may call the gateway is believed."""
+"""Header that names the user of a request: the gateway trusts its callers in this."""
 
 User = Annotated[str, HeaderParameter(name=USER, description="For whom it is, where agents are one a user.")]
 
 QUERY = "query"
-"""Where an endpoint's ``opt`` names the parameters that its query may have; None: any."""
+"""In an endpoint's ``opt``: the names of the query parameters it accepts; None: any."""
 
 HEADERS = "headers"
-"""Where an endpoint's ``opt`` names further headers of ours that it takes."""
+"""In an endpoint's ``opt``: further headers of ours that it accepts."""
 
 KEY_HEADER = "Idempotency-Key"
 _OTHER_SPELLINGS = {
@@ -34,21 +34,22 @@ _OTHER_SPELLINGS = {
     **dict.fromkeys(("neuraxisuser", "xneuraxisuser", "xneuraxisusername", "xneuraxisuserid", "xuser"), USER),
 }
 _OURS = "xneuraxis"
-"""What headers of ours begin with, by their letters: nobody else has a use for one."""
+"""The prefix of our headers, by its letters alone: nobody else uses it, so a misspelt one is refused."""
 
 LOOP = "loop_id"
-"""Where a request's state keeps the loop that its body names."""
+"""The key under which a request's state keeps the loop that its body names."""
 
 
 def refuse_unless(kind: type[msgspec.Struct]) -> Callable[[Request[Any, Any, State]], Awaitable[None]]:
-    """Return what refuses a body that is not of ``kind``, as Litestar's ``before_request``.
+    """Return a ``before_request`` of Litestar's that refuses a body that is not of type ``kind``.
 
-    Litestar takes numbers that are text, and answers text that is no UTF-8, or nested too deeply, with status 500.
+    Litestar itself accepts numbers written as text, and answers status 500 to text that is not UTF-8 or nested too
+    deeply.
     """
 
     async def check(request: Request[Any, Any, State]) -> None:
         raw = await request.body()
-        # A failure names its loop, also where the rest of the body cannot be read.
+        # An error names its loop, even where the rest of the body cannot be read.
         request.state[LOOP] = loop_named_in(raw)
         read(raw, kind)
 
@@ -58,15 +59,15 @@ def refuse_unless(kind: type[msgspec.Struct]) -> Callable[[Request[Any, Any, Sta
 def agent_of(
     request: Request[Any, Any, State], given: str | None, user: str, session: str = "", speaker: str = ""
 ) -> str:
-    """Return the agent that a request is for: the one it names, its key's, or that of its user.
+    """Return the agent of a request: the one it names, that of its key, or that of its user.
 
-    A loop or a tick belongs to no session: where agents are one a session, it has to name its agent; what has a
-    ``session`` belongs to that one's. A user who would
-    change nothing is refused: told nothing, the caller would take an agent that all share for the user's own.
-    ``speaker`` is the user that a body names for whatever purpose: it counts where no header names one.
+    A loop or a tick belongs to no session: where each session has its own agent, it must name its agent. A request with
+    a ``session`` belongs to the agent of that session. A user that would have no effect is refused: otherwise the
+    caller would take an agent that all share for the user's own. ``speaker`` is a user that the body names for another
+    purpose: it counts where no header names one.
 
     Raises:
-        InvalidField: neither is named.
+        InvalidField: neither agent nor user is named.
         Forbidden: the key is for another agent.
     """
     per: AgentPer = request.app.state.agent_per
@@ -87,9 +88,10 @@ def agent_of(
 
 
 async def strict_address(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Refuse a query parameter that the endpoint has not, or one twice, another spelling of a header, and empty ones.
+    """Refuse unknown or repeated query parameters, misspelt headers of ours, and empty ones.
 
-    A guard of Litestar's: it runs before a body is read; a plain function would run in a thread. Raises InvalidField.
+    A guard of Litestar's, so it runs before a body is read; it is async because a plain function would run in a thread.
+    Raises InvalidField.
     """
     known: tuple[str, ...] | None = handler.opt.get(QUERY, ())
     given = [name for name, _ in connection.query_params.multi_items()]
@@ -121,7 +123,7 @@ async def strict_address(connection: ASGIConnection[Any, Any, Any, Any], handler
 
 
 def key_of(header: str) -> str:
-    """Return an ``Idempotency-Key``, empty when there is none; raises InvalidField for one that cannot be taken."""
+    """Return an ``Idempotency-Key``; empty when there is none; raises InvalidField for an invalid one."""
     if header:
         try:
             check_name("Idempotency-Key", header)

@@ -1,6 +1,6 @@
 """The engine compiled by numba (extra ``fast``): the same answers as the interpreted one.
 
-Machine code is kept on disk beside this file, or where numba keeps it for the user, so that only the first process
+Machine code is cached on disk beside this file, or where numba keeps it for the user, so that only the first process
 after an installation waits for the compiler.
 """
 
@@ -45,7 +45,7 @@ def add(store: Store, entry: Entry) -> None:
 
 
 def retire(store: Store, number: int) -> None:
-    """Take the entry of that number out of the list of each of its shingles."""
+    """Remove the entry with that number from the list of each of its shingles."""
     place, hashes = store.begin_retiring(number)
     table = store.table
     cells = table.find(hashes)
@@ -85,7 +85,7 @@ def search(store: Store, query: Query) -> Answer:
 
 
 def smallest(store: Store, hashes: Hashes) -> Sizes:
-    """Return the fewest shingles of an entry that holds each of these, NONE where none does; they may repeat."""
+    """Return for each shingle the size of the smallest entry that holds it, NONE where none does; they may repeat."""
     table = store.table
     found: Sizes = _smallest(table.keys, table.smallest, hashes, table.home_of(hashes))
     return found
@@ -113,7 +113,7 @@ def _score(overlap: int, size: int) -> float:
 
 @_compile
 def _touch(marks: Any, touched: Any, gathered: int, entry: int, largest: float) -> int:
-    """Count one more shared shingle for an entry, unless it is new and too large; return how many were gathered."""
+    """Count one more shared shingle for an entry, unless it is new and too large; return how many were found."""
     mark = marks[entry]
     if mark & TALLY == 0:
         if (mark >> SIZE_SHIFT) + 1 > largest:
@@ -129,7 +129,7 @@ def _shared(hashes: Any, shingles: Any, begin: int, size: int) -> int:
     shared = 0
     at = 0
     for other in range(begin, begin + size):
-        # By halves: a long text is not gone through for each short entry.
+        # Binary search: a long text is not scanned for each short entry.
         end = len(hashes)
         while at < end:
             middle = (at + end) // 2
@@ -174,7 +174,7 @@ def _search(
             cells[lists] = cell
             lengths[lists] = counts[cell]
             lists += 1
-    # Stable: which of equally long lists come first matters where the last are cut off.
+    # Stable: the order of equally long lists matters where the last ones are cut off.
     order = np.argsort(lengths[:lists], kind="mergesort")
     lengths = lengths[order]
     allowed, latest, work, cut_off = _planned(lengths, min(least, motif_least), allowance)
@@ -194,7 +194,7 @@ def _search(
                     same = 1 if situations[entry] == situation else 0
                     nearest = max(nearest, _score((mark & TALLY) + same, (mark >> SIZE_SHIFT) + 1))
         needed = min(least, nearest)
-        # Not met so far, an entry of more elements cannot reach what is needed any more.
+        # An entry not found so far that has more elements than this can no longer reach the required score.
         largest = _score(rest + 1, 1) / needed if needed > 0.0 else np.inf
         if _score(rest + 1, max(rest, smallest) + 1) < needed:
             if cut_off or COMPARED * gathered < left:
@@ -244,7 +244,7 @@ def _search(
         if harmful[entry] and (score > motif_score or (score == motif_score and (motif < 0 or entry < motif))):
             motif, motif_overlap, motif_score = entry, overlap, score
         if most and score >= cut:
-            # Insertion: similar holds at most a handful.
+            # Insertion sort: similar holds only a few.
             slot = found
             while slot > 0:
                 other = similar[slot - 1, 0]

@@ -1,7 +1,7 @@
-"""Extending the inverted lists by one entry, and taking one out of them.
+"""Adds one entry to the inverted lists, and removes one from them.
 
-Plain loops over cells, written once: the compiled engine compiles them over arrays, the other runs them over memory
-views, whose cells Python reads faster than an array's.
+Plain loops over cells, written once: the compiled engine compiles them over arrays. The other engine runs them over
+memory views, whose cells Python reads faster than those of an array.
 """
 
 from typing import Any
@@ -10,16 +10,16 @@ from actors.intuition.index.hash_table import NONE
 from actors.intuition.index.store import FIRST_ROOM, HEADER, MOST_ROOM, SIZE_SHIFT
 
 FULL = -1
-"""Returned where shingles crowd at the end of the table: it must grow, and the shingles be placed again."""
+"""Returned if shingles crowd at the end of the table: it must grow, and the shingles must be placed again."""
 
 
 def place_shingles(keys: Any, hashes: Any, cells: Any) -> int:
-    """Find or make the cell of each shingle.
+    """Find or create the cell of each shingle.
 
     Args:
         keys: The table's keys; new ones are written.
         hashes: The shingles.
-        cells: Where the search for each begins; becomes its cell.
+        cells: Where the search for each begins; replaced by its cell.
 
     Returns:
         How many are new, or FULL.
@@ -41,7 +41,7 @@ def place_shingles(keys: Any, hashes: Any, cells: Any) -> int:
 
 
 def append_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, pooled: int, cells: Any, entry: int) -> int:
-    """Append ``entry``, the highest so far, to the list of each cell; return how much of the pool is in use then."""
+    """Append ``entry``, the highest so far, to the list of each cell; return how much of the pool is then in use."""
     for at in range(len(cells)):
         cell = cells[at]
         smallest[cell] = min(smallest[cell], len(cells))
@@ -71,7 +71,7 @@ def append_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, pooled: 
 
 
 def remove_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, marks: Any, cells: Any, entry: int) -> None:
-    """Take ``entry`` out of the list of each cell; what room is left empty stays so until the store is built anew."""
+    """Remove ``entry`` from the list of each cell; the freed room stays unused until the store is built again."""
     size = marks[entry] >> SIZE_SHIFT
     for at in range(len(cells)):
         cell = cells[at]

@@ -1,8 +1,8 @@
 """The hash table from shingles to their postings: cells in flat arrays, filled by linear probing.
 
-A shingle's home is its share of the table: its upper 32 bits scaled to the number of homes. Homes are thus in the order
-of the shingles, which lets a whole table be laid out by one sort. Probing never wraps around: some cells follow the
-last home, and the very last cell stays empty, which ends every search.
+The home of a shingle is determined by its upper 32 bits, scaled to the number of homes. So homes have the order of the
+shingles, and a whole table can be laid out by one sort. Probing never wraps around: some cells follow the last home,
+and the very last cell stays empty, which ends every search.
 
 Key 0 marks an empty cell; signatures hold no 0.
 """
@@ -18,10 +18,10 @@ Places = npt.NDArray[np.int64]
 Sizes = npt.NDArray[np.uint16]
 
 NONE = np.iinfo(np.uint16).max
-"""The smallest entry's size where there is no entry: more than any has."""
+"""The smallest entry's size where there is no entry: larger than any real size."""
 
 MOST_LOAD = 0.8
-"""Share of the homes beyond which the table grows."""
+"""The table grows when more than this share of the homes is used."""
 
 GROWTH = 1.5
 """How much larger the next table is."""

@@ -1,4 +1,4 @@
-"""The index as a value: a store, as long as the store is what the value was made of."""
+"""The index as an immutable value: a store, valid as long as the store has not moved on from that value."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -14,10 +14,10 @@ from actors.intuition.index.store import Entry, Store
 from schemas.persistent import Derived
 
 COMPILED_FROM = 2048
-"""Entries from which the compiled engine is used, where it is installed: for fewer it is not worth its loading."""
+"""From this many entries on the compiled engine is used, if installed; for fewer, loading it does not pay."""
 
 COMPACTED_FROM = 1024
-"""Retired entries that are carried along at most where fewer than that count."""
+"""Most retired entries that are kept while fewer entries than that count."""
 
 
 class Found(NamedTuple):
@@ -28,9 +28,9 @@ class Found(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """What is near a text: the most similar entries, best first, and the nearest motif, None where there is none.
+    """The entries near a text: the most similar ones, best first, and the nearest motif, None where there is none.
 
-    ``work`` is what the search counts for, in postings; ``cut`` says that its allowance did not suffice for all.
+    ``work`` is the cost of the search, in postings; ``cut`` says that the allowance did not suffice for all of it.
     """
 
     similar: tuple[Found, ...]
@@ -40,12 +40,12 @@ class Nearest(NamedTuple):
 
 
 class Index(Derived):
-    """The entries of one set, searchable; an immutable value to its holder, who keeps the set itself.
+    """The searchable entries of one set; immutable for its owner, which keeps the set itself.
 
-    One made without arguments holds nothing yet: the first question builds its store from the entries that the holder
-    gives. ``with_entry`` and ``without_entry`` return the index of the changed set. Where this index is its store's
-    latest, that is the same store, changed, and this index has none any more: should it be asked again, or changed in
-    another way, a store is built for it.
+    An index made without arguments is empty: the first query builds its store from the entries of the owner.
+    ``with_entry`` and ``without_entry`` return the index of the changed set. If this index is its store's latest
+    version, the returned index takes over the same store, changed, and this one has none any more. If this one is
+    queried or changed again, a new store is built for it.
     """
 
     __slots__ = ("_store", "_version")
@@ -60,7 +60,7 @@ class Index(Derived):
         return self._store.nbytes if self._store is not None else 0
 
     def with_entry(self, entry: Entry) -> "Index":
-        """Return the index of the set with ``entry`` added, its last."""
+        """Return the index of the set with ``entry`` added at its end."""
         store = self._latest()
         if store is None:
             return Index()
@@ -68,7 +68,7 @@ class Index(Derived):
         return Index(store)
 
     def without_entry(self, number: int) -> "Index":
-        """Return the index of the set without the entry of that number."""
+        """Return the index of the set without the entry with that number."""
         store = self._latest()
         if store is None or store.retired >= max(COMPACTED_FROM, store.count - store.retired):
             return Index()  # compaction: the next question builds a store of what still counts
@@ -86,17 +86,17 @@ class Index(Derived):
         motif_floor: float,
         allowance: int = UNLIMITED,
     ) -> Nearest:
-        """Return what is near a text.
+        """Return the entries near a text.
 
         Args:
-            entries: Gives all entries of the set, in the order of adding, should the store have to be built.
+            entries: Returns all entries of the set in the order of adding, in case the store must be built.
             hashes: The text's ascending shingles, without repetition.
             situation: Hash of the situation's type.
-            most: How many similar entries to return at most.
+            most: Most similar entries to return.
             floor: Least similarity of those, above 0.
             motif_floor: Least similarity of the nearest motif; 0 finds any that shares a shingle.
-            allowance: Postings that may be looked at; beyond it, only entries that hold one of the text's rarest
-                shingles are found.
+            allowance: Most postings to read; beyond it, only entries that hold one of the text's rarest shingles are
+                found.
         """
         store = self._built(entries)
         if not len(hashes) or not store.count:
@@ -105,7 +105,7 @@ class Index(Derived):
         return _named(store, query, _engine(store).search(store, query))
 
     def smallest(self, entries: Callable[[], Sequence[Entry]], hashes: Hashes) -> Sizes:
-        """Return the size of the smallest entry that holds each shingle, in shingles; NONE where none does."""
+        """Return for each shingle the size of the smallest entry that holds it; NONE where none does."""
         store = self._built(entries)
         found: Sizes = _engine(store).smallest(store, hashes)
         return found
@@ -117,7 +117,7 @@ class Index(Derived):
     def _built(self, entries: Callable[[], Sequence[Entry]]) -> Store:
         store = self._latest()
         if store is None:
-            # Not a change of value: what is built follows from the entries, and whoever asks sees the same answers.
+            # The value does not change: the store is derived from the entries, and every query gives the same answers.
             store = self._store = Store(entries())
             self._version = store.version
         return store
@@ -142,7 +142,7 @@ def _engine(store: Store) -> ModuleType:
 
 
 def warm_engine() -> None:
-    """Have the compiled engine translate all that it does, on a few entries of its own, where it is there."""
+    """Compile everything that the compiled engine does, on a few entries of its own, if the engine is installed."""
     engine = compiled_engine()
     if engine is None:
         return

@@ -1,4 +1,4 @@
-"""The engine that needs numpy alone: exact, several times slower than the compiled one."""
+"""The engine that needs only numpy: exact, several times slower than the compiled one."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,10 @@ from actors.intuition.index.short_search import search_few
 from actors.intuition.index.store import SIZE_SHIFT, TALLY, Entry, Store
 
 AT_ONCE = 512
-"""Postings up to which the shortest lists are read together."""
+"""Up to this many postings the shortest lists are read together."""
 
 FEW = 192
-"""Postings up to which Python's own loops are quicker than calls on arrays."""
+"""Up to this many postings plain Python loops are faster than array operations."""
 
 Scores = npt.NDArray[np.float64]
 Hits = tuple[tuple[Hit, ...], Hit | None]
@@ -36,7 +36,7 @@ def add(store: Store, entry: Entry) -> None:
 
 
 def retire(store: Store, number: int) -> None:
-    """Take the entry of that number out of the list of each of its shingles."""
+    """Remove the entry with that number from the list of each of its shingles."""
     place, hashes = store.begin_retiring(number)
     table = store.table
     counts, firsts, smallest = table.counts.data, table.firsts.data, table.smallest.data
@@ -82,16 +82,16 @@ def _search_many(store: Store, query: Query, cells: Places, counts: Cells, allow
 
 
 def smallest(store: Store, hashes: Hashes) -> Sizes:
-    """Return the fewest shingles of an entry that holds each of these, NONE where none does; they may repeat."""
+    """Return for each shingle the size of the smallest entry that holds it, NONE where none does; they may repeat."""
     return store.table.smallest[store.table.find(hashes)]
 
 
 def _gather(store: Store, query: Query, cells: Places, counts: Cells, allowed: int, latest: Cells) -> tuple[Cells, int]:
-    """Tally the entries in the allowed lists, the shortest first; return the entries and how many lists went unread.
+    """Count the entries in the allowed lists, the shortest first; return the entries and how many lists went unread.
 
     ``latest`` are entries of the list after those.
     """
-    # Calls cost more than what a few short lists hold.
+    # The overhead of a call exceeds the work on a few short lists.
     ends = np.cumsum(counts)
     short = min(int(np.searchsorted(ends, AT_ONCE, side="right")), allowed)
     gathered = _gather_at_once(store, [entries_of(store, cell) for cell in cells[:short].tolist()])
@@ -101,7 +101,7 @@ def _gather(store: Store, query: Query, cells: Places, counts: Cells, allowed: i
         if counts[read] > gathered:
             nearest = max(nearest, _nearest_so_far(store, query, store.touched[:gathered]))
         needed = min(query.least, nearest)
-        # Not met so far, an entry of more elements cannot reach what is needed any more.
+        # An entry not found so far that has more elements than this can no longer reach the required score.
         largest = (rest + 1) * (rest + 1) / needed if needed > 0.0 else np.inf
         if reach_of(rest, store.smallest) < needed:
             if allowed < len(cells) or COMPARED * gathered < ends[-1] - ends[read] + counts[read]:
@@ -113,7 +113,7 @@ def _gather(store: Store, query: Query, cells: Places, counts: Cells, allowed: i
 
 
 def _tally(store: Store, entries: Cells, gathered: int, largest: float) -> int:
-    """Count one more shared shingle for the entries, save new ones that are too large; return how many are gathered."""
+    """Count one more shared shingle for the entries, except new ones that are too large; return how many were found."""
     marks = store.marks[entries]
     new = (marks & TALLY) == 0
     fits = (marks >> SIZE_SHIFT) + 1 <= largest
@@ -124,7 +124,7 @@ def _tally(store: Store, entries: Cells, gathered: int, largest: float) -> int:
 
 
 def _gather_at_once(store: Store, lists: list[Cells]) -> int:
-    """Tally the entries in some first lists; return how many they are."""
+    """Count the entries in some first lists; return how many there are."""
     if not lists:
         return 0
     entries, tallies = np.unique(np.concatenate(lists), return_counts=True)
@@ -134,7 +134,7 @@ def _gather_at_once(store: Store, lists: list[Cells]) -> int:
 
 
 def _nearest_so_far(store: Store, query: Query, touched: Cells) -> float:
-    """Return a score that the nearest motif has at least, by what was read so far."""
+    """Return a score that the nearest motif has at least, from what was read so far."""
     motifs = touched[store.harmful[touched]]
     tallies = (store.marks[motifs] & TALLY).astype(np.int64) + (store.situations[motifs] == np.uint64(query.situation))
     return float(_scores(tallies, (store.marks[motifs] >> SIZE_SHIFT).astype(np.int64) + 1).max(initial=0.0))
@@ -147,7 +147,7 @@ def _scores(overlaps: Places, sizes: Places) -> Scores:
 def _best(places: Cells, scores: Scores, overlaps: Places, wanted: npt.NDArray[np.bool_], most: int) -> tuple[Hit, ...]:
     chosen = np.flatnonzero(wanted)
     if len(chosen) > most:
-        # Those below the last place's score are out; equal ones stay until the order of adding decides.
+        # Entries below the last place's score are dropped; equal ones stay until the order of adding decides.
         cut = np.partition(scores[chosen], len(chosen) - most)[len(chosen) - most] if most else np.inf
         chosen = chosen[scores[chosen] >= cut]
     ranked = chosen[np.lexsort((places[chosen], -scores[chosen]))][:most]

@@ -1,4 +1,4 @@
-"""Reading one list, and entries' shingles."""
+"""Reads one list, and the shingles of entries."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def entries_of(store: Store, cell: int) -> Cells:
 
 
 def latest_of(store: Store, cell: int, most: int) -> Cells:
-    """Return up to ``most`` of the entries in the list of a cell, of several, that were added last."""
+    """Return up to ``most`` of the entries that were added last to the list of a cell with several."""
     block = int(store.table.firsts[cell])
     latest = []
     while block >= 0 and most > 0:

@@ -1,8 +1,8 @@
-"""What is asked of the store, what it answers, and the arithmetic of similarity that both engines share.
+"""The query to a store, its answer, and the arithmetic of similarity that both engines share.
 
 For sets A and B the similarity is o / sqrt(n m), with o = |A & B|, n = |A|, m = |B|, each with the situation's type as
-one more element. For one query n is fixed, so that entries are ordered by their *score* o * o / m: a quotient of small
-integers, equal in double precision exactly where the similarities are equal.
+one more element. For one query n is fixed, so entries are ordered by their *score* o * o / m: a quotient of small
+integers, which is equal in double precision exactly where the similarities are equal.
 """
 
 from math import sqrt
@@ -11,25 +11,25 @@ from typing import Any, NamedTuple
 from actors.intuition.index.hash_table import Hashes
 
 SLACK = 1.0 - 1e-9
-"""Factor on a bound that was computed from a similarity, so that rounding never excludes what meets it."""
+"""Factor on a bound computed from a similarity, so that rounding never excludes an entry that meets the bound."""
 
 UNLIMITED = 2**62
 """An allowance that no search uses up."""
 
 COMPARED = 32
-"""What comparing an entry with the query shingle by shingle counts for, in postings: it waits for memory."""
+"""The cost of comparing an entry with the query shingle by shingle, in postings: it waits for memory."""
 
 
 class Query(NamedTuple):
-    """A question to a store.
+    """A query to a store.
 
     Attributes:
         hashes: Ascending shingles of the text, without repetition.
         situation: Hash of the situation's type.
-        most: How many similar entries to return at most; 0 when only the nearest motif is sought.
+        most: Most similar entries to return; 0 if only the nearest motif is wanted.
         floor: Least similarity of those.
         motif_floor: Least similarity of the nearest motif; 0 finds any that shares a shingle of the text.
-        allowance: Postings that the search may look at; see ``plan_reading``.
+        allowance: Most postings that the search may read; see ``plan_reading``.
     """
 
     hashes: Hashes
@@ -41,22 +41,22 @@ class Query(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Elements of the query's set, its situation included."""
+        """Number of elements of the query's set, including its situation."""
         return len(self.hashes) + 1
 
     @property
     def least(self) -> float:
-        """The score of the floor for similar entries; beyond any score when none is sought."""
+        """The score that corresponds to the floor for similar entries; higher than any score when none are wanted."""
         return self.floor * self.floor * self.size * SLACK if self.most else float("inf")
 
     @property
     def motif_least(self) -> float:
-        """The score of the floor for the nearest motif."""
+        """The score that corresponds to the floor for the nearest motif."""
         return self.motif_floor * self.motif_floor * self.size * SLACK
 
 
 class Hit(NamedTuple):
-    """An entry and how many elements, its situation included, it shares with the query."""
+    """An entry, and how many elements, including its situation, it shares with the query."""
 
     place: int
     overlap: int
@@ -65,7 +65,7 @@ class Hit(NamedTuple):
 class Answer(NamedTuple):
     """The most similar entries, best first, and the nearest motif, None where there is none.
 
-    Of equally similar ones the one added first is nearer. ``work`` and ``cut`` are those of ``plan_reading``.
+    Among equally similar ones the one added first is nearer. ``work`` and ``cut`` are those of ``plan_reading``.
     """
 
     similar: tuple[Hit, ...]
@@ -75,20 +75,21 @@ class Answer(NamedTuple):
 
 
 def plan_reading(lengths: Any, needed: float, allowance: int) -> Any:
-    """Return how much of a query's lists may be read, what that counts for in postings, and whether it is a cut.
+    """Return how much of a query's lists may be read, the cost of that in postings, and whether it is a cut.
 
-    How much is a number of lists, and a number of the latest entries of the list after those.
+    How much is given as a number of lists, and a number of the latest entries of the list after those.
 
-    A search costs no more than reading all its lists, nor than reading those in which any entry that reaches ``needed``
-    must be (the prefix) and comparing each entry met. Where either is within the allowance, nothing is cut. Else so
-    many of the shortest lists, and of the latest entries of the next, are read as there is allowance to compare.
+    A search never costs more than reading all its lists. It also never costs more than reading the lists that contain
+    every entry with a score of ``needed`` (the prefix), and comparing each entry found. If either is within the
+    allowance, nothing is cut. Otherwise only as many of the shortest lists, and of the latest entries of the next list,
+    are read as the allowance suffices to compare.
 
-    All of it follows from the lengths alone: what a search counts for must not depend on the engine, nor on how
-    early it found what ends it.
+    The result depends on the lengths alone: the cost of a search must not depend on the engine, or on how early it
+    could stop.
 
     Args:
-        lengths: The lists' lengths, ascending.
-        needed: Least score that is sought.
+        lengths: The lengths of the lists, ascending.
+        needed: Least score that is wanted.
         allowance: Postings.
     """
     prefix = len(lengths)

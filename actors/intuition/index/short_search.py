@@ -1,4 +1,4 @@
-"""Searching where the lists to be read are short: plain loops."""
+"""Search in plain loops, for queries whose lists are short."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from actors.intuition.index.store import SIZE_SHIFT, Store
 
 
 class _RankedEntry(NamedTuple):
-    """A hit in the order of nearness: highest score first, then the one added first."""
+    """A hit in ranking order: highest score first, then the one added first."""
 
     minus_score: float
     place: int
@@ -21,10 +21,10 @@ def search_few(store: Store, query: Query, lists: list[Cells], unread: int) -> t
 
     Args:
         store: The store.
-        query: The question.
-        lists: The entries that hold each of some of the question's shingles.
-        unread: How many shingles besides have a list: one that the allowance does not suffice for, or one with no entry
-            that is near enough and not in the others.
+        query: The query.
+        lists: The entries that hold each of some of the query's shingles.
+        unread: How many further shingles have a list that is not read, because the allowance does not suffice, or
+            because it holds no entry that is near enough and not in the other lists.
     """
     tally: dict[int, int] = {}
     for entries in lists:

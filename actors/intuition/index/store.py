@@ -1,12 +1,13 @@
 """The store: signatures and their inverted lists in flat arrays.
 
-An *entry* is a signature with its name, in the order of adding; its place is its only number. Every change is a new
-version: adding appends an entry, retiring takes it out of its lists. So the lists hold what counts and nothing else:
-their lengths, which a search's allowance is measured by, follow from the entries alone and not from how they came.
+An *entry* is a signature with its name; entries are in the order of adding, and the position in that order is an
+entry's only number. Every change is a new version: adding appends an entry, retiring removes it from its lists. So the
+lists hold only what counts. Their lengths, by which a search's allowance is measured, follow from the entries alone and
+not from the history.
 
-Lists are kept whole, for every shingle, so that a search may be for any similarity; what a search need not read
-is decided when it is made. A shingle of one entry keeps it in its cell of the table; more are kept in blocks of
-the ``pool``: place of the block before (-1: none), how many are in it, how many fit, then the entries, ascending.
+Every shingle has a complete list, so that a search may use any similarity; each search decides what it need not read. A
+shingle of one entry keeps that entry in its cell of the table. Several entries are kept in blocks of the ``pool``:
+position of the block before (-1: none), number of entries, capacity, then the entries, ascending.
 """
 
 from collections.abc import Sequence
@@ -18,27 +19,27 @@ import numpy.typing as npt
 from actors.intuition.index.hash_table import GROWTH, Cells, Hashes, Places, Table, grown, lay_out
 
 HEADER = 3
-"""Cells before a block's entries: the block before, the entries in it, its room."""
+"""Cells before a block's entries: the block before, the number of entries, the capacity."""
 
 FIRST_ROOM, MOST_ROOM = 4, 1024
-"""Entries that fit into the first block of a list, and into the largest: each block has twice the room of the last."""
+"""Capacity of the first block of a list, and of the largest: each block has twice the capacity of the one before."""
 
 SIZE_SHIFT = 16
-"""Bits of a mark below the number of shingles: the tally of those that a query was found to share."""
+"""Bits of a mark below the number of shingles; they count the shingles shared with a query."""
 
 TALLY = (1 << SIZE_SHIFT) - 1
-"""The bits of the tally."""
+"""The mask of these bits."""
 
 
 Marks = npt.NDArray[np.uint32]
 
 
 class Entry(NamedTuple):
-    """What is put into the store.
+    """The input of the store.
 
     Attributes:
-        number: Its place in the order of adding; numbers ascend, with gaps.
-        name: What a search reports.
+        number: Its position in the order of adding; numbers ascend, with gaps.
+        name: The name that a search reports.
         signature: Ascending 64-bit shingles, little-endian, without repetition and without 0.
         situation: Hash of the situation's type.
         harmful: Whether it is a motif of danger.
@@ -52,11 +53,11 @@ class Entry(NamedTuple):
 
 
 class Store:
-    """Entries and their lists. Arrays are longer than what is in them: ``count`` entries, after ``version`` changes.
+    """Entries and their lists. Arrays have spare room: ``count`` entries are in use, after ``version`` changes.
 
-    ``marks`` holds an entry's number of shingles in its upper 16 bits; the lower 16 and ``touched`` are the searches'
-    working memory, zero between two of them. In one cell, since reading a list is waiting for memory. So a store serves
-    one search at a time.
+    ``marks`` holds an entry's number of shingles in its upper 16 bits. The lower 16 bits and ``touched`` are the
+    working memory of searches, and zero between two searches. Both are in one cell, since reading a list mostly waits
+    for memory. So a store serves one search at a time.
     """
 
     def __init__(self, entries: Sequence[Entry] = ()) -> None:
@@ -89,7 +90,7 @@ class Store:
         return self.table.nbytes + sum(array.nbytes for array in arrays)
 
     def begin_entry(self, entry: Entry) -> Hashes:
-        """Append an entry and make room for its postings; return its shingles. Its lists are the engine's to extend."""
+        """Append an entry and make room for its postings; return its shingles. The engine then extends their lists."""
         hashes = np.frombuffer(entry.signature, dtype="<u8").astype(np.uint64)
         self._make_room(len(hashes))
         place, filled = self.count, self.filled
@@ -105,11 +106,11 @@ class Store:
         return hashes
 
     def size_of(self, place: int) -> int:
-        """Return the elements of the entry at ``place``: its shingles, and its situation's type."""
+        """Return the number of elements of an entry: its shingles, and its situation's type."""
         return (int(self.marks[place]) >> SIZE_SHIFT) + 1
 
     def begin_retiring(self, number: int) -> tuple[int, Hashes]:
-        """Count the entry of that number as retired; return its place and shingles. Its lists are the engine's."""
+        """Count an entry as retired; return its place and its shingles. The engine then shortens their lists."""
         self.version += 1
         self.retired += 1
         place = int(np.searchsorted(self.numbers[: self.count], number))
@@ -129,14 +130,15 @@ class Store:
         self.harmful = _longer(self.harmful, entries)
         self.touched = _longer(self.touched, entries)
         self.shingles = _longer(self.shingles, self.filled + size)
-        # At worst every shingle begins a block, and no block has more room than twice the entries there are.
+        # In the worst case every shingle begins a block, and no block has room for more than twice the number of
+        # entries.
         self.pool = _longer(self.pool, self.pooled + size * (HEADER + min(MOST_ROOM, FIRST_ROOM + 2 * entries)))
         while not self.table.has_room(size):
             self.grow_table()
 
 
 def _longer(array: npt.NDArray[Any], needed: int) -> Any:
-    """Return the array if it has ``needed`` cells, else a copy with a quarter more than that, zeros at its end."""
+    """Return the array if it has ``needed`` cells, else a copy with a quarter more than that, with zeros at the end."""
     if needed <= len(array):
         return array
     copy = np.zeros(needed + needed // 4 + 256, array.dtype)
@@ -145,7 +147,7 @@ def _longer(array: npt.NDArray[Any], needed: int) -> Any:
 
 
 def _inverted(shingles: Hashes, owners: Cells, sizes_of: Cells) -> tuple[Table, Cells]:
-    """Return the table and the pool of shingles and the entries they belong to, in the order of entries."""
+    """Return the table and the pool for shingles and their entries, which are in the order of entries."""
     order = np.argsort(shingles, kind="stable")
     shingles, owners = shingles[order], owners[order]
     begins = np.flatnonzero(np.concatenate(([True], shingles[1:] != shingles[:-1]))) if len(shingles) else order
@@ -157,7 +159,7 @@ def _inverted(shingles: Hashes, owners: Cells, sizes_of: Cells) -> tuple[Table, 
     pool = np.full(int(sizes.sum()), -1, np.int32)
     heads, lengths = blocks[several], counts[several]
     pool[heads + 1] = pool[heads + 2] = lengths
-    # The n-th posting of a list goes to the n-th place after its block's header.
+    # The n-th posting of a list goes to the n-th cell after its block's header.
     ranks = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     pool[np.repeat(heads + HEADER, lengths) + ranks] = owners[np.repeat(several, counts)]
     smallest = np.minimum.reduceat(sizes_of[owners], begins) if len(begins) else sizes_of

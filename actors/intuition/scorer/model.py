@@ -1,4 +1,4 @@
-"""The scorer's weights, and its one question."""
+"""The scorer's weights, and the score of a text."""
 
 from collections.abc import Iterable
 
@@ -13,19 +13,19 @@ MODEL_VERSION: str = _MODEL.name
 """``scorer-`` and the beginning of the weights file's hash."""
 
 THRESHOLD: float = 0.5
-"""Scores are scaled so that the threshold that training fixed, for its false-alarm rate, is here."""
+"""Scores are scaled so that the threshold set in training, for its false-alarm rate, has this value."""
 
 
 def scorer_of(names: Iterable[str]) -> Model:
-    """Return the scorer among the models that a record rests on, where that is supplied; else this release's."""
+    """Return the scorer among the models that a record depends on, if it was supplied; else this release's."""
     return judge_of(names, _MODEL)
 
 
 def score(text: str, model: Model = _MODEL) -> float:
-    """Return the score of a text in [0, 1], rounded to six decimals: 0.5 and more is an attack. Blank texts score 0.
+    """Return the score of a text in [0, 1], rounded to six decimals: 0.5 or more is an attack. Blank texts score 0.
 
-    The text's worst passage decides. The work is bounded: of a long text the beginning, the end and the telling parts
-    between are read.
+    The text's worst passage decides. The work is bounded: of a long text the beginning, the end and the surroundings of
+    instruction words are read.
     """
     if not text.strip():
         return 0.0

@@ -1,4 +1,4 @@
-"""Bodies that come compressed though nobody asked for that: unpacked piece by piece, never past a bound."""
+"""Unpacks bodies that come compressed although that was not requested: piece by piece, up to a size limit."""
 
 import zlib
 
@@ -7,17 +7,17 @@ _WITH_HEADER, _RAW = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 
 
 class BadEncoding(ValueError):
-    """A body is compressed in a way that cannot be undone here."""
+    """A body is compressed in a way that is not supported."""
 
 
 class Decompressor:
-    """Undoes the compression of a body, by what it begins with rather than by what its header says.
+    """Undoes the compression of a body, recognised by its first bytes, not by its header.
 
-    A proxy may unpack a body and leave the header, or pack one and say nothing.
+    A proxy may unpack a body and keep the header, or compress one without a header.
 
     Args:
         encoding: The header ``Content-Encoding``.
-        most: Bytes that a body has at most once it is unpacked: a small one may be packed of any size.
+        most: Most bytes of the unpacked body: a small body may unpack to any size.
     """
 
     def __init__(self, encoding: str, most: int) -> None:
@@ -29,11 +29,11 @@ class Decompressor:
         self._engine: zlib._Decompress | None = None
 
     def take(self, piece: bytes) -> bytes:
-        """Return what a piece comes to.
+        """Return the unpacked bytes of a piece.
 
         Raises:
             BadEncoding: it cannot be unpacked.
-            OverflowError: it is more than there may be.
+            OverflowError: the unpacked body is too large.
         """
         if not self._started:
             self._first += piece
@@ -44,7 +44,7 @@ class Decompressor:
         return self._counted(self._inflated(piece))
 
     def end(self) -> bytes:
-        """Return what is left of a body that is as short as the signs it would be known by."""
+        """Return the rest of a body that is too short to be recognised."""
         first, self._first = self._first, b""
         return self._counted(first)
 
@@ -54,7 +54,7 @@ class Decompressor:
         if beginning.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[", b"<", b":", b"d", b"e", b""):
             return None
         if self._encoding == _DEFLATE:
-            # With zlib's own header as the standard has it, or bare as some send it.
+            # With zlib's header as the standard demands, or without it as some servers send it.
             zlibs = beginning[0] & 0x0F == 8 and int.from_bytes(beginning[:2], "big") % 31 == 0
             return zlib.decompressobj(_WITH_HEADER if zlibs else _RAW)
         if self._encoding in ("", "identity", "gzip", "x-gzip"):

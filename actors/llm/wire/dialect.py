@@ -1,7 +1,7 @@
-"""What an endpoint does not take of a request, as it was learned from its refusals, and what it is sent instead. Pure.
+"""What an endpoint does not support, learned from its refusals, and what it is sent instead. Pure.
 
-A refusal that names a parameter is no failure: the parameter is translated, or left out, and the same request is sent
-once more. What was learned holds for the endpoint, or for the model where it depends on it, while the process lives.
+A refusal that names a parameter is not a failure: the parameter is translated or left out, and the same request is sent
+again. What was learned applies to the endpoint, or to one model where it depends on the model, until the process ends.
 """
 
 import re
@@ -19,17 +19,17 @@ _MOST_DENSE = 4.0
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sent to an endpoint.
+    """The form of requests to an endpoint.
 
     Attributes:
-        length: The name of the parameter that bounds an answer; empty: none.
-        longest: The highest bound that the model takes; 0: any.
-        form: How a schema is asked for: ``prompt`` puts it among the instructions.
-        stream: Whether answers are streamed where somebody wants that.
+        length: The name of the parameter that limits the answer; empty: none.
+        longest: The highest limit that the model accepts; 0: any.
+        form: How a schema is requested; ``prompt`` puts it into the instructions.
+        stream: Whether answers are streamed if the caller wants that.
         stream_options: Whether a stream is asked for its usage.
         system: Whether instructions have a role of their own.
-        context: Tokens of prompt and answer together; 0: not known.
-        density: How many of the model's tokens one of our estimated ones comes to at most, from 1.
+        context: Tokens of prompt and answer together; 0: unknown.
+        density: Most tokens of the model for each of our estimated tokens, from 1.
     """
 
     length: Literal["max_tokens", "max_completion_tokens", ""] = "max_tokens"
@@ -42,7 +42,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     density: float = 1.0
 
     def adaptations_of(self, call: ModelCall) -> tuple[str, ...]:
-        """Return what of a call is not sent as it would be to an endpoint that takes everything."""
+        """Return which parts of a call are sent differently than to an endpoint that supports everything."""
         sent = {
             f"max_tokens is sent as {self.length}" if self.length else "max_tokens is left out": (
                 self.length != "max_tokens"
@@ -59,15 +59,15 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SHARED = ("length", "stream_options")
-"""What holds for an endpoint, whichever of its models is asked."""
+"""Fields that apply to an endpoint, whichever of its models is asked."""
 
 
 PLAIN = Dialect()
-"""What is sent to an endpoint of which nothing was learned."""
+"""The form of requests to an endpoint about which nothing was learned."""
 
 
 class Dialects:
-    """What was learned of an endpoint and its models; ``context`` is what they are said to have."""
+    """What was learned about an endpoint and its models; ``context`` is their configured context."""
 
     def __init__(self, context: int = 0) -> None:
         self._shared: dict[str, object] = {}
@@ -75,11 +75,11 @@ class Dialects:
         self._first = Dialect(context=context)
 
     def of(self, model: str) -> Dialect:
-        """Return how a model is spoken to."""
+        """Return the form of requests to a model."""
         return msgspec.structs.replace(self._own.get(model, self._first), **self._shared)
 
     def learn(self, model: str, changed: Mapping[str, object]) -> None:
-        """Speak to a model so from now on; what another request has taught meanwhile stays."""
+        """Apply changes to requests to a model from now on; what another request has learned meanwhile is kept."""
         self._own[model] = msgspec.structs.replace(self.of(model), **changed)
         self._shared |= {name: value for name, value in changed.items() if name in _SHARED}
 
@@ -138,7 +138,7 @@ def _bounded(dialect: Dialect, said: str, call: ModelCall) -> Dialect:
 
 
 def _shorter(dialect: Dialect, said: str, call: ModelCall) -> Dialect:
-    """Return the dialect that knows a smaller context, or that its tokens are shorter than they were thought to be."""
+    """Return the dialect with a smaller context, or with more tokens for each estimated token."""
     told = overflow_in(said)
     assert told is not None
     estimated = sum(estimate(each.content) for each in call.messages)

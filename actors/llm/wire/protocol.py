@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions: what is sent, in the dialect that an endpoint understands. Pure."""
+"""OpenAI's Chat Completions: builds the request in the form that an endpoint supports. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def request_body(call: ModelCall, model: str, dialect: Dialect = PLAIN) -> bytes
 
 
 def _with_schema(messages: Sequence[Said], schema: dict[str, Any]) -> list[Said]:
-    """Return messages whose instructions say what an answer must look like, for an endpoint that enforces no schema."""
+    """Return messages whose instructions describe the schema of the answer, for an endpoint that enforces no schema."""
     told = f"Answer with JSON alone, which satisfies this JSON Schema: {json.dumps(schema, ensure_ascii=False)}"
     place = next((place for place, said in enumerate(messages) if said.role == "system"), None)
     if place is None:
@@ -42,7 +42,7 @@ def _with_schema(messages: Sequence[Said], schema: dict[str, Any]) -> list[Said]
 
 
 def _without_system(messages: Sequence[Said]) -> list[Said]:
-    """Return messages whose instructions stand before the first words of the person; the roles take turns then."""
+    """Return messages with the instructions put before the person's first text; the roles then alternate."""
     told = "\n\n".join(said.content for said in messages if said.role == "system")
     kept: list[Said] = []
     for said in messages:

@@ -1,4 +1,4 @@
-"""Why an endpoint refused: its own reason, without secrets, and what of the request it does not take. Pure."""
+"""Why an endpoint refused: its own reason, without secrets, and which part of the request it does not support. Pure."""
 
 import json
 import re
@@ -9,10 +9,10 @@ from urllib.parse import quote
 import msgspec
 
 MOST_SAID = 300
-"""Characters of an endpoint's reason that are kept."""
+"""Most characters of an endpoint's reason that are kept."""
 
 HIDDEN = "[hidden]"
-"""What stands in a secret's place."""
+"""The replacement for a secret."""
 
 _LOOKED_AT = 20_000
 _DEEPEST = 5
@@ -32,7 +32,7 @@ _STARRED = re.compile(r"[^\s*]{0,80}\*{3,}\S{0,80}")
 
 
 def is_error(document: Mapping[str, Any]) -> bool:
-    """Whether a document tells of an error: ``error`` says something, or it is one itself."""
+    """Whether a document reports an error: its ``error`` is not empty, or it is an error itself."""
     if _says(document.get("error")) or document.get("object") == "error" or document.get("type") == "error":
         return True
     return "choices" not in document and any(document.get(name) for name in ("detail", "errors"))
@@ -43,7 +43,7 @@ def _says(error: Any) -> bool:
 
 
 def code_of(document: Mapping[str, Any]) -> int:
-    """Return the HTTP status that an error names, 0 where it names none."""
+    """Return the HTTP status that an error states; 0 where it states none."""
     error = document.get("error")
     for place in (error, document):
         if isinstance(place, Mapping):
@@ -59,12 +59,12 @@ def code_of(document: Mapping[str, Any]) -> int:
 
 
 def reason_in(document: Any) -> str:
-    """Return all that a document gives as the reason of an error, the most telling first."""
+    """Return everything that a document gives as the reason of an error, the most specific first."""
     return "; ".join(dict.fromkeys(_reasons(document, 0)))
 
 
 def reason_of(body: bytes) -> str:
-    """Return the reason in the body of a refusal: of JSON, of a page, or of plain words."""
+    """Return the reason in the body of a refusal, which may be JSON, a page, or plain text."""
     text = body[:_LOOKED_AT].decode("utf-8", "replace").strip().removeprefix("\ufeff")
     try:
         document = json.loads(text)
@@ -79,7 +79,7 @@ def reason_of(body: bytes) -> str:
 
 
 def without_secrets(said: str, key: str = "") -> str:
-    """Return an endpoint's words on one line, cut, with what is or looks like a key hidden."""
+    """Return an endpoint's message on one line, cut, with anything hidden that is or looks like a key."""
     line = " ".join(said[:_LOOKED_AT].split())
     if key:
         for written in (key, quote(key, safe="")):
@@ -96,7 +96,7 @@ def without_secrets(said: str, key: str = "") -> str:
 
 
 class Overflow(msgspec.Struct, frozen=True):
-    """A prompt is too long: for a context of ``context`` tokens (0: it does not say), of which it has ``prompt``."""
+    """A prompt is too long for a context of ``context`` tokens (0: not stated); it has ``prompt`` tokens."""
 
     context: int = 0
     prompt: int = 0
@@ -132,7 +132,7 @@ _PROMPTS = tuple(
 
 
 def overflow_in(said: str) -> Overflow | None:
-    """Return by how much a prompt is too long, where that is what a refusal says."""
+    """Return by how much a prompt is too long, if the refusal says that."""
     if not _OVERFLOWS.search(said):
         return None
     return Overflow(_first(_CONTEXTS, said), _first(_PROMPTS, said))
@@ -145,7 +145,7 @@ def _first(patterns: tuple[re.Pattern[str], ...], said: str) -> int:
 
 def _reasons(value: Any, deep: int) -> list[str]:
     if isinstance(value, str):
-        # A gateway may pass on its own endpoint's error as text within its own.
+        # A gateway may include the error of its own endpoint as text within its own.
         return [value] if value.strip() else []
     if deep > _DEEPEST:
         return []

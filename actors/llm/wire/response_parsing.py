@@ -1,9 +1,9 @@
-"""What endpoints answer, read as liberally as sense allows. Pure.
+"""Parses the answers of endpoints as tolerantly as possible. Pure.
 
-Those that speak OpenAI's protocol differ in every field: lists that are null, texts in parts, counts that are texts, a
-number for a model, errors under a good status. Nothing of an answer is worth losing it for: what cannot be read of its
-fields is none. Only where there is no answer at all, :class:`NotTheProtocol` is raised, or :class:`Refused` where
-the endpoint says why.
+Endpoints of the OpenAI protocol differ in every field: lists that are null, texts in parts, counts as texts, a number
+as the model, errors under a good status. No defect in a field is worth losing the answer: a field that cannot be read
+is left empty. Only if there is no answer at all, :class:`NotTheProtocol` is raised, or :class:`Refused` if the endpoint
+says why.
 """
 
 import codecs
@@ -18,10 +18,10 @@ from actors.llm.wire.refusals import code_of, is_error, reason_in, reason_of
 from schemas.model_calls import Ended, Tokens
 
 MOST_WORD = 200
-"""Characters of an endpoint's names that are kept."""
+"""Most characters of names from an endpoint that are kept."""
 
 MOST_TOKENS = 2**53 - 1
-"""The highest count that every reader of JSON takes."""
+"""The highest count that every JSON parser accepts."""
 
 _BOM = "\ufeff"
 _TEXT_KEYS = ("text", "content", "output_text", "value", "refusal")
@@ -46,9 +46,9 @@ _NO_BYTES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 
 class NotTheProtocol(ValueError):
-    """An endpoint answered with something else than the protocol says; ``error`` is a stable code for what.
+    """An endpoint's answer does not follow the protocol; ``error`` is a stable code of how.
 
-    ``said`` is what a page says that came in an answer's place.
+    ``said`` is the text of a page that came instead of an answer.
     """
 
     def __init__(self, error: str = "NotTheProtocol", said: str = "") -> None:
@@ -58,9 +58,9 @@ class NotTheProtocol(ValueError):
 
 
 class Refused(ValueError):
-    """An endpoint told of an error; ``status`` is the HTTP status that it names, 0 for none, ``said`` its reason.
+    """An endpoint reported an error; ``status`` is the HTTP status that it states (0: none), ``said`` its reason.
 
-    ``midway``: it had taken the request, and told of it in its stream.
+    ``midway``: it had accepted the request, and reported the error in its stream.
     """
 
     def __init__(self, status: int, said: str, *, midway: bool = False) -> None:
@@ -71,7 +71,7 @@ class Refused(ValueError):
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
-    """What an endpoint came to; ``model`` and ``finish_reason`` are in its own words, tokens 0 where it tells none."""
+    """The answer of an endpoint; ``model`` and ``finish_reason`` as it wrote them, tokens 0 where it states none."""
 
     text: str
     model: str = ""
@@ -81,10 +81,10 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """What one document of an answer brings: the whole, or one event of a stream.
+    """The content of one document of an answer: the whole answer, or one event of a stream.
 
-    ``choices`` counts its choices: an event may carry usage alone. ``thinks``: it brings a thought in a field for it.
-    ``whole``: its text is a ``message``, which an event of a stream may carry besides what is new.
+    ``choices`` is their number: an event may carry only usage. ``thinks``: it contains a thought in a field for
+    thoughts. ``whole``: its text is a full ``message``, which an event of a stream may contain besides the new part.
     """
 
     text: str = ""
@@ -98,17 +98,17 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedModel(msgspec.Struct, frozen=True):
-    """A model that an endpoint lists, with its context in tokens; 0 where it does not say."""
+    """A model that an endpoint lists, with its context in tokens; 0 where it is not stated."""
 
     name: str
     context: int = 0
 
 
 def document_of(body: bytes) -> Any:
-    """Read JSON: of whichever Unicode encoding, with a byte order mark or not, with halves of characters in it.
+    """Parse JSON in any Unicode encoding, with or without byte order mark, with split characters in it.
 
     Raises:
-        NotTheProtocol: it is none.
+        NotTheProtocol: it is not JSON.
     """
     try:
         return msgspec.json.decode(body)
@@ -116,7 +116,7 @@ def document_of(body: bytes) -> Any:
         pass
     try:
         encoding = json.detect_encoding(body)
-        # Halves of a character, as an endpoint may send them in two pieces, are put together by `mended`.
+        # A character may be split over two pieces by the endpoint; `join_surrogates` puts the halves together.
         text = body.decode(encoding, "surrogateescape" if encoding.startswith("utf-8") else "strict")
         return json.loads(text.removeprefix(_BOM).strip())
     except (ValueError, RecursionError) as wrong:
@@ -127,15 +127,15 @@ def document_of(body: bytes) -> Any:
 
 
 def join_surrogates(text: str) -> str:
-    """Put the halves of characters in a text together; what stays half of one is replaced."""
+    """Join the halves of split characters in a text; a half without its other half is replaced."""
     mending = SurrogateJoiner()
     return mending.take(text) + mending.end()
 
 
 class SurrogateJoiner:
-    """Puts the halves of characters together in a text that comes in pieces: a half waits for the next piece.
+    """Joins split characters in a text that comes in pieces: a half waits for the next piece.
 
-    A half is one of a pair of surrogates, or a byte of UTF-8 that was read by itself (``surrogateescape``).
+    A half is one of a pair of surrogates, or a byte of UTF-8 that was decoded alone (``surrogateescape``).
     """
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class SurrogateJoiner:
         self._mends = False
 
     def take(self, piece: str) -> str:
-        """Return the text so far that has come whole."""
+        """Return the complete part of the text so far."""
         if not self._mends and not _HALVES.search(piece):
             return piece
         self._mends = True
@@ -153,7 +153,7 @@ class SurrogateJoiner:
         return self._decode(_bytes_of(text.removesuffix(self._held)))
 
     def end(self) -> str:
-        """Return what is left when no piece comes any more."""
+        """Return the rest when no further piece comes."""
         return self._decode(_bytes_of(self._held), final=True) if self._mends else ""
 
 
@@ -163,11 +163,11 @@ def _bytes_of(text: str) -> bytes:
 
 
 def piece_of(document: Any) -> Piece:
-    """Read one document of an answer.
+    """Parse one document of an answer.
 
     Raises:
-        Refused: it tells of an error, whatever else it brings.
-        NotTheProtocol: it is no object.
+        Refused: it reports an error, whatever else it contains.
+        NotTheProtocol: it is not an object.
     """
     if isinstance(document, list):
         document = next((each for each in document if isinstance(each, dict)), None)
@@ -195,7 +195,7 @@ def piece_of(document: Any) -> Piece:
 
 
 def read_answer(body: bytes) -> Completion:
-    """Read a whole answer; raises NotTheProtocol, or Refused where it tells of an error."""
+    """Parse a whole answer; raises NotTheProtocol, or Refused where it reports an error."""
     piece = piece_of(document_of(body))
     if not piece.choices:
         raise NotTheProtocol("NoChoice")
@@ -203,7 +203,7 @@ def read_answer(body: bytes) -> Completion:
 
 
 def join_pieces(pieces: list[Piece]) -> Completion:
-    """Put a completion together from what an endpoint told piece by piece; of each field the last word counts."""
+    """Combine the pieces of an answer into a completion; for each field the last value counts."""
 
     def last(name: str) -> Any:
         return next((value for piece in reversed(pieces) if (value := getattr(piece, name))), None)
@@ -218,7 +218,7 @@ def join_pieces(pieces: list[Piece]) -> Completion:
 
 
 def read_models(body: bytes) -> tuple[ListedModel, ...]:
-    """Read an endpoint's list of models; raises as :func:`read_answer` does."""
+    """Parse an endpoint's list of models; raises as :func:`read_answer` does."""
     document = document_of(body)
     if isinstance(document, dict):
         if is_error(document):
@@ -231,7 +231,7 @@ def read_models(body: bytes) -> tuple[ListedModel, ...]:
 
 
 def finish_reason_of(finish_reason: str) -> Ended:
-    """Return what an endpoint's word on an answer's end means, in OpenAI's words."""
+    """Return an endpoint's finish reason as OpenAI's."""
     word = finish_reason.lower().replace("-", "_")
     if "length" in word or "max_tokens" in word or "token_limit" in word or "max_output" in word:
         return "length"
@@ -245,7 +245,7 @@ def _choices(document: dict[str, Any]) -> list[dict[str, Any]]:
     if isinstance(found, dict):
         found = [found]
     if not isinstance(found, list):
-        # Ollama's own form, which some gateways pass on.
+        # Ollama's own format, which some gateways forward.
         found = [document] if isinstance(document.get("message"), dict) and "role" in document["message"] else []
     return [each for each in found if isinstance(each, dict)]
 
@@ -260,7 +260,7 @@ def _message(choice: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(content: Any, deep: int = 0) -> str:
-    """Return the words of a content: a text, a list of parts, or a value that should have been written as a text."""
+    """Return the text of a content: a text, a list of parts, or a value that should have been sent as a text."""
     if isinstance(content, str):
         return content
     if content is None or deep > _DEEPEST:
@@ -273,7 +273,7 @@ def _text(content: Any, deep: int = 0) -> str:
         key = next((key for key in _TEXT_KEYS if isinstance(content.get(key), str | list | dict)), None)
         if key is not None:
             return _text(content[key], deep + 1)
-        # A structure that was asked for as JSON, and given as it is.
+        # A structure that was requested as JSON text, but sent as an object.
         return json.dumps(content) if deep == 0 and "type" not in content else ""
     return json.dumps(content) if deep == 0 else ""
 
@@ -300,7 +300,7 @@ def _count(usage: dict[str, Any], names: tuple[str, ...]) -> int:
 
 
 def number_of(value: Any) -> int:
-    """Return a count however it is written: a number, or one in a text; 0 for what is none, or below zero."""
+    """Return a count, given as a number or as a text; 0 for anything else, or below zero."""
     if isinstance(value, dict):
         value = value.get("total")
     if isinstance(value, str):

@@ -1,7 +1,7 @@
-"""Taking in one answer, whole or as a stream: whichever comes, however it is cut, and no longer than it must.
+"""Reads one answer, whole or as a stream: whichever comes, however it is split, and no longer than necessary.
 
-What an endpoint answers is judged by how it begins, not by what its header says. An answer that is there is taken, even
-where the connection breaks behind it, or hangs: to ask again would be to pay twice for it.
+The kind of answer is recognised by its first bytes, not by its header. A complete answer is used even if the connection
+then breaks or hangs: asking again would mean paying twice.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ from events.http_client import httpx
 from schemas.intake.sse import DONE, Event, Events, is_stream
 
 MOST_BYTES = 8 * 1024 * 1024
-"""What is read of one answer; a stream spends some 200 bytes of JSON on a token."""
+"""Most bytes of one answer that are read; a stream needs about 200 bytes of JSON for a token."""
 
 USAGE_S = 1.0
-"""Seconds that a stream may take from the end of its answer to its usage, and to its own end."""
+"""Seconds that a stream may take from the end of its text to its usage, and then to its own end."""
 
 _WITH_TEXT = 10
 _MARGIN_S = 0.1
@@ -38,11 +38,11 @@ Speak = Callable[[str], Awaitable[None]]
 
 
 class CutShort(Exception):
-    """The answer ended before it was there."""
+    """The answer broke off before it was complete."""
 
 
 async def body_of(response: httpx.Response, most: int) -> AsyncGenerator[bytes, None]:
-    """Yield a body unpacked; raises NotTheProtocol past ``most`` bytes, or where it cannot be unpacked."""
+    """Yield a body unpacked; raises NotTheProtocol beyond ``most`` bytes, or where it cannot be unpacked."""
     unpacking = Decompressor(response.headers.get("Content-Encoding", ""), most)
     try:
         async for piece in response.aiter_raw():
@@ -62,12 +62,12 @@ async def whole_body(response: httpx.Response, most: int) -> bytes:
 
 
 async def answer_in(response: httpx.Response, on_piece: Speak, until: float | None = None) -> Completion:
-    """Read the answer in a response, each piece of it told to ``speak`` as it comes where it is a stream.
+    """Read the answer in a response; if it is a stream, ``on_piece`` gets each piece as it arrives.
 
-    ``until`` is when its caller waits no longer, by the loop's clock: what follows an answer is not waited for past it.
+    ``until`` is when the caller stops waiting, by the loop's clock: what follows an answer is not waited for beyond it.
 
     Raises:
-        NotTheProtocol: it is none.
+        NotTheProtocol: it is not an answer.
         Refused: it is an error.
         CutShort: it broke off.
     """
@@ -90,7 +90,7 @@ async def answer_in(response: httpx.Response, on_piece: Speak, until: float | No
 
 
 def _complete(body: bytes) -> Completion | None:
-    """Return the answer in what has come so far, None where it may go on."""
+    """Return the answer in the bytes so far; None where it may be incomplete."""
     try:
         document = document_of(body)
         first = document[0] if isinstance(document, list) and document else document
@@ -102,7 +102,7 @@ def _complete(body: bytes) -> Completion | None:
 
 
 def _read(body: bytes) -> Completion:
-    """Read a body that has ended: one document, or the pieces of a stream as lines."""
+    """Parse a complete body: one document, or the events of a stream as lines."""
     try:
         return read_answer(body)
     except NotTheProtocol as wrong:
@@ -144,7 +144,7 @@ async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], speak: Speak, 
 
 
 def _new_of(piece: Piece, found: list[Piece]) -> Piece:
-    """Return what a piece adds: some end a stream with a message of all that was told, or tell it with every piece."""
+    """Return what a piece adds: some streams end with a message of the whole text, or repeat it in every piece."""
     told = "".join(each.text for each in found if not each.whole) if piece.whole else ""
     if told and piece.text.startswith(told):
         return msgspec.structs.replace(piece, text=piece.text.removeprefix(told))
@@ -152,9 +152,9 @@ def _new_of(piece: Piece, found: list[Piece]) -> Piece:
 
 
 def _patience(piece: Piece, until: float | None) -> float:
-    """Return how long to wait for what follows the end of an answer: its usage, and some streams never end.
+    """Return how long to wait after the end of an answer for its usage, since some streams never end.
 
-    Longer where text came with it: some write a reason of the end with every piece.
+    The wait is longer if the end came with text: some endpoints write a finish reason in every piece.
     """
     now = asyncio.get_running_loop().time()
     wanted = now + USAGE_S * (_WITH_TEXT if piece.text else 1)
@@ -173,7 +173,7 @@ async def _events(beginning: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator
 
 
 def _pieces(event: Event) -> list[Piece]:
-    """Read one event; what is neither an object nor an error says nothing: a sign of life, ``null``."""
+    """Parse one event; anything that is neither an object nor an error is ignored: a keep-alive, ``null``."""
     data = event.data.removeprefix(b"\xef\xbb\xbf").strip()
     if event.name == b"error":
         raise Refused(*_error_in(data))
@@ -187,7 +187,7 @@ def _pieces(event: Event) -> list[Piece]:
             raise CutShort from wrong  # of an endpoint that dies, a body without a length ends as it should
         if len(lines) < 2:
             raise
-        # Events without the blank line between them.
+        # Events without a blank line between them.
         return [piece_of(document_of(line)) for line in lines if line.strip().upper() != DONE]
 
 

@@ -32,16 +32,16 @@ MARKS: tuple[tuple[str, str], ...] = (
     ("<|channel>thought", "<channel|>"),
     ("<unused94>", "<unused95>"),
 )
-"""Where a thought begins and ends, by family, in lower case: capitals do not matter."""
+"""The marks at the beginning and end of a thought, by family, in lower case; case does not matter."""
 
 _IN_WORDS = (
     ("here is my thought process:", "here is my response:"),
     ("here's my thought process:", "here's my response:"),
 )
-"""Marks in words, which are marks at the very front only."""
+"""Marks made of words, which count only at the very start."""
 
 _CROSSED = frozenset(("<think>", "<thinking>"))
-"""Marks that small models close with each other's."""
+"""Marks that small models close with the closing mark of another."""
 
 _CLOSES = tuple(close for _, close in MARKS)
 _TAGS = frozenset(mark for pair in MARKS for mark in pair)
@@ -70,7 +70,7 @@ _IN_CHANNEL = re.compile("|".join(map(re.escape, ("\n", *_TAGS, *_OVER))))
 
 
 def without_thoughts(text: str) -> str:
-    """Return a whole text without its thoughts, without blanks around it and marks of a model's end of turn."""
+    """Return a whole text without its thoughts, surrounding white space, and marks for the end of a turn."""
     spoken = ThoughtFilter()
     told = (spoken.take(text) + spoken.end()).strip()
     while (mark := next((mark for mark in _SPENT if told.endswith(mark)), "")) and told:
@@ -79,13 +79,13 @@ def without_thoughts(text: str) -> str:
 
 
 class ThoughtFilter:
-    """Leaves thoughts out of a text that comes in parts, however it is cut.
+    """Removes thoughts from a text that comes in parts, however it is split.
 
     Args:
-        thinking: Whether the text begins within a thought, as where a model's template opens it.
+        thinking: Whether the text begins within a thought, because the model's template opens it.
 
     Attributes:
-        restarts: How often what was told turned out to be a thought: the telling began anew each time.
+        restarts: How often the text returned so far turned out to be a thought, so that the text started again.
     """
 
     def __init__(self, *, thinking: bool = False) -> None:
@@ -101,11 +101,11 @@ class ThoughtFilter:
         self._last = ""
 
     def take(self, part: str) -> str:
-        """Return what may be told now that ``part`` has come: without thoughts, or blanks before the first word."""
+        """Return the text that can be sent after ``part``: without thoughts, or white space before the first word."""
         return self._read(part, over=False)
 
     def end(self) -> str:
-        """Return what is left to tell when no part comes any more."""
+        """Return the rest when no further part comes."""
         return self._read("", over=True)
 
     def _read(self, part: str, *, over: bool) -> str:
@@ -118,7 +118,7 @@ class ThoughtFilter:
         return "".join(told)
 
     def _step(self, told: list[str]) -> bool:
-        """Read on; False where more has to come first."""
+        """Read on; return False where more text is needed first."""
         if self._closes:
             return self._leave_thought()
         if self._head:
@@ -136,7 +136,7 @@ class ThoughtFilter:
     def _leave_thought(self) -> bool:
         found = [(place, close) for close in self._closes if (place := self._low.find(close, self._at)) >= 0]
         if not found:
-            # Of a thought only what may be the beginning of its end is kept: it can be as long as it likes.
+            # Only the possible beginning of the closing mark is kept of a thought, which can be of any length.
             self._at = max(self._at, len(self._held) - max(map(len, self._closes)) + 1)
             return False
         place, close = min(found)
@@ -146,7 +146,7 @@ class ThoughtFilter:
         return True
 
     def _leave_head(self) -> bool:
-        """Read the head of a message in channels: all but the final one are thoughts."""
+        """Read the head of a message in channels: all messages but the final one are thoughts."""
         end = self._low.find(_MESSAGE, self._at)
         if end < 0 and len(self._held) - self._at <= _LONGEST_HEAD:
             return False
@@ -160,7 +160,7 @@ class ThoughtFilter:
         return True
 
     def _enters(self) -> bool:
-        """Whether a thought, or a message in channels, begins here; passes over what opens it."""
+        """Whether a thought, or a message in channels, begins here; skips the opening mark."""
         low, at = self._low, self._at
         if low.startswith(_FENCE, at) or self._fenced:
             return False
@@ -224,7 +224,7 @@ class ThoughtFilter:
             self._at = end
 
     def _unfinished(self) -> int:
-        """Return how much of the end may be the beginning of a mark."""
+        """Return how many characters at the end may be the beginning of a mark."""
         marks = (*_TAGS, *_OVER) if self._channels else _TAGS
         for place in range(max(self._at, len(self._low) - _LONGEST_MARK + 1), len(self._low)):
             rest = self._low[place:]

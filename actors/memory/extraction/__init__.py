@@ -1,1 +1,1 @@
-"""What a person tells of themselves and takes back, read from their words by rule. English only."""
+"""Facts that a person states about themselves or takes back, read from their text by rules. English only."""

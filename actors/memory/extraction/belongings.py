@@ -1,6 +1,6 @@
-"""What a clause states of what its speaker has: people and animals, things, and what forms ask for. Pure.
+"""Reads from a clause what its speaker has: people and animals, things, and the fields of forms. Pure.
 
-What belongs to the moment is no fact ("my card is missing"): a value says what something is, not how it is.
+A passing condition is not a fact ("my card is missing"): a value must say what something is, not how it is.
 """
 
 import re
@@ -46,12 +46,12 @@ _MOST_WORDS = 5
 
 
 def belongings_of(clause: str) -> list[Fact]:
-    """Return what a clause states of what its speaker has."""
+    """Return the facts that a clause states about what its speaker has."""
     return _called(clause) or _own(clause) or _kin_named(clause) or _of_forms(clause)
 
 
 def lasting_fact(key: str, value: str) -> Fact | None:
-    """Return a fact of this key and value, None where either says nothing that lasts."""
+    """Return a fact with this key and value; None where either says nothing that lasts."""
     kept, value = key_of(key), value_of(value)
     words = kept.split()
     if _DATE.fullmatch(value):
@@ -119,7 +119,7 @@ def _of_forms(clause: str) -> list[Fact]:
 
 
 def _lasts(fact: Fact) -> bool:
-    """Whether a value of what somebody has says what it is, rather than how it is at the moment."""
+    """Whether the value of something that somebody has says what it is, not how it is at the moment."""
     words, head, first = fact.value.split(), head_of(fact.key), fact.key.split()[0]
     if _CODE.fullmatch(fact.value) or _DATE.fullmatch(fact.value):
         return True

@@ -1,7 +1,7 @@
-"""What a clause takes back of what a person told before: said to be wrong, no longer true, or to be forgotten. Pure.
+"""Reads from a clause which earlier statements it takes back: as wrong, no longer true, or to be forgotten. Pure.
 
-Only what is known is taken back, and only where the words name it or leave no doubt which it is: "I no longer work for
-Acme" says nothing of another employer. Whether something is known is asked of what the agent was told.
+Only known facts are taken back, and only if the words name the fact or leave no doubt which one is meant: "I no longer
+work for Acme" does not affect another employer. What is known comes from what the agent was told.
 """
 
 import re
@@ -31,21 +31,21 @@ from schemas.vocabulary.memory import Fact, RetiredWhy
 
 
 class KnownValues(msgspec.Struct, frozen=True):
-    """What was told before: current values by key, and what was said in the session's last turn."""
+    """What was told before: current values by key, and the facts of the session's last turn."""
 
     values: Mapping[str, str] = {}
     last_said: str = ""
 
 
 class EndedValue(NamedTuple):
-    """A key whose value holds no longer, and why."""
+    """A key whose value no longer holds, and the reason."""
 
     key: str
     why: RetiredWhy
 
 
 _ANY_VALUE = (OPINION, ALLERGY, EATING, DRINKING)
-"""What the keys begin with that say all by themselves."""
+"""Prefixes of keys that are complete statements by themselves ("allergy to nuts"), whatever their values."""
 
 _WORDS = re.compile(r"\w+")
 _ANY_MORE = re.compile(r"\s+(?:any ?more|any longer)\b", re.I)
@@ -105,7 +105,7 @@ _FORGET = re.compile(
     r"(?:please\s+)?(?:(?:forget|disregard|ignore|do not remember|don't remember)\s+"
     r"(?:(?:the fact\s+)?that\s+(?:i\s+(?:told you|said)\s+(?:that\s+)?)?(?P<stated>(?:i|i'm|my)\b.+)|"
     r"(?:all|everything|what)\s+i\s+(?:said|told you|mentioned)\s+about\s+(?:my\s+)?(?P<about>[\w' -]+))|"
-    # "Ignore my email" is about a letter.
+    # "Ignore my email" is about a message, not about the address.
     r"(?:forget|do not remember|don't remember)\s+(?:about\s+)?my\s+(?P<key>[\w' -]+)|"
     r"(?:forget|delete|erase)\s+(?P<all>(?:all|everything|anything|whatever|what)\s+(?:that\s+)?(?:(?:you\s+(?:know|"
     r"remember|have|saved|stored|learned)|i\s+(?:said|told\s+you|mentioned))\s+)?about\s+(?:me|myself)))",
@@ -129,7 +129,7 @@ CUE = re.compile(
     r"that's (?:wrong|not right|incorrect|not it|not correct|a mistake)|that is (?:wrong|not right|incorrect))\b",
     re.I,
 )
-"""What a correction opens with."""
+"""Words that open a correction."""
 
 _RESTATED = {
     NAME: "my name is {}",
@@ -142,7 +142,7 @@ _RESTATED = {
 
 
 def taken_back(clause: str, known: KnownValues) -> tuple[list[EndedValue], list[Fact]]:
-    """Return what a clause takes back, and what it tells instead."""
+    """Return what a clause takes back, and what it states instead."""
     clause = _N_T.sub(r"\1 not", clause)
     forgotten = _FORGET.fullmatch(clause)
     if forgotten is not None:
@@ -162,7 +162,7 @@ def taken_back(clause: str, known: KnownValues) -> tuple[list[EndedValue], list[
     gone = _LEFT_FOR.fullmatch(clause)
     if gone is not None and (ends := _ended_by(gone["left"], known)):
         facts = stated_as(ends[0].key, gone["new"])
-        # "I left Rome for the weekend" ends nothing.
+        # "I left Rome for the weekend" takes nothing back.
         is_over = bool(facts) or gone["for"] is None or _FOR_GOOD.match(gone["new"]) is not None
         return ends if is_over else [], facts
     left = _QUIT.fullmatch(clause)
@@ -172,13 +172,13 @@ def taken_back(clause: str, known: KnownValues) -> tuple[list[EndedValue], list[
 
 
 def _ended_by(clause: str, known: KnownValues) -> list[EndedValue]:
-    """Return the job or the home that "I left Acme" ends."""
+    """Return the job or home that a clause such as "I left Acme" ends."""
     left = _QUIT.fullmatch(clause)
     return _left(left, known) if left is not None else []
 
 
 def denies(clause: str, known: KnownValues) -> tuple[str, ...]:
-    """Return the keys that a clause says something of by saying that it is not so."""
+    """Return the keys that a clause denies something about."""
     clause = _N_T.sub(r"\1 not", clause)
     other = _NOT_VALUE.fullmatch(clause)
     if other is not None:
@@ -187,7 +187,7 @@ def denies(clause: str, known: KnownValues) -> tuple[str, ...]:
 
 
 def restates(clause: str) -> bool:
-    """Whether a clause says what something is that was spoken of before ("it is Sarah")."""
+    """Whether a clause names something that was mentioned before ("it is Sarah")."""
     return _IT_IS.fullmatch(clause) is not None
 
 
@@ -198,7 +198,7 @@ def spells(clause: str) -> bool:
 
 
 def restated_fact(clause: str, about: tuple[str, ...]) -> list[Fact]:
-    """Return what "it is Sarah" says of the one key that it can be about, given the keys that were spoken of."""
+    """Return the fact that "it is Sarah" states about the only key that it can be about, given the mentioned keys."""
     found = _IT_IS.fullmatch(clause)
     if found is None:
         return []
@@ -209,7 +209,7 @@ def restated_fact(clause: str, about: tuple[str, ...]) -> list[Fact]:
 
 
 def stated_as(key: str, value: str) -> list[Fact]:
-    """Return a value as a fact of a key, where it looks like one; a name has a capital, or anything would be one."""
+    """Return a value as a fact of a key, if it looks like one; a name needs a capital, or any word would be a name."""
     is_name = key == NAME or key.endswith(f"'s {NAME}")
     if key.startswith(_ANY_VALUE) or (is_name and not value[:1].isupper()):
         return []
@@ -218,7 +218,7 @@ def stated_as(key: str, value: str) -> list[Fact]:
 
 
 def asked_for(text: str, known: KnownValues) -> tuple[str, ...]:
-    """Return the keys that a question asks for, of those that facts are known of."""
+    """Return the keys of known facts that a question asks about."""
     sought = frozenset(terms_of(text))
     if not sought or not text.rstrip().endswith("?") or _OWN_QUESTION.search(text) is None:
         return ()
@@ -226,12 +226,12 @@ def asked_for(text: str, known: KnownValues) -> tuple[str, ...]:
 
 
 def with_value(known: KnownValues, value: str) -> tuple[str, ...]:
-    """Return the keys whose value this is."""
+    """Return the keys that have this value."""
     return tuple(key for key in known.values if not key.startswith(_ANY_VALUE) and _is(known, key, value))
 
 
 def is_same(value: str, other: str) -> bool:
-    """Whether two values are told by the same words."""
+    """Whether two values consist of the same words."""
     return _spaced(value) == _spaced(other)
 
 
@@ -264,7 +264,7 @@ def _denied(clause: str, known: KnownValues) -> tuple[list[EndedValue], list[Fac
     ends = _ENDS.search(clause) is not None
     affirmed = _affirmed(clause)
     if not affirmed:
-        # "I do not like tea any more" is an opinion as it is.
+        # "I do not like tea any more" is an opinion by itself.
         facts = list(facts_of(_ANY_MORE.sub("", clause))) if _ANY_MORE.search(clause) else []
         return [EndedValue(fact.key, "ended") for fact in facts], facts
     why: RetiredWhy = "ended" if ends else "corrected"
@@ -286,7 +286,7 @@ def _affirmed(clause: str) -> str:
 
 
 def _is(known: KnownValues, key: str, value: str) -> bool:
-    """Whether this is a key's known value, or a part of it in whole words, or the other way round."""
+    """Whether ``value`` is a key's known value, or one contains the other in whole words."""
     current = known.values.get(key)
     if current is None:
         return False

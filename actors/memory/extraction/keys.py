@@ -1,4 +1,4 @@
-"""Keys of facts: what those that are told of a person go by, and how any key is spelled. Pure."""
+"""Keys of facts: the fixed keys of facts about a person, and the normal form of any key. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ NAME, HOME, JOB, EMPLOYER, ORIGIN, AGE, DIET = "name", "home", "job", "employer"
 LANGUAGES, SPOUSE, BIRTHDAY, SCHOOL, CAR = "languages", "spouse", "birthday", "school", "car"
 
 OPINION, ALLERGY, EATING, DRINKING, NOTE = "opinion of", "allergy to", "eating", "drinking", "note about"
-"""What keys of opinions, allergies, what is not eaten or drunk, and notes begin with."""
+"""The prefixes of keys of opinions, allergies, diets, and notes."""
 
 ASKED_AS: Mapping[str, tuple[str, ...]] = {
     NAME: ("name", "called", "call"),
@@ -23,11 +23,11 @@ ASKED_AS: Mapping[str, tuple[str, ...]] = {
     AGE: ("age",),
     ORIGIN: ("origin", "hometown"),
 }
-"""The terms by which each of these keys is asked for: any of them is as good as the key itself."""
+"""For each of these keys, the terms that ask for it; any of them counts as the key itself."""
 
 
 def key_of(text: str) -> str:
-    """Return a fact's key as it is kept: lower case, single spaces, without articles before it; "" for none."""
+    """Return a fact's key in normal form: lower case, single spaces, no leading articles; "" for none."""
     words = re.findall(r"[\w'-]+", fold(text[:READ]))
     while words and words[0] in word_lists().article:
         words = words[1:]
@@ -35,10 +35,10 @@ def key_of(text: str) -> str:
 
 
 def head_of(key: str) -> str:
-    """Return the word that a key is about: its last."""
+    """Return the word that a key is about: its last word."""
     return key.rpartition(" ")[2]
 
 
 def list_key(begins: str, what: str) -> str:
-    """Return the key of one of many facts of a kind ("opinion of jazz")."""
+    """Return the key of one of several facts of a kind ("opinion of jazz")."""
     return f"{begins} {what}"[:KEY_CHARACTERS].strip()

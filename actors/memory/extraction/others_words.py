@@ -1,7 +1,7 @@
-"""Texts that are nobody's own words as a whole: pasted ones, language to work on, and play. Pure, English only.
+"""Detects texts that are not the person's own words: pasted texts, texts to work on, and role play. Pure, English only.
 
-Layout gives pasting away (code, mark-up, lists, letters, dialogue, verse), words the rest. One sign is enough: what is
-not learned of a person may be told again, and what is learned wrongly comes up for ever.
+Layout shows pasted text (code, mark-up, lists, letters, dialogue, verse); words show the rest. One sign is enough. A
+missed fact may be told again, but a wrong fact would be recalled for ever.
 """
 
 import re
@@ -18,7 +18,7 @@ _ATTRIBUTED = re.compile(
     r"[.!?\"'\u201d\u2026]\s*(?:-{1,3}|[\u2013\u2014~])\s*[A-Z][\w.'-]*(?:,?\s+(?:[A-Z][\w.'-]*|of|the|from|in|by|to|"
     r"\d+|[ivx]+))*\W*$"
 )
-"""Whose words they are may be told behind them: "I live in Denmark. -- Hamlet"."""
+"""The author of quoted words may follow them: "I live in Denmark. -- Hamlet"."""
 
 _BREAK = re.compile(r"^[ \t]*[-=_*~]{3,}", re.M)
 _LINES_OF_VERSE = 4
@@ -64,7 +64,7 @@ _PERSONA = re.compile(
 
 
 def is_borrowed(talk: str) -> bool:
-    """Whether a text is pasted, a piece of language to work on, or part of a play."""
+    """Whether a text is pasted, a text to work on, or part of a play."""
     return (
         _PASTED.search(talk) is not None
         or _BREAK.search(talk) is not None

@@ -1,10 +1,10 @@
-"""Whose words a text is: the clauses that a person says of their own accord, in their own voice. Pure, English only.
+"""Finds the clauses that a person says in their own voice, of their own accord. Pure, English only.
 
-Learning begins here, because no pattern can tell "I live in Paris" from the same words under "Fix the grammar:". A text
-is asked as a whole first: pasted and layered text, work on language, and play give nothing at all. Of the rest, what
-follows a task that makes text ("write a mail"), a colon or a word of reporting is not read, nor what is in quotes or
-brackets, nor questions and suppositions. Whatever is in doubt is left out: to know nothing is better than to know
-something wrong.
+Extraction begins here, because no pattern can distinguish "I live in Paris" from the same words after "Fix the
+grammar:". A text is checked as a whole first: pasted or layered text, texts to work on and role play give nothing. In
+other texts, several parts are not read: text after a task that produces text ("write a mail"), after a colon or a
+reporting verb; quotes and brackets; questions and suppositions. In doubt a part is left out: no fact is better than a
+wrong fact.
 """
 
 import re
@@ -14,10 +14,10 @@ from actors.contract.text.terms import READ
 from actors.memory.extraction.others_words import is_borrowed
 
 TALK_CHARACTERS = 800
-"""A longer text is hardly said by a person who talks of themselves; it is pasted, or an assignment."""
+"""A longer text is rarely a person talking about themselves: it is pasted, or a task."""
 
 SUPPLIED = "\x00"
-"""Stands for words in quotes that are somebody else's: no statement has it."""
+"""Replaces quoted words of somebody else; no statement contains this mark."""
 
 _APOSTROPHES = str.maketrans(
     {
@@ -35,7 +35,7 @@ _OF_ONESELF = re.compile(
     r"\b(?:i|i'm|my|me|we|our|name's|no|not|nope|nah|actually|sorry|wait|wrong|spelled|spelt|remember|note|keep|forget)\b",
     re.I,
 )
-"""Any text that tells or takes back something has one of these: most have none, and need no closer look."""
+"""Every text that states or takes back something contains one of these; most texts do not and are skipped."""
 
 _HANDS_OVER = re.compile(
     r"here(?:'s| is| are| comes)\b"
@@ -57,7 +57,7 @@ _LEFT_OPEN = re.compile(
     r"(?:\s+(?:this|that|so|me|us|him|her|them|it|to me|to us|back|yesterday|today|again|once|last \w+))*$",
     re.I,
 )
-"""A report of which the words are still to come: "She said." """
+"""A reporting clause before the reported words: "She said." """
 
 _TASK = re.compile(
     r"(?:(?:please|kindly|now|then|first|just|can you|could you|would you|will you|can i|could i|i want you to|"
@@ -168,7 +168,7 @@ _EDGES = " \t\r\n\"'`,;:.!?()[]{}<>*_-\u2013\u2014\u2026"
 
 
 class Sentence(NamedTuple):
-    """A sentence as it was said, and the clauses in it that are a person's own statements, openings left out."""
+    """A sentence, and the clauses in it that are the person's own statements, without openings."""
 
     text: str
     clauses: tuple[str, ...]
@@ -188,14 +188,14 @@ def own_sentences(text: str) -> tuple[Sentence, ...]:
         if read is None:
             return ()
         found += read
-        # Who says nothing of themselves before a blank line has pasted what comes after it.
+        # If nothing before a blank line is about the person, the text after it is pasted.
         if is_over or not any(_FIRST_PERSON.match(clause) for each in read for clause in each.clauses):
             break
     return tuple(found)
 
 
 def _own_in(paragraph: str) -> tuple[list[Sentence] | None, bool]:
-    """Return a paragraph's own sentences, None where a task takes back all before it; and whether a task begins."""
+    """Return a paragraph's own sentences (None if a task revokes all text before it), and whether a task begins."""
     found: list[Sentence] = []
     for sentence in _SENTENCE.findall(_ABBREVIATED.sub(r"\1", paragraph)):
         sentence = sentence.strip()
@@ -216,12 +216,12 @@ def _own_in(paragraph: str) -> tuple[list[Sentence] | None, bool]:
 
 
 def plain_marks(text: str) -> str:
-    """Return a text's beginning with plain marks, and single spaces on each line."""
+    """Return a text's beginning with plain punctuation, and single spaces on each line."""
     return "\n".join(" ".join(line.split()) for line in text[:READ].translate(_APOSTROPHES).splitlines())
 
 
 def without_opening(clause: str) -> str:
-    """Return a clause without greetings and other words that only open it."""
+    """Return a clause without greetings and other opening words."""
     clause = clause.lstrip(_EDGES)
     while (opening := _OPENING.match(clause)) is not None and opening.end() < len(clause):
         clause = clause[opening.end() :]
@@ -237,9 +237,9 @@ def _supplied(quoted: str) -> str:
 
 
 def _before_colon(sentence: str) -> tuple[str, bool]:
-    """Return a sentence up to what a colon hands over to somebody else, and whether there is one.
+    """Return a sentence up to a colon that introduces somebody else's words, and whether there is such a colon.
 
-    A colon after words that only introduce ("By the way:") hands over nothing.
+    A colon after words that only introduce ("By the way:") does not count.
     """
     for colon in re.finditer(r":(?=\s|$|\")", sentence):
         before = without_opening(sentence[: colon.start()]).strip(_EDGES)
@@ -253,9 +253,9 @@ def _before_colon(sentence: str) -> tuple[str, bool]:
 
 
 def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
-    """Return the clauses of a sentence that are stated; whether the rest of the text is a task's; and all before it."""
+    """Return a sentence's stated clauses, whether the text after it is a task's, and whether the text before is."""
     clauses = [without_opening(clause).rstrip(" .,;:!?") for clause in _CLAUSE.split(sentence) if clause.strip(_EDGES)]
-    # What stands behind "As Hamlet," or "For the test," holds there and nowhere else.
+    # A clause after "As Hamlet," or "For the test," is true only there.
     if not clauses or _SUPPOSED.match(clauses[0]) or (len(clauses) > 1 and _frames(clauses[0])):
         return (), False, False
     if sentence.endswith("?") and (_TAG.fullmatch(clauses[-1]) or not _QUESTION.match(clauses[-1])):

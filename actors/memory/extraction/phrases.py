@@ -1,7 +1,7 @@
-"""Phrases that a fact's value begins with: names, places, organisations, jobs. Pure.
+"""Reads the phrase at the beginning of a fact's value: names, places, organisations, jobs. Pure.
 
-A phrase is read as far as it goes; "" says that the words are none of its kind. Capitals tell most: whoever types
-without any is given less credit, not none.
+A phrase is read as far as it extends; "" means that the words are not of this kind. Capitals are the strongest sign;
+for people who type without capitals fewer values are accepted, but not none.
 """
 
 import re
@@ -25,7 +25,7 @@ _PLACEHOLDER = re.compile(
     r"placeholder|foo(?:bar)?|asdf\w*|lorem(?: ipsum)?",
     re.I,
 )
-"""What stands where somebody tells no value."""
+"""Words that stand in the place of a value but are none."""
 
 _LOCATED = re.compile(r"\b(?:in|near|at|on|by|of|outside|from)\s+(?:the\s+)?[A-Z]")
 _MOST_NAMES, _MOST_PLACES, _MOST_JOBS = 4, 5, 5
@@ -49,26 +49,26 @@ _NO_PLACE_TAIL = re.compile(
 
 
 def value_of(text: str) -> str:
-    """Return a value as it is kept: one line without closing words, and of whole words where it is too long.
+    """Return a value in normal form: one line without closing words; a long value is cut after a whole word.
 
-    "" for what only stands in the place of one ("XXXX", "redacted").
+    "" for placeholders ("XXXX", "redacted").
     """
     value = " ".join(text[: 4 * VALUE_CHARACTERS].split()).strip(_EDGES)
     while (closing := _CLOSING.search(value)) is not None:
         value = value[: closing.start()].strip(_EDGES)
     if len(value) > VALUE_CHARACTERS:
-        # Whole words only: of a word that is cut nobody could tell later that it is to be forgotten.
+        # Cut only at whole words: a part of a word could not be matched later, when the word must be forgotten.
         value = value[:VALUE_CHARACTERS].rpartition(" ")[0].strip(_EDGES)
     return "" if _PLACEHOLDER.fullmatch(value) is not None else value
 
 
 def is_typed_small(clause: str) -> bool:
-    """Whether somebody types without capitals."""
+    """Whether the person types without capitals."""
     return clause == clause.lower()
 
 
 def name_in(text: str, *, small: bool, after: re.Pattern[str] = _AFTER_NAME) -> str:
-    """Return the name that a text begins with; ``small``: one or two words without capitals may be one, alone."""
+    """Return the name that a text begins with; if ``small``, one or two words without capitals may be a whole name."""
     text = value_of(text)
     words = text.split()
     found = _capitals(words, _LISTS.particle, _MOST_NAMES)
@@ -87,14 +87,14 @@ def name_in(text: str, *, small: bool, after: re.Pattern[str] = _AFTER_NAME) -> 
 
 
 def capitals_in(text: str) -> str:
-    """Return the words with capitals that a text begins with: "German, Czech and Polish"."""
+    """Return the capitalised words that a text begins with: "German, Czech and Polish"."""
     return _capitals(value_of(text).split(), _LISTS.particle | _LISTS.joining, _MOST_PLACES).rstrip(",")
 
 
 def place_in(text: str, clause: str, *, generic: bool = True) -> str:
-    """Return the place that a text begins with, "Lima, Peru" or, where ``generic``, "a village near Brno".
+    """Return the place that a text begins with: "Lima, Peru" or, if ``generic``, "a village near Brno".
 
-    "A house" says how somebody lives and not where.
+    "A house" is a way of living, not a place.
     """
     text = value_of(text)
     words = text.split()
@@ -144,7 +144,7 @@ def organisation_in(text: str, clause: str) -> str:
         )[0]
         inner = [fold(word) for word in phrase.split()[1:]]
         is_one = 1 <= len(inner) <= 5 and inner[-1] not in _LISTS.no_employer and "same" not in inner and first != "one"
-        # "A bank" employs people, "a problem" does not: what nobody has named must be of a kind that does.
+        # "A bank" employs people, "a problem" does not: an organisation without a name must be of a kind that employs.
         is_one = is_one and (first not in ("a", "an") or not _LISTS.workplace.isdisjoint(inner[-2:]))
         return phrase if is_one and not (set(inner) & {"greater", "moment", "longest", "better"}) else ""
     found = _capitals(words, _LISTS.joining | {"and"}, 6)
@@ -157,7 +157,7 @@ def organisation_in(text: str, clause: str) -> str:
 
 
 def job_in(text: str, *, known: bool) -> tuple[str, str]:
-    """Return the job that a text begins with, without its article, and the rest; ``known``: only one of the list."""
+    """Return the job that a text begins with, without article, and the rest; if ``known``, only a job of the list."""
     text = value_of(text)
     job = re.split(
         r"\s+(?:at|for|in|with|who|which|that|and|but|since|from|by|on|near|now|of)\b|,|\s+(?=because\b)", text
@@ -178,7 +178,7 @@ def job_in(text: str, *, known: bool) -> tuple[str, str]:
 
 
 def _capitals(words: list[str], joining: frozenset[str], most: int) -> str:
-    """Return the words with a capital that a text begins with, and the small ones that join them; "" for none."""
+    """Return the capitalised words that a text begins with, and the small words that join them; "" for none."""
     count = 0
     for place, word in enumerate(words[: most + 2]):
         bare = word.lstrip("\"'")

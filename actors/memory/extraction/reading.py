@@ -1,7 +1,7 @@
-"""Facts that a person tells of themselves, and what they take back, read from a text by rule: no model, English only.
+"""Extracts the facts that a person states about themselves or takes back, by rules: no model, English only.
 
-Whose words they are is asked first (``own_words``), then what each clause states (``statements``) or takes back
-(``corrections``). What a person asks to be remembered is kept as it was said.
+First the person's own clauses are found (``own_words``), then what each clause states (``statements``) or takes back
+(``corrections``). What a person asks to be remembered is kept as they said it.
 """
 
 import re
@@ -31,7 +31,7 @@ from actors.memory.extraction.statements import facts_of
 from schemas.vocabulary.memory import Fact
 
 MOST = 8
-"""Facts read from one text."""
+"""Most facts extracted from one text."""
 
 _REMEMBER = re.compile(
     r"(?:remember|note|keep in mind|don't forget|do not forget|never forget)"
@@ -50,23 +50,23 @@ _NOT_BUT = re.compile(
     r"not\s+(?P<old>[^,;]+?)(?:\s*[,;]\s*(?:but\s+)?|\s+but\s+|\s+[-\u2013\u2014]+\s+)(?P<new>.+)", re.I
 )
 _INTRODUCTION_CHARACTERS = 300
-"""Who says "I am Brutus" in a longer text is on a stage, and who says "remember" there gives advice."""
+"""In a text longer than this, "I am Brutus" is role play, and "remember" is advice to a reader."""
 
 
 class ExtractedFacts(NamedTuple):
-    """What a text tells: facts, of each key the last one, and the keys whose values it takes back."""
+    """What a text states: the last fact of each key, and the keys whose values it takes back."""
 
     facts: tuple[Fact, ...]
     ended: tuple[EndedValue, ...]
 
 
 def facts_in(text: str) -> tuple[Fact, ...]:
-    """Return the facts that a text tells, of each key the last one, to somebody who knows nothing yet."""
+    """Return the facts that a text states, the last one of each key, if nothing is known before."""
     return extract_facts(text, KnownValues()).facts
 
 
 def extract_facts(text: str, known: KnownValues) -> ExtractedFacts:
-    """Return what a text tells and takes back, given what is known."""
+    """Return what a text states and takes back, given what is known."""
     hearing = _Hearing(known, len(text) <= _INTRODUCTION_CHARACTERS)
     for sentence in own_sentences(text):
         hearing.hear(sentence)
@@ -74,7 +74,7 @@ def extract_facts(text: str, known: KnownValues) -> ExtractedFacts:
 
 
 def note_of(text: str) -> Fact | None:
-    """Return a text that is to be remembered as a fact: a statement under its own key, else as it is."""
+    """Return a text to be remembered as a fact: a statement under its own key, any other text as a note."""
     value = value_of(text)
     if not value:
         return None
@@ -92,7 +92,7 @@ def note_of(text: str) -> Fact | None:
 
 
 def fact_of(key: str, value: str) -> Fact | None:
-    """Return a fact that is to be memorized; one without a key is a note, one without a value is none."""
+    """Return a fact to be memorized: without a key it is a note; without a value there is none."""
     kept = key_of(key)
     value = value_of(value)
     if kept and value:
@@ -101,9 +101,9 @@ def fact_of(key: str, value: str) -> Fact | None:
 
 
 class _Hearing:
-    """A text as it is read, sentence by sentence.
+    """Reads a text sentence by sentence.
 
-    ``denied`` are the keys that were last said to be otherwise, until one is told: "it is Sarah" may be about them.
+    ``denied`` are the keys whose values were denied last, until a new value is stated: "it is Sarah" may be about them.
     """
 
     def __init__(self, known: KnownValues, is_short: bool) -> None:
@@ -135,7 +135,7 @@ class _Hearing:
     def _read(
         self, clause: str, before: str, told: Sequence[Fact], is_correcting: bool
     ) -> tuple[Sequence[EndedValue], Sequence[Fact]]:
-        """Return what a clause takes back and tells, given the clause before it and what its sentence told so far."""
+        """Return what a clause takes back and states, given the clause before it and the sentence's facts so far."""
         remembered, negative = _REMEMBER.match(clause), _NOT_IT.fullmatch(clause)
         if remembered is not None:
             return (), _remembered(remembered, self.is_short)
@@ -157,17 +157,17 @@ class _Hearing:
 
 
 def _only_opens(before: str) -> bool:
-    """Whether what stands before a clause is nothing, or only opens a correction ("No, wait")."""
+    """Whether the text before a clause is empty, or only opens a correction ("No, wait")."""
     return not before or CUE.fullmatch(before.strip(" .,!-")) is not None
 
 
 def _lately(known: KnownValues) -> tuple[str, ...]:
-    """Return the keys that the last turn told or asked for."""
+    """Return the keys that the last turn stated or asked about."""
     return tuple(fact.key for fact in facts_in(known.last_said)) or asked_for(known.last_said, known)
 
 
 def _instead(old: str, new: str, known: KnownValues) -> tuple[list[EndedValue], list[Fact]]:
-    """Return what "not Chad, Sarah" corrects: the one key whose value that is, by a value of its kind."""
+    """Return what "not Chad, Sarah" corrects: the only key that has the old value, if the new value is of its kind."""
     keys = with_value(known, old)
     facts = stated_as(keys[0], new) if len(keys) == 1 else []
     return [EndedValue(fact.key, "corrected") for fact in facts], facts
@@ -176,7 +176,7 @@ def _instead(old: str, new: str, known: KnownValues) -> tuple[list[EndedValue], 
 def _contrasted(
     old: str, before: str, known: KnownValues, found: Sequence[Fact]
 ) -> tuple[list[EndedValue], list[Fact]]:
-    """Return what "…, not Chad" corrects: what was just told, or else the one key whose value that is."""
+    """Return what "…, not Chad" corrects: the fact just stated, or else the only key that has this value."""
     if found:
         return [EndedValue(found[-1].key, "corrected")], []
     keys = with_value(known, old)
@@ -195,7 +195,7 @@ def _remembered(found: re.Match[str], is_short: bool) -> list[Fact]:
     own = _OWN.match(clause)
     if own is not None and not _NEGATED.search(clause) and (fact := lasting_fact(own["key"], own["value"])) is not None:
         return [fact]
-    # What is addressed to a reader, or stands in a longer text, is advice or instructions, and nobody's own.
+    # Words addressed to a reader, or in a longer text, are advice or instructions, not about the person.
     if _TO_OTHERS.search(rest) or not is_short or found[0].lower().startswith("note"):
         return []
     note = note_of(rest)

@@ -1,7 +1,7 @@
-"""What a clause states of the person who says it, as facts: strict readings, one for each kind of fact. Pure.
+"""Reads from a clause what it states about its speaker, with strict rules for each kind of fact. Pure.
 
-Each kind says what its values look like, and a value that does not is no fact: "I go by bus" tells no name, "I work at
-night" no employer. Words that are none are lists (``words.json``).
+Each kind defines what its values look like; other values are no facts: "I go by bus" states no name, "I work at night"
+no employer. The lists of excluded words are in ``words.json``.
 """
 
 import re
@@ -34,7 +34,7 @@ _CHANGED = re.compile(
     r"\s+(?:from\s+.+?\s+)?to\s+(?P<value>.+)",
     re.I,
 )
-"""What is so from now on is told as a change, too: "I've changed my name to Sarah"."""
+"""A change is a statement, too: "I've changed my name to Sarah"."""
 
 _SINCE = re.compile(
     r"\b(i|we|is|are|am|was|has|have|i'm|i've|we're|we've)\s+"
@@ -76,14 +76,14 @@ _BEING = frozenset(("is", "was", "has", "got", "were", "are", "be", "been"))
 
 
 def facts_of(clause: str, *, introduces: bool = True) -> tuple[Fact, ...]:
-    """Return what a clause states of its speaker; several facts where one tells them ("a nurse at St Mary's").
+    """Return the facts that a clause states about its speaker; there may be several ("a nurse at St Mary's").
 
-    ``introduces``: "I'm Ada" tells a name.
+    If ``introduces``, "I'm Ada" states a name.
     """
     changed = _CHANGED.fullmatch(clause)
     if changed is not None:
         return _changed(changed, is_typed_small(clause))
-    # Since when, or how surely, is no part of what is so: "my dog is now called Max".
+    # Adverbs of time or certainty are not part of the fact: "my dog is now called Max".
     for said in dict.fromkeys((clause, _SINCE.sub(r"\1 ", clause))):
         for read in _READINGS if introduces else _READINGS[1:]:
             found = read(said)

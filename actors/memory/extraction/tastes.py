@@ -1,4 +1,4 @@
-"""What a clause states of its speaker's tastes: opinions, allergies, and what they do not eat. Pure."""
+"""Reads from a clause its speaker's tastes: opinions, allergies, and what they do not eat. Pure."""
 
 import re
 
@@ -67,7 +67,7 @@ _DIET = re.compile(
 
 
 def taste_of(clause: str) -> list[Fact]:
-    """Return what a clause states of its speaker's tastes."""
+    """Return the facts that a clause states about its speaker's tastes."""
     return _allergies(clause) or _diet(clause) or _not_eaten(clause) or _opinion(clause)
 
 
@@ -96,7 +96,7 @@ def _not_eaten(clause: str) -> list[Fact]:
 
 
 def _listed(text: str) -> list[str]:
-    """Return the things that a text lists; none where one of them is no thing's name."""
+    """Return the things that a text lists; none if one of them is not the name of a thing."""
     things = [key_of(each) for each in _LIST.split(_AFTER_LIST.sub("", value_of(text)))]
     return things if all(each and len(each.split()) <= 3 for each in things) else []
 

@@ -1,12 +1,12 @@
-"""Concepts: the graph of what an agent's exchanges were about.
+"""Concepts: the graph of the terms that an agent's exchanges were about.
 
-A concept is a term that was met; what is known of it are the latest episodes that it was met in, and everything else
-follows from these. Its *strength* is what is left of its meetings: each gives 1, which decays exponentially with the
-messages' time. Its *confidence* grows with the number of meetings. It is *linked* with what it was met together with,
-by the share of its meetings that were with the other.
+A concept is a term that occurred. Stored are only the latest episodes in which it occurred (its *meetings*); everything
+else is computed from them. Its *strength* is the sum of its meetings: each counts 1 and decays exponentially with the
+time of messages. Its *confidence* grows with the number of meetings. It is *linked* with the terms that occurred in the
+same episodes; the strength of a link is the share of its meetings that the other term shares.
 
-So no word outlives the episodes that it is from, and when some of these are forgotten, what is left is what the others
-make of it: nothing of the graph, no number either, rests on what is forgotten.
+So no term outlives its episodes. When some episodes are forgotten, the graph is exactly what the remaining ones give:
+neither a term nor a number in it depends on what was forgotten.
 """
 
 from collections import Counter
@@ -25,13 +25,13 @@ _NS_PER_MS = 1_000_000
 _MICRO = 1_000_000
 _LATEST = 0.6
 _DOUBT = 2
-"""Meetings that a first one is weighed against: confidence is 1/3 after one, 1/2 after two, 2/3 after four."""
+"""Constant of the confidence n / (n + 2): it is 1/3 after one meeting, 1/2 after two, 2/3 after four."""
 
 
 class Concept(msgspec.Struct, frozen=True):
-    """The episodes that a term was met in, the latest last, and the number that it got with the first.
+    """The episodes in which a term occurred, the latest last, and the number it got with the first.
 
-    The number comes from the episode's and the term's place in it: words that were forgotten leave no gap in it.
+    The number is made of the episode's number and the term's position in it, so forgotten words leave no gap in it.
     """
 
     number: int
@@ -39,7 +39,7 @@ class Concept(msgspec.Struct, frozen=True):
 
     @property
     def confidence(self) -> float:
-        """How sure it is that the concept matters, in [0, 1)."""
+        """How certain it is that the concept matters, in [0, 1)."""
         return round(len(self.episodes) / (len(self.episodes) + _DOUBT), DECIMALS)
 
 
@@ -50,7 +50,7 @@ Kept = Mapping[int, Episode]
 
 
 def with_meeting(graph: Graph, terms: Iterable[str], episode: int, settings: MemorySettings) -> Graph:
-    """Return the graph after terms were met in an episode, whose number is higher than all before."""
+    """Return the graph after terms occurred in an episode, whose number is higher than all before."""
     after = graph
     for place, term in enumerate(terms):
         known = after.get(term)
@@ -63,7 +63,7 @@ def with_meeting(graph: Graph, terms: Iterable[str], episode: int, settings: Mem
 
 
 def without_episode(graph: Graph, terms: Iterable[str], episode: int) -> Graph:
-    """Return the graph without an episode, given the terms met in it."""
+    """Return the graph without an episode, given the terms that occurred in it."""
     after, ordered_alike = graph, True
     for term in terms:
         concept = after.get(term)
@@ -77,9 +77,9 @@ def without_episode(graph: Graph, terms: Iterable[str], episode: int) -> Graph:
 
 
 def rebuild_graph(kept: Kept, settings: MemorySettings) -> Graph:
-    """Return the graph of these episodes and of nothing else.
+    """Return the graph of these episodes only.
 
-    A concept whose first meeting is not among them gets the number of the first that is.
+    A concept whose first meeting is not among them gets the number of the first one that is.
     """
     numbers: dict[str, int] = {}
     meetings: dict[str, list[int]] = {}
@@ -92,14 +92,14 @@ def rebuild_graph(kept: Kept, settings: MemorySettings) -> Graph:
 
 
 def strength_of(concept: Concept, kept: Kept, now_ns: int, settings: MemorySettings) -> float:
-    """Return what is left of a concept's meetings, 1 for each at first."""
+    """Return the strength of a concept: its meetings, each 1 at first, after decay."""
     half_life_ns = settings.half_life_ms * _NS_PER_MS
     left = (decayed(_MICRO, now_ns - kept[episode].at_ns, half_life_ns) for episode in concept.episodes)
     return sum(left) / _MICRO
 
 
 def links_of(term: str, graph: Graph, kept: Kept) -> dict[str, float]:
-    """Return what a concept was met together with: term -> the share of its meetings, in (0, 1]."""
+    """Return the terms that occurred together with a concept: term -> the share of its meetings, in (0, 1]."""
     episodes = graph[term].episodes
     together = Counter(other for episode in episodes for other in kept[episode].concepts if other in graph)
     del together[term]
@@ -107,21 +107,21 @@ def links_of(term: str, graph: Graph, kept: Kept) -> dict[str, float]:
 
 
 def neighbours(term: str, graph: Graph, kept: Kept, most: int) -> tuple[str, ...]:
-    """Return the terms that a concept was met with most often, of equals the first in the alphabet first."""
+    """Return the terms that occurred together with a concept most often, among equals in alphabetical order."""
     links = links_of(term, graph, kept)
     return tuple(sorted(links, key=lambda other: (-links[other], other))[:most])
 
 
 Linking = Callable[[str, Graph, Kept], Mapping[str, float]]
-"""What tells the links of a concept: term -> its strength, in (0, 1]."""
+"""A function that returns the links of a concept: term -> strength, in (0, 1]."""
 
 
 def recent_links(term: str, graph: Graph, kept: Kept) -> dict[str, float]:
-    """Return what a concept was met together with, its latest meetings counting for most: term -> strength, in (0, 1].
+    """Return the terms that occurred with a concept, the latest meetings counting most: term -> strength, in (0, 1].
 
-    The latest meeting counts for .6, and each one before it for .6 of what is left; the first for all that is left
-    then. So what was last met together is linked by .6 at least, however often either was met: by plain shares of all
-    meetings a small vocabulary that is used in ever new ways would link nothing to anything.
+    The latest meeting counts 0.6; each one before it counts 0.6 of the rest, and the first the whole remaining rest. So
+    terms that occurred together last are linked by at least 0.6, however often each occurred. With plain shares of all
+    meetings, a small vocabulary in ever new combinations would have no links.
     """
     links: dict[str, float] = {}
     episodes, left = sorted(graph[term].episodes, reverse=True), 1.0
@@ -137,9 +137,9 @@ def recent_links(term: str, graph: Graph, kept: Kept) -> dict[str, float]:
 def spread(
     graph: Graph, kept: Kept, seeds: Iterable[str], settings: MemorySettings, linking: Linking = links_of
 ) -> dict[str, float]:
-    """Return the activation that spreads from concepts, in (0, 1]; the seeds themselves, which begin with 1, left out.
+    """Return the activation that spreads from concepts, in (0, 1], without the starting concepts, which have 1.
 
-    A hop leaves ``settings.spread`` of it, times the link's strength; of several ways the strongest counts.
+    Each hop multiplies it by ``settings.spread`` and by the link's strength; of several paths the strongest counts.
     """
     begun = frozenset(seed for seed in seeds if seed in graph)
     reached = dict.fromkeys(begun, 1.0)
@@ -161,7 +161,7 @@ def _number(episode: int, place: int) -> int:
 
 
 def _within(graph: Graph, settings: MemorySettings) -> Graph:
-    """Return the graph within its capacity: the concepts that were not met for longest go."""
+    """Return the graph within its capacity: the concepts without a meeting for the longest time are dropped."""
     excess = len(graph) - settings.concepts
     if excess <= 0:
         return graph

@@ -1,4 +1,4 @@
-"""Exponential decay in whole numbers: the same on every machine, which powers of floats are not."""
+"""Exponential decay in integers: it is the same on every machine, which powers of floats are not."""
 
 from functools import lru_cache
 from math import isqrt
@@ -23,11 +23,12 @@ _ROOTS = _roots()
 
 @lru_cache(maxsize=1024)
 def decayed(strength: int, elapsed_ns: int, half_life_ns: int) -> int:
-    """Return what is left of a strength, rounded down; time that runs backwards takes nothing.
+    """Return the rest of a strength after decay, rounded down; time that runs backwards changes nothing.
 
-    Concepts share their episodes, so that the same age is asked for again and again.
+    It is cached: concepts share their episodes, so the same age is asked for again and again.
 
-    Never grows with time: a step lowers the share by about one in a hundred thousand, far more than rounding does.
+    The result never grows with time: each step lowers the share by about one in a hundred thousand, far more than
+    rounding.
     """
     if elapsed_ns <= 0:
         return strength

@@ -1,4 +1,4 @@
-"""Episodes: what an agent remembers of single exchanges, for as long as there is room. The oldest go."""
+"""Episodes: what an agent remembers of single exchanges. Their number is limited; the oldest are dropped."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,14 +8,14 @@ from actors.memory.layers.index import Index, Near, Row
 from schemas.persistent import Map
 
 _PLAIN = 0.85
-"""What is left of the similarity of an episode without any salience; salience makes up for the rest."""
+"""The factor for the similarity of an episode without salience; salience raises it up to 1."""
 
 
 class Episode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An exchange as it is remembered.
 
-    ``embedding`` is that of its question, empty for none, and ``model`` what made it; ``concepts`` are what it was
-    about.
+    ``embedding`` is that of its question, empty for none; ``model`` is the model that made it. ``concepts`` are the
+    terms that it was about.
     """
 
     session: str
@@ -29,20 +29,20 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Episodes(msgspec.Struct, frozen=True):
-    """Episodes by their exchange's number. ``first`` is not above the lowest number."""
+    """Episodes by their exchange's number; no number is lower than ``first``."""
 
     kept: Map[int, Episode] = Map()
     first: int = 1
     index: Index = msgspec.field(default_factory=Index)
 
     def adding(self, number: int, episode: Episode) -> "Episodes":
-        """Return the episodes and one more, whose number is higher than all before."""
+        """Return the episodes with one more, whose number is higher than all before."""
         row = row_of(number, episode)
         index = self.index if row is None else self.index.adding(row)
         return Episodes(self.kept.set(number, episode), self.first, index)
 
     def without(self, numbers: Iterable[int]) -> "Episodes":
-        """Return the episodes without those of these numbers."""
+        """Return the episodes without those with these numbers."""
         kept, index = self.kept, self.index
         for number in numbers:
             episode = kept.get(number)
@@ -59,11 +59,11 @@ class Episodes(msgspec.Struct, frozen=True):
         return number
 
     def beginning_at(self, first: int) -> "Episodes":
-        """Return the same episodes, the lowest number known to be no lower than ``first``."""
+        """Return the same episodes with the knowledge that no number is lower than ``first``."""
         return Episodes(self.kept, first, self.index)
 
     def nearest(self, model: str, embedding: bytes, most: int, without: frozenset[int]) -> list[Near]:
-        """Return the episodes that an embedding brings to mind, strongest first; see ``Index.nearest``."""
+        """Return the episodes nearest to an embedding, strongest first; see ``Index.nearest``."""
         return self.index.nearest(self._rows, model, embedding, most, without) if embedding else []
 
     def _rows(self) -> Iterator[Row]:
@@ -74,12 +74,12 @@ class Episodes(msgspec.Struct, frozen=True):
 
 
 def weight_of(episode: Episode) -> float:
-    """Return what an episode's similarity counts for: the more salient, the more."""
+    """Return the factor for an episode's similarity: the more salient, the higher."""
     return round(_PLAIN + (1.0 - _PLAIN) * episode.salience, 6)
 
 
 def row_of(number: int, episode: Episode) -> Row | None:
-    """Return what is indexed of an episode; None for one without an embedding."""
+    """Return the index row of an episode; None for one without an embedding."""
     if not episode.embedding:
         return None
     return Row(number, episode.model, episode.embedding, weight_of(episode))

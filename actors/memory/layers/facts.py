@@ -1,9 +1,9 @@
-"""Facts: what an agent was told, by key. A later value of a key replaces the earlier one; the oldest go.
+"""Facts: what an agent was told, by key. A later value of a key replaces the earlier one; the oldest are dropped.
 
-Sessions tell the agent facts, and the value told last is what is known. What an earlier session told of the same key is
-kept behind it: when the later session is forgotten, it is what is known again. So is a fact that was taken back: what
-took it back is the last telling, one without a value. A fact belongs to the session and topic
-in which it was told. Topics are a session's own: another session's topic of the same name is another topic.
+Sessions tell the agent facts, and the last value told is the known one. The value that an earlier session told for the
+same key is kept behind it: if the later session is forgotten, the earlier value is known again. The same holds for a
+fact that was taken back: taking back is stored as the last telling, without a value. A fact belongs to the session and
+topic in which it was told. Topics belong to a session: a topic of the same name in another session is another topic.
 """
 
 import re
@@ -29,7 +29,7 @@ _ASKS = tuple(
         (r"\bwhat (?:do|should|can|may) i (?:not )?(?:eat|drink)\b", "food"),
     )
 )
-"""What is asked for in words of grammar alone."""
+"""The terms that a question in purely grammatical words asks for."""
 
 _OF_ONESELF = re.compile(
     r"\b(?:know|remember|recall|learn(?:ed|t)?|saved|stored|noted|told you|tell you|tell me)\b[^.?!\n]{0,40}"
@@ -38,18 +38,18 @@ _OF_ONESELF = re.compile(
     re.I,
 )
 ASKED_FOR_ALL = 0.5
-"""Energy of each fact where a person asks for whatever is known of them."""
+"""The energy of each fact when a person asks for everything known about them."""
 
 _RELATED = word_lists().related
 _NONE: frozenset[str] = frozenset()
 
 
 class ToldFact(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session told under a key, last.
+    """What a session told last under a key.
 
-    ``exchanges`` are the numbers of its remembered exchanges in which the key was told, earlier values included.
-    ``asked`` are the terms that ask for the key, ``terms`` all of the fact's. Where the key's value was taken back,
-    ``retired`` says why, and there is no ``value``. ``stale`` are the exchanges that told what this telling retired.
+    ``exchanges`` are the numbers of its remembered exchanges in which the key was told, including earlier values.
+    ``asked`` are the terms that ask for the key, ``terms`` all terms of the fact. If the value was taken back,
+    ``retired`` says why, and ``value`` is empty. ``stale`` are the exchanges that told what this telling retired.
     """
 
     number: int
@@ -64,7 +64,7 @@ class ToldFact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where facts come from; ``exchange`` is 0 where the exchange is not remembered (yet)."""
+    """Where facts come from; ``exchange`` is 0 if the exchange is not remembered, or not yet."""
 
     session: str
     topic: str
@@ -72,11 +72,11 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 Facts = Map[str, tuple[ToldFact, ...]]
-"""Key -> what sessions told under it, in the order of telling: the last is what is known."""
+"""Key -> what sessions told under it, in the order of telling: the last telling is what is known."""
 
 
 class CurrentValues(Mapping[str, str]):
-    """The values that are known, by key."""
+    """The known values, by key."""
 
     def __init__(self, known: Facts) -> None:
         self._known = known
@@ -98,12 +98,12 @@ class CurrentValues(Mapping[str, str]):
 
 
 def current_facts(known: Facts) -> Iterator[tuple[str, ToldFact]]:
-    """Yield what is known: each key that has a value, and what told it."""
+    """Yield each key that has a known value, and the telling of it."""
     return ((key, tellings[-1]) for key, tellings in known.items() if not tellings[-1].retired)
 
 
 def with_told(known: Facts, facts: Sequence[Fact], origin: Origin, count: int, settings: MemorySettings) -> Facts:
-    """Return the facts after some were told, given how many were told before: each gets the next number."""
+    """Return the facts after some were told; ``count`` is the number told before, and each gets the next number."""
     for number, fact in enumerate(facts, count + 1):
         asked, terms = _terms(fact)
         telling = ToldFact(
@@ -118,7 +118,7 @@ def with_told(known: Facts, facts: Sequence[Fact], origin: Origin, count: int, s
         known = _with(known, fact.key, telling)
     if not facts:
         return known
-    # By number and not by how many there are: which facts go does not depend on the words of others.
+    # Dropped by number, not by how many there are: which facts are dropped must not depend on the text of others.
     oldest = count + len(facts) - settings.facts
     known = without_told(known, lambda each: each.number <= oldest)
     here = [each.number for each in _all(known) if (each.session, each.topic) == (origin.session, origin.topic)]
@@ -127,7 +127,7 @@ def with_told(known: Facts, facts: Sequence[Fact], origin: Origin, count: int, s
 
 
 def with_taken_back(known: Facts, ended: Iterable[tuple[str, RetiredWhy]], origin: Origin, count: int) -> Facts:
-    """Return the facts after keys lost their values; each counts as something told."""
+    """Return the facts after keys lost their values; each counts as a telling."""
     for number, (key, why) in enumerate(ended, count + 1):
         telling = ToldFact(
             number=number,
@@ -153,12 +153,12 @@ def with_stale_exchanges(known: Facts, key: str, exchanges: Iterable[int]) -> Fa
 
 
 def stale_exchanges(known: Facts) -> frozenset[int]:
-    """Return the exchanges in which something was told that is retired since."""
+    """Return the exchanges that told something which was retired later."""
     return frozenset(number for each in _all(known) for number in each.stale)
 
 
 def without_told(known: Facts, is_gone: Callable[[ToldFact], bool]) -> Facts:
-    """Return the facts without what was told so."""
+    """Return the facts without the tellings for which ``is_gone`` is true."""
     for key, tellings in list(known.items()):
         left = tuple(each for each in tellings if not is_gone(each))
         if len(left) < len(tellings):
@@ -167,7 +167,7 @@ def without_told(known: Facts, is_gone: Callable[[ToldFact], bool]) -> Facts:
 
 
 def size_of(known: Facts) -> int:
-    """Return how many things were told, those kept behind later ones included."""
+    """Return the number of tellings, including those kept behind later ones."""
     return sum(1 for _ in _all(known))
 
 
@@ -178,10 +178,10 @@ def on_topic(known: Facts, session: str, topic: str) -> tuple[str, ...]:
 
 
 def energy_of(key: str, fact: ToldFact, sought: frozenset[str]) -> float:
-    """Return how strongly terms bring a fact to mind, in [0, 1].
+    """Return how strongly terms recall a fact, in [0, 1].
 
-    Half of it is the share of the terms that the fact has or that its kind bears on (an allergy on food), half the
-    share of its key that they ask for.
+    One half is the share of the terms that the fact contains, or that its kind relates to (an allergy to food). The
+    other half is the share of the terms of its key that are asked for.
     """
     related = _RELATED.get(kind_of(key), _NONE)
     shared = sum(term in fact.terms or term in related for term in sought)
@@ -189,7 +189,7 @@ def energy_of(key: str, fact: ToldFact, sought: frozenset[str]) -> float:
 
 
 def kind_of(key: str) -> str:
-    """Return what a key is of: ``allergy``, ``opinion``, ``kin`` (people and animals), or the key itself."""
+    """Return the kind of a key: ``allergy``, ``opinion``, ``kin`` (people and animals), or the key itself."""
     for kind, begins in ((ALLERGY, "allergy"), (EATING, "diet"), (DRINKING, "diet"), (OPINION, "opinion")):
         if key.startswith(f"{kind} "):
             return begins
@@ -203,12 +203,12 @@ def asked_by(text: str) -> tuple[str, ...]:
 
 
 def asks_for_all(text: str) -> bool:
-    """Whether a text asks for whatever is known of its speaker ("What do you know about me?")."""
+    """Whether a text asks for everything known about its speaker ("What do you know about me?")."""
     return _OF_ONESELF.search(text) is not None
 
 
 def text_of(key: str, fact: ToldFact) -> str:
-    """Return a fact in a line."""
+    """Return a fact as one line of text."""
     return f"{key}: {fact.value}"
 
 
@@ -219,7 +219,7 @@ def _exchanges(known: Facts, key: str, origin: Origin) -> tuple[int, ...]:
 
 
 def _with(known: Facts, key: str, telling: ToldFact) -> Facts:
-    """Return the facts with a telling as the last of its key, in the place of its session's own."""
+    """Return the facts with a telling as the last of its key; it replaces the telling of the same session."""
     others = (each for each in known.get(key, ()) if each.session != telling.session)
     return known.set(key, (*others, telling))
 

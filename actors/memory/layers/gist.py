@@ -1,4 +1,4 @@
-"""What an exchange comes to in a line: the sentence of a text that says most, what was noted, and what was answered."""
+"""The gist of an exchange in one line: the main sentence of the text, what was noted, and the answer."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from actors.contract.text.terms import READ, terms_of
 SENTENCE_CHARACTERS = 160
 ANSWER_CHARACTERS = 120
 TURN_CHARACTERS = 400
-"""What is kept of either side's words in a turn."""
+"""Most characters of either side's text that are kept in a turn."""
 
 _CHARACTERS_PER_TOKEN = 4
 _ASKED, _SAID, _NOTED, _ANSWERED = "Asked: ", "Said: ", " Noted: ", " Answered: "
@@ -35,9 +35,9 @@ def shorten(text: str, most: int) -> str:
 
 
 def gist_of(text: str, answer: str, noted: Sequence[str] = ()) -> str:
-    """Return the gist of an exchange; "" of a blank.
+    """Return the gist of an exchange; "" for a blank one.
 
-    It has what was asked or said, what was ``noted`` on request meanwhile, and what was answered, if that is told.
+    It holds what was asked or said, what was ``noted`` on request meanwhile, and the answer if there is one.
     """
     main = _main_sentence(text)
     if not main:
@@ -51,14 +51,14 @@ def gist_of(text: str, answer: str, noted: Sequence[str] = ()) -> str:
 
 @lru_cache(maxsize=4096)
 def persons_words(text: str) -> str:
-    """Return what a person said or asked in a turn, a gist or an episode, for comparing: words without the answer."""
+    """Return what a person said or asked in a turn, a gist or an episode, without the answer, for comparing."""
     said = text.partition(_ANSWERED)[0].partition(_TURNS_ANSWER)[0]
     return " ".join(_WORD.findall(fold(said.removeprefix(_ASKED).removeprefix(_SAID))))
 
 
 @lru_cache(maxsize=4096)
 def tells_nothing(text: str) -> bool:
-    """Whether a person told nothing in a turn, a gist or an episode: what else is in it is the agent's own answer."""
+    """Whether a person stated nothing in a turn, a gist or an episode; the rest of it is the agent's own answer."""
     said = text.partition(_ANSWERED)[0].partition(_TURNS_ANSWER)[0]
     if _NOTED in said:
         return False
@@ -72,7 +72,7 @@ def tokens_of(text: str) -> int:
 
 
 def _main_sentence(text: str) -> str:
-    # The one with most terms; of equals a question rather than a statement, and the first.
+    # The sentence with most terms; among equals a question before a statement, then the first.
     return max(_sentences(text), key=lambda sentence: (len(terms_of(sentence)), sentence.endswith("?")), default="")
 
 

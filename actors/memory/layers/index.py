@@ -1,9 +1,10 @@
-"""The episodes' embeddings in arrays, searched whole: exact, as of a version.
+"""The embeddings of episodes in arrays, searched exhaustively: exact, and as of a version.
 
-An index is a store with the version it is asked as of. The store is append-only and shared by the states that descend
-from one another: adding appends a row, retiring notes the version from which a row counts no more, so a state of long
-ago goes on to be answered as it was. A state whose store went another way, or that came from a snapshot, gets a store
-of its own, built from its episodes by the first question. What is derived is no part of a state's value.
+An index is a store and the version at which it is queried. The store is append-only and shared by the states that
+descend from one another. Adding appends a row; retiring notes the version from which a row no longer counts. So an old
+state still gets the same answers as before. A state that diverged from its store, or that came from a snapshot, gets a
+store of its own, built from its episodes at the first query. The index is derived, so it is not part of a state's
+value.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -17,18 +18,18 @@ from actors.memory.terms import DECIMALS
 from schemas.persistent import Derived
 
 COMPACTED_FROM = 1024
-"""Retired rows that are carried along at most where fewer than that count."""
+"""Most retired rows that are kept while fewer rows than that still count."""
 
 _NEVER = np.iinfo(np.int64).max
 _FIRST_ROOM = 64
 
 Numbers = npt.NDArray[np.int64]
 _Kind = tuple[str, int]
-"""What made an embedding, and its width: only those of one kind are comparable."""
+"""The model of an embedding, and its width: only embeddings of the same kind can be compared."""
 
 
 class Row(NamedTuple):
-    """What is indexed of an episode: ``weight`` is what its similarity is multiplied with."""
+    """The indexed data of an episode; its similarity is multiplied by ``weight``."""
 
     number: int
     model: str
@@ -37,14 +38,14 @@ class Row(NamedTuple):
 
 
 class Near(NamedTuple):
-    """An episode near an embedding, by its number."""
+    """An episode near an embedding, given by its number."""
 
     number: int
     energy: float
 
 
 class _Rows:
-    """The rows of one embedder, in the order of adding. Arrays may be longer than what is in them: ``count`` rows."""
+    """The rows of one kind, in the order of adding. Arrays have spare room; the first ``count`` rows are in use."""
 
     def __init__(self, vectors: Bytes, squares: Numbers, weights: Floats, numbers: Numbers) -> None:
         self.count = len(numbers)
@@ -84,7 +85,7 @@ class _Rows:
 
 
 class _Store:
-    """The rows of all embedders, and how many changes there were."""
+    """The rows of all kinds, and the number of changes so far."""
 
     def __init__(self, rows: dict[_Kind, _Rows]) -> None:
         self.version = 0
@@ -135,7 +136,7 @@ class _Store:
 
 
 class Index(Derived):
-    """The episodes of one agent, searchable; an immutable value to its holder, who keeps the episodes themselves."""
+    """The searchable episodes of one agent; immutable for its owner, which keeps the episodes themselves."""
 
     __slots__ = ("_store", "_version")
 
@@ -144,7 +145,7 @@ class Index(Derived):
         self._version = store.version if store is not None else 0
 
     def adding(self, row: Row) -> "Index":
-        """Return the index with a row more, its last; its number is higher than all before."""
+        """Return the index with one more row at the end, whose number is higher than all before."""
         store = self._latest()
         if store is None:
             return Index()
@@ -164,18 +165,18 @@ class Index(Derived):
     def nearest(
         self, rows: Callable[[], Iterable[Row]], model: str, embedding: bytes, most: int, without: Collection[int] = ()
     ) -> list[Near]:
-        """Return the rows of most energy above 0, the strongest first, of equally strong ones the latest.
+        """Return the rows with the highest energies above 0, the strongest first, among equals the latest.
 
         Args:
-            rows: Gives all rows, numbers ascending, should the store have to be built.
+            rows: Returns all rows, numbers ascending, in case the store must be built.
             model: What made the embedding; rows of other models are not comparable.
-            embedding: What is sought.
-            most: How many to return at most.
-            without: Numbers of rows that are passed over.
+            embedding: The embedding to search for.
+            most: Most rows to return.
+            without: Numbers of rows that are skipped.
         """
         store = self._store
         if store is None:
-            # Not a change of value: what is built follows from the episodes, and whoever asks sees the same answers.
+            # The value does not change: the store is derived from the episodes, and every query gives the same answers.
             store = _Store.of(rows())
             self._store, self._version = store, store.version
         return store.nearest(self._version, model, embedding, most, without)

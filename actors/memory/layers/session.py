@@ -1,4 +1,4 @@
-"""What a session has of its own: its last turns and its gists. Other sessions of the agent do not see them."""
+"""The memory of a single session: its last turns and its gists. Other sessions of the agent cannot see them."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ _NS_PER_MS = 1_000_000
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What was said and answered, shortened; ``number`` is its exchange's."""
+    """What was said and answered, shortened; ``number`` is the number of its exchange."""
 
     number: int
     said: str
@@ -19,12 +19,12 @@ class Turn(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Both sides in a line."""
+        """Both sides in one line."""
         return f"{self.said} \u2192 {self.answered}" if self.answered else self.said
 
 
 class Gist(msgspec.Struct, frozen=True):
-    """What an exchange came to, on its topic, and when it was remembered; ``number`` is its exchange's."""
+    """The gist of an exchange with its topic and time; ``number`` is the number of its exchange."""
 
     number: int
     topic: str
@@ -33,7 +33,7 @@ class Gist(msgspec.Struct, frozen=True):
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """Turns and gists in their order. ``exchanges`` counts the inputs, ``seen_ns`` is the time of the last event."""
+    """Turns and gists in order. ``exchanges`` counts the inputs; ``seen_ns`` is the time of the last event."""
 
     exchanges: int = 0
     turns: tuple[Turn, ...] = ()
@@ -41,7 +41,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     seen_ns: int = 0
 
     def remembering(self, turn: Turn, gist: Gist, settings: MemorySettings) -> "Session":
-        """Return the session after an exchange; what is over capacity or has expired is dropped."""
+        """Return the session after an exchange; what exceeds the capacity or has expired is dropped."""
         return msgspec.structs.replace(
             self,
             turns=(*self.turns, turn)[-settings.turns :],
@@ -54,7 +54,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(gist for gist in self.gists if now_ns - gist.at_ns <= lifetime_ns)
 
     def without(self, numbers: frozenset[int]) -> "Session":
-        """Return the session without what it has of these exchanges."""
+        """Return the session without the turns and gists of these exchanges."""
         return msgspec.structs.replace(
             self,
             turns=tuple(turn for turn in self.turns if turn.number not in numbers),
@@ -68,16 +68,16 @@ def turn_of(number: int, said: str, answered: str) -> Turn:
 
 
 def sessions_of(sessions: ExpiringMap[Session], agent: str) -> dict[str, Session]:
-    """Return what an agent's sessions have of their own, by session; those included that no longer come to mind."""
+    """Return the memories of an agent's sessions, by session, including sessions that are no longer recalled."""
     beginning = f"{agent}\n"
     younger_last = (*sessions.old.items(), *sessions.young.items())
     return {key.removeprefix(beginning): session for key, session in younger_last if key.startswith(beginning)}
 
 
 def replaced(sessions: ExpiringMap[Session], agent: str, name: str, session: Session) -> ExpiringMap[Session]:
-    """Return the sessions with one replaced where it is, and dropped where it is blank.
+    """Return the sessions with one replaced where it is, or dropped if it is blank.
 
-    What the older generation holds of it besides, an earlier state, is dropped: it has words too.
+    An older copy of it in the older generation of the map is dropped, because it contains text, too.
     """
     key = session_key(agent, name)
     is_young = key in sessions.young

@@ -1,9 +1,9 @@
-"""Which concepts of a graph were not met for longest, found without looking at all of them each time.
+"""Finds the concept of a graph without a meeting for the longest time, without examining all of them each time.
 
-Every remembered exchange brings new concepts and drops as many old ones. Sorting all of them for that took a fifth of a
-replay. An order that was sorted once stays right as long as concepts are only met anew, which makes them the latest of
-all, or dropped: entries that are no longer true are passed over. It is kept beside the graph and not in it, since it
-follows from it: a graph that has no order yet is sorted.
+Every remembered exchange adds concepts and drops as many old ones. Sorting all concepts for that took a fifth of the
+time of a replay. An order stays correct after sorting, because concepts only change in two ways: a new meeting makes
+one the latest of all, or it is dropped. Outdated entries are skipped. The order is kept outside the graph, since it is
+derived from it: a graph without an order is sorted.
 """
 
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ from typing import Generic, Protocol, TypeVar
 from schemas.persistent import Map
 
 _KEPT = 16
-"""Graphs whose order is kept: one an agent that is spoken with at the moment."""
+"""Most graphs whose order is kept: one for each agent that is active at the moment."""
 
 
 class MetConcept(Protocol):
-    """What is known of a concept: its number, and the episodes that it was met in, the latest last."""
+    """What the order uses of a concept: its number, and the episodes in which it occurred, the latest last."""
 
     @property
     def number(self) -> int:
-        """What tells it from others met last in the same episode."""
+        """Distinguishes it from others whose last meeting was in the same episode."""
         ...
 
     @property
     def episodes(self) -> tuple[int, ...]:
-        """Never empty."""
+        """The episodes in which it occurred; never empty."""
         ...
 
 
@@ -33,7 +33,7 @@ M = TypeVar("M", bound=MetConcept)
 
 
 class StalenessOrder(Generic[M]):
-    """Concepts from the one that was not met for longest on; each is told once."""
+    """Yields concepts, first the one without a meeting for the longest time; each is returned once."""
 
     def __init__(self, graph: Mapping[str, M]) -> None:
         """Sort a graph's concepts."""
@@ -45,7 +45,7 @@ class StalenessOrder(Generic[M]):
         self.latest = self._sorted[-1][0] if self._sorted else 0
 
     def next_of(self, graph: Mapping[str, M]) -> str:
-        """Return the concept of ``graph``, which may not be empty, that was not met for longest."""
+        """Return the concept of ``graph`` (not empty) without a meeting for the longest time."""
         while self._place < len(self._sorted):
             episode, number, term = self._sorted[self._place]
             self._place += 1
@@ -57,24 +57,24 @@ class StalenessOrder(Generic[M]):
 
 
 class StalenessOrders(Generic[M]):
-    """The orders of the graphs that were seen last, by identity."""
+    """The orders of the graphs used last, by identity."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[Map[str, M], StalenessOrder[M]]] = {}
 
     def of(self, graph: Map[str, M]) -> StalenessOrder[M]:
-        """Take the order of a graph, or make it; whoever takes it keeps it for the graph that comes of it."""
+        """Remove and return the order of a graph, or make one; the caller keeps it for the resulting graph."""
         kept = self._take(graph)
         return StalenessOrder(graph) if kept is None else kept
 
     def keep(self, graph: Map[str, M], order: StalenessOrder[M]) -> None:
-        """Keep an order for a graph, and the graph with it, so that its identity stays its own."""
+        """Keep an order for a graph. The graph is kept, too, so that its identity is not reused for another one."""
         self._kept[id(graph)] = graph, order
         while len(self._kept) > _KEPT:
             del self._kept[next(iter(self._kept))]
 
     def carry(self, before: Map[str, M], after: Map[str, M], met: int | None = None) -> None:
-        """Say that a graph's order is another's as well: concepts were dropped, or met in episode ``met``."""
+        """Reuse a graph's order for another that differs by dropped concepts, or by meetings in episode ``met``."""
         order = self._take(before)
         if order is not None and (met is None or met > order.latest):
             self.keep(after, order)

@@ -1,8 +1,8 @@
-"""Thoughts that came to the agent when nobody talked to it: gists of a kind of their own. Pure.
+"""Thoughts that an idle agent had: gists of a kind of their own. Pure.
 
-A thought rests on an episode and has words of no other, so it goes when that goes: with its session, with a fact that
-the episode quotes, or as the oldest. Nothing that follows from it is left either: one that began with a fading concept
-strengthens that for as long as the thought is kept, fading like a meeting.
+A thought is about one episode and contains words of no other. So it is removed with the episode: with its session, with
+a fact that the episode quotes, or as the oldest. Nothing derived from it is left either: a thought about a fading
+concept strengthens the concept only while the thought is kept, and the effect decays like a meeting.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from actors.memory.settings import MemorySettings
 from schemas.vocabulary.drift import DriftThought
 
 DRIFT = "drift"
-"""What ids of thoughts begin with."""
+"""The prefix of the ids of thoughts."""
 
 _NS_PER_MS = 1_000_000
 _MICRO = 1_000_000
@@ -37,7 +37,7 @@ class Thought(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def thought_of(number: int, event: DriftThought, at_ns: int) -> Thought | None:
-    """Return what is kept of a thought, None for one that rests on no episode."""
+    """Return the thought to keep; None for one that is about no episode."""
     layer, _, episode = event.episode.partition(":")
     if layer != "episode" or not (episode.isascii() and episode.isdecimal()):
         return None
@@ -53,19 +53,19 @@ def thought_of(number: int, event: DriftThought, at_ns: int) -> Thought | None:
 
 
 def with_kept_episodes(thoughts: tuple[Thought, ...], episodes: Mapping[int, object]) -> tuple[Thought, ...]:
-    """Return the thoughts whose episodes are kept; the same tuple where all are."""
+    """Return the thoughts whose episodes are kept; the same tuple if all are."""
     kept = tuple(each for each in thoughts if each.episode in episodes)
     return kept if len(kept) < len(thoughts) else thoughts
 
 
 def recallable(thoughts: tuple[Thought, ...], now_ns: int, settings: MemorySettings) -> tuple[Thought, ...]:
-    """Return the thoughts that still come to mind."""
+    """Return the thoughts that can still be recalled."""
     lifetime_ns = settings.thought_lifetime_ms * _NS_PER_MS
     return tuple(each for each in thoughts if now_ns - each.at_ns <= lifetime_ns)
 
 
 def added_strength(thoughts: tuple[Thought, ...], concept: str, now_ns: int, settings: MemorySettings) -> float:
-    """Return what thoughts add to a concept's strength."""
+    """Return the amount that thoughts add to a concept's strength."""
     half_life_ns = settings.half_life_ms * _NS_PER_MS
     added = round(settings.strengthened_by * _MICRO)
     left = (

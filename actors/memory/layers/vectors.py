@@ -1,8 +1,8 @@
-"""Embeddings as events carry them, compared exactly.
+"""Compares embeddings, in the form that events carry them, exactly.
 
-Embeddings are whole numbers of one byte. Sums of their products stay below 2^24 up to ``WIDEST`` dimensions, and up to
-there 32-bit floats hold every whole number: a product of matrices in floats is exact whatever the order of its sums, so
-the fast routines of any machine agree to the bit.
+Embeddings are one-byte integers. Sums of their products stay below 2^24 up to ``WIDEST`` dimensions, and up to 2^24 a
+32-bit float holds every integer. So a matrix product in floats is exact in any order of summation, and the fast
+routines of all machines give the same bits.
 """
 
 import base64
@@ -17,7 +17,8 @@ from actors.memory.terms import DECIMALS
 WIDEST = 1024
 """Dimensions up to which products are exact."""
 
-# Rows that are widened at once stay in the processor's cache; beyond, linear algebra wakes its threads for nothing.
+# So many rows are converted at once that they stay in the processor's cache; with more, the library starts threads in
+# vain.
 _CELLS_AT_ONCE = 1 << 17
 
 Bytes = npt.NDArray[np.int8]
@@ -26,7 +27,7 @@ Sums = npt.NDArray[np.float32]
 
 
 def from_text(text: str) -> bytes:
-    """Return the embedding that an event carries; empty for one that says nothing or cannot be read."""
+    """Return the embedding that an event carries; empty for one that is absent or cannot be read."""
     try:
         embedding = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -35,7 +36,7 @@ def from_text(text: str) -> bytes:
 
 
 def dots(vectors: Bytes, embedding: bytes) -> Sums:
-    """Return the products of the rows with an embedding as wide as they are, exactly."""
+    """Return the exact products of the rows with an embedding of the same width."""
     query = np.frombuffer(embedding, np.int8).astype(np.float32)
     found = np.empty(len(vectors), np.float32)
     at_once = max(1, _CELLS_AT_ONCE // len(query))
@@ -56,13 +57,14 @@ def square(embedding: bytes) -> int:
 
 def cosines(vectors: Bytes, squares: npt.NDArray[np.int64], embedding: bytes) -> Floats:
     """Return the cosines of the rows with an embedding, negative ones as 0; ``squares`` are the rows' own products."""
-    # Each step is rounded as IEEE 754 says, and the product of two squares is exact: the same bits everywhere.
+    # Each step is rounded as IEEE 754 requires, and the product of two squares is exact: the same bits on every
+    # machine.
     found: Floats = dots(vectors, embedding) / np.sqrt((squares * square(embedding)).astype(np.float64))
     return np.maximum(found, 0.0)
 
 
 def cosines_of(embedding: bytes, others: Sequence[bytes]) -> list[float]:
-    """Return the cosines with a few embeddings, rounded; 0 for those of another width, or where there is none."""
+    """Return the cosines with a few embeddings, rounded; 0 for another width, or for a missing embedding."""
     found = [0.0] * len(others)
     places = [place for place, other in enumerate(others) if other and len(other) == len(embedding)]
     if places:

@@ -1,1 +1,1 @@
-"""Encoded runs of a text, and what they decode to."""
+"""Finds the encoded runs of a text, and decodes them."""

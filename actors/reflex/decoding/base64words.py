@@ -1,7 +1,7 @@
-"""Where base64 may stand in a text: words that mix cases or digits as the words of a language hardly do.
+"""Finds possible base64 in a text: words that mix cases or digits as words of a language rarely do.
 
-Base64 split by white space is a series of such words. A piece of four has one case only once in a dozen, so that a
-single plain word between two mixed ones belongs to the series.
+Base64 split by white space is a series of such words. Only one in a dozen pieces of four characters has a single case.
+So a single plain word between two mixed ones belongs to the series.
 """
 
 from typing import NamedTuple
@@ -10,16 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 MIN_DIGITS = 11
-"""Characters a series must have: what the shortest signature of the source, of eight letters, comes to."""
+"""Least characters of a series: the encoded length of the source's shortest signature, of eight letters."""
 
 LONG_WORD = 16
-"""A mixed word of this length begins a series by itself; after shorter ones, and before, other starts are tried too."""
+"""A mixed word of this length starts a series alone; for shorter ones and those before, other starts are tried too."""
 
 FEW_WORDS = 256
-"""Words up to which each is looked at by itself: a text that is one run of base64 is one word."""
+"""Up to this many words each is examined separately: a text that is one run of base64 is one word."""
 
 MAX_STARTS = 8
-"""Words of a series tried as its first."""
+"""Most words of a series that are tried as its first word."""
 
 Flags = npt.NDArray[np.bool_]
 Offsets = npt.NDArray[np.int64]
@@ -55,7 +55,7 @@ _IS_MIXED[[8 * first + second for first, second in _MIXED_PAIRS]] = True
 
 
 class _Words(NamedTuple):
-    """Of each word: where it begins and ends, whether padding follows it, and whether the one before is a neighbour."""
+    """For each word its start and end, whether padding follows, and whether the word before is a neighbour."""
 
     starts: Offsets
     ends: Offsets
@@ -64,7 +64,7 @@ class _Words(NamedTuple):
 
 
 class WordRuns(NamedTuple):
-    """Series of words, in order: where the likeliest digits of each begin and end, and what else they may be."""
+    """Series of words, in order: the start and end of the likeliest digits of each, and the alternatives."""
 
     starts: Offsets
     ends: Offsets
@@ -80,7 +80,7 @@ class WordRuns(NamedTuple):
 
 
 def kinds_of(ascii_text: bytes) -> bytes:
-    """Return the kind of every character: lower, upper, digit, sign of base64, padding, white space, or other."""
+    """Return the kind of every character: lower, upper, digit, base64 symbol, padding, white space, or other."""
     return ascii_text.translate(_KINDS)
 
 
@@ -116,10 +116,10 @@ def runs_of_words(kinds: bytes) -> WordRuns | None:
 
 
 def _neighbours(codes: npt.NDArray[np.uint8], starts: Offsets, ends: Offsets) -> Flags:
-    """Return for every word but the last whether nothing but white space parts it from the next."""
+    """Return for every word but the last whether only white space separates it from the next."""
     begins, closes = ends[:-1], starts[1:]
     near: Flags = (codes[begins] == _SPACE) & (codes[closes - 1] == _SPACE)
-    # What begins and ends with white space is looked into, if it has anything between.
+    # A gap that begins and ends with white space is examined if there is anything between.
     wide = np.flatnonzero(near & (closes - begins > 2))
     if len(wide):
         parting = np.concatenate(([0], np.cumsum((codes == _OTHER) | (codes == _PADDING), dtype=np.int32)))
@@ -130,7 +130,7 @@ def _neighbours(codes: npt.NDArray[np.uint8], starts: Offsets, ends: Offsets) ->
 def _mixed_words(codes: npt.NDArray[np.uint8], in_word: Flags, starts: Offsets, ends: Offsets) -> Flags:
     """Return for every word whether it is mixed.
 
-    A capital before small letters is not, at the start of a word; nor is the exponent of a number (``1.5e-07``).
+    Words that only begin with a capital are not, nor is the exponent of a number (``1.5e-07``).
     """
     is_mixed = _IS_MIXED.take(codes[:-1] * 8 + codes[1:])
     capital = (codes[:-1] == _UPPER) & (codes[1:] == _LOWER)
@@ -149,8 +149,9 @@ def _mixed_words(codes: npt.NDArray[np.uint8], in_word: Flags, starts: Offsets, 
 def _spans(words: _Words, first: int, last: int) -> tuple[tuple[int, int], ...]:
     """Return the spans that the digits of a series may have.
 
-    They may begin with a plain word before it, or further in if words of the text around it are mixed too; and a plain
-    word may end it. Most wrong words before spoil the decoding, those behind add a false letter or two.
+    They may begin with a plain word before the series, or later if words of the surrounding text are mixed too; and
+    they may end with a plain word. A wrong word before the run usually spoils the decoding; one after it only adds a
+    wrong letter or two.
     """
     begin = int(words.starts[first])
     starts = [begin]

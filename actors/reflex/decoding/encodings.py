@@ -1,19 +1,20 @@
-"""Encoded runs of a text and what they decode to: base64, hexadecimal and percent-encoding.
+"""Decodes the encoded runs of a text: base64, hexadecimal and percent-encoding.
 
-None of these makes a text longer. The work is counted, in steps of about ten nanoseconds, and bounded over all texts of
-an input (``MAX_WORK``); what is looked at is spread so that no run can use up what another needs:
+None of these makes a text longer. The work is counted in steps of about ten nanoseconds, and bounded over all texts of
+an input (``MAX_WORK``). It is distributed so that no run can use up what another needs:
 
-- Every run of base64 is decoded from its likeliest place before any is from another; of more than can be, the longest.
-- What may come out is had by all runs in equal shares: a long one gives way to the short ones behind it.
-- What was not looked at is counted, in characters of the text.
+- Every run of base64 is decoded from its likeliest start before any is from another; if not all can be, the longest
+are.
+- The decoded characters are shared equally among all runs: a long run leaves room for the short ones after it.
+- What was not read is counted, in characters of the text.
 
-Whether a text can have any such run is asked first, which costs a few microseconds.
+A check first finds out whether a text can contain any such run, which costs a few microseconds.
 
 - base64 (``base64words``), also URL-safe, unpadded, and split by white space.
 - hex: at least six pairs of digits, also separated, also as ``\\x69``, ``0x69``, ``\\u0069``, ``&#x69;`` or ``U+0069``.
 - percent: the text around percent escapes, with these decoded and ``+`` for a space.
 
-Of decoded bytes only what is text counts (``plaintext``).
+Of decoded bytes only text counts (``plaintext``).
 """
 
 import binascii
@@ -32,22 +33,22 @@ from actors.reflex.decoding.plaintext import texts_in
 Encoding = Literal["base64", "hex", "percent"]
 
 MAX_WORK = 5_242_880
-"""Steps that all decoding for one input may take: lists of thousands of hashes are read whole."""
+"""Most steps of all decoding for one input, enough to read lists of thousands of hashes completely."""
 
 _BASE64_SPAN, _HEX_RUN, _HEX_PLACE, _ESCAPE_WINDOW = 192, 128, 32, 128
-"""Steps that a run takes by itself."""
+"""Steps of a run, independent of its length."""
 
 _PER_DIGIT = 2
-"""Steps that an encoded character takes."""
+"""Steps of each encoded character."""
 
 CONTEXT = 160
-"""Characters around a percent escape that are read with it, since the words there need no escape."""
+"""Characters around a percent escape that are read with it, since words there need no escape."""
 
 ENOUGH = 0.75
-"""Share of the longest decoding of a base64 run that another must reach to be read too."""
+"""Another decoding of a base64 run is read too if it is at least this share of the longest one."""
 
-# All of ASCII that is white space to Python, as in ``base64words``: a character that only one of the two skips leaves
-# a run of the wrong length, which is an error.
+# All ASCII characters that are white space to Python, as in ``base64words``: a character skipped by only one of the two
+# leaves a run of the wrong length, which is an error.
 _SPACES = bytes(code for code in range(128) if chr(code).isspace())
 _FIRST_DIGIT = kinds_of(b"+")[0]
 _NOT_BASE64 = bytes(code for code in range(256) if kinds_of(bytes([code]))[0] < _FIRST_DIGIT)
@@ -59,16 +60,16 @@ _HEX_KINDS = bytes(
     for code in range(256)
 )
 _HEX_BARE = (b"h" * 12, b" ".join([b"hh"] * 6), b"  ".join([b"hh"] * 6))
-# Whether a character may be the first of a prefix, and (twice that) whether it may be the second.
+# Bit 1: the character may be the first of a prefix; bit 2: it may be the second.
 _OPENS_PREFIX = bytes((chr(code) in "0\\&U") + 2 * (chr(code) in "xXu#+") for code in range(256))
 _MANY_PLACES = 2_048
-"""Places that may begin a prefix beyond which a single search for all is faster."""
+"""With more possible beginnings of a prefix than this, a single search for all is faster."""
 
 _HEX_PREFIX = rb"0[xX]|\\[xX]|\\u00|&#[xX](?:00)?|U\+00"
 _HEX_BREAK = rb"[\s,:;|_.-]"
 _PAIR = rb"[0-9A-Fa-f][0-9A-Fa-f]"
-# Sixteen bare pairs, or eight that are each followed by one break, are the same as so many single ones, and are taken
-# in a tenth of the time.
+# Sixteen bare pairs, or eight with one separator after each, match the same as single pairs would, in a tenth of the
+# time.
 _HEX_RUN_FORM = (
     rb"(?:[0-9A-Fa-f]{32}%(break)s{0,3}|%(eight)s%(break)s{0,2}|(?:%(prefix)s)?%(pair)s%(break)s{0,3})++"
     % {b"break": _HEX_BREAK, b"eight": (_PAIR + _HEX_BREAK) * 8, b"pair": _PAIR, b"prefix": _HEX_PREFIX}
@@ -79,21 +80,21 @@ _HEX_DIGITS = b"0123456789abcdefABCDEF"
 _NOT_DIGITS = (b"&#x00", b"&#X00", b"\\u00", b"U+00", b"&#x", b"&#X", b"0x", b"0X", b"\\x", b"\\X")
 _MIN_PAIRS = 6
 _MAX_SHORT = 50
-"""Characters that fewer than six pairs come to at most, with a prefix and three breaks each."""
+"""Most characters of fewer than six pairs, with a prefix and three separators each."""
 
 ESCAPE_LENGTH = 3
-"""Characters of a percent escape, which stand for one byte."""
+"""Characters of a percent escape, which stands for one byte."""
 
 _IS_HEX = np.array([chr(code) in "0123456789abcdefABCDEF" for code in range(256)])
 _HEX_VALUE = np.array([int(chr(code), 16) if is_hex else 0 for code, is_hex in enumerate(_IS_HEX)], dtype=np.uint8)
 
 
 APART = "\n*\n"
-"""Stands between what one run may decode to: no run goes on over it, or two readings of one text were read as one."""
+"""The separator of alternative decodings of a run: no run continues across it, so two readings are not read as one."""
 
 
 class EncodedRun(msgspec.Struct, frozen=True):
-    """An encoded stretch of a text, ``start`` to ``end`` in its characters, and what it decodes to."""
+    """An encoded stretch of a text, from ``start`` to ``end`` in characters, and its decoding."""
 
     start: int
     end: int
@@ -101,7 +102,7 @@ class EncodedRun(msgspec.Struct, frozen=True):
 
 
 class DecodingBudget(msgspec.Struct, frozen=True):
-    """What may be decoded: ``characters`` is how many may come out, ``work`` how many steps it may take."""
+    """A budget for decoding: at most ``characters`` decoded characters, and at most ``work`` steps."""
 
     characters: int
     work: int = MAX_WORK
@@ -110,8 +111,8 @@ class DecodingBudget(msgspec.Struct, frozen=True):
 class EncodedRuns(msgspec.Struct, frozen=True):
     """The runs of a text in one encoding, in order.
 
-    ``unread`` counts the characters of the text that were not looked at, or not in every way they may be read;
-    ``work`` the steps taken. Both are of a text that may have been decoded itself.
+    ``unread`` counts the characters of the text that were not read, or not in every possible way; ``work`` the steps
+    used. The text itself may be the result of a decoding.
     """
 
     found: tuple[EncodedRun, ...] = ()
@@ -127,7 +128,7 @@ _Span = tuple[int, int]
 def base64_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedRuns:
     """Return the base64 runs of a text; ``ascii_text`` is the same with a ``?`` for every other character.
 
-    The likeliest span of every run is decoded, its other ones as far as the room goes.
+    The likeliest span of every run is decoded; the alternatives as far as the budget allows.
     """
     kinds = kinds_of(ascii_text)
     if not any(mixture in kinds for mixture in MIXTURES):
@@ -140,7 +141,7 @@ def base64_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedRu
     unread = int(lengths.sum() - lengths[chosen].sum())
     likeliest = list(zip(runs.starts[chosen].tolist(), runs.ends[chosen].tolist(), strict=True))
     spans = [[span] for span in likeliest]
-    # The shortest first, so that a long one leaves the others something.
+    # Short runs first, so that a long one does not use up the budget for the others.
     open_ended = np.flatnonzero(runs.several[chosen])
     for place in open_ended[np.argsort(lengths[chosen][open_ended], kind="stable")].tolist():
         if work > room.work:
@@ -163,7 +164,7 @@ def base64_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedRu
 
 
 def _affordable(costs: "np.typing.NDArray[np.int64]", room: int) -> "tuple[np.typing.NDArray[np.int64], int]":
-    """Return the places of what can be had for the room, ascending, and what it costs; the dearest come first."""
+    """Return the indexes of what the budget allows, ascending, and its cost; the most expensive are taken first."""
     total = int(costs.sum())
     if total <= room:
         return np.arange(len(costs)), total
@@ -174,9 +175,9 @@ def _affordable(costs: "np.typing.NDArray[np.int64]", room: int) -> "tuple[np.ty
 
 
 def _joined(decoded: list[EncodedRun]) -> EncodedRun | None:
-    """Return the decodings of a run that are about as long as the longest, without those that others contain, as one.
+    """Return the alternative decodings of a run as one, if about as long as the longest and not contained in another.
 
-    A word too many at either end puts a false letter there, so that the longest need not be the right one.
+    An extra word at either end adds a wrong letter, so the longest decoding may not be the right one.
     """
     if len(decoded) == 1:
         return decoded[0] if decoded[0].text else None
@@ -254,7 +255,7 @@ def _from_hex(written: bytes) -> bytes:
 
 
 def percent_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedRuns:
-    """Return the stretches of a text around percent escapes, decoded."""
+    """Return the decoded stretches of a text around percent escapes."""
     if "%" not in text:
         return NONE
     raw = np.frombuffer(text.encode("utf-8", "replace"), dtype=np.uint8)
@@ -266,7 +267,7 @@ def percent_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedR
     begins = np.maximum(at[np.concatenate(([0], apart + 1))] - CONTEXT, 0)
     ends = np.minimum(at[np.concatenate((apart, [len(at) - 1]))] + ESCAPE_LENGTH + CONTEXT, len(raw))
     most = max(0, (room.work - len(raw)) // _ESCAPE_WINDOW)
-    # Written out once for the whole text: the windows are cut from it.
+    # Decoded once for the whole text: the windows are cut from the result.
     shown = raw.copy()
     shown[raw == ord("+")] = ord(" ")
     shown[at] = _HEX_VALUE[raw[at + 1]] * 16 + _HEX_VALUE[raw[at + 2]]
@@ -287,14 +288,14 @@ def percent_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedR
 
 
 def _within(found: Sequence[EncodedRun], allowance: int, unread: int, work: int) -> EncodedRuns:
-    """Return what is had of the decoded runs: of each its share of the allowance, line breaks between them included."""
+    """Return the decoded runs within the allowance: of each its share, including the line breaks between them."""
     lengths = [len(run.text) + 1 for run in found]
     if sum(lengths) - 1 <= allowance:
         return EncodedRuns(tuple(found), unread, work)
     kept: list[EncodedRun] = []
     for run, share in zip(found, shares(lengths, allowance + 1), strict=True):
         had = run.text[: max(0, share - 1)]
-        # In encoded characters: a reader of the verdict has the text, not what it decodes to.
+        # In encoded characters: a reader of the verdict has the received text, not the decoded one.
         unread += (run.end - run.start) * (len(run.text) - len(had)) // len(run.text)
         if had:
             kept.append(EncodedRun(run.start, run.end, had))
@@ -306,4 +307,4 @@ DECODERS: dict[Encoding, Callable[[str, bytes, DecodingBudget], EncodedRuns]] = 
     "hex": hex_runs,
     "percent": percent_runs,
 }
-"""How the runs of each encoding are found, given a text, its ASCII and the room."""
+"""How the runs of each encoding are found, given a text, its ASCII form and the budget."""

@@ -1,7 +1,7 @@
-"""What of decoded bytes is text: whatever has the form of UTF-8, at least six characters in a row.
+"""Extracts text from decoded bytes: valid UTF-8, at least six characters in a row.
 
-Controls count, since they are invisible (so that ASCII in UTF-16 shows as well, between its zeros). All other bytes
-are cut out: a wrong start or random bytes give nothing to search.
+Control characters count, since they are invisible (so ASCII in UTF-16 is found as well, between its zero bytes). All
+other bytes are cut out: a wrong start or random bytes give no text.
 """
 
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 MIN_CHARACTERS = 6
-"""Characters that a stretch of text must have."""
+"""Least characters of a stretch of text."""
 
 _NO_TEXT = b"\xff"
-"""A byte that no text has: parts what is decoded together."""
+"""A byte that occurs in no text; it separates parts that are decoded together."""
 
 _NEVER, _LATER = 0, 9
-"""How many bytes a character takes, by the first: none begins with this one, or it is not the first."""
+"""Number of bytes of a character by its first byte; none if no character begins with that byte."""
 
 
 def _length(byte: int) -> int:
@@ -33,9 +33,9 @@ _LENGTHS = bytes(map(_length, range(256)))
 
 
 def texts_in(parts: Sequence[bytes]) -> list[str]:
-    """Return the text in each part, its stretches one a line.
+    """Return the text in each part, one stretch on each line.
 
-    What is ASCII is text as it stands. Of other parts it takes some 10 ms a megabyte, whatever the bytes.
+    ASCII is text as it is. Other parts take about 10 ms a megabyte, whatever the bytes.
     """
     texts = [""] * len(parts)
     others = []
@@ -53,14 +53,14 @@ def texts_in(parts: Sequence[bytes]) -> list[str]:
 
 
 def _texts_in(parts: Sequence[bytes]) -> list[str]:
-    """Return the text in each part; all parts at once, since a call costs more than its work."""
+    """Return the text in each part; all parts are decoded in one call, whose overhead exceeds the work."""
     data = _NO_TEXT.join([*parts, b""])
     starts, covered = _characters(data)
     edges = np.flatnonzero(np.diff(covered, prepend=False, append=False))
     begins, ends = edges[::2], edges[1::2]
     counts = np.cumsum(starts, dtype=np.int32)  # of the characters up to a byte; no stretch ends with the data
     long = counts[ends] - counts[begins] + 1 >= MIN_CHARACTERS
-    # The byte behind a stretch is none of text: it makes room for the line break.
+    # The byte after a stretch is not text, so its place can hold the line break.
     shown = np.frombuffer(data, dtype=np.uint8).copy()
     shown[ends[long]] = ord("\n")
     marks = np.zeros(len(data) + 1, dtype=np.int8)
@@ -77,7 +77,7 @@ def _texts_in(parts: Sequence[bytes]) -> list[str]:
 
 
 def _characters(data: bytes) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return which bytes begin a character, and which belong to one."""
+    """Return which bytes begin a character, and which are part of one."""
     lengths = np.frombuffer(data.translate(_LENGTHS) + bytes(3), dtype=np.uint8)
     size = len(data)
     later = lengths == _LATER

@@ -1,1 +1,1 @@
-"""The shell of effectors: performing requests, and storing each answer exactly once."""
+"""The shell of effectors: it performs requests and stores each answer exactly once."""

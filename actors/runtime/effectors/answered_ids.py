@@ -1,7 +1,8 @@
-"""Which requests an effector has answered, as the log tells, and the storing of further answers, each exactly once.
+"""Which requests an effector has answered according to the log, and how further answers are stored exactly once.
 
-Each of its events is read once, however many ask. Answers that are ready together are stored together, in the order in
-which they became ready: one by one, each would wait for the flush of all before it.
+Each event of the effector is read once, however many requests ask about it. Answers that are ready at the same time are
+appended together, in the order in which they became ready. Appended one by one, each would wait for the flushes of all
+before it.
 """
 
 import asyncio
@@ -16,20 +17,20 @@ from events.log import MAX_BATCH, Append, Fence, Log, Record
 T = TypeVar("T")
 
 MOST_IDS = 50_000
-"""Ids of answers kept in a process, over all filters."""
+"""Ids of answers kept in memory by a process, over all filters."""
 
 
 class Answer:
     """An answer to be stored.
 
     Args:
-        id: Its first event's id.
-        since: Sequence of its request, after which it is if it is in the log.
+        id: The id of its first event.
+        since: Sequence of its request. If the answer is in the log, it is after this sequence.
         records: Its events.
 
     Attributes:
-        stored: Whether it was stored (False: the log held one already); None until that is known.
-        refused: Why the broker takes no such events, if it does not.
+        stored: Whether this call stored it (False: the log already held an answer); None until that is known.
+        refused: Why the broker refuses these events, if it does.
     """
 
     def __init__(self, id: str, since: int, records: Sequence[Record]) -> None:
@@ -41,16 +42,16 @@ class Answer:
 
     @property
     def pending(self) -> bool:
-        """Whether nothing is known of it yet."""
+        """Whether its outcome is not yet known."""
         return self.stored is None and self.refused is None
 
 
 class Answers:
-    """What an effector has answered, filter by filter.
+    """What an effector has answered, for each filter.
 
     Args:
         log: Where answers are appended.
-        stored: The same log, as it is read: ids are in headers, so that nothing need be opened.
+        stored: The same log for reading. Ids are in headers, so bodies need not be decrypted.
         most: See :data:`MOST_IDS`.
     """
 
@@ -64,7 +65,7 @@ class Answers:
         return sum(len(known) for known in self._known.values())
 
     async def holds(self, filter: str, id: str, since: int) -> bool:
-        """Whether the log holds an event with an id under a filter, which can only come after a sequence.
+        """Whether the log holds an event with this id under ``filter``; it can only be after the sequence ``since``.
 
         Raises:
             Unavailable: the log cannot be asked now.
@@ -74,15 +75,15 @@ class Answers:
             return await known.holds(id, since)
 
     async def store(self, filter: str, answer: Answer) -> bool:
-        """Store an answer whose events are under a filter, unless the log holds it; return whether it was stored.
+        """Store an answer whose events are under ``filter``, unless the log holds it; return whether it was stored.
 
-        Where it raises another error than Refused, the answer keeps its place for when it is to be stored again.
+        After any error other than Refused the answer keeps its place in the queue and can be stored again.
 
         Raises:
-            Refused: the broker takes no such events.
-            Conflict: another worker has stored meanwhile: try again.
-            Unavailable, UnknownOutcome: try again later. Should it still arrive: either it is there at the next look,
-                or its fence no longer holds.
+            Refused: the broker does not accept these events.
+            Conflict: another worker has appended meanwhile; try again.
+            Unavailable, UnknownOutcome: try again later. If the append arrives at the broker after all, the next look
+                finds the answer, or the fence of that append no longer holds: it is not stored twice.
         """
         async with self._of(filter) as known:
             if answer not in known.queue:
@@ -114,16 +115,16 @@ class Answers:
 
     @property
     def read_at(self) -> float:
-        """When the log was last read for what was stored before (the loop's time)."""
+        """When the log was last read for answers that were stored before (the event loop's time)."""
         return max((known.read_at for known in self._known.values()), default=0.0)
 
     def distrust(self) -> None:
-        """Believe nothing that was learned: the log was away, and may come back with less than it had."""
+        """Forget everything known: the log was unreachable and may have been restored to an earlier state."""
         for known in self._known.values():
             known.doubtful = True
 
     def _forget(self) -> None:
-        """Drop the filters that were asked for least lately; what is dropped is read again when it is asked for."""
+        """Drop the filters used least recently; a dropped filter is read again when it is asked for."""
         kept = len(self)
         for filter, known in list(self._known.items())[:-1]:
             if kept <= self._most:
@@ -134,14 +135,14 @@ class Answers:
 
 
 class AnsweredIds:
-    """The ids of an effector's events under one filter, without a gap from some sequence on.
+    """The ids of an effector's events under one filter, complete from some sequence on.
 
     Attributes:
-        lock: Held by whoever asks.
+        lock: Held by the task that reads or stores.
         queue: Answers to be stored, in order.
-        users: How many are at it.
-        doubtful: Whether what is known is to be learned anew.
-        read_at: When what was stored before was last read (the loop's time).
+        users: How many tasks use this object now.
+        doubtful: Whether everything known must be read again.
+        read_at: When answers stored before were last read (the event loop's time).
     """
 
     def __init__(self, log: Log, filter: str, most: int) -> None:
@@ -163,7 +164,7 @@ class AnsweredIds:
         return len(self._order)
 
     async def catch_up(self, since: int) -> None:
-        """Learn what was stored meanwhile, from a sequence on where nothing is known; the lock is the caller's."""
+        """Read what was stored since; begin at ``since`` where nothing is known yet. The caller holds the lock."""
         doubtful, self.doubtful = self.doubtful, False
         last = self._fence = await self._asked(self._log.last(self._filter))
         anew = self._since is None or doubtful or last < self._last
@@ -172,7 +173,7 @@ class AnsweredIds:
             self._ids.clear()
             self._order.clear()
         if not last:
-            # Nothing is there, or the last one cannot be read any more: what was before it still counts.
+            # The filter is empty, or its last message can no longer be read: messages before it still count.
             last = (await self._asked(self._log.info())).last_seq
         if last > self._last:
             await self._asked(self._read(self._last, last))
@@ -181,13 +182,13 @@ class AnsweredIds:
         self._last = self._fence or self._last
 
     async def holds(self, id: str, since: int) -> bool:
-        """Whether an id is among what is known, or before that; see :meth:`Answers.holds`."""
+        """Whether an id is known here or is in the log before the known part; see :meth:`Answers.holds`."""
         if self._since is None or since >= self._since or id in self._ids:
             return id in self._ids
         return await self._asked(self._held_before(id, since, self._since))
 
     async def store(self, log: Log) -> None:
-        """Store as many of the answers that come next as one append takes; the lock is the caller's."""
+        """Store the first answers of the queue, as many as one append takes; the caller holds the lock."""
         chosen = list(self._next())
         await self.catch_up(min(answer.since for answer in chosen))
         new = []
@@ -251,7 +252,7 @@ class AnsweredIds:
             self._ids.discard(dropped)
 
     async def _held_before(self, id: str, since: int, upto: int) -> bool:
-        """Whether an event is among those before what is known, which are kept as well where there is room."""
+        """Whether the id is among the events before the known part; those events are kept too where there is room."""
         before: list[tuple[int, str]] = []
         found, room = False, self._most - len(self._order)
         async for batch in self._log.history([self._filter], since, upto):

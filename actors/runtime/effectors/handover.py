@@ -1,8 +1,8 @@
-"""Leaving requests to workers that may know better: of a newer release, or of a configuration with one receiver more.
+"""Leaves requests to other workers that may be able to answer them: a newer release, or one with newer configuration.
 
-While workers are started again one after another, those of before compete for requests that only those of after can
-answer. A failure that one of them recorded would be the request's only answer. So it gives such a request back, for a
-while, and records the failure only when nobody else has taken it.
+During a rolling restart, old workers compete for requests that only new workers can answer. If an old worker recorded a
+failure, that failure would be the request's only answer. So an old worker gives such a request back for some time. It
+records the failure only when no other worker has taken the request by then.
 """
 
 import msgspec
@@ -11,13 +11,13 @@ from actors.runtime.clock import Clock
 
 _FIRST_S, _MOST_S = 0.1, 2.0
 _MOST = 1_000
-"""Requests that are remembered; most were taken by others, which nobody tells."""
+"""Requests that are remembered. Most were taken by other workers, but nothing reports that to this one."""
 
 _NS_PER_S = 1_000_000_000
 
 
 class _Left(msgspec.Struct):
-    """Since when a request was left to others, and how often."""
+    """Since when a request has been left to others, and how often."""
 
     since_ns: int
     times: int = 0
@@ -28,7 +28,7 @@ class Handover:
 
     Args:
         clock: Measures for how long.
-        patience_s: Seconds for which a request is left to others.
+        patience_s: Seconds for which a request is left to other workers.
     """
 
     def __init__(self, clock: Clock, patience_s: float) -> None:
@@ -38,13 +38,14 @@ class Handover:
         self._in_vain: dict[str, int] = {}
 
     def pause_s(self, kind: str, seq: int, stored_ns: int) -> float:
-        """Return the seconds after which a request is to be tried again, 0 where nobody else has taken it.
+        """Return after how many seconds a request is to be tried again; 0 where no other worker has taken it.
 
-        Where nobody has taken one request of a kind, those that were stored before that are not left to others: they
-        would wait one after another. Whoever makes a later one knows its kind.
+        If nobody has taken one request of a kind, earlier requests of that kind are no longer left to others: otherwise
+        each would wait in turn. A later request of the kind is left to others again: the process that made it knows the
+        kind, so a newer release runs.
 
         Args:
-            kind: What it takes to know.
+            kind: What a worker must know to answer the request.
             seq: The request's sequence.
             stored_ns: When it was stored, Unix nanoseconds.
         """

@@ -1,4 +1,4 @@
-"""What an effector's shell knows of a request: who handles it, where its answer is, and what may be one."""
+"""What an effector's shell knows of a request: its handler, where its answer is stored, which events may be one."""
 
 from itertools import chain
 
@@ -18,14 +18,15 @@ EFFECT_TIMED_OUT = "effect_timed_out"
 EFFECT_ABANDONED = "effect_abandoned"
 RESULT_INVALID = "result_invalid"
 TEXT_FORGOTTEN = "text_forgotten"
-"""The request's words were forgotten meanwhile: nobody is asked about a mark that stands in their place."""
+"""Reason of failure: the request's text was forgotten meanwhile. A mark stands in its place, so it is not performed."""
 
 
 class EffectorCounters(msgspec.Struct):
     """What happened in a process.
 
-    ``delivered`` counts deliveries, ``performed`` performances that ended (also by raising), ``stored`` answers stored,
-    ``failed`` those of them that are failures, ``answered`` deliveries of requests that were answered already.
+    ``delivered`` counts deliveries. ``performed`` counts performances that ended, also with an exception. ``stored``
+    counts stored answers, and ``failed`` those of them that are failures. ``answered`` counts deliveries of requests
+    that already had an answer.
     """
 
     delivered: int = 0
@@ -36,14 +37,14 @@ class EffectorCounters(msgspec.Struct):
 
 
 class InFlight(msgspec.Struct):
-    """A delivery that is being handled, and which of the effector's lines it came by."""
+    """A delivery that is being handled, and the queue of the effector that it came from."""
 
     delivery: Delivery
     line: OrderedQueue
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A delivered request, and where its answer would be: ``filter`` holds it, ``answer`` is its first event's id."""
+    """A delivered request. Its answer is stored under ``filter``, and its first event has the id ``answer``."""
 
     offered: Recorded | Unreadable
     cause: Cause
@@ -52,7 +53,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 def may_answer(effector: Effector, request: Request, one: NewEvent) -> bool:
-    """Whether an event is the effector's own, and where a look for the answer finds it."""
+    """Whether the effector may write this event, under a subject where the search for the answer will find it."""
     _, agent_token, _ = split_stored(one.subject)
     entry = entry_of(one.message.event)
     return (
@@ -65,7 +66,7 @@ def may_answer(effector: Effector, request: Request, one: NewEvent) -> bool:
 def failure_of(
     effector: Effector, request: Request, reason: str, error: BaseException | None, partitions: Partitions
 ) -> tuple[NewEvent, ...]:
-    """Return the answer that says why a request has no other."""
+    """Return the failure that is the answer of a request without any other answer."""
     offered, stored = request.offered, request.offered.stored
     failed = effector.failed(
         reason=reason,
@@ -79,7 +80,7 @@ def failure_of(
 
 
 def check(effector: Effector) -> None:
-    """Raise ValueError, saying why, for an effector that the catalogue contradicts."""
+    """Raise ValueError, with the reason, if the effector contradicts the catalogue."""
     consumed = effector.consumes, *(line.consumes for line in effector.ordered_queues)
     if not all(consumed):
         raise ValueError(f"effector {effector.name}: it consumes nothing: name the events that ask for its effect")

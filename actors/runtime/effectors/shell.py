@@ -1,10 +1,10 @@
 """The shell of an effector: performs requests, and stores each answer exactly once.
 
-Workers compete for requests on a durable consumer, and on one for each line. Whoever gets one looks in the log whether
-it is answered, performs it if not, and appends the answer behind a fence over all that the effector has written for the
-request's agent. Where the fence does not hold, the log is looked into again, from where the last look ended
-(``answers``): so however often a request is delivered, to however many workers, and however long after the broker has
-forgotten message ids, one answer is stored.
+Workers compete for requests on a durable consumer, and on one more for each queue. A worker that gets a request first
+reads in the log whether it has an answer. If not, the worker performs it and appends the answer behind a fence, which
+covers all events that the effector has written for the request's agent. If the fence does not hold, another worker has
+appended. The log is then read again from where the last read ended (``answers``). So one answer is stored, however
+often a request is delivered, to however many workers, and even after the broker has forgotten message ids.
 """
 
 import asyncio
@@ -52,10 +52,10 @@ from schemas.subjects import STORED_ROOT, topic_filter
 T = TypeVar("T")
 
 STOP_DEADLINE = 10.0
-"""Seconds that performances under way get to end when the worker is told to stop."""
+"""Seconds that running performances get to end when the worker is told to stop."""
 
 NEWER_S = 10.0
-"""Seconds for which a request of a newer release is left to workers of that: more than a worker takes to start."""
+"""Seconds for which a request of a newer release is left to newer workers: longer than a worker takes to start."""
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
 _REFUSED_WAIT = 30.0
@@ -68,12 +68,12 @@ class EffectorWorker:
     Args:
         name: Unique among living workers.
         build: Version of the code, for the ``ce-build`` header.
-        ack_wait: Seconds after which a silent worker's requests go to others.
+        ack_wait: Seconds without a sign of life after which a worker's requests are delivered to others.
         stop_deadline: See :data:`STOP_DEADLINE`.
         newer_s: See :data:`NEWER_S`.
 
     Attributes:
-        effector: What it runs.
+        effector: The effector that it runs.
         counters: What happened.
         ready: Set once requests can reach it.
 
@@ -115,7 +115,7 @@ class EffectorWorker:
         self._begun_at = 0
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until ``stop`` is set; then take no more, and hand back what is not done within the stop deadline.
+        """Run until ``stop`` is set; then take no more requests, and give back those not done by the stop deadline.
 
         Raises:
             LogCut: the log no longer holds what was read from it; a new worker may begin on what is left.
@@ -173,7 +173,7 @@ class EffectorWorker:
         await known.follow(await self._retry_until_done(lambda: self._log.tail([LOSS_FILTER], last)))
 
     def _begin_anew(self, pulls: Iterable[DurablePull]) -> None:
-        """Have all requests delivered again: answers may be among what is lost. One that has one is only looked up."""
+        """Have all requests delivered again: answers may be lost. A request with an answer is not performed again."""
         _logger.error("requests_delivered_again", effector=self.effector.name, reason="log_loss")
         self._answers.distrust()
         for pull in pulls:
@@ -190,11 +190,11 @@ class EffectorWorker:
 
     async def _handle(self, line: OrderedQueue, delivery: Delivery) -> None:
         self.counters.delivered += 1
-        # By its time, too: a log that was cut gives the sequence to another request.
+        # The key includes the time stored: a log that was cut assigns the same sequence to another request.
         key = (line.name, delivery.stored.seq, delivery.stored.time_ns)
         held = self._under_way.get(key)
         if held is not None:
-            # Our signs of life did not reach the broker in time; the performance goes on, and answers for this one too.
+            # The in-progress signals reached the broker too late, so it delivered again. The first performance goes on.
             held.delivery.renew(delivery)
             return
         under_way = self._under_way[key] = InFlight(delivery, line)
@@ -225,7 +225,7 @@ class EffectorWorker:
 
         Raises:
             TryLater: it is to be performed again.
-            Refused: not even a failure is taken.
+            Refused: the broker does not even accept a failure as the answer.
         """
         delivery = under_way.delivery
         offered = decode(await self._retry_until_done(lambda: self._log.opened(delivery.stored)))
@@ -247,7 +247,7 @@ class EffectorWorker:
             await self._store(request, self._failure(request, APPEND_REFUSED), took_us)
 
     async def _retry_until_done(self, asking: Callable[[], Awaitable[T]]) -> T:
-        """Ask the log until it can be asked."""
+        """Call a read of the log until the log can be reached."""
         wait = _RETRY_FIRST
         while True:
             try:
@@ -262,13 +262,13 @@ class EffectorWorker:
         return await self._retry_until_done(lambda: self._answers.holds(request.filter, request.answer, since))
 
     def _answerable_since(self, request: Request) -> int:
-        """Return the sequence after which an answer can be: where a request was lost, its writer writes it again."""
+        """Return the sequence after which an answer can be: a lost request is written again, after its answer."""
         first_lost = self._losses.first_lost
         seq = request.offered.stored.seq
         return seq if first_lost is None else min(seq, first_lost)
 
     async def _store(self, request: Request, decided: Sequence[NewEvent], took_us: int) -> None:
-        """Append an answer, unless there is one; raises Refused when the broker takes no such events."""
+        """Append an answer, unless there is one; raises Refused when the broker does not accept the events."""
         now = self._clock.now_ns()
         records = [to_record(one, self._source, self._build, now, took_us) for one in decided]
         answer = Answer(request.answer, self._answerable_since(request), records)
@@ -309,7 +309,7 @@ class EffectorWorker:
     # --- from a request to the events that answer it
 
     async def _decide(self, request: Request, under_way: InFlight) -> tuple[NewEvent, ...] | None:
-        """Return what answers a request, None where the log holds an answer."""
+        """Return the events that answer a request; None where the log already holds an answer."""
         offered, delivery = request.offered, under_way.delivery
         if isinstance(offered, Unreadable):
             stored = offered.stored
@@ -338,7 +338,7 @@ class EffectorWorker:
             me = asyncio.current_task()
             if me is None or me.cancelling():
                 raise
-            # Not this worker is cancelled, but something within the performance.
+            # This worker is not cancelled: something within the performance was.
             return self._failure(request, EFFECT_RAISED, cancelled)
         except Exception as raised:
             return self._failure(request, EFFECT_TIMED_OUT if limit.expired() else EFFECT_RAISED, raised)

@@ -1,4 +1,4 @@
-"""How effectors are hosted: what their packages export, and what whoever hosts them provides."""
+"""How effectors are hosted: what their packages export, and what the host provides."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -15,11 +15,11 @@ from schemas.vocabulary.reflex import AnswerFault
 
 @dataclass(frozen=True, slots=True)
 class EffectorContext:
-    """What an effector finds where it runs.
+    """What the host provides to an effector.
 
     Attributes:
         connection: The connection to the broker.
-        publish: Sends a body to an inbox that a request named; best effort, and nowhere but to an inbox.
+        publish: Sends a body, best effort, to an inbox that a request named; it refuses any other subject.
         environment: The process's environment, for secrets.
         clock: The clocks.
         withheld_for: What reflex withholds answers for: pieces of one are told no further than that was looked for.
@@ -40,8 +40,8 @@ class EffectorSpec:
     Attributes:
         name: The effector's name, the package's own.
         settings_type: A frozen msgspec struct whose defaults are the default settings.
-        open: (settings, surroundings) -> the effector, open for the length of a block. Raises a ``ValueError`` that a
-            person can act on where the settings cannot be used.
+        open: (settings, context) -> the effector, open for the length of a block. Raises a ``ValueError`` with a
+            message for the operator where the settings cannot be used.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""Who lives, and who leads what: heartbeats, attendance, assignment."""
+"""Who is alive, and who leads which partition: heartbeats, availability, assignment."""

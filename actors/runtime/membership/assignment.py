@@ -1,7 +1,7 @@
 """Which living worker leads and which stands by for each partition: a pure function of who is alive.
 
-Every worker computes it for itself from the same list of members, so nobody has to hand out leases. While lists
-differ for a moment, two may lead at once: the fence makes that harmless.
+Every worker computes this for itself from the list of members, so no lease is handed out. While two workers see
+different lists, both may lead the same partition. That is harmless: the fence lets only one of them append.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ import msgspec
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """The members that lead and stand by for a partition; ``standby`` is None with a single member."""
+    """The members that lead a partition and stand by for it; ``standby`` is None with a single member."""
 
     leader: str
     standby: str | None
@@ -23,17 +23,17 @@ def _rank(member: str, actor: str, partition: str) -> bytes:
 
 
 def assign(actor: str, partitions: Sequence[str], members: Sequence[str]) -> Mapping[str, Assignment]:
-    """Spread an actor's partitions over the members that host it, in fair shares.
+    """Spread an actor's partitions evenly over the members that host it.
 
-    Rendezvous hashing with a cap of ceil(partitions / members): when a member comes or goes, few others move.
-    Returns nothing when there are no members.
+    Uses rendezvous hashing with at most ceil(partitions / members) for each member: when a member joins or leaves, few
+    other partitions move. Returns nothing when there are no members.
     """
     return _assign(actor, tuple(partitions), tuple(members)) if members else {}
 
 
 @lru_cache(maxsize=256)
 def _assign(actor: str, partitions: tuple[str, ...], members: tuple[str, ...]) -> Mapping[str, Assignment]:
-    # Asked anew twice a second, and members hardly ever change.
+    # Cached: this is called twice a second, and the members hardly ever change.
     cap = -(-len(partitions) // len(members))
     load = dict.fromkeys(members, 0)
     duties = {}

@@ -1,8 +1,8 @@
-"""Who serves which stage, as heartbeats tell; and since when nobody does.
+"""Who serves which stage according to heartbeats, and since when nobody does.
 
-One look shows who is away. Whether that is certain takes time: a lease expires late, a worker that takes over is not
-there yet, and whoever looks may itself have been cut off. So absence is counted from when a stage was last seen served,
-and never over a time in which nobody looked.
+A single look shows which stages nobody serves, but it is not proof. A lease expires late, a worker that takes over may
+still be starting, and the observer itself may have been cut off. So an absence is counted from the last time the stage
+was seen served. Time during which nobody watched is never counted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,17 +14,17 @@ from schemas.stages import names_of, scopes
 from schemas.subjects import Partitions
 
 BLIND_AFTER_S = 3.0
-"""Seconds between two looks after which the time between them counts as not watched: whoever looks was held up."""
+"""Seconds between two looks beyond which the time between them counts as not watched: the observer was delayed."""
 
 WINDOW_S = 10.0
-"""Seconds over which decisions beyond a budget are counted together."""
+"""Seconds over which decisions over budget are counted together."""
 
 Place = tuple[str, str]
 """A stage and a partition of it."""
 
 
 def unserved_partitions(presences: Iterable[Heartbeat], partitions: Partitions) -> dict[Place, Lack]:
-    """Return every partition of every stage that nobody serves, and why, in order."""
+    """Return every partition of every stage that nobody serves with the reason, in order."""
     serves: set[Place] = set()
     stalled: set[Place] = set()
     hosted: set[str] = set()
@@ -50,9 +50,9 @@ def readable_heartbeats(members: Mapping[str, bytes]) -> list[Heartbeat]:
 
 
 class AvailabilityWatch:
-    """Looks at heartbeats again and again. All times are seconds of one monotonic clock.
+    """Examines the heartbeats again and again. All times are seconds of one monotonic clock.
 
-    Most looks show what the one before did; they cost next to nothing.
+    Most heartbeats equal those of the look before; such a look costs almost nothing.
     """
 
     def __init__(self, partitions: Partitions) -> None:
@@ -70,15 +70,15 @@ class AvailabilityWatch:
 
     @property
     def lacks(self) -> Mapping[Place, Lack]:
-        """What nobody served at the last look, and why."""
+        """The partitions that nobody served at the last look, with the reason."""
         return self._lacks
 
     def lose_sight(self) -> None:
-        """Take note that nothing could be seen: what is away now counts from the next look on."""
+        """Note that no heartbeats could be read: every absence is counted from the next look on."""
         self._began = None
 
     def look(self, members: Mapping[str, bytes], now: float) -> None:
-        """Take in what living members say at a time."""
+        """Take in the heartbeats of living members at a time ``now``."""
         if self._began is not None and now - self._looked > BLIND_AFTER_S:
             self.lose_sight()
         new = self._began is None
@@ -90,22 +90,22 @@ class AvailabilityWatch:
             said = {name: presence for name, value in members.items() if (presence := heartbeat_of(value)) is not None}
             self._members = members
             self._lacks = unserved_partitions(said.values(), self._partitions)
-            # A stage that is away now was there at the last look, for all that is known.
+            # A stage that is absent now may have been served until the last look.
             self._since = {place: self._since.get(place, self._looked) for place in self._lacks}
             self._unseen &= self._lacks.keys()
             self._count(said, new, now)
         self._looked = now
 
     def away_s(self, place: Place, now: float) -> float:
-        """Return for how many seconds nobody has served a place, as far as is known."""
+        """Return for how many seconds nobody has served a partition, as far as is known."""
         return now - self._since.get(place, now)
 
     def has_seen(self, place: Place) -> bool:
-        """Whether somebody was ever seen to serve a place."""
+        """Whether anybody was ever seen to serve a partition."""
         return place not in self._unseen
 
     def attendance(self, now: float) -> Availability | None:
-        """Return what is known by now; None while nothing can be seen."""
+        """Return what is known now; None while no heartbeats can be read."""
         if self._began is None:
             return None
         closed = now - self._window_began >= WINDOW_S
@@ -119,7 +119,7 @@ class AvailabilityWatch:
         )
 
     def taken(self, attendance: Availability, now: float) -> None:
-        """Take note that an attendance was recorded: a window that it closed is over."""
+        """Note that ``attendance`` was recorded: a counting window that ended with it is over."""
         if attendance.overran is not None:
             self._over.clear()
             self._window_began = now
@@ -130,13 +130,14 @@ class AvailabilityWatch:
         return UnservedPartition(stage=stage, partition=name, lack=lack, for_ms=for_ms, seen=self.has_seen(place))
 
     def _count(self, said: Mapping[str, Heartbeat], new: bool, now: float) -> None:
-        """Add the decisions over budget that came since the last look."""
+        """Add the decisions over budget since the last look."""
         counted: dict[tuple[str, str], int] = {}
         for member, presence in said.items():
             for stage, overrun in presence.overruns.items():
                 key = member, stage
                 counted[key] = overrun.count
-                # Of a worker that was there before anybody looked, what it counted before is somebody else's to tell.
+                # This worker was there before the first look here: what it counted until then is for another observer
+                # to report.
                 before = self._counted.get(key, overrun.count if new else 0)
                 if overrun.count > before:
                     self._over[stage] = with_overrun(self._over.get(stage), overrun, overrun.count - before)
@@ -145,7 +146,7 @@ class AvailabilityWatch:
 
 
 def with_overrun(known: Overrun | None, overrun: Overrun, count: int) -> Overrun:
-    """Return what is known of a stage with so many further decisions over its budget."""
+    """Return the overruns of a stage after ``count`` further decisions over its budget."""
     if known is None:
         return Overrun(budget_ms=overrun.budget_ms, count=count, worst_ms=overrun.worst_ms)
     worst_ms = max(known.worst_ms, overrun.worst_ms)
@@ -153,7 +154,7 @@ def with_overrun(known: Overrun | None, overrun: Overrun, count: int) -> Overrun
 
 
 def by_stage(found: Mapping[Place, Lack], stages: Sequence[str]) -> dict[str, tuple[Lack, tuple[str, ...]]]:
-    """Return, of some stages, the gravest lack and the partitions that nobody serves."""
+    """Return, for each of these stages, the gravest reason and the partitions that nobody serves."""
     grouped: dict[str, list[tuple[Lack, str]]] = {}
     for (stage, name), lack in found.items():
         if stage in stages:

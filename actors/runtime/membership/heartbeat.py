@@ -1,4 +1,4 @@
-"""What a process says of itself in its heartbeat: what it serves, what it cannot serve, and what it decides slowly."""
+"""What a process reports in its heartbeat: what it serves, what it cannot serve, and which decisions are slow."""
 
 from collections.abc import Mapping
 
@@ -16,18 +16,18 @@ _logger = get_logger("neuraxis.worker")
 
 
 class Heartbeat(msgspec.Struct, frozen=True):
-    """What a process says of itself.
+    """What a process reports about itself.
 
     Attributes:
         actors: The actors it hosts.
-        recovering: Those of which a partition still reads its past here, or decides what came while nobody did.
-        serves: Stage -> the partitions that it serves: leads, in an actor's case.
-        stalled: Stage -> the partitions that it is to serve, where what waits has not moved for a while.
-        overruns: Actor -> its decisions here that took longer than its budget, since the process began; the longest is
-            that of late.
+        recovering: Those actors of which a partition here still reads history, or decides a backlog.
+        serves: Stage -> the partitions that it serves (for an actor: leads).
+        stalled: Stage -> the partitions that it should serve but whose backlog has not moved for a while.
+        overruns: Actor -> decisions here that took longer than its budget since the process started, with the longest
+            recent one.
         unsaved: Actor -> partitions whose latest snapshot could not be saved.
-        waiting: Actor -> messages of the partitions that it leads which wait to be decided; none where nothing does.
-        stands_in: The actors that it runs where nobody who hosts them lives.
+        waiting: Actor -> messages that wait to be decided in the partitions that it leads; absent where none wait.
+        stands_in: The actors that it runs only because no living worker hosts them.
     """
 
     actors: tuple[str, ...]
@@ -49,7 +49,7 @@ def heartbeat_of(value: bytes) -> Heartbeat | None:
 
 
 async def beat(membership: Membership, member: str, presence: Heartbeat) -> None:
-    """Send one heartbeat; best effort, since the next one follows in a second."""
+    """Send one heartbeat, best effort: the next one follows in a second."""
     try:
         await membership.beat(member, msgspec.json.encode(presence))
     except LogError as error:
@@ -57,7 +57,7 @@ async def beat(membership: Membership, member: str, presence: Heartbeat) -> None
 
 
 async def leave(membership: Membership, member: str) -> None:
-    """Say goodbye, best effort: a member that does not is forgotten after a while."""
+    """Sign off, best effort: a member that does not sign off is removed after a while."""
     try:
         await membership.leave(member)
     except LogError as error:

@@ -1,4 +1,4 @@
-"""Heartbeats of what is no actor: effectors and the ledger say that they work, or that they do not."""
+"""Heartbeats of effectors and of the ledger, which are no actors: they report whether they work."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from events.log import Membership
 from schemas.stages import WHOLE
 
 _LOOK = BEAT / 10
-"""Seconds between looks whether a stage has begun to work, or has stopped: whoever waits for it is told at once."""
+"""Seconds between checks whether a stage has started or stopped working, so that a change is reported quickly."""
 
 
 async def report(

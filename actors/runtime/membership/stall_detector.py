@@ -1,4 +1,4 @@
-"""Which partitions a worker leads without advancing: what waits there stays where it is."""
+"""Which partitions a worker leads without advancing: their messages wait and are not decided."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,20 +6,20 @@ from actors.runtime.context import Role
 from actors.runtime.partition.shard import Shard
 
 STALL_S = 5.0
-"""Seconds in which a leading partition where something waits must get on."""
+"""Seconds within which a leading partition with waiting messages must advance."""
 
 Key = tuple[str, str]
 """An actor's name and a partition of it."""
 
 
 class StallDetector:
-    """Remembers how far each partition was, and since when."""
+    """Remembers how far each partition was, and since when it has been there."""
 
     def __init__(self) -> None:
         self._marks: dict[Key, tuple[object, float]] = {}
 
     def stalled(self, shards: Mapping[Key, Shard], now: float) -> set[Key]:
-        """Return the partitions that are led here and do not advance, at a monotonic time in seconds."""
+        """Return the partitions that are led here and do not advance; ``now`` is a monotonic time in seconds."""
         marks: dict[Key, tuple[object, float]] = {}
         found = set()
         for key, shard in shards.items():

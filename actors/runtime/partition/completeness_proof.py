@@ -1,4 +1,4 @@
-"""The proof that one partition owes before it appends: the log lacks nothing of what it read back (``wholeness``)."""
+"""The proof that a partition owes before it appends: the log lacks nothing of what it read back (``gap_check``)."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from events.view import View
 
 
 class CompletenessProof:
-    """Which stretch of the log a partition has read back and nobody has proved whole."""
+    """Which stretch of the log a partition has read back without proof that it is complete."""
 
     def __init__(self, wholeness: GapCheck) -> None:
         self._wholeness = wholeness
@@ -15,13 +15,13 @@ class CompletenessProof:
         self._read_at = 0.0
 
     def read_back(self, after: int, upto: int) -> None:
-        """Note a stretch that has just been read back: what it lacks, every later reading lacks too."""
+        """Note a stretch that was just read back. What is missing in it will be missing in every later read, too."""
         self._stretch = after, upto
         self._read_at = asyncio.get_running_loop().time()
         self._wholeness.owed(after)
 
     def begin(self, view: View, upto: int) -> None:
-        """Note that the partition begins to lead, having read up to a sequence."""
+        """Note that the partition starts to lead, having read up to the sequence ``upto``."""
         if self._stretch is not None:
             self._stretch = self._stretch[0], upto
         elif view.waiting:
@@ -29,21 +29,21 @@ class CompletenessProof:
             self._read_at = asyncio.get_running_loop().time()
 
     def is_given(self, since: int | None = None) -> None:
-        """Note that nothing is owed any more about what is behind a sequence; None: about anything."""
+        """Note that the proof is given for everything after a sequence; None: for everything."""
         if self._stretch is not None:
             after, _ = self._stretch
-            # What is before that stays owed: a timer may have fired about it, and the event be lost.
+            # The stretch before stays unproved: a timer may have fired about a message there and its event may be lost.
             self._stretch = None if since is None or since <= after else (after, since)
 
     def is_owed(self, since: int | None = None) -> bool:
-        """Whether a proof is owed before anything about the message at a sequence is appended; None: about any."""
+        """Whether a proof is owed before appending anything about the message at a sequence (None: any message)."""
         return self._stretch is not None and (since is None or since < self._stretch[1])
 
     async def settle(self, since: int | None) -> None:
-        """Return once the stretch is whole from a sequence on (None: its begin), or its gaps are recorded.
+        """Return once the stretch from a sequence on (None: from its start) is complete, or its gaps are recorded.
 
         Raises:
-            LogError: that cannot be known now.
+            LogError: that cannot be determined now.
         """
         if self._stretch is not None:
             after, upto = self._stretch

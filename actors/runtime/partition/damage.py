@@ -1,4 +1,4 @@
-"""What a partition asks a log that may have lost messages: half a decision at its end, an own event gone."""
+"""What a partition asks of a log that may have lost messages: is a decision cut in half, is its own event gone."""
 
 from events.errors import LogError
 from events.log import Log
@@ -8,10 +8,10 @@ from schemas.errors import VocabularyError
 
 
 async def has_folded(log: Log, view: View, last: int) -> bool:
-    """Whether a view has its own events up to ``last``, and nothing is to come of the decision that it ends with.
+    """Whether a view has folded its own events up to ``last``, and its last decision is complete.
 
-    Appends are stored all or none, so the rest of a decision is on its way: unless the log was cut within it. Then what
-    follows, if anything does, is no part of it.
+    The events of a decision are stored all or none, so while some are missing the rest is still to be read. The
+    exception is a log that was cut within the decision: then the next message, if there is one, has another cause.
     """
     begun = view.open_decision
     if not begun:
@@ -28,9 +28,9 @@ async def has_folded(log: Log, view: View, last: int) -> bool:
 
 
 async def lost_fence(log: Log, view: View, stated: int | None) -> int | None:
-    """Return what the fence must hold where the log's last own event cannot be read any more; None where it can.
+    """Return the sequence the fence must hold where the log's last own event can no longer be read; None where it can.
 
-    ``stated`` is what the log said is the fence's last when it refused an append.
+    ``stated`` is the last sequence under the fence that the log stated when it refused an append.
     """
     if stated is None or stated == view.fenced or await log.at(stated) is not None:
         return None
@@ -38,7 +38,7 @@ async def lost_fence(log: Log, view: View, stated: int | None) -> int | None:
 
 
 async def is_own_gone(log: Log, filter: str, fenced: int) -> bool | None:
-    """Whether the log no longer holds the last event that a fence counts; None where it cannot be asked."""
+    """Whether the log no longer holds the last event that the fence counts; None where the log cannot be reached."""
     try:
         return await log.last(filter) < fenced
     except LogError:

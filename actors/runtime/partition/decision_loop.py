@@ -1,6 +1,6 @@
-"""One partition of an actor at its work: deciding, and what stands between a decision and its append.
+"""The decision loop of one partition: it decides, and puts each decision into an outbox to be appended.
 
-Synchronous: decisions are put into an outbox. Only a proof that the log is whole waits for anything, in a task.
+It is synchronous, with one exception: the proof that the log is complete is awaited in a task of its own.
 """
 
 import asyncio
@@ -34,13 +34,13 @@ _logger = get_logger("neuraxis.shard")
 
 
 class DecisionLoop(ABC):
-    """A partition that decides while it leads; how it comes to lead, and loses that, is ``Shard``'s.
+    """A partition that decides while it leads. ``Shard`` adds how it starts to lead and how it loses the lead.
 
     Attributes:
         role: What it does now.
         view: Its fold.
         outbox: Decisions not yet acknowledged, oldest first.
-        epoch: Changes whenever the state was thrown away.
+        epoch: Changes each time the state is discarded.
         budget: Counts the decisions made here that took longer than the actor's settings allow.
     """
 
@@ -68,7 +68,7 @@ class DecisionLoop(ABC):
 
     @abstractmethod
     def reset(self, reason: str, last: int | None = None) -> None:
-        """Drop the state and recover; see ``Writer``."""
+        """Discard the state and recover; see ``Writer``."""
 
     @property
     def unsaved(self) -> bool:
@@ -81,20 +81,20 @@ class DecisionLoop(ABC):
         return len(self.view.waiting)
 
     def is_behind(self, seq: int) -> bool:
-        """Whether it recovers, or leads and is yet to decide a message up to a sequence."""
+        """Whether it still recovers, or leads and has yet to decide a message at or before ``seq``."""
         if self.role is not Role.LEADING:
             return self.role is Role.RECOVERING
         return bool(self.view.waiting) and self.view.waiting[0].stored.seq <= seq
 
     def turn(self) -> None:
-        """Go on deciding, where this shard still leads."""
+        """Continue to decide, if this shard still leads."""
         if self.role is Role.LEADING:
             self.work(in_turn=True)
 
     def work(self, *, in_turn: bool = False) -> None:
-        """Decide what waits, as far as there is room and no snapshot is due, for a slice of time; then others come.
+        """Decide waiting messages for one slice of time, as long as the outbox has room and no snapshot is due.
 
-        Long messages are decided in turn alone: what is short, and came behind them for others, does not wait for them.
+        Large messages are decided only in turn, so that short messages of other partitions behind them do not wait.
         """
         view, counters, clock = self.view, self._context.counters, self._context.clock
         turns = self._context.turns
@@ -131,18 +131,18 @@ class DecisionLoop(ABC):
         )
 
     def _cools(self, delivery: Delivery) -> bool:
-        """Whether the state after a message lacks what its next decision would have to build."""
+        """Whether this message removes from the cache something that the next decision must build again."""
         kinds = self.actor.evicts_cache
         return bool(kinds) and not isinstance(delivery, Unreadable) and isinstance(delivery.message.event, kinds)
 
     def renew_snapshot(self, seq: int) -> None:
-        """Have a snapshot taken as soon as everything up to ``seq`` is folded, so that no older one is kept."""
+        """Take a new snapshot as soon as everything up to ``seq`` is folded, so that no older one is kept."""
         self._snapshots.renew(seq)
         if self.role is Role.LEADING:
             self._settle_down()
 
     def _settle_down(self) -> None:
-        """When nothing is under way: take a due snapshot; then let the timekeeper look at the state anew."""
+        """If nothing is in flight, take a snapshot that is due; then have the timer loop read the state again."""
         self._snapshots.look(self.view)
         if self._snapshots.draining and not self.outbox:
             self._snapshots.take(self.view, self._taken)
@@ -160,9 +160,10 @@ class DecisionLoop(ABC):
         self._unheard.update(one.message.id for one in decided)
 
     def attend(self, attendance: Availability) -> bool:
-        """Record what this shell measured of all stages, where that is news; return whether it could.
+        """Record what this process measured of all stages, if it is new; return whether that was possible.
 
-        While an append is under way it cannot: that may be the same news, and two of them would share their ids.
+        It is not possible while an append is in flight: that append may hold the same news, and both would have the
+        same ids.
         """
         attends = self.actor.on_availability
         if (
@@ -178,14 +179,14 @@ class DecisionLoop(ABC):
             self._submit_decision(self.view.system_event(self._author.own_cause(self.view, cause), Emission(event)), 0)
             self._snapshots.count()
         if self.outbox:
-            # What it recorded last may be what the log lacks, and that may be the same news.
+            # The log may lack what this shard recorded last, and that may be the same news.
             self._submit(since=self.view.own_last)
         return True
 
     def _submit(self, since: int | None = None) -> None:
-        """Have the outbox appended, once the log is known to lack nothing from a sequence on.
+        """Have the outbox appended, once it is proved that the log lacks nothing after the sequence ``since``.
 
-        If none is named, from that which its first decision is about.
+        Without ``since``, the sequence of the message that the first decision in the outbox is about.
         """
         first_seq = since
         if first_seq is None:
@@ -202,9 +203,9 @@ class DecisionLoop(ABC):
             self._context.committer.submit(self)
 
     async def _is_whole(self, since: int | None = None) -> bool:
-        """Whether the log lacks nothing unrecorded of what was read back, from a sequence on, and this still leads.
+        """Whether the log has no unrecorded gap in what was read back from a sequence on, and this shard still leads.
 
-        Where a gap is recorded meanwhile, every partition begins anew, this one too.
+        If a gap is recorded meanwhile, every partition folds the log again, this one included.
         """
         epoch = self.epoch
         try:
@@ -220,7 +221,7 @@ class DecisionLoop(ABC):
         return Fence(self._fence_filter, self.view.fenced if self._fence_last is None else self._fence_last)
 
     def committed(self, groups: Sequence[Group], last_seq: int) -> None:
-        """Take note that these groups are stored, the last record at ``last_seq``."""
+        """Handle that these groups are stored, the last record at ``last_seq``."""
         written = [one for group in groups for one in group.decided]
         self.view.acknowledge([one.topic for one in written], last_seq, written[-1].message.id)
         self._fence_last = None
@@ -237,7 +238,7 @@ class DecisionLoop(ABC):
             self.work()
 
     def refused(self, group: Group, why: str) -> None:
-        """Take note that the broker will never store this group: a failure is recorded for its cause instead."""
+        """Handle a group that the broker will never store: a failure is recorded for its cause instead."""
         self._refused.add(group.decided[0].cause_seq)
         self.reset("append_refused")
 
@@ -259,17 +260,17 @@ class DecisionLoop(ABC):
     # --- timers
 
     def due(self, now_ns: int) -> Timer | None:
-        """Return the timer of the state as it is now, None where it has none that is due."""
+        """Return the timer of the present state if it is due; else None."""
         timer = self.timer()
         return timer if timer is not None and timer.due_ns <= now_ns else None
 
     def timer(self) -> Timer | None:
-        """Return the timer of the state as it is now, None where it has none."""
+        """Return the timer of the present state, due or not; None where it has none."""
         return None if self.actor.timer is None else self.actor.timer(self.view.state)
 
     @property
     def settled(self) -> bool:
-        """Whether nothing waits that may settle what a timer is about; an unacknowledged backlog comes first."""
+        """Whether nothing waits that may cancel the timer; a backlog of messages is decided first."""
         return not self.view.waiting and not self._snapshots.draining
 
     def now_ns(self) -> int:
@@ -278,18 +279,18 @@ class DecisionLoop(ABC):
 
     @property
     def owes_proof(self) -> bool:
-        """Whether the log is yet to be known to lack nothing: what a timer fires may be what it lacks."""
+        """Whether the log must still be proved complete: the event of the timer may be one that it lost."""
         return self._proof.is_owed()
 
     async def prove(self) -> bool:
-        """Have the log proved; return whether this still leads."""
+        """Give the proof that the log is complete; return whether this shard still leads."""
         whole = await self._is_whole()
         if whole:
             self._proof.is_given()
         return whole
 
     def fire(self, now_ns: int) -> None:
-        """Append what is due."""
+        """Append the event of the timer that is due."""
         while len(self.outbox) < _OUTBOX:
             timer = self.due(now_ns)
             if timer is None:
@@ -306,7 +307,7 @@ class DecisionLoop(ABC):
         return task
 
     async def _warm_live(self) -> None:
-        """The same for a state that a message has changed while this shard leads: it decides no more until then."""
+        """Warm up a state that a message has changed while this shard leads; it decides nothing until that is done."""
         epoch = self.epoch
         await self._warm(self.view.state)
         if self.epoch == epoch:
@@ -318,11 +319,11 @@ class DecisionLoop(ABC):
         warm = self.actor.warm
         assert warm is not None, "what cools is warmed"
         try:
-            # One at a time: of partitions that rest on the same thing the first builds it for all.
+            # One partition at a time: of partitions that need the same thing, the first builds it for all.
             async with self._context.warming:
                 await self._context.offload(lambda: [warm(state) for state in states].clear())
         except Exception as wrong:
-            # It changes no decision: the first one builds what is missing, and is late.
+            # No decision changes: the first decision builds what is missing, and is late.
             _logger.warning(
                 "warming_failed", actor=self.actor.name, partition=self.partition, error=type(wrong).__name__
             )

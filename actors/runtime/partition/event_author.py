@@ -1,4 +1,4 @@
-"""What a partition writes: the envelopes of its decisions, its settings, and what its process logs of them."""
+"""What a partition writes: the envelopes of its decisions, the event with its settings, and its log lines."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ _logger = get_logger("neuraxis.shard")
 
 
 class EventAuthor:
-    """One partition of an actor, as whose its events are signed.
+    """Builds the events of one partition of an actor, with that actor as their source.
 
     Attributes:
         settings: Its settings, as they are recorded.
@@ -36,7 +36,7 @@ class EventAuthor:
         self._build = f"{context.build}+{self._settings_hash[:8]}"
 
     def group(self, decided: tuple[NewEvent, ...], latency_us: int, exceeded_us: int | None) -> Group:
-        """Return the events of one decision as they are to be stored; a failure is logged."""
+        """Return the events of one decision as they are stored. If the decision is a failure, log that."""
         now, counters = self._around.clock.now_ns(), self._around.counters
         records = tuple(to_record(one, self._source, self._build, now, latency_us, exceeded_us) for one in decided)
         counters.emitted += len(decided)
@@ -55,8 +55,8 @@ class EventAuthor:
         return Group(decided, records)
 
     def tell(self, group: Group) -> None:
-        """Log what the actor tells of a decision that is stored."""
-        # Once stored: a decision that the fence turned away never happened, and whoever reads the log would believe it.
+        """Write the actor's log lines about a decision that is stored."""
+        # Only after it is stored: a decision that the fence refused never happened, and a log line would claim it did.
         if self._actor.log_lines is None:
             return
         for one, record in zip(group.decided, group.records, strict=True):
@@ -70,7 +70,7 @@ class EventAuthor:
         )
 
     def is_configured(self, view: View) -> bool:
-        """Whether the settings in force are these."""
+        """Whether the settings in force in ``view`` are these."""
         known = view.configured
         return known is not None and (known.settings_hash, known.behaviour) == (
             self._settings_hash,
@@ -84,7 +84,7 @@ class EventAuthor:
         return self.own_cause(view, cause)
 
     def own_cause(self, view: View, identity: str) -> Cause:
-        """Return the cause of an event that no message led to."""
+        """Return the cause of an event that was not caused by a message."""
         tokens = {Scope.SESSION: (NO_PARTITION, self._partition), Scope.AGENT: (self._partition, NO_PARTITION)}
         agent_token, session_token = tokens.get(self._actor.scope, (NO_PARTITION, NO_PARTITION))
         return Cause(identity, view.position, view.time_ns, "", "", "", agent_token, session_token)

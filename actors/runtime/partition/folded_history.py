@@ -1,4 +1,4 @@
-"""Folding one partition's past: its newest usable snapshot, and what the log holds behind that."""
+"""Folds the past of one partition: its newest usable snapshot, then the log after that."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _logger = get_logger("neuraxis.shard")
 
 
 class FoldedHistory(msgspec.Struct, frozen=True):
-    """A partition's past: its fold, the sequence after which it was read, and the last loss known by then."""
+    """A partition's past: its fold, the sequence after which the log was read, and the last loss known at that time."""
 
     view: View
     after: int
@@ -26,7 +26,7 @@ class FoldedHistory(msgspec.Struct, frozen=True):
 
 
 async def fold_history(actor: Actor[Any], partition: str, context: Context, upto: int) -> FoldedHistory:
-    """Fold the recorded view of a partition up to a sequence; raises LogError."""
+    """Fold the recorded view of a partition up to the sequence ``upto``; raises LogError."""
     data = await context.snapshots.load(snapshot_key(actor, partition))
     losses = context.losses.last_seq
     checkpoint = await _usable(actor, partition, context, data) if data is not None else None
@@ -63,7 +63,8 @@ async def _usable(actor: Actor[Any], partition: str, context: Context, data: byt
     reached = max(checkpoint.position, checkpoint.own_last)
     since = last_known_loss(data)
     if not context.losses.leaves_untouched(reached, since) or not await matches_log(context.log, checkpoint):
-        # The log lost messages (a cut file, an unsynced power cut): what the snapshot folded is no fact any more.
+        # The log lost messages (a truncated file, a power cut before a sync): the snapshot may hold events that no
+        # longer exist.
         _logger.error("snapshot_ahead_of_log", actor=actor.name, partition=partition, place=reached)
         return None
     context.counters.snapshots_used += 1

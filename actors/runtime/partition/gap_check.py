@@ -1,13 +1,14 @@
-"""Whether a stretch of the log lacks messages: asked before anything is appended that may repeat what was lost.
+"""Checks a stretch of the log for missing messages, before anything is appended that may repeat a lost one.
 
-A message that rotted away leaves no trace but the gap in the sequences. Its writer, which finds it missing, writes it
-again; whoever has folded it already would take that for another message and answer it twice. So nothing that is decided
-from what was read back is appended until the log is known to be whole from there on, or its gaps are recorded: the
-record then stands before what is repeated, and whoever reads that has read the record first. At the record every
-partition folds what is left, and knows the messages that it answered before they were lost.
+A lost message leaves no trace except a gap in the sequences. Its writer finds it missing and writes it again. A
+partition that had already folded the lost message would take the repeat for another message and answer twice. So
+nothing decided from what was read back is appended until one of two things holds: the log is complete from there on, or
+its gaps are recorded. The record of a gap then stands in the log before the repeat, so every reader of the repeat has
+read the record first. At the record every partition folds the log again, and so knows which messages it answered before
+they were lost.
 
-A projector records gaps too, and sooner; but there may be none, or it may still be reading. So who finds a gap that
-nobody has recorded records it, and waits for as long as that takes.
+A projector records gaps too, and usually sooner. But none may be running, or it may still be reading. So a process that
+finds an unrecorded gap waits for a while, then records the gap itself.
 """
 
 import asyncio
@@ -23,20 +24,21 @@ from events.losses import Losses, gaps
 from schemas.subjects import EVERYTHING
 
 RECORDED_WITHIN_S = 2.0
-"""Seconds that a projector gets to record a gap; it may know what was lost. Then this process does."""
+"""Seconds that a projector gets to record a gap, since it may know what was lost. Then this process records it."""
 
 _READ_WITHIN_S = 10.0
-"""Seconds in which what was recorded must come back to this process."""
+"""Seconds within which the record must come back to this process from the log."""
 
 _LOOK = 0.1
 _logger = get_logger("neuraxis.wholeness")
 
 
 class GapCheck:
-    """What a process knows of the gaps in its log, from one unbroken reading that grows at both ends.
+    """What a process knows of the gaps in its log, from one continuous read that is extended at both ends.
 
     Args:
-        losses: What the process has read of recorded losses; whoever reads the log notes them there.
+        losses: The recorded losses that the process has read; the reader of the log adds to them.
+        source: The source named in the record of a gap.
         source: Who records a gap.
         now_ns: The time, for the record.
     """
@@ -56,14 +58,14 @@ class GapCheck:
         self._clock = asyncio.get_running_loop().time
 
     def owed(self, after: int) -> None:
-        """Take note that a partition has read the log back from a sequence on."""
+        """Note that a partition has read the log back from a sequence on and owes the proof."""
         self._earliest = after if self._earliest is None else min(self._earliest, after)
 
     async def settle(self, after: int, upto: int, read_at: float) -> None:
         """Return once every gap between two sequences is recorded, and this process has read the record.
 
-        ``read_at`` is when the caller had read that stretch (the loop's time): what was read before may have rotted
-        by then.
+        ``read_at`` is when the caller had read that stretch (the event loop's time). Reads made before that are not
+        trusted: messages may have been lost since.
 
         Raises:
             LogError: the log cannot be read, or a gap cannot be recorded now.
@@ -72,7 +74,8 @@ class GapCheck:
             await self._read_to(after, upto, read_at)
             if not self._missing(after, upto):
                 return
-            # A gap is seldom alone. What others find missing is recorded with it, so that all begin anew once.
+            # Gaps seldom come alone. Gaps that other partitions will find are recorded with this one, so all fold again
+            # only once.
             after = min(after, max(self._earliest or 0, upto - MOST))
             await self._read_to(after, upto, read_at)
             if await self._recorded(after, upto, RECORDED_WITHIN_S):

@@ -1,7 +1,7 @@
 """One partition of an actor in this process: recovering, standing by, or leading.
 
-Passive and synchronous: messages are handed to it, and it decides about them (``decision_loop``). Only recovery waits
-for anything, in a task of its own.
+It is passive and synchronous: the dispatcher hands it messages, and it decides about them (``decision_loop``). Only
+recovery is awaited, in a task of its own.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from schemas.actor import Actor, Message
 
 _RETRY_FIRST, _RETRY_MOST = 0.02, 1.0
 _CALM_AFTER = 5.0
-"""Seconds without a loss after which the next one is recovered from at once again."""
+"""After this many seconds without losing its state, a shard recovers at once from the next loss, without a pause."""
 
 _OWN_DEADLINE = 5.0
 _OUTBOX = 1_000
@@ -29,10 +29,10 @@ _logger = get_logger("neuraxis.shard")
 
 
 class Shard(DecisionLoop):
-    """One partition of an actor in this process; a ``Writer`` to the committer.
+    """One partition of an actor in this process; the committer sees it as a ``Writer``.
 
     Attributes:
-        leads: What it is to do once recovered: lead, or stand by.
+        leads: Whether it is to lead once recovered, or to stand by.
     """
 
     def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, context: Context) -> None:
@@ -50,16 +50,16 @@ class Shard(DecisionLoop):
 
     @property
     def wanted(self) -> Role:
-        """What it is to do once recovered."""
+        """The role that it is to have once recovered."""
         return Role.LEADING if self.leads else Role.STANDBY
 
     @property
     def struggling(self) -> bool:
-        """Whether it loses its state again and again, lately: it recovers, and does not get on."""
+        """Whether it has lost its state again and again lately: it recovers each time but does not advance."""
         calm = asyncio.get_running_loop().time() - self._lost_at > _CALM_AFTER
         return self._hold >= _RETRY_MOST and not calm
 
-    # --- life in the process
+    # --- start, roles and stop
 
     def start(self, lead: bool) -> None:
         """Recover, then lead or stand by."""
@@ -67,7 +67,7 @@ class Shard(DecisionLoop):
         self._recover()
 
     def set_leading(self, lead: bool) -> None:
-        """Take over, or step back; recovery under way ends in the new role."""
+        """Start to lead, or stop leading; a recovery in progress ends in the new role."""
         if lead == self.leads:
             return
         self.leads = lead
@@ -83,7 +83,7 @@ class Shard(DecisionLoop):
             self._step_back()
 
     async def drain(self) -> None:
-        """Decide no more, let the outbox drain, snapshot, and stop."""
+        """Decide no more, wait for the outbox to be appended, take a snapshot, and stop."""
         self._stopping = True
         self._timekeeper.stop()
         if self._recovery is not None:
@@ -115,7 +115,7 @@ class Shard(DecisionLoop):
         return not isinstance(delivery, Unreadable) and delivery.envelope.id in self._unheard
 
     def reset(self, reason: str, last: int | None = None) -> None:
-        """Drop the state and recover: another writer was here, or the outcome is unknown; see ``Writer``."""
+        """Discard the state and recover: another writer was here, or the outcome is unknown; see ``Writer``."""
         self._stated = last
         if self.role is Role.RECOVERING and not self._reads_back:
             return  # it has read nothing yet that could be lost
@@ -155,7 +155,7 @@ class Shard(DecisionLoop):
         self._recovery = self._spawn(self._run_recovery())
 
     async def _run_recovery(self) -> None:
-        """Fold the recorded view up to what the process has handed out, then lead or stand by."""
+        """Fold the recorded view up to what the process has dispatched, then lead or stand by."""
         while True:
             if self._hold:
                 await asyncio.sleep(self._hold)
@@ -167,7 +167,8 @@ class Shard(DecisionLoop):
             except Misconfigured:
                 raise
             except LogError as error:
-                # Two hundred partitions wait for one broker: a line for each attempt of each would bury all others.
+                # Two hundred partitions may wait for one broker: a log line for each attempt of each would hide all
+                # other lines.
                 log = _logger.warning if self._context.held_up.is_due() else _logger.debug
                 log(
                     "recovery_waits",
@@ -181,13 +182,13 @@ class Shard(DecisionLoop):
         await self._take_over()
 
     async def _take_over(self) -> None:
-        """Build what the first decision would have to build, then lead where that is wanted."""
+        """Build in advance what the first decision needs, then lead if that is wanted."""
         await self._warm_up()
         if self.leads:
             await self._promote()
 
     async def _warm_up(self) -> None:
-        """Have the state warmed beside the loop; what comes meanwhile waits, so that nobody changes it."""
+        """Warm up the state in another thread; messages wait meanwhile, so that nothing changes the state."""
         if self.actor.warm is None or self.role is not Role.STANDBY:
             return
         epoch, self.role = self.epoch, Role.RECOVERING
@@ -221,7 +222,7 @@ class Shard(DecisionLoop):
         self._timekeeper.stop()
 
     async def _promote(self) -> None:
-        """Lead, once every event that this partition's owners have written is folded."""
+        """Lead, once every event that earlier leaders of this partition have written is folded."""
         epoch = self.epoch
         try:
             last = await self._context.log.last(self._fence_filter)
@@ -251,7 +252,7 @@ class Shard(DecisionLoop):
         self.work()
 
     async def check_own(self) -> None:
-        """Recover if the log no longer holds what this partition wrote last: to be asked when the broker is back."""
+        """Recover if the log no longer holds the last event of this partition; to be called when the broker is back."""
         epoch, fenced = self.epoch, self.view.fenced
         if self.role is not Role.LEADING or self._fence_last is not None:
             return

@@ -1,4 +1,4 @@
-"""One partition's snapshots: when one is due, and the saving of it beside the work."""
+"""The snapshots of one partition: when one is due, and saving it while the partition goes on."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,11 +15,11 @@ _logger = get_logger("neuraxis.shard")
 
 
 class SnapshotSaver:
-    """When a snapshot is due, and whether the latest was saved.
+    """Knows when a snapshot is due, and whether the latest was saved.
 
     Attributes:
-        draining: Whether one is due: no more is decided until all that was decided is acknowledged.
-        unsaved: Whether the latest could not be saved.
+        draining: Whether a snapshot is due: nothing is decided until every earlier decision is acknowledged.
+        unsaved: Whether the latest snapshot could not be saved.
     """
 
     def __init__(self, actor: Actor[Any], partition: str, context: Context) -> None:
@@ -35,45 +35,45 @@ class SnapshotSaver:
         self._saving: asyncio.Task[None] | None = None
 
     def begin(self, losses: int) -> None:
-        """Note that the partition was read back, when the last known loss was recorded at a sequence."""
+        """Note that the partition was read back. ``losses`` is the sequence of the last known record of a loss."""
         self._since, self._losses = 0, losses
 
     def count(self) -> None:
-        """Note that something was folded."""
+        """Note that one more message was folded."""
         self._since += 1
 
     def drain_if_due(self) -> None:
-        """Have one taken where enough was folded since the last."""
+        """Make a snapshot due if enough messages were folded since the last one."""
         if self._since >= self._around.snapshot_every:
             self.draining = True
 
     def renew(self, seq: int) -> None:
-        """Have one taken as soon as everything up to ``seq`` is folded."""
+        """Make a new snapshot due as soon as everything up to ``seq`` is folded."""
         self._renew_after = seq
 
     def look(self, view: View) -> None:
-        """Have one taken where it is to be renewed, and all that it is to hold is folded."""
+        """Make a snapshot due if one is to be renewed and the view has folded everything that it must hold."""
         waits = bool(view.waiting) and view.waiting[0].stored.seq <= self._renew_after
         if self._renew_after and not waits and self._saving is None:
             self._renew_after, self._renewing = 0, self._renew_after
             self.draining = True
 
     def take(self, view: View, done: Callable[[], None]) -> None:
-        """Take one now; ``done`` is called when it was saved, or could not be, and another is asked for."""
+        """Take a snapshot now; ``done`` is called when it was saved, or when saving failed and another one is due."""
         self.draining = False
         self._since = 0
         if self._saving is None:
             self._saving = self._around.tasks.create_task(self._save_beside(*self._packed(view), done))
 
     async def close(self, view: View | None) -> None:
-        """Wait for the one that is being saved; take a last one of the view that is led, if any has to be."""
+        """Wait for the snapshot that is being saved; then take a last one of ``view``, where one is needed."""
         if self._saving is not None:
             await asyncio.gather(self._saving, return_exceptions=True)
         if view is not None and (self._since or self._renew_after):
             await self._save(*self._packed(view))
 
     def _packed(self, view: View) -> tuple[bytes, int]:
-        """Return a snapshot of the state, and the sequence up to which everything is in it."""
+        """Return a snapshot of the state, and the sequence up to which it includes everything."""
         standing = view.checkpoint()
         packed = pack(self._actor, self._partition, standing, self._losses)
         return packed, max(standing.position, self._renewing)

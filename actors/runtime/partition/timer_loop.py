@@ -1,4 +1,4 @@
-"""Appending what time makes due, for as long as a partition leads."""
+"""Appends the events of timers that are due, while a partition leads."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -12,7 +12,7 @@ class TimerPartition(Protocol):
 
     @property
     def settled(self) -> bool:
-        """Whether nothing waits that may settle what the timer is about."""
+        """Whether nothing waits that may cancel the timer."""
         ...
 
     def now_ns(self) -> int:
@@ -25,20 +25,20 @@ class TimerPartition(Protocol):
 
     @property
     def owes_proof(self) -> bool:
-        """Whether the log is yet to be proved whole before anything is appended."""
+        """Whether the log must still be proved complete before anything is appended."""
         ...
 
     async def prove(self) -> bool:
-        """Have it proved; return False where the partition has begun anew meanwhile."""
+        """Give that proof; return False where the partition has started to recover meanwhile."""
         ...
 
     def fire(self, now_ns: int) -> None:
-        """Append what is due."""
+        """Append the event of the timer that is due."""
         ...
 
 
 class TimerLoop:
-    """Sleeps until a partition's timer is due; looks again whenever the state has changed."""
+    """Sleeps until a partition's timer is due; reads the state again whenever it has changed."""
 
     def __init__(self, timed: TimerPartition) -> None:
         self._timed = timed
@@ -46,11 +46,11 @@ class TimerLoop:
         self._keeping: asyncio.Task[None] | None = None
 
     def look(self) -> None:
-        """Look at the state anew."""
+        """Read the state again."""
         self._changed.set()
 
     def start(self, spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]) -> None:
-        """Begin; the partition leads."""
+        """Start; the partition leads now."""
         self._keeping = spawn(self._keep())
 
     def stop(self) -> None:

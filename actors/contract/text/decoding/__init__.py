@@ -1,9 +1,9 @@
-"""What a text says once its disguises are undone, for every sense: one pure function, and the forms that it undoes.
+"""The disguises that a text may be hidden in, and the one pure function that undoes them for every sense.
 
-Reflex searches all of a text in its own fast readings; what is rarer, and what hides in another disguise, is undone
-here, once for all who ask: ``decoded_texts`` keeps the latest answers. The senses read and compare what it returns as
-they read the text. ``numerals``, ``escapes``, ``payloads``, ``invisible_text``, ``ciphers``, ``split_words`` and
-``documents`` hold the forms, ``nested_decoding`` applies them to what they give, to a bounded depth.
+Reflex itself searches the whole text in a few fast rewritings. Rarer disguises are undone here, once for all senses:
+``decoded_texts`` keeps its latest results. The senses then read and compare the results like the text itself.
+``numerals``, ``escapes``, ``payloads``, ``invisible_text``, ``ciphers``, ``split_words`` and ``documents`` undo one
+form each. ``nested_decoding`` applies them again to their results, to a limited depth.
 """
 
 from actors.contract.text.decoding.nested_decoding import Decoded, decode_nested, decoded_texts, texts_for_judges

@@ -1,7 +1,7 @@
-"""Which forms a text may be disguised in at all: a first look, at a microsecond a thousand characters.
+"""A fast check of which disguises a text may contain at all, at a microsecond per thousand characters.
 
-A search for each form takes most of the time of undoing one, and nearly no text has any. Each test lets through
-whatever the search would find, and some more.
+The search for a form is the slowest part of undoing it, and nearly no text contains any. So each form has a cheap
+check. It passes every text in which the search would find something, and some others.
 """
 
 import re
@@ -12,7 +12,7 @@ from actors.contract.text.prefilter import kinds_in
 _LETTER, _CAPITAL, _DIGIT, _BLANK, _SIGN, _QUOTE = b"aAd .'"
 _MIXED = (b"aA", b"da", b"ad", b"dA", b"Ad", b"AAa")
 _FEWEST_MIXED = 6
-"""Places where a word of base64 changes its kind of character, and few other words do."""
+"""Positions where a word of base64 switches between kinds of character; few other words do that."""
 
 _FEWEST_DIGITS = 12
 _LONG = 16
@@ -33,13 +33,13 @@ def _kind(char: str) -> int:
     return _SIGN
 
 
-# What is not ASCII is a question mark by then: letters of other scripts, and signs.
+# Non-ASCII characters are question marks at this point: letters of other scripts, and symbols.
 _KINDS = bytes(_kind(chr(code)) if code < 128 else _SIGN for code in range(256))
 _UNSEEN = (
     *(char.encode()[:2] for char in ("\U000e0020", "\ufe00", "\u200b", "\u2060")),
     *(char.encode() for char in ("\ufeff", "\u00ad", "\u180e")),
 )
-"""What the bytes of characters begin with that leave no ink; some that do begin alike."""
+"""The first bytes of invisible characters; some visible ones begin with the same bytes."""
 
 _ALPHANUMERIC = bytes(ord("x") if code < 128 and chr(code).isalnum() else ord(".") for code in range(256))
 _RUN = re.compile(r"[A-Za-z0-9]{16,}")
@@ -50,18 +50,18 @@ _PARTING = bytes(code for code in range(128) if chr(code).isspace() or chr(code)
 
 
 def has_letters_apart(text: str) -> bool:
-    """Return whether a text may have single letters with signs between them."""
+    """Return whether a text may contain single letters with separators between them."""
     small = text.encode("ascii", "replace").translate(_KINDS).translate(_ALL_SMALL)
     return any(map(small.__contains__, _SPLIT))
 
 
 def _is_encoded(run: str) -> bool:
-    """Return whether letters and digits in a row are more than a long word or a name in a program."""
+    """Return whether a run of letters and digits looks encoded, not like a long word or a name in a program."""
     return not run.isalpha() or _CAPITALS.search(run) is not None
 
 
 def forms_in(text: str) -> frozenset[str]:
-    """Return the forms that a text may have."""
+    """Return the forms that a text may contain."""
     data = text.encode("ascii", "replace")
     kinds = data.translate(_KINDS)
     small = kinds.translate(_ALL_SMALL)

@@ -1,7 +1,7 @@
-"""Texts in a cipher that exchanges letters: shifted by any number of places, mirrored, or rot47; and backwards.
+"""Undoes ciphers that replace letters (shifts by any number, the mirrored alphabet, rot47), and reversed text.
 
-They are told by common words as they stand in the cipher: a few close together, and hardly any plain one between. All
-of a text is looked at, since a cipher may stand anywhere in one that is plain elsewhere.
+A cipher is recognised by common words in their enciphered form: several of them close together, with hardly any plain
+common word between. The whole text is searched, since a cipher may be anywhere in a text that is otherwise plain.
 """
 
 import codecs
@@ -30,14 +30,14 @@ _IS_ROT47 = bytes(
     for code in range(256)
 )
 _ROT47_WORDS = tuple(b" " + b"r" * length + b" " for length in range(3, 8))
-"""What a text has where a common word of three letters or more stands in rot47."""
+"""Substrings of a text that contains a common word of three or more letters in rot47."""
 
 _OWN = 0.15
-"""Share of plain common words from which a stretch is plain, whatever its other words look like."""
+"""A stretch with more than this share of plain common words counts as plain, whatever else is in it."""
 
 
 class _Evidence(NamedTuple):
-    """So many different words of a cipher, within so many words, with so many letters in all."""
+    """A number of different enciphered words, within a number of words, with a number of letters in total."""
 
     hits: int
     within: int
@@ -45,11 +45,11 @@ class _Evidence(NamedTuple):
 
 
 _EVIDENCE = (_Evidence(2, 4, 7), _Evidence(3, 10, 8))
-"""Any of these tells a cipher, if a word of it has three letters: the shorter ones stand in many a text by chance."""
+"""Each of these proves a cipher if one word has three letters or more: shorter ones occur in many texts by chance."""
 
 _LONGER = 3
 _MOST_SPANS = 512
-"""Places of a cipher that are told apart; from the last of them on the text is undone as a whole."""
+"""Most places of a cipher that are handled separately; after the last of them the rest of the text is undone whole."""
 
 Undo = Callable[[str], Iterator[str]]
 Known = Mapping[bytes, tuple[int, ...]]
@@ -57,9 +57,10 @@ Known = Mapping[bytes, tuple[int, ...]]
 
 @cache
 def _ciphers() -> tuple[tuple[Undo, ...], Known, Known]:
-    """Return how each cipher is undone, and which of them common words as they stand in it tell.
+    """Return how each cipher is undone, and by which enciphered common words it is recognised.
 
-    By words of letters, and by whatever white space parts, for the one that makes signs of letters.
+    The words are separated by anything but letters, or, for rot47, by white space, since rot47 turns letters into
+    symbols.
     """
     common = [word for word in COMMON if len(word) > 1]
     turned = [_SMALL[by:] + _SMALL[:by] for by in range(1, 26)] + [_SMALL[::-1]]
@@ -78,7 +79,7 @@ def _ciphers() -> tuple[tuple[Undo, ...], Known, Known]:
 
 
 def undo_ciphers(text: str) -> Iterator[str]:
-    """Yield the parts of a text that are in a cipher with it undone, one text a cipher; of a short text all."""
+    """Yield the parts of a text that are in a cipher, deciphered, one text for each cipher; a short text as a whole."""
     undo, words, tokens = _ciphers()
     data = text.encode("ascii", "replace")
     signs = b" %b " % data.translate(_IS_ROT47)
@@ -94,7 +95,7 @@ def undo_ciphers(text: str) -> Iterator[str]:
 
 
 def _seen(words: Sequence[bytes], known: Known) -> Mapping[int, list[tuple[int, int]]]:
-    """Return the ciphers that words tell, each with where it does: the first and the last of some words."""
+    """Return the ciphers found in the words; for each, the first and last word of every place where it is found."""
     told = _telling(filter(known.__contains__, set(words)), known)
     if not told:
         return {}
@@ -110,7 +111,7 @@ def _seen(words: Sequence[bytes], known: Known) -> Mapping[int, list[tuple[int, 
 
 
 def _telling(some: Iterable[bytes], known: Known) -> dict[bytes, list[int]]:
-    """Return, of words that tell a cipher, those of the ciphers that are told by enough words at all."""
+    """Return the enciphered words, each with its ciphers, for those ciphers that have enough of them in the text."""
     by_cipher: dict[int, list[bytes]] = {}
     for word in some:
         for cipher in known[word]:
@@ -125,7 +126,7 @@ def _telling(some: Iterable[bytes], known: Known) -> dict[bytes, list[int]]:
 
 
 def _told(words: Sequence[bytes], places: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last of words of a cipher, at these places, that are evidence of it; none overlap."""
+    """Yield the first and last word of each group, at these positions, that proves a cipher; groups do not overlap."""
     upto = -1
     for at, first in enumerate(places):
         if first <= upto:
@@ -169,7 +170,7 @@ def _rot13_backwards(word: str) -> str:
 
 def _read_backwards(text: str) -> Iterator[str]:
     yield text[::-1]
-    # Between words of an order any white space may stand, and a line end before it.
+    # The words of an instruction may be separated by any white space, and a line end may precede it.
     yield _WORD.sub(_word_backwards, text)
 
 

@@ -1,4 +1,4 @@
-"""An order in pieces: over the values of a JSON document, the variables of a program, or with tags within its words."""
+"""Finds an instruction split over the values of a JSON document, the variables of a program, or by tags in words."""
 
 import re
 from collections import Counter
@@ -14,44 +14,44 @@ _VALUE = r"""(?:"((?:[^"\\\n]|\\.){0,200})"|'((?:[^'\\\n]|\\.){0,200})')(?!\s*:)
 _STRING = re.compile(_VALUE)
 _BEGUN_STRING = re.compile(rf"(?:^|[\[,:=(+{{])\s*{_VALUE}", re.M)
 _BEFORE = frozenset("[,:=(+{")
-"""What stands before a value, if it does not begin a line; with white space between or without."""
+"""What precedes a value that does not begin a line, with or without white space between."""
 
 _FEW_QUOTES = 4_096
-"""Quotes that are looked at one by one; of more, one search of the whole text is faster."""
+"""Up to this many quotes are examined one by one; for more, one search of the whole text is faster."""
 
 _NAME = re.compile(
     r"""(?<![\w.-])(?:"([^"\\\n:=]{1,64})"|'([^'\\\n:=]{1,64})'|([A-Za-z_][\w.-]{0,63}))[ \t]{0,8}[:=](?![=/])"""
     r"|<([A-Za-z][\w.-]{0,63})(?=[\s/>])"
 )
-"""A name of a document, before its value or its attributes."""
+"""A name in a document, before its value or its attributes."""
 
 _SHORT = re.compile(r"""[ \t]{0,8}["']([A-Za-z][^"'\\\n]{0,31})["']""")
-"""A value that may be a word of what its name says."""
+"""A value that may be a word of the sentence that its name belongs to."""
 
 _FEWEST = 3
 _MOST = 32_768
-"""Characters of values laid together that are read as they are; of more, what stands around telling words."""
+"""Up to this many characters of joined values are read whole; of more, only the surroundings of instruction words."""
 
 _PIECE = 64
-"""Characters that a piece has at most: longer values say what they say by themselves."""
+"""Most characters of a piece: a longer value is read as a text of its own elsewhere."""
 
 _PADDING = re.compile(r"[\x00-\x09\x0b-\x1f !#-&*./;?@^-`|~\x7f-\xa9\xab-\xb4\u2000-\u206f\u3000-\u3003\ufeff-]{9,}")
-"""Blanks and signs that say nothing and make a piece long; those that a document is made of stand around it."""
+"""White space and symbols that only lengthen a piece; punctuation that documents are made of is not included."""
 
 _ESCAPED_BLANK = re.compile(r"\\(?:[tnrf]|u(?:00[0-2a][0-9a-d]|20[0-6][0-9a-f]|3000|feff))", re.I)
 
 _BETWEEN = "\n~\n"
-"""What stands between readings that make one text: many of them would leave others no room."""
+"""The separator between readings that are returned as one text: as separate texts they would use up the limit."""
 
 _SEAM = "\u034f"
-"""What stands between values while the telling ones are sought: it leaves no ink, so that halves make a word."""
+"""The separator of values during the search for instruction words: it is invisible, so that halves form a word."""
 
-# Without a bound where none is needed: what is in it ends at the next tag, so that no text is read twice.
+# Unbounded where possible: the content ends at the next tag, so no text is read twice.
 _TAGS = re.compile(r"<!--(?:[^<>]*|[^>]{0,200})-->|</?[A-Za-z][^<>]*>")
 
 
 def join_document_values(text: str) -> Iterator[str | Undecoded]:
-    """Yield the values of a document laid together, as words and as parts of words; its names; a page without tags."""
+    """Yield joined values of a document, as words and as parts of words; its joined names; and a page without tags."""
     if text.count('"') + text.count("'") >= 2 * _FEWEST:
         found = [value for value in _strings(_without_padding(text)) if len(value) <= _PIECE]
         if len(found) >= _FEWEST:
@@ -65,9 +65,9 @@ def join_document_values(text: str) -> Iterator[str | Undecoded]:
 
 
 def _names(text: str) -> Iterator[str | Undecoded]:
-    """Yield the names of a document laid together, and names with short values where these follow each other.
+    """Yield the names of a document joined together, and names with short values where these follow each other.
 
-    Of a table the names come again with every row: what stood side by side before is left out.
+    In a table the names repeat with every row: a pair of neighbours that occurred before is left out.
     """
     names, parts = list[str](), list[str]()
     for match in _NAME.finditer(text):
@@ -105,7 +105,7 @@ def _without_padding(text: str) -> str:
 
 
 def _without_tags(text: str) -> tuple[str, list[int]]:
-    """Return a text without its tags, and where one or several of them stood within a word."""
+    """Return a text without its tags, and the positions where one or several tags were inside a word."""
     between = _TAGS.split(text)
     said = f"{''.join(between)} "
     places = sorted(set(accumulate(map(len, between[:-1]))))
@@ -113,10 +113,10 @@ def _without_tags(text: str) -> tuple[str, list[int]]:
 
 
 def _laid_together(values: Sequence[str]) -> Iterator[str | Undecoded]:
-    """Yield values as words and as parts of words; of many, what stands around telling words of either kind.
+    """Yield values joined as words and as parts of words; of many values, only the surroundings of instruction words.
 
-    A telling word that is in parts is seen only where these are joined, and an order begins a word only where they
-    are not: what stands around it is yielded both ways.
+    An instruction word that is split over values is found only where these are joined without a space. A whole word is
+    found only where they are not. So the surroundings are yielded both ways.
     """
     whole = _SEAM.join(values)
     words, seamed = excerpt_of(" ".join(values), _MOST), excerpt_of(whole, _MOST)
@@ -130,7 +130,7 @@ def _laid_together(values: Sequence[str]) -> Iterator[str | Undecoded]:
 
 
 def _strings(text: str) -> Iterator[str]:
-    """Yield what stands in quotes and is a value, not a name."""
+    """Yield the quoted strings that are values, not names."""
     if text.count('"') + text.count("'") > _FEW_QUOTES:
         yield from (match[1] or match[2] or "" for match in _BEGUN_STRING.finditer(text))
         return
@@ -146,7 +146,7 @@ def _strings(text: str) -> Iterator[str]:
 
 
 def _may_begin(text: str, first: int, place: int) -> bool:
-    """Return whether a value may begin at a place, as what stands before it from ``first`` on says."""
+    """Return whether a value may begin at ``place``, judged by the text from ``first`` up to it."""
     before = place - 1
     while before >= first and text[before].isspace():
         if text[before] == "\n":

@@ -1,7 +1,7 @@
-"""Where the words of a text are, and which of them may be encoded: for all words at once.
+"""Finds the words of a text that may be encoded, for all words at once.
 
-A text has a word for every six characters, and nearly none is encoded. What is looked for here lets through whatever
-may be, and some more; the few that are left are looked at one by one.
+A text has a word for every six characters, and nearly none is encoded. The checks here pass every word that may be
+encoded, and some others. Only those few are then examined one by one.
 """
 
 import string
@@ -32,7 +32,7 @@ _IS_HEX = np.array([chr(code) in string.hexdigits for code in range(256)])
 
 
 class Words(NamedTuple):
-    """The words of base64 that an ASCII text has, in order: where they begin and end."""
+    """The base64 words of an ASCII text, in order: their start and end positions."""
 
     data: bytes
     starts: Places
@@ -40,17 +40,17 @@ class Words(NamedTuple):
     kinds: npt.NDArray[np.uint8]
 
     def at(self, place: int) -> str:
-        """Return the word of a place among them."""
+        """Return the word with this index."""
         return self.data[self.starts[place] : self.ends[place]].decode()
 
     def long(self, least: int) -> Iterator[str]:
-        """Yield the words of so many characters or more."""
+        """Yield the words with at least ``least`` characters."""
         yield from map(self.at, np.flatnonzero(self.ends - self.starts >= least).tolist())
 
     def mixed(self, least: int, most: int) -> Iterator[tuple[int, str]]:
-        """Yield the words of some lengths that mix cases, and digits, as few words do, each with its place.
+        """Yield words of these lengths that mix upper and lower case and digits, as few words do, each with its index.
 
-        One without capitals is no base64 of a word: leetspeak is none.
+        A word without capitals is skipped: base64 of a word has some, while leetspeak has none.
         """
         before, after = self.kinds[:-1], self.kinds[1:]
         small, capital, digit = before == _LOWER, before == _UPPER, before == _DIGIT
@@ -64,13 +64,13 @@ class Words(NamedTuple):
         yield from ((place, self.at(place)) for place in np.flatnonzero(found).tolist())
 
     def _have(self, kind: int) -> npt.NDArray[np.bool_]:
-        """Return whether each word has a character of a kind."""
+        """Return for each word whether it contains a character of a kind."""
         counts = np.concatenate(([0], np.cumsum(self.kinds == kind)))
         has: npt.NDArray[np.bool_] = counts[self.ends] > counts[self.starts]
         return has
 
     def hex(self, least: int, most: int) -> Iterator[tuple[int, str]]:
-        """Yield the words of some lengths that may be pairs of hexadecimal digits, each with its place."""
+        """Yield words of these lengths that may be pairs of hexadecimal digits, each with its index."""
         lengths = self.ends - self.starts
         found = np.flatnonzero((lengths >= least) & (lengths <= most) & (lengths % 2 == 0))
         is_hex = _IS_HEX[np.frombuffer(self.data, dtype=np.uint8)]
@@ -87,21 +87,21 @@ def words_in(data: bytes) -> Words:
 
 
 def parts_of(flags: npt.NDArray[np.bool_], least: int = 1) -> list[tuple[int, int]]:
-    """Return where the runs of so many flags or more begin and end."""
+    """Return the start and end of each run of at least ``least`` set flags."""
     starts, ends = _runs(flags)
     long = np.flatnonzero(ends - starts >= least)
     return list(zip(starts[long].tolist(), ends[long].tolist(), strict=True))
 
 
 def long_tokens(text: str, least: int) -> list[str]:
-    """Return what white space parts in a text, of so many characters or more."""
+    """Return the parts of a text between white space that have at least ``least`` characters."""
     data = text.encode("ascii", "replace").translate(_NOT_SPACE)
     starts, ends = _runs(np.frombuffer(data, dtype=np.bool_))
     long = np.flatnonzero(ends - starts >= least)
     runs = [text[start:end] for start, end in zip(starts[long].tolist(), ends[long].tolist(), strict=True)]
     if text.isascii():
         return runs
-    # White space that is not ASCII parts them, too.
+    # White space that is not ASCII separates them, too.
     return [token for run in runs for token in run.split() if len(token) >= least]
 
 

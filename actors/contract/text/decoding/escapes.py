@@ -1,4 +1,4 @@
-"""Texts in escapes: of programs, style sheets, pages, addresses and mail, wherever they are in a text."""
+"""Undoes the escapes of programs, style sheets, pages, addresses and mail, anywhere in a text."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from actors.contract.text.decoding.parts_with_form import stretches_of
 
 FEWEST = 4
-"""Escapes that a text has; fewer hide no word."""
+"""Least escapes of a text; fewer cannot hide a word."""
 
 _ESCAPE = re.compile(
     r"\\[ux]\{([0-9a-fA-F]{1,6})\}|%u([0-9a-fA-F]{4})|\\00([0-9a-fA-F]{4})\s?|\\([0-3][0-7]{2})"
@@ -35,5 +35,5 @@ def undo_escapes(text: str) -> Iterator[str]:
 def _character(match: re.Match[str]) -> str:
     group = match.lastindex or 1
     code = int(match[group], _BASES[group - 1])
-    # Code points past the last are no characters: left as they stand.
+    # Code points beyond the last are no characters: they stay as they are.
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else match[0]

@@ -1,8 +1,8 @@
-"""Links and images with a place in their address for what nobody outside is to have: they carry it away when opened.
+"""Finds links and images whose address has a place for secret data: opening one sends the data to its host.
 
-An image is fetched by whoever shows it, so that any secret in its address counts; a link to follow, or an address that
-stands by itself, only if its place is for what was said, since the description of any interface has addresses with a
-place for a key.
+An image is loaded by any program that displays it, so any secret in its address counts. A link to follow, or an address
+alone, counts only if its place is for something that was said in the conversation: the documentation of any interface
+contains addresses with a place for a key.
 """
 
 import re
@@ -12,13 +12,13 @@ from urllib.parse import unquote
 from actors.contract.text.decoding.undecoded import Undecoded
 
 CARRIES = "this link carries data away:"
-"""What is said of such an address, before the name of the place: a signature of the library."""
+"""The sentence about such an address, followed by the name of the place; a signature of the library matches it."""
 
 _IMAGE = re.compile(r"!\[[^\]\n]{0,200}\]\(|<img\b[^>\n]{0,200}?src\s*=\s*[\"']?")
 _ADDRESS = re.compile(r"https?://[^\s)\"']{0,512}[^\n)\"]{0,200}")
 _BEFORE = 224
 _MOST = 16_384
-"""Addresses of a text that are looked at: as many as an input of the usual limits can have."""
+"""Most addresses of a text that are examined: as many as an input within the usual limits can have."""
 
 _PLACE = re.compile(
     r"(?i)[?&/=][^?&/\n]{0,80}?(?:\$?\{{1,2}|\[|<|\$\(|%7B|=)(?P<name>[^{}\[\]<>()\n%&?/=]{3,80})(?:\}|\]|>|\)|%7D|&|$|\s)"
@@ -36,7 +36,7 @@ _SECRET = re.compile(
 
 
 def exfiltration_sentences(text: str) -> Iterator[str | Undecoded]:
-    """Yield a sentence for each address of a text that carries data away."""
+    """Yield a sentence for each address in a text that carries data away."""
     if "http" not in text:
         return
     found: dict[str, None] = {}

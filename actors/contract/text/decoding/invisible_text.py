@@ -1,4 +1,4 @@
-"""Texts in characters that leave no ink: variation selectors, tags, and bits in joiners, spaces and operators."""
+"""Decodes text in invisible characters: variation selectors, tags, and bits in joiners, spaces and operators."""
 
 import re
 from collections.abc import Iterator
@@ -8,17 +8,17 @@ from actors.contract.text.decoding.plausibility import is_text, text_of
 from actors.contract.text.decoding.undecoded import Undecoded
 
 _RUN = re.compile(r"[^\x00-\x7f]{6}")
-"""What each of the others has in it; few texts in Latin letters do."""
+"""Each of the other encodings contains one of these; few texts in Latin letters do."""
 
 _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{6,}")
 _TAGS = re.compile("[\U000e0020-\U000e007e]{6,}")
 _BITS = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]{24,}")
 _MOST = 65_536
-"""Characters of one run that are read."""
+"""Most characters of one run that are read."""
 
 
 def decode_invisible(text: str) -> Iterator[str | Undecoded]:
-    """Yield what is written in characters that show nothing."""
+    """Yield the text that is written in invisible characters."""
     if text.isascii() or not _RUN.search(text):
         return
     for match in _SELECTORS.finditer(text):
@@ -40,7 +40,7 @@ def _from_bits(run: str) -> Iterator[str]:
         for zero, one in permutations(signs):
             yield from _from_binary(run.replace(zero, "0").replace(one, "1"))
     elif len(signs) == 3:
-        # One of three parts the characters.
+        # One of three different characters separates the letters.
         for zero, one, parting in permutations(signs):
             yield from _from_binary(run.replace(parting, "").replace(zero, "0").replace(one, "1"))
     elif len(signs) == 4:

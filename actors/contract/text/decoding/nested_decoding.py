@@ -1,8 +1,8 @@
-"""Undoing the disguises of a text, and those of what comes out, to a bounded depth.
+"""Undoes the disguises of a text, then those of the results, to a limited depth.
 
-What comes out of a form goes through all forms again: hex in base64, an order in rot13 as the numbers of its letters.
-The work is bounded: so many texts, and so many characters of them, in all; what that leaves out is counted. Nearly
-every text has nothing to undo, and is told so by the first look of each form.
+Every result goes through all forms again: for example hex inside base64, or an instruction in rot13 written as the
+numbers of its letters. The work is limited by the number of texts and their total characters; what is left out is
+counted. Nearly every text contains no disguise, and the fast check of each form shows that.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,22 +27,22 @@ from actors.contract.text.judge.instruction_words import PLAIN_INSTRUCTION_WORDS
 from actors.contract.text.views import EXTRACTED
 
 DEPTH, DEPTH_OF_REWRITTEN = 6, 3
-"""Disguises within each other that are undone: within encodings, and within any at all."""
+"""Most disguises inside each other that are undone: first for encodings only, then for disguises of any kind."""
 
 MOST_TEXTS, MOST_CHARACTERS = 32, 393_216
-"""Texts that one text is undone to at most, and their characters in all."""
+"""Most texts that one text is decoded to, and most characters of them in total."""
 
 APART = 3
-"""Texts of one form that are read each by itself; what is more is laid together, so that many hide none."""
+"""Texts of one form that are read separately; further ones are joined, so that a large number hides none."""
 
 _BETWEEN = "\n~\n"
-"""What stands between texts that are laid together: no encoded run goes on behind it."""
+"""The separator of joined texts; no encoded run continues across it."""
 
 MOST_VIEWS, MOST_READ = 8, 4_096
-"""Decoded texts that judges of words read of one text at most, and characters of each."""
+"""Most decoded texts of one text that the judges of words read, and most characters of each."""
 
 MOST_WORK = 32_768
-"""Characters that are undone again, of what comes out, besides as many as the text has."""
+"""Characters of results that are decoded again, in addition to twice the length of the text."""
 
 Form = Callable[[str], Iterator[str | Undecoded]]
 
@@ -64,33 +64,33 @@ _NESTED = frozenset({"escapes", "payloads"})
 
 
 _REWRITTEN = frozenset({"pieces", "split", "escapes"})
-"""Forms that ordinary texts have, too: what they give is worth reading where it says what the text did not."""
+"""Forms that ordinary texts contain, too: their results are read only where they say something new."""
 
 _ENCODINGS = frozenset({"unseen", "escapes", "numerals", "payloads", "binary", "morse"})
-"""Forms that only who wants to hides a text in, however deep: the others find something in many a text that is none."""
+"""Forms that are only used to hide text, so they are undone at any depth; other forms often find false matches."""
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """What a text says with a disguise undone; ``path`` names the forms, the outermost first."""
+    """A text with a disguise undone; ``path`` names the forms, the outermost first."""
 
     path: tuple[str, ...]
     text: str
 
     @property
     def worded(self) -> bool:
-        """Whether it is made of letters for the most part, and so worth reading for its words."""
+        """Whether it consists mostly of letters, so that its words are worth reading."""
         return is_worded(self.text)
 
 
 class DecodedTexts(NamedTuple):
-    """What a text says with its disguises undone, and how many disguised characters were left as they are."""
+    """The texts that were decoded from a text, and the number of disguised characters that were not decoded."""
 
     found: tuple[Decoded, ...]
     unread: int
 
 
 def decoded_texts(text: str) -> tuple[Decoded, ...]:
-    """Return what a text says once its disguises are undone, outer ones first; empty for nearly every text."""
+    """Return a text with its disguises undone, outer ones first; empty for nearly every text."""
     return decode_nested(text).found
 
 
@@ -98,7 +98,7 @@ def decoded_texts(text: str) -> tuple[Decoded, ...]:
 def decode_nested(text: str) -> DecodedTexts:
     """Undo the disguises of a text.
 
-    Several senses ask for the same texts one after the other: the latest answers are kept.
+    Several senses ask for the same texts one after another, so the latest results are cached.
     """
     found: list[Decoded] = []
     known = {text}
@@ -106,7 +106,7 @@ def decode_nested(text: str) -> DecodedTexts:
     level = [Decoded((), text)]
     for depth in range(DEPTH + 1):
         below: list[Decoded] = []
-        # The short ones first: a long one leaves the others something.
+        # Short texts first, so that a long one does not use up the limit for the others.
         for parent in sorted(level, key=lambda each: len(each.text)):
             if len(parent.text) > work:
                 left += len(parent.text)
@@ -115,7 +115,7 @@ def decode_nested(text: str) -> DecodedTexts:
             for name, said, missed in _undone(parent, known):
                 left += missed
                 for laid in _laid_together(said):
-                    # A disguise below the deepest that are undone is told by what it would give.
+                    # Beyond the deepest level a disguise is not decoded, but the length of its result is counted.
                     if depth == DEPTH or len(laid) > room or len(found) + len(below) >= MOST_TEXTS:
                         left += len(laid)
                     else:
@@ -127,13 +127,13 @@ def decode_nested(text: str) -> DecodedTexts:
 
 
 def _undone(parent: Decoded, known: set[str]) -> Iterator[tuple[str, list[str], int]]:
-    """Yield for each form what it gives that is not known, and how many characters it left."""
+    """Yield for each form its new results, and the number of characters that it did not decode."""
     text, last = parent.text, parent.path[-1:]
     likely = forms_in(text)
     if len(parent.path) >= DEPTH_OF_REWRITTEN and not _ENCODINGS.issuperset(parent.path):
         likely = frozenset()
     for name, form in _FORMS:
-        # What is put right already has no more of its own kind.
+        # A form is not applied to its own result, except for those that are often applied twice.
         if name in likely and (last != (name,) or name in _NESTED):
             said, left = [], 0
             for each in form(text):
@@ -146,7 +146,7 @@ def _undone(parent: Decoded, known: set[str]) -> Iterator[tuple[str, list[str], 
 
 
 def _laid_together(said: Sequence[str]) -> Iterator[str]:
-    """Yield what a form gives: the first texts as they are, of the others those with words as one, and the rest."""
+    """Yield the results of a form: the first separately; of the rest, those with words as one text, then the others."""
     if len(said) <= APART + 1:
         yield from said
         return
@@ -158,7 +158,7 @@ def _laid_together(said: Sequence[str]) -> Iterator[str]:
 
 
 class JudgedTexts(NamedTuple):
-    """What judges of words read of a text besides itself, and how many disguised characters they do not."""
+    """The texts that judges of words read besides a text itself, and the number of disguised characters they miss."""
 
     texts: tuple[str, ...]
     unread: int
@@ -166,9 +166,9 @@ class JudgedTexts(NamedTuple):
 
 @lru_cache(maxsize=64)
 def texts_for_judges(text: str) -> JudgedTexts:
-    """Return what judges of words read of a text besides itself: what it says with its disguises undone.
+    """Return what judges of words read besides a text itself: the text with its disguises undone.
 
-    What only rewrites the text counts where it has a telling word that the text has not.
+    A result that only rewrites the text counts only if it contains an instruction word that the text does not.
     """
     said: list[str] = []
     undone = decode_nested(text)

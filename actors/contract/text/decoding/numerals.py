@@ -1,7 +1,7 @@
-"""Texts written as the numbers of their characters: decimal, octal, binary, and letters by their place in the alphabet.
+"""Decodes text written as numbers of characters: decimal, octal, binary, and letters by position in the alphabet.
 
-A run of numbers counts if it gives letters for the most part: tables of numbers hardly ever do. Where there are runs
-of short numbers at all is told first, for all of a text at once.
+A run of numbers counts if it decodes mostly to letters; tables of numbers hardly ever do. A first pass over the whole
+text finds where there are runs of short numbers at all.
 """
 
 import re
@@ -22,13 +22,13 @@ _WIDE = re.compile(r"[\s,;|/.+-]{4,}")
 _WORD_GAP = re.compile(r"\s+|/|,\s")
 _FEWEST = 8
 _LONGEST_GAP = 5
-"""Characters between the digits of two numbers that belong together: a separator or two, and ``0o``."""
+"""Most characters between the digits of two numbers of one run: a separator or two, and ``0o``."""
 
 _MOST_RUNS = 1_024
-"""Runs that are read in every way: of more, some from everywhere, and the others as decimal numbers."""
+"""Runs that are read in every way. Of more, a sample from the whole text is; the others only as decimal numbers."""
 
 _LONG = 4_096
-"""Characters of a run from which it is read in one go, where it is one of decimal numbers."""
+"""A run of decimal numbers with at least this many characters is decoded in one vectorised pass."""
 
 _PARTING = " \t\r\n,;|/.+-"
 
@@ -36,19 +36,19 @@ _IS_DIGIT = np.array([chr(code).isdigit() and code < 128 for code in range(256)]
 
 
 def decode_numerals(text: str) -> Iterator[str]:
-    """Yield what runs of numbers say."""
-    # However wide the columns of numbers are.
+    """Yield what runs of numbers decode to."""
+    # Wide columns of numbers are narrowed first.
     runs = _runs(_WIDE.sub(" ", text))
     chosen: Sequence[int] = range(len(runs))
     if len(runs) > _MOST_RUNS:
-        # Some from everywhere: what comes first must not hide what comes later.
+        # A sample from the whole text: what comes first must not hide what comes later.
         chosen = [(2 * number + 1) * len(runs) // (2 * _MOST_RUNS) for number in range(_MOST_RUNS)]
         for place in sorted(set(range(len(runs))).difference(chosen)):
             yield from _said([int(each) for each in _NUMBER.findall(runs[place])])
     for place in chosen:
         run = runs[place]
         if len(run) > _LONG and (said := _in_one_go(run)):
-            # Codes of letters are none in octal, and no places in the alphabet.
+            # A run that is text in decimal is neither text in octal nor positions in the alphabet.
             yield said
             continue
         for pattern, base in ((_DECIMAL, 10), (_OCTAL, 8), (_BINARY, 2)):
@@ -63,7 +63,7 @@ def decode_numerals(text: str) -> Iterator[str]:
 
 
 def _in_one_go(run: str) -> str:
-    """Return what a long run says as decimal numbers of two or three digits; empty where it says nothing so."""
+    """Return a long run decoded as decimal numbers of two or three digits; empty if that gives no text."""
     if (match := _DECIMAL.fullmatch(run.strip(_PARTING))) is None:
         return ""
     data = np.frombuffer(match[0].encode("ascii", "replace"), dtype=np.uint8)
@@ -72,13 +72,13 @@ def _in_one_go(run: str) -> str:
     starts, ends = edges[::2], edges[1::2]
     digits = data.astype(np.int32) - ord("0")
     codes = digits[ends - 1] + 10 * digits[ends - 2] + np.where(ends - starts > 2, 100 * digits[ends - 3], 0)
-    # As of a short one: a number that is no letter's parts two texts.
+    # As for a short run: a number that is no letter separates two texts.
     said = np.where(codes < 127, codes, ord("\n")).astype(np.uint8).tobytes().decode("ascii")
     return said if is_worded(said) else ""
 
 
 def _runs(text: str) -> list[str]:
-    """Return the stretches of a text that have numbers of one to three, seven or eight digits, one after the other."""
+    """Return the stretches of a text with successive numbers of one to three, seven or eight digits."""
     digit = _IS_DIGIT.take(np.frombuffer(text.encode("ascii", "replace"), dtype=np.uint8))
     edges = np.flatnonzero(np.diff(digit, prepend=False, append=False))
     starts, ends = edges[::2], edges[1::2]
@@ -94,7 +94,7 @@ def _runs(text: str) -> list[str]:
 
 
 def _said(codes: list[int]) -> Iterator[str]:
-    # A number that is no letter's parts two texts.
+    # A number that is no letter separates two texts.
     said = "".join(chr(code) if code < 127 else "\n" for code in codes)
     if is_worded(said):
         yield said
@@ -104,5 +104,5 @@ def _letters(run: str) -> Iterator[str]:
     if max(map(int, _NUMBER.findall(run))) > 26:
         return
     words = [[chr(96 + int(each)) for each in _NUMBER.findall(word) if int(each)] for word in _WORD_GAP.split(run)]
-    # One number a word: there were no words, only letters.
+    # One number in each word: the gaps were between letters, not between words.
     yield ("" if max(map(len, words)) == 1 else " ").join(map("".join, words))

@@ -1,16 +1,16 @@
-"""The parts of a long text in which a form was seen: ordinary texts have a little of many, and are plain elsewhere."""
+"""The parts of a long text around the places where a form was found: the rest of the text is plain."""
 
 from collections.abc import Iterable
 
 WHOLE = 4_096
-"""Characters up to which a text is undone as a whole."""
+"""Up to this many characters a text is decoded as a whole."""
 
 AROUND = 256
-"""Characters on either side of what was seen that are undone with it: words there may need no disguise."""
+"""Characters on either side of a find that are decoded with it: words there may be part of it without a disguise."""
 
 
 def stretches_of(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return what lies around some ascending spans of a text, a stretch a line; of a short text all."""
+    """Return the surroundings of some ascending spans of a text, one stretch on each line; a short text whole."""
     if len(text) <= WHOLE:
         return text
     parts: list[str] = []

@@ -1,12 +1,12 @@
-"""Runs of base64, base32, base85 and hex that the plain search for such runs does not see.
+"""Decodes runs of base64, base32, base85 and hex that the plain search for such runs (``views``) does not find.
 
-That search wants a run in one piece, or one parted by white space. Here are runs that are quoted, hyphenated or dotted,
-word by word, in small letters, turned (rot13, backwards), and the rarer encodings. Of all of them only what decodes to
-text counts.
+That search needs a run in one piece, or separated by white space. Here are runs that are quoted, hyphenated or dotted,
+encoded word by word, in small letters, or transformed (rot13, reversed), and the rarer encodings. A run counts only if
+it decodes to text.
 
-A text is taken apart once into words (``words``); what is looked at closer are long words, words with capitals where no
-word has any, and tokens with signs in them. Of each some hundred are decoded, from wherever they are; of the others
-those that begin as a text does, and what is left of these is counted.
+A text is split once into words (``encoded_words``). Examined are long words, words with capitals in unusual places, and
+tokens with symbols in them. About a hundred of each kind, spread over the text, are decoded. Of the others, those are
+decoded that begin like text; runs beyond that are counted.
 """
 
 import base64
@@ -23,16 +23,16 @@ from actors.contract.text.decoding.plausibility import PRINTED, is_worded, text_
 from actors.contract.text.decoding.undecoded import Undecoded
 
 MOST_RUNS = 1_024
-"""Runs of one kind that are decoded in a text: of more, some from everywhere, and as many that begin as a text does."""
+"""Most runs of one kind decoded in a text: of more, a sample from the whole text, and as many that begin like text."""
 
 _BEGINNING = 40
-"""Characters by which that is told: whole blocks in each of the encodings."""
+"""Characters by which the beginning is checked: whole blocks in each of the encodings."""
 
 _LONG, _LONG_TOKEN = 16, 20
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 _TO_APART = bytes(ord("a") if code in _BASE64 or code == ord("=") else code for code in range(256))
 _SPACED = b" ".join([b"a"] * 16)
-"""What a run has in it whose characters stand apart."""
+"""A substring of every run whose characters are written separately."""
 
 _NOT_BASE64 = bytes(code for code in range(256) if code not in _BASE64)
 _HEX_DIGITS = "0123456789abcdefABCDEF"
@@ -46,7 +46,7 @@ _ASCII85 = re.compile(r"<~[!-uz\s]{10,}?~>")
 _LONGEST_WORD = 64
 _IS_PRINTED = np.isin(np.arange(256), np.frombuffer(PRINTED, dtype=np.uint8))
 _BETWEEN = 2
-"""Other words that may stand between two that belong together: the names of a document's values."""
+"""Most other words between two that belong together, such as the names of a document's values."""
 
 Decode = Callable[[str], bytes]
 
@@ -61,10 +61,10 @@ def decode_payloads(text: str) -> Iterator[str | Undecoded]:
     yield from _tokens(long_tokens(text, _LONG_TOKEN))
     yield from base85(text)
     if "\n>" in text or "-\n" in text:
-        # What is quoted in mail, or parted at the ends of lines, is long words once it is laid together.
+        # Text that is quoted in mail, or split at line ends, gives long words once its lines are joined.
         yield from _whole(long_tokens(_AT_LINE_END.sub("", text), _LONG))
     if "\\n" in text and (joined := _ESCAPED_END.sub("", text)) != text:
-        # Lines within a document's value, or a program's.
+        # Lines inside a string of a document or a program.
         yield from _whole(words_in(joined.encode("ascii", "replace")).long(_LONG))
     if _SPACED in data.translate(_TO_APART):
         yield from _decoded([_bare(match[0]) for match in _APART.finditer(text)], _from_base64)
@@ -86,17 +86,17 @@ def _whole(words: Iterable[str]) -> Iterator[str | Undecoded]:
 
 
 def _tokens(tokens: Iterable[str]) -> Iterator[str | Undecoded]:
-    """Yield what long tokens decode to that have signs in them: parted base64."""
+    """Yield what long tokens that contain symbols decode to: base64 with separators."""
     long = list(dict.fromkeys(token for token in tokens if not token.isalnum()))
     bare = map(_bare, long)
     yield from _decoded([run for run in bare if len(run) >= _LONG and _MIXED.search(run)], _from_base64)
 
 
 def _decoded(runs: Sequence[str], decode: Decode) -> Iterator[str | Undecoded]:
-    """Yield what runs decode to that is text, and how much of them is not decoded at all."""
+    """Yield the runs that decode to text, and the number of characters that were not decoded."""
     chosen, left = runs, 0
     if len(runs) > MOST_RUNS:
-        # Some from everywhere: what comes first must not hide what comes later.
+        # A sample from the whole text: what comes first must not hide what comes later.
         some = {(2 * number + 1) * len(runs) // (2 * MOST_RUNS) for number in range(MOST_RUNS)}
         others = [run for place, run in enumerate(runs) if place not in some and len(run) >= _BEGINNING]
         likely = _beginning_as_text(others, decode)
@@ -114,14 +114,14 @@ def _decoded(runs: Sequence[str], decode: Decode) -> Iterator[str | Undecoded]:
 
 
 def _beginning_as_text(runs: Sequence[str], decode: Decode) -> Sequence[str]:
-    """Return the runs whose first characters decode to such as are printed; all are looked at in one go."""
+    """Return the runs whose first characters decode to printable ones; all are decoded in one call."""
     beginnings = [run[:_BEGINNING] for run in runs]
     try:
         data = decode("".join(beginnings))
     except (ValueError, binascii.Error):
         data = b""
     if not data or len(data) % len(runs):
-        # One that is no such run spoils it for all of them: one by one.
+        # A single invalid run makes the common call fail: decode them one by one.
         return [run for run, begin in zip(runs, beginnings, strict=True) if _is_printed(begin, decode)]
     printed = _IS_PRINTED.take(np.frombuffer(data, dtype=np.uint8)).reshape(len(runs), -1).all(axis=1)
     return [runs[place] for place in np.flatnonzero(printed).tolist()]
@@ -155,7 +155,7 @@ def _filled(run: str, block: int) -> str:
 
 
 def _word_by_word(words: Iterable[tuple[int, str]], decode: Callable[[str], str]) -> Iterator[str]:
-    """Yield what words decode to that follow one another, each given with its place among all words."""
+    """Yield what successive encoded words decode to; each word comes with its index among all words."""
     said: list[str] = []
     last = 0
     for place, word in words:
@@ -188,7 +188,7 @@ def _decoded_hex(run: str) -> str:
 
 
 def _words(said: list[str]) -> Iterator[str]:
-    """Yield words that were encoded one by one: as words, and as pieces of one text."""
+    """Yield words that were encoded one by one: joined as words, and joined as pieces of one text."""
     if len(said) >= 3 and is_worded("".join(said)):
         yield " ".join(said)
         yield "".join(said)

@@ -1,17 +1,17 @@
-"""Whether what a disguise was undone to is text at all."""
+"""Whether the result of a decoding is text at all."""
 
 LEAST = 6
-"""Characters that a decoded text has."""
+"""Least characters of a decoded text."""
 
 PRINTED = bytes(code for code in range(128) if chr(code).isprintable() or chr(code) in "\n\t\r")
-"""Characters of ASCII that texts have."""
+"""The ASCII characters that occur in texts."""
 
 _NOT_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 _BREAKS = {ord(char): None for char in "\n\t\r"}
 
 
 def is_text(said: str) -> bool:
-    """Return whether nearly all characters of a decoded text are such that can be shown."""
+    """Return whether nearly all characters of a decoded text are printable."""
     if len(said) < LEAST:
         return False
     if said.isascii():
@@ -22,16 +22,16 @@ def is_text(said: str) -> bool:
 
 
 def is_worded(said: str) -> bool:
-    """Return whether a decoded text is made of letters for the most part."""
+    """Return whether a decoded text consists mostly of letters."""
     if not is_text(said):
         return False
-    # Letters of ASCII are nearly always enough, or all there are.
+    # Counting ASCII letters is nearly always enough.
     letters = len(said.encode("ascii", "ignore").translate(None, _NOT_LETTERS))
     return letters >= 0.5 * len(said) or (not said.isascii() and sum(map(str.isalpha, said)) >= 0.5 * len(said))
 
 
 def text_of(data: bytes) -> str:
-    """Return bytes as text, of UTF-16 too; empty where they are none."""
+    """Return bytes as text, also in UTF-16; empty where they are not text."""
     if data.count(b"\0") * 3 > len(data):
         data = data.replace(b"\0", b"")
     try:

@@ -1,8 +1,8 @@
-"""Words that are split by signs, or run together, put right: for judges that read words.
+"""Rejoins words that are split by symbols, and separates words that run together, for judges that read words.
 
-Reflex finds its signatures among the letters alone. A judge of words needs words: single letters with signs between are
-joined, so are halves that are no words and make one of the lexicon's; what is run together is taken apart into words of
-the lexicon and common ones, if nearly all of it is such words.
+Reflex finds its signatures in the letters alone, but a judge of words needs words. Single letters with symbols between
+them are joined. Two halves are joined if neither is a word and together they are a word of the lexicon. Letters that
+run together are separated into words of the lexicon and common words, if nearly all of them form such words.
 """
 
 import re
@@ -23,7 +23,7 @@ from actors.contract.text.rewriting import COMMON
 from actors.contract.text.terms import grammar
 
 _SIGN = r"[^\w\s]|_"
-# Single letters: with signs between, and two blanks or one between words.
+# Single letters: with a symbol between letters, and two blanks or one between words.
 _LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SIGN}|\ufe0f){{1,3}}\s?[^\W\d_](?![^\W_])){{4,}}")
 _PUNCTUATION = ".,;:!?\"'()[]"
 _FEW_LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SIGN}|\ufe0f){{1,3}}[^\W\d_](?![^\W_])){{1,3}}")
@@ -32,7 +32,7 @@ _HALVES = re.compile(rf"(?<![^\W_])[^\W\d_]{{2,12}}(?:(?:{_SIGN}){{1,2}}[^\W\d_]
 _ASCII_HALVES = re.compile(
     r"(?<![A-Za-z0-9])[A-Za-z]{2,12}(?:[\x00-\x08\x0e-\x1b!-/:-@\[-`{-\x7f]{1,2}[A-Za-z]{2,12}){1,3}(?![A-Za-z0-9])"
 )
-"""The same of ASCII, which is searched for twice as fast."""
+"""The same for ASCII, which is searched twice as fast."""
 
 _AT_LINE_END = re.compile(r"[-\u2010\u2011]\r?\n(?=[^\W\d_])")
 _LINE_ENDS = tuple(sign + end for sign in "-\u2010\u2011" for end in ("\n", "\r\n"))
@@ -44,27 +44,27 @@ _LONG = re.compile(r"[^\W\d_]{16,}")
 _IS_LETTER = bytes(chr(code).isascii() and chr(code).isalpha() for code in range(256))
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MOST_TRIED = 65_536
-"""Letters in long runs that are tried to be taken apart; the first of them, and the others are counted."""
+"""Most letters in long runs that are tried: the first of them; the rest are counted as not decoded."""
 
 _AROUND = 16
-"""Tokens on either side of one that is put right: an order has others that are whole."""
+"""Tokens kept on either side of a repaired one: the other words of an instruction may be whole."""
 
 _RUN, _SHORTEST_WHOLE, _FEWEST_HALVES, _FEWEST_WORDS = 16, 5, 2, 3
 _LONGEST_WORD = 16
 _KNOWN_SHARE = 0.85
 _ENDINGS = ("", "e", "s", "es", "ed", "d", "ing", "ion", "ions", "ation", "al", "y", "ly")
-"""Endings that a stem of the lexicon may have here: any at all would take in the words behind it."""
+"""Endings that a stem of the lexicon may have here: an arbitrary ending would swallow the following words."""
 
 _UNKNOWN_COST, _WORD_COST = 3.0, 1.0
 
 
 def rejoin_split_words(text: str) -> Iterator[str | Undecoded]:
-    """Yield a text with its split words joined, if it has any, and with what is run together taken apart."""
+    """Yield a text with its split words joined, if it has any, and with words that run together separated."""
     said = text
     if has_letters_apart(text):
         said = _LETTERS.sub(_together, text)
         if said != text:
-            # Where long words are split, short ones are as well.
+            # Where long words are split, short ones are, too.
             said = _FEW_LETTERS.sub(_together, said)
     if any(map(said.__contains__, _LINE_ENDS)):
         said = _AT_LINE_END.sub("-", said)
@@ -81,7 +81,7 @@ def rejoin_split_words(text: str) -> Iterator[str | Undecoded]:
 
 
 def _around(tokens: Sequence[str], put_right: Mapping[str, str]) -> Iterator[str]:
-    """Yield the tokens that stand around those that are put right, and these as they are then."""
+    """Yield the repaired tokens and the tokens around them."""
     upto = 0
     for place, token in enumerate(tokens):
         if token in put_right:
@@ -95,20 +95,20 @@ def _together(match: re.Match[str]) -> str:
 
 
 def _put_right(tokens: Sequence[str]) -> tuple[dict[str, str], int]:
-    """Return what some tokens are once halves are joined and words taken apart; for those that this changes.
+    """Return the tokens that change when halves are joined and words separated, each with its repaired form.
 
-    And how many letters were not tried.
+    Also returns the number of letters that were not tried.
     """
     lines = "\n".join(tokens)
     ends = list(accumulate(len(token) + 1 for token in tokens))
     apart, left = _apart(lines, tokens, ends)
     halves = _joined(lines, tokens, ends)
-    # A single word may be split by a slip of the pen.
+    # A single joined pair may be a typing error, so a few are required.
     return {**(halves if len(halves) >= _FEWEST_HALVES else {}), **apart}, left
 
 
 def _apart(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> tuple[dict[str, str], int]:
-    """Return the tokens in which words are run together, one a line, with these taken apart; and the letters left."""
+    """Return the tokens (one a line) in which words run together, with these separated; and the letters not tried."""
     tried, left, found = 0, 0, dict[str, str]()
     for begin, end in _long_runs(lines):
         run = lines[begin:end]
@@ -122,7 +122,7 @@ def _apart(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> tuple[dict
 
 
 def _long_runs(lines: str) -> list[tuple[int, int]]:
-    """Return where long runs of letters are in which a longer word may begin: in nearly no data."""
+    """Return the positions of long runs of letters in which a longer word may begin; plain data has nearly none."""
     if not lines.isascii():
         return [match.span() for match in _LONG.finditer(lines)]
     data = lines.lower().encode()
@@ -136,9 +136,9 @@ def _long_runs(lines: str) -> list[tuple[int, int]]:
 
 
 def _joined(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> dict[str, str]:
-    """Return the tokens, one a line, in which halves are no words and make one, with these joined."""
+    """Return the tokens (one a line) with two halves that are no words but form one, with these joined."""
     found: dict[str, str] = {}
-    # Nearly none make a word: that is told for all of them at once.
+    # Nearly no pair forms a word, so all pairs are checked at once.
     sought = _ASCII_HALVES if lines.isascii() else _HALVES
     wholes = _letters_of("\n".join(sought.findall(lines))).split("\n")
     words = _words()
@@ -152,14 +152,14 @@ def _joined(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> dict[str,
 
 
 def _letters_of(lines: str) -> str:
-    """Return the letters of some lines, folded, each in its line."""
+    """Return the letters of some lines, folded, with the line structure kept."""
     if lines.isascii():
         return lines.lower().encode().translate(None, _NO_LETTERS).decode()
     return _SIGNS.sub("", fold(lines))
 
 
 def _with_places(sought: re.Pattern[str], lines: str, ends: Sequence[int]) -> Iterator[tuple[int, re.Match[str]]]:
-    """Yield what is found in lines that end at these places, each with the number of its line."""
+    """Yield each match in lines that end at these positions, with the index of its line."""
     place = 0
     for match in sought.finditer(lines):
         place = bisect_right(ends, match.start(), place)
@@ -176,7 +176,7 @@ def _taken_apart(run: str) -> str:
 
 @lru_cache(maxsize=256)
 def words_of(letters: str) -> str:
-    """Return the words that were run together, or nothing where too few of them are known."""
+    """Return the words that run together in ``letters``; empty where too few of them are known."""
     words, beginnings = _words(), _beginnings()
     size = len(letters)
     costs, begins = (
@@ -206,13 +206,13 @@ def words_of(letters: str) -> str:
 
 
 def is_word(word: str) -> bool:
-    """Return whether the lexicon or the list of common words has a word."""
+    """Return whether a word is in the lexicon or in the list of common words."""
     return word in _words()
 
 
 @cache
 def _words() -> frozenset[str]:
-    """Return all words that are known, those of the lexicon's stems with every ending."""
+    """Return all known words, including the stems of the lexicon with every ending."""
     stems = (stem + ending for stem in lexicon().stems for ending in _ENDINGS)
     return frozenset(word for word in (*COMMON, *grammar(), *lexicon().exact, *stems) if len(word) > 1)
 
@@ -224,6 +224,6 @@ def _beginnings() -> frozenset[str]:
 
 @cache
 def _fours() -> BytesAhoCorasick:
-    """Return the first letters of longer words, to be searched for all at once."""
+    """Return the first four letters of longer words, searched for all at once."""
     begins = sorted({word[:_FOUR].encode() for word in _words() if len(word) >= _FOUR})
     return BytesAhoCorasick(begins, implementation=Implementation.DFA)

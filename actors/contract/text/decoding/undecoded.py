@@ -1,9 +1,9 @@
-"""What a form of disguise was seen in, and not undone: each form bounds its work, and says what that leaves out."""
+"""A report of disguised text that was not decoded: each form limits its work and says how much that leaves out."""
 
 from typing import NamedTuple
 
 
 class Undecoded(NamedTuple):
-    """Characters that a form did not look at, among those that may be in it."""
+    """The number of characters that a form may contain but that it did not examine."""
 
     characters: int

@@ -1,1 +1,1 @@
-"""What a turn of talk is, by trained weights: a question, a courtesy, a task, and so on."""
+"""The kind of a turn in a dialogue (a question, a courtesy, a task, ...), from trained weights."""

@@ -1,8 +1,9 @@
-"""A turn of talk as features: hashed n-grams of words and letters, of word shapes, and what the whole looks like.
+"""The features of a turn in a dialogue: hashed n-grams of words, letters and word shapes, and marks of the whole text.
 
-What a text *is* (a request that can be met, one that lacks something, a courtesy) shows at its ends and in its manner.
-So a long text is read at its opening and its close, and the cost does not grow with it. Words that few people use are
-replaced by their shape in one family of n-grams: "a table at <Name>" says that something was named, whatever it is.
+The kind of a turn (a request that can be answered, one that lacks something, a courtesy) shows at its beginning and end
+and in its style. So only the beginning and end of a long text are read, and the cost does not grow with its length. In
+one family of n-grams a rare word is replaced by its shape: "a table at <Name>" says that something was named, whatever
+its name.
 
 The hashes are integers computed here: the same in every process and on every machine.
 """
@@ -20,7 +21,7 @@ from actors.contract.text.folding import INVISIBLE, fold
 from actors.contract.text.tokens import split_tokens
 
 OPENING, CLOSING = 300, 100
-"""Characters that are read of either end of a longer text."""
+"""Characters that are read at either end of a longer text."""
 
 Keys = npt.NDArray[np.uint32]
 
@@ -36,7 +37,7 @@ _RARE, _NAME, _NUMBER = "<x>", "<N>", "<9>"
 
 
 class TurnFeatures(msgspec.Struct, frozen=True):
-    """A text cut into words: folded, and the shape that stands for each where it is a rare word."""
+    """A text split into words: each word folded, and the shape that replaces it if it is rare."""
 
     words: tuple[str, ...]
     shapes: tuple[str, ...]
@@ -45,7 +46,7 @@ class TurnFeatures(msgspec.Struct, frozen=True):
 
 
 def turn_of(text: str) -> TurnFeatures:
-    """Return a text as its words and what the whole looks like."""
+    """Return a text as words and marks of the whole."""
     clean = (text if text.isascii() else INVISIBLE.sub("", text)).strip()
     shown = clean if len(clean) <= OPENING + CLOSING else f"{clean[:OPENING]}\n{clean[-CLOSING:]}"
     words: list[str] = []
@@ -96,22 +97,22 @@ def _marks(clean: str, shown: str, words: int, capitals: int, numbers: int) -> t
 
 @lru_cache(maxsize=65536)
 def symbol_key(symbol: str) -> int:
-    """Return 64 bits of a symbol: two checksums, since either alone is too short to keep n-grams apart."""
+    """Return a 64-bit key of a symbol, made of two checksums: one alone is too short to keep n-grams distinct."""
     data = symbol.encode("utf-8", "surrogatepass")
     return zlib.crc32(data) << 32 | zlib.crc32(data[::-1], 0x5A17)
 
 
 def word_keys(words: Sequence[str]) -> Keys:
-    """Return the key of each word alone: what a set of common words is kept as."""
+    """Return the key of each word; a set of common words is stored in this form."""
     return _finish(np.array([symbol_key(word) for word in words], dtype=np.uint64), _WORD_SALT)
 
 
 def features_of(turn: TurnFeatures, common: Keys) -> Keys:
-    """Return a turn's features, each once, ascending; ``common`` (ascending) are the words that are not replaced."""
+    """Return a turn's features, each once, ascending; words in ``common`` (ascending) are not replaced by a shape."""
     plain = np.array([symbol_key(each) for each in (_BEGIN, *turn.words, _END)], dtype=np.uint64)
     alone = _finish(plain[1:-1], _WORD_SALT)
     is_common = is_among(alone, common)
-    # A word that is met everywhere stands for itself; any other for its shape.
+    # A common word stands for itself, any other word is replaced by its shape.
     shaped = np.array([symbol_key(shape) for shape in turn.shapes], dtype=np.uint64)
     outline = plain.copy()
     outline[1:-1] = np.where(is_common, plain[1:-1], shaped)
@@ -126,7 +127,7 @@ def features_of(turn: TurnFeatures, common: Keys) -> Keys:
         _finish(np.array([symbol_key(mark) for mark in turn.marks], dtype=np.uint64), 19),
         *_letters(turn.folded),
     ]
-    # A page of calls less than ``np.unique`` makes.
+    # Faster than ``np.unique``, whose many internal calls dominate at this size.
     ordered = np.sort(np.concatenate(families))
     first = np.ones(len(ordered), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
@@ -134,7 +135,7 @@ def features_of(turn: TurnFeatures, common: Keys) -> Keys:
 
 
 def _letters(folded: str) -> list[Keys]:
-    """Return the n-grams of letters, across spaces, which count as letters at the edges of words."""
+    """Return the n-grams of letters, also across spaces; a space counts as a letter at the edge of a word."""
     codes = np.frombuffer(f" {folded} ".encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
     grams = codes
     found = []
@@ -147,7 +148,7 @@ def _letters(folded: str) -> list[Keys]:
 
 
 def is_among(keys: Keys, among: Keys) -> npt.NDArray[np.bool_]:
-    """Return which keys are among some ascending ones."""
+    """Return for each key whether it is in ``among`` (ascending)."""
     if not len(among):
         return np.zeros(len(keys), dtype=np.bool_)
     spots = np.minimum(np.searchsorted(among, keys), len(among) - 1)

@@ -1,8 +1,9 @@
-"""What a turn of talk is: the probabilities of five kinds, from trained weights.
+"""The kind of a turn in a dialogue: the probabilities of five kinds, from trained weights.
 
-Weights are whole numbers, so sums are exact in any order; what follows are divisions, square roots and products, which
-are exact everywhere. The less of a text the weights know (a language that training had not), the nearer it stays to
-the probabilities that training began from: most likely it can be answered as it stands.
+Weights are integers, so sums are exact in any order. The rest is divisions, square roots and products, which give the
+same bits on every machine. The fewer of a text's words and features the weights know (for example in a language missing
+from training), the closer the result stays to the prior probabilities, in which the most likely kind is a turn that can
+be answered as it stands.
 """
 
 import hashlib
@@ -17,30 +18,32 @@ from actors.contract.text.dialogue_act.features import Keys, TurnFeatures, featu
 from actors.contract.text.judge.weight_files import are_keys, arrays_in, unfit_model
 
 TurnKind = Literal["answerable", "underspecified", "social", "recall", "task"]
-"""What a turn is: it can be answered as it stands; something that only the person can supply is missing; a courtesy;
-it asks for what was said before; it asks for something to be done."""
+"""The kind of a turn.
+
+It can be answered as it stands; it lacks something that only the person can supply; a courtesy; it asks for what was
+said before; it asks for something to be done."""
 
 KINDS: tuple[TurnKind, ...] = get_args(TurnKind)
 
 KIND = "turn"
-"""What the weights are called: the first part of their name, and of their file's."""
+"""The name of these weights: the first part of the model's name and of its file's name."""
 
 DECIMALS = 6
 WEIGHT_UNIT = 16.0
-"""Weights of features are whole multiples of one over this."""
+"""Feature weights are integer multiples of one over this."""
 
 ENOUGH_KNOWN, ENOUGH_MET = 0.5, 0.6
-"""Shares of the features that are known, and of the words that were met, from which nothing is held back."""
+"""Shares of known features and of known words from which the weights are trusted fully."""
 
 _SQUARINGS = 14
 
 
 class TurnModel(msgspec.Struct, frozen=True, eq=False):
-    """Weights, and what they know.
+    """The weights, and which features and words they know.
 
-    ``weights[i]`` belongs to the feature ``keys[i]`` (ascending), one number a kind. ``priors`` count whatever is
-    known. ``common`` are the words that are read as themselves, ``words`` all that training met, both as keys,
-    ascending. ``sharpness`` multiplies what the weights say.
+    ``weights[i]`` belongs to the feature ``keys[i]`` (ascending), one number for each kind. ``priors`` always count.
+    ``common`` are the words that are not replaced by their shape, ``words`` all words of training; both are ascending
+    keys. ``sharpness`` multiplies the sum of the weights.
     """
 
     name: str
@@ -65,7 +68,7 @@ def probabilities(model: TurnModel, text: str) -> dict[TurnKind, float]:
 
 
 def evidence_of(model: TurnModel, turn: TurnFeatures) -> tuple[tuple[float, ...], float]:
-    """Return what a turn's features say for each kind, and how far that can be relied on, from 0 to 1."""
+    """Return the evidence of a turn's features for each kind, and how far it can be trusted, from 0 to 1."""
     features = features_of(turn, model.common)
     spots = np.minimum(np.searchsorted(model.keys, features), len(model.keys) - 1)
     known = spots[model.keys[spots] == features]
@@ -77,7 +80,7 @@ def evidence_of(model: TurnModel, turn: TurnFeatures) -> tuple[tuple[float, ...]
 
 
 def certainty_of(known: int, features: int, met: int, words: int) -> float:
-    """Return how far weights can be relied on that know so many of a turn's features, and met so many of its words."""
+    """Return how far the weights can be trusted, given how many of a turn's features and words they know."""
     if not features or not words:
         return 0.0
     return min(1.0, known / features / ENOUGH_KNOWN) * min(1.0, met / words / ENOUGH_MET)
@@ -87,7 +90,7 @@ def load_turn_model(data: bytes) -> TurnModel:
     """Read a weights file; the model is named ``turn`` and the first eight digits of the file's hash.
 
     Raises:
-        InvalidModel: it is no such file, or does not fit this release.
+        InvalidModel: it is not a weights file, or does not fit this release.
     """
     found = arrays_in(data, KIND, ("keys", "weights", "common", "words"), "head")
     keys, common, words = found["keys"], found["common"], found["words"]
@@ -115,7 +118,7 @@ def dump_turn_model(model: TurnModel) -> bytes:
 
 
 def _exponential(value: float) -> float:
-    """Return e to a power of 0 or less, by products alone: equal bits on every machine."""
+    """Return e to the power of ``value`` (0 or less), by products alone: the same bits on every machine."""
     share = 1.0 + max(value, -30.0) / 2.0**_SQUARINGS
     for _ in range(_SQUARINGS):
         share *= share

@@ -1,1 +1,1 @@
-"""The trained judges of texts: features, weights, and the worst passage that decides."""
+"""The trained judges of texts: features, weights, and the worst passage, which decides."""

@@ -1,8 +1,8 @@
-"""Word classes that together say more than each alone: an order to insert code into "your solution", a note to a model
-with a format to answer in.
+"""Pairs and groups of word classes that mean more together than apart.
 
-Sums of weights cannot tell "this word and that one" from twice the one; a conjunction can, in whatever order and with
-whatever words between.
+Examples: an order to insert code into "your solution", or a note to a model with a format to answer in. A sum of
+weights cannot distinguish "this word and that word" from two occurrences of one. A conjunction can, in any order and
+with any words between.
 """
 
 import numpy as np
@@ -45,9 +45,9 @@ CONJUNCTIONS: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = (
     ("role_reversal", (("model", 24),)),
     ("system_tag", (("you_are", 12),)),
 )
-"""(class, ((other class, at most this many tokens away), ...)): all of the others stand near one place of the first.
+"""(class, ((other class, most tokens away), ...)): all of the others must be near one occurrence of the first.
 
-One class alone is there where a single phrase of it is enough.
+An entry with a single class is for a class of which one phrase is enough.
 """
 
 
@@ -57,8 +57,8 @@ def conjunction_names() -> tuple[str, ...]:
 
 
 def conjunctions_at(kinds: Places) -> tuple[Places, Places]:
-    """Return the conjunctions that the classes of a text's tokens hold: the number of each, and its place in turn."""
-    # In the order of their classes, those of one class in theirs.
+    """Return the conjunctions found in the classes of a text's tokens: the number of each, and its position."""
+    # Ordered by class, and within a class by its own order.
     order = np.argsort(kinds, kind="stable")
     classes = lexicon().classes
     bounds = np.searchsorted(kinds[order], np.arange(len(classes) + 1)).tolist()
@@ -80,7 +80,7 @@ def _places(places: dict[str, Places], first: str, others: tuple[tuple[str, int]
 
 
 def _near(ours: Places, theirs: Places, span: int) -> npt.NDArray[np.bool_]:
-    """Return which of our places have one of theirs, not itself, at most ``span`` away; both ascend."""
+    """Return which of our positions have one of theirs, other than itself, at most ``span`` away; both ascend."""
     within = np.searchsorted(theirs, ours + span, side="right") - np.searchsorted(theirs, ours - span, side="left")
     itself = np.searchsorted(theirs, ours, side="right") - np.searchsorted(theirs, ours, side="left")
     near: npt.NDArray[np.bool_] = within > itself

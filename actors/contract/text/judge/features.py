@@ -1,6 +1,6 @@
-"""A text as numbers: hashed n-grams of words and of word classes, by place.
+"""The features of a text: hashed n-grams of words and word classes, with their positions.
 
-All hashes are integers computed here, so that they are the same in every process, on every machine and in every
+All hashes are integers computed here, so that they are the same in every process, on every machine and with every
 version of the libraries.
 """
 
@@ -17,23 +17,23 @@ from actors.contract.text.judge.passages import Occurrences, occurrences_of
 from actors.contract.text.tokens import tokens_of
 
 FIRST_TOKENS, LAST_TOKENS = 24_576, 8_192
-"""Tokens looked at from either end of one text; callers cut longer texts first (``excerpt``)."""
+"""Tokens that are read at either end of one text; callers shorten longer texts first (``excerpt``)."""
 
 PAIR_SPAN = 10
-"""Two classes are a pair when they stand at most this many tokens apart, with at most five others between them."""
+"""Two classes form a pair if they are at most this many tokens apart, with at most five others between them."""
 
 SEGMENT_LEAST, SEGMENT_MOST = 2, 40
-"""Words from which a sentence is a segment, and tokens at which one is cut."""
+"""Least words of a sentence to be a segment of its own, and the token count at which a segment is cut."""
 
 Keys = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]
 
 _MIX_A, _MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 _SALTS = np.array([11, 23, 37, 51, 67, 83, 97, 113, 131, 149], dtype=np.uint64)
-"""One for each kind of n-gram.
+"""One salt for each kind of n-gram, in this order.
 
-A symbol, a word of a class, two symbols, three, a pair of classes, a chain of three, the first symbol of a segment, the
-first two, letters of a word, a conjunction.
+A symbol; a word of a class; two symbols; three; a pair of classes; a chain of three; the first symbol of a segment; the
+first two; letters of a word; a conjunction.
 """
 
 _LETTERS = 4
@@ -50,10 +50,10 @@ _NEIGHBOURS = 6
 
 
 class Reading(msgspec.Struct, frozen=True, eq=False):
-    """A text as numbers.
+    """The features of a text.
 
-    ``found`` are its n-grams, by their hashes of 32 bits; there are ``segments``, and ``tokens`` that were looked at.
-    ``unread`` counts those that were not.
+    ``found`` are its n-grams, by 32-bit hash. ``segments`` is the number of segments, ``tokens`` that of the tokens
+    read, and ``unread`` that of the tokens not read.
     """
 
     found: Occurrences
@@ -63,9 +63,9 @@ class Reading(msgspec.Struct, frozen=True, eq=False):
 
 
 def read(text: str, mark: str = "") -> Reading:
-    """Return a text as numbers; looks at no more than its first and last tokens.
+    """Return the features of a text; reads only its first and last tokens.
 
-    ``mark`` says what the text was decoded from: one n-gram more in each segment.
+    ``mark`` says what the text was decoded from: it adds one n-gram to each segment.
     """
     tokens = tokens_of(text)
     unread = max(0, len(tokens) - FIRST_TOKENS - LAST_TOKENS)
@@ -85,7 +85,7 @@ def read(text: str, mark: str = "") -> Reading:
 
 @lru_cache(maxsize=65536)
 def _symbol_hash(symbol: str) -> int:
-    # Two checksums of different text give 64 bits; either alone is too short to keep n-grams apart.
+    # Two checksums give 64 bits; one alone is too short to keep n-grams distinct.
     data = symbol.encode("utf-8", "surrogatepass")
     return zlib.crc32(data) << 32 | zlib.crc32(data[::-1], 0x5A17)
 
@@ -125,10 +125,10 @@ def _finish(hashes: npt.NDArray[np.uint64], salts: npt.NDArray[np.uint64]) -> Ke
 
 
 def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Places, Places]:
-    """Return the hashed n-grams, and the tokens each begins and ends at.
+    """Return the hashed n-grams, with the first and last token of each.
 
-    Words of a class count as that class in n-grams of one to three symbols, and as themselves once more. Classes near
-    each other are pairs and chains of three, whatever words stand between them.
+    In n-grams of one to three symbols, words of a class count as the class; they also count once as themselves. Classes
+    near each other form pairs and chains of three, whatever words are between them.
     """
     symbols = np.array(list(map(_plain_hash, words)), dtype=np.uint64)
     at = np.arange(len(words), dtype=np.int64)
@@ -185,7 +185,7 @@ def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Plac
         spelled,
         signed,
     )
-    # All kinds at once: of a text's few hundred n-grams, most of what is computed is the calls.
+    # All kinds at once: for the few hundred n-grams of a text, most of the time is the overhead of calls.
     salts = np.repeat(_SALTS, [len(each) for each in hashes])
     return _finish(np.concatenate(hashes), salts), np.concatenate(begins), np.concatenate(ends)
 
@@ -195,7 +195,7 @@ _NONE = np.zeros(0, dtype=np.uint64)
 
 @lru_cache(maxsize=32768)
 def _letter_hashes(word: str) -> npt.NDArray[np.uint64]:
-    """Return the hashes of a word's runs of four letters, its ends marked; none of short words and long tokens."""
+    """Return the hashes of a word's sequences of four letters, with its ends marked; none for short or long tokens."""
     if not _LETTERS <= len(word) <= _LONGEST_SPELLED or not word[0].isalpha() or " " in word:
         return _NONE
     marked = f"^{word}$"
@@ -214,15 +214,15 @@ def _mark_key(mark: str) -> int:
 
 
 def _segments(words: list[str]) -> Places:
-    """Return the first tokens of the segments: sentences, lines, cells, values; long ones are cut.
+    """Return the first token of each segment: sentences, lines, cells, values; long ones are cut.
 
-    Line ends and bars are segments of their own, and so is what leads to an item of a list, a line of a comment or of
-    quoted mail, a value, or what stands between tags: what is a sentence by itself is the same segment wherever it
+    Segments of their own are line ends, bars, and whatever introduces an item of a list, a comment line, a line of
+    quoted mail, a value, or text between tags. So the same sentence is the same segment wherever it occurs.
     stands.
     """
     if not words:
         return np.zeros(1, dtype=np.int64)
-    # Of each word: what it is, and what it is next to; only where a segment may begin is looked at one by one.
+    # For each word its kind and its neighbours; only positions where a segment may begin are examined one by one.
     kinds = np.fromiter(map(_mark_of, words), dtype=np.uint16, count=len(words))
     said = np.concatenate(([0], np.cumsum(kinds & _WORD != 0)))
     before = np.concatenate(([_LINE], kinds[:-1]))
@@ -259,7 +259,7 @@ _NUMBER, _BEHIND_NUMBER, _TAG_END = (1 << bit for bit in range(7, 10))
 
 @lru_cache(maxsize=65536)
 def _mark_of(word: str) -> int:
-    """Return what a token is for the cutting of segments."""
+    """Return the role of a token in splitting segments."""
     first = word[0]
     return (
         _WORD * first.isalpha()

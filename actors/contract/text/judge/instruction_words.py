@@ -1,8 +1,8 @@
-"""Telling words: words of instruction to a model, and where a text has any, as they are and rewritten.
+"""Instruction words: words typical of instructions to a model, and where a text contains them, also rewritten.
 
-A text of any length is searched in one pass, as bytes, one for each character that shows: accents, look-alikes and
-other forms of a letter count as that letter, and what leaves no ink is passed over. What is spaced (``i g n o r e``)
-is searched once more without the spaces between single characters.
+A text of any length is searched in one pass, as one byte for each visible character. Accented letters, look-alikes and
+other forms of a letter count as that letter; invisible characters are skipped. Text with spaces between its letters
+(``i g n o r e``) is searched again without those spaces.
 """
 
 import codecs
@@ -46,24 +46,24 @@ INSTRUCTION_WORDS = (
 )
 
 LEET = str.maketrans("0134578@$", "oieastbas")
-"""Leetspeak's digits and marks -> the letters they stand for."""
+"""Digits and symbols of leetspeak -> the letters that they replace."""
 
 LEET_MARKS = tuple(map(chr, LEET))
 
 PLAIN_INSTRUCTION_WORDS = tuple(
     word for word in INSTRUCTION_WORDS if word.isascii() and sum(map(str.isalpha, word)) >= 6
 )
-"""Telling words that are looked for in rewritings, too: shorter ones, and words of few letters, turn up by chance."""
+"""Instruction words that are also searched for in rewritings; shorter ones would match there by chance."""
 
 WORDS = (
     *INSTRUCTION_WORDS,
     *(codecs.decode(word, "rot13") for word in PLAIN_INSTRUCTION_WORDS),
     *(word[::-1] for word in PLAIN_INSTRUCTION_WORDS),
 )
-"""What is searched for: telling words, then those in rot13, then those backwards. Leetspeak is undone first."""
+"""The search terms: instruction words, then the same in rot13, then reversed. Leetspeak is undone first."""
 
 SPACED_LEAST = 6
-"""Single characters in a row, each with a space behind it, from which they are read as one word."""
+"""Single characters in a row, each followed by a space, from which on they are read as one word."""
 
 _ASCII = tuple((number, word.encode()) for number, word in enumerate(WORDS) if word.isascii())
 _OTHERS = tuple((number, word) for number, word in enumerate(WORDS) if not word.isascii())
@@ -83,20 +83,20 @@ _FORMS = (
     (0x1F100, 0x1F200),
     (0xE0000, 0xE0080),
 )
-"""Where letters of other forms, look-alikes, accents and characters without ink are; ascending, the last is the end."""
+"""Ranges with other forms of letters, look-alikes, accents and invisible characters; ascending, end excluded."""
 
 
 @cache
 def _automaton() -> BytesAhoCorasick:
-    # Some sixty words make a small table: two nanoseconds a character, several times as fast as without one.
+    # The table of about sixty words is small: two nanoseconds per character, several times as fast as without a table.
     return BytesAhoCorasick([word for _, word in _ASCII], implementation=Implementation.DFA)
 
 
 def instruction_words_in(text: str, begin: int, end: int) -> tuple[Numbers, Numbers]:
-    """Return where telling words begin that lie between two places of a text, and which of ``WORDS`` each is."""
+    """Return where instruction words begin between two positions of a text, and the index of each in ``WORDS``."""
     plain = text.isascii()
     letters, origins = (text[begin:end].lower().encode("ascii"), None) if plain else _letters(text[begin:end])
-    # No telling word has a digit: plain ones are found all the same.
+    # Instruction words contain no digits, so undoing leetspeak does not hide plain ones.
     data = letters.translate(_UNDONE)
     places, words = _search(data)
     kept = _without_spaces(data)
@@ -116,7 +116,7 @@ def instruction_words_in(text: str, begin: int, end: int) -> tuple[Numbers, Numb
 
 
 def _letters(text: str) -> tuple[bytes, Numbers | None]:
-    """Return the characters of a text that show, each as a letter, and which they are unless they are all."""
+    """Return the visible characters of a text as letters, and their positions (None if all are visible)."""
     table = _table()
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     letters = table.take(codes, mode="clip")
@@ -126,7 +126,7 @@ def _letters(text: str) -> tuple[bytes, Numbers | None]:
 
 @cache
 def _table() -> npt.NDArray[np.uint8]:
-    """Return the letter of each character as ASCII: 0 for what leaves no ink, ``?`` for what is none of these."""
+    """Return for each character its ASCII letter: 0 for invisible characters, ``?`` for all others."""
     table = np.full(_FORMS[-1][1] + 1, ord("?"), dtype=np.uint8)
     for first, last in _FORMS:
         for code in range(first, last):
@@ -137,12 +137,12 @@ def _table() -> npt.NDArray[np.uint8]:
 
 
 def has_reversed(squeezed: bytes) -> bool:
-    """Whether a text without its white space, in lower case, has a telling word backwards."""
+    """Whether a text in lower case without white space contains a reversed instruction word."""
     return bool(_backwards().find_matches_as_indexes(squeezed.translate(_UNDONE)))
 
 
 def may_instruct(text: str) -> bool:
-    """Whether a text may have any of ``PLAIN_INSTRUCTION_WORDS`` in it, in small letters or capitals."""
+    """Whether a text contains any of ``PLAIN_INSTRUCTION_WORDS``, in upper or lower case."""
     return bool(_forwards().find_matches_as_indexes(text.lower().encode("ascii", "replace")))
 
 
@@ -175,17 +175,17 @@ def _places(text: str, word: str, begin: int, end: int) -> list[int]:
 
 
 def _without_spaces(data: bytes) -> Numbers:
-    """Return the places of the characters that a text of single characters has, when it is read without spaces.
+    """Return the positions of the characters that remain when text with spaced letters is read without those spaces.
 
-    Of a wider gap one space is kept: words are set apart by such gaps, where the writer kept them apart at all.
+    One space of a wider gap is kept: the writer may have separated words by such gaps.
     """
     padded = b" " + data + b" "
     if _RUN not in padded.translate(_BLANKS):
         return np.zeros(0, dtype=np.int64)
     space = np.frombuffer(padded, dtype=np.uint8) == _SPACE
-    # A single character: nothing but spaces on either side.
+    # A single character: spaces on both sides.
     single = ~space[1:-1] & space[:-2] & space[2:]
-    # Two of them, with one space between.
+    # Two single characters with one space between them.
     paired = single[:-2] & single[2:]
     run = paired[: max(0, len(paired) - 2 * (SPACED_LEAST - 2))].copy()
     for step in range(1, SPACED_LEAST - 1):
@@ -197,7 +197,7 @@ def _without_spaces(data: bytes) -> Numbers:
     for step in range(2 * SPACED_LEAST - 1):
         spaced[begins + step] = True
     blank = space[1:-1]
-    # Spaces between two single characters go, and of wider gaps beside runs all but the first.
+    # Remove the space between two single characters, and all but the first space of wider gaps beside them.
     kept = spaced & ~blank
     after = np.flatnonzero(kept) + 1
     after = after[after + 1 < len(data)]

@@ -1,7 +1,7 @@
-"""Families of words that mean the same to a reader of instructions: ``override``, ``secret``, ``persona`` and so on.
+"""Classes of words with a similar meaning in instructions: ``override``, ``secret``, ``persona`` and so on.
 
-``lexicon.json`` lists for each class its words (``*`` stands for any ending) and phrases, in a dozen languages. Of the
-entries that fit at a place the longest phrase wins, then the exact word, then the longest beginning.
+``lexicon.json`` lists for each class its words (``*`` stands for any ending) and phrases, in a dozen languages. If
+several entries match at a position, the longest phrase wins, then the exact word, then the longest stem.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,16 +20,16 @@ _SHORTEST_STEM = 2
 
 
 class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a class lists: words separated by spaces, and phrases."""
+    """The entries of a class: words separated by spaces, and phrases."""
 
     words: tuple[str, ...]
     phrases: tuple[str, ...]
 
 
 class Lexicon(msgspec.Struct, frozen=True, eq=False):
-    """Classes by number, and how words and phrases lead to them.
+    """The classes by number, and the words and phrases of each.
 
-    ``phrases`` is keyed by first and second token; those that share both stand longest first.
+    ``phrases`` is keyed by first and second token; phrases that share both are sorted longest first.
     """
 
     classes: tuple[str, ...]
@@ -50,7 +50,7 @@ class Lexicon(msgspec.Struct, frozen=True, eq=False):
 
 
 def _entries(entries: Entries) -> Iterator[tuple[tuple[str, ...], bool]]:
-    """Yield each entry as its tokens, and whether it is a beginning of words."""
+    """Yield each entry as its tokens, and whether it is a stem."""
     for word in (word for line in entries.words for word in line.split()):
         if SPACELESS.search(word):
             yield tuple(split_tokens(fold(word))), False
@@ -93,13 +93,13 @@ def _class_of(word: str) -> int:
 def classify(tokens: Sequence[str]) -> tuple[list[str], list[int]]:
     """Return the words and phrases of a text, and the class of each (NO_CLASS for most).
 
-    A phrase of the lexicon becomes one entry, its tokens joined by spaces.
+    A phrase of the lexicon becomes a single entry, its tokens joined by spaces.
     """
     phrases = lexicon().phrases
     words: list[str] = []
     classes: list[int] = []
     done = 0
-    # Few tokens begin a phrase; what lies between is taken in one go.
+    # Few tokens begin a phrase; the tokens between those are taken in one step.
     begun = map(phrases.__contains__, tokens[:-1])
     for place in compress(range(len(tokens)), begun):
         candidates = phrases[tokens[place]].get(tokens[place + 1])

@@ -1,7 +1,8 @@
-"""A trained judge of texts: n-gram weights, and the threshold from which their sum over a passage speaks up.
+"""A trained judge of texts: n-gram weights, and a threshold for the sum of the weights in a passage.
 
-The file is a NumPy archive; its content hash is part of the model's name. A margin is positive from the threshold on
-that was fixed, on rows held out in training, for a false-alarm rate; its unit is that of a log-odds.
+The file is a NumPy archive; the hash of its content is part of the model's name. A margin is the log-odds minus the
+threshold: it is positive above the threshold. The threshold was set for a false-alarm rate, measured on held-out data
+in training.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ _MOST = 1 << 15
 
 
 class Model(msgspec.Struct, frozen=True, eq=False):
-    """A judge: ``threshold`` is the log-odds at which margins are 0, for texts of any length."""
+    """A judge; ``threshold`` is the log-odds at which a margin is 0, for texts of any length."""
 
     name: str
     table: Table
@@ -33,7 +34,7 @@ def load_model(data: bytes, kind: str) -> Model:
     """Read a weights file; the model is named ``kind`` and the first eight digits of the file's hash.
 
     Raises:
-        InvalidModel: it is no such file, or does not fit this release.
+        InvalidModel: it is not a weights file, or does not fit this release.
     """
     found = arrays_in(data, kind, ("keys", "weights"), "thresholds")
     keys, weights, head = found["keys"], found["weights"], found["thresholds"]
@@ -57,16 +58,16 @@ def dump_model(model: Model) -> bytes:
 
 
 def log_odds(model: Model, text: Text) -> float:
-    """Return the log-odds of the worst passage of a text being an attack."""
+    """Return the log-odds that the worst passage of a text is an attack."""
     return worst_of(model.table, text).score + model.bias
 
 
 def margin(model: Model, text: Text) -> float:
-    """Return how far the worst passage of a text is beyond the threshold."""
+    """Return how far the worst passage of a text is above the threshold."""
     return log_odds(model, text) - model.threshold
 
 
 def to_unit_interval(margin: float, scale: float = 2.0) -> float:
-    """Return a margin as a number in (0, 1), 0.5 at margin 0, by division only, which is exact everywhere."""
+    """Return a margin as a number in (0, 1), 0.5 at margin 0; uses division only, which is exact on every machine."""
     share = margin / scale
     return 0.5 + 0.5 * share / (1.0 + abs(share))

@@ -1,4 +1,4 @@
-"""Files of weights as arrays: what is damaged, or holds other things, is refused before anything is judged by it."""
+"""Reads files of weights; a damaged file, or one with other content, is refused before it judges anything."""
 
 import io
 import zlib
@@ -15,16 +15,16 @@ _WRONG = (OSError, ValueError, TypeError, KeyError, IndexError, EOFError, BadZip
 
 
 class InvalidModel(ValueError):
-    """A weights file that was trained on other numbers than this release reads, or that is damaged."""
+    """A weights file is damaged, or was trained for features other than those of this release."""
 
     code = "invalid_model"
 
 
 def arrays_in(data: bytes, kind: str, whole: tuple[str, ...], shares: str) -> Mapping[str, Array]:
-    """Return the arrays of a weights file by name: whole numbers those of ``whole``, finite ones that of ``shares``.
+    """Return the arrays of a weights file by name: integers for those in ``whole``, finite floats for ``shares``.
 
     Raises:
-        InvalidModel: it is no such file.
+        InvalidModel: it is not such a file.
     """
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
@@ -39,10 +39,10 @@ def arrays_in(data: bytes, kind: str, whole: tuple[str, ...], shares: str) -> Ma
 
 
 def are_keys(keys: Array) -> bool:
-    """Whether an array holds keys as they are searched: of 32 bits, ascending, each once."""
+    """Whether an array holds searchable keys: 32 bits, ascending, each once."""
     return keys.ndim == 1 and keys.dtype == np.uint32 and bool((keys[1:] > keys[:-1]).all())
 
 
 def unfit_model(kind: str) -> InvalidModel:
-    """Return the error of a file whose arrays are not what this release reads."""
+    """Return the error for a file whose arrays this release cannot use."""
     return InvalidModel(f"{kind}: trained on other numbers than this release reads; train it anew")

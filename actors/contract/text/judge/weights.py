@@ -1,7 +1,7 @@
-"""Where the weights of the trained judges come from: the package, or a folder of one's own training.
+"""Where the weights of the trained judges are loaded from: the package, or a folder of your own training.
 
-Weights are versions, too. What rests on them names them by their hash; an older log is decided again by older weights,
-where a folder with their files is supplied.
+Weights are versioned by hash. A decision that uses weights records their hash. An older log is decided again with the
+older weights, if a folder with their files is supplied.
 """
 
 import os
@@ -17,7 +17,7 @@ from actors.contract.text.dialogue_act.model import TurnModel, load_turn_model
 from actors.contract.text.judge.model import InvalidModel, Model, load_model
 
 FOLDER = "NEURAXIS_MODELS"
-"""Environment variable naming a folder whose files of weights take the place of those that ship, name by name."""
+"""Environment variable that names a folder; its weights files replace the packaged ones of the same kind."""
 
 Weights = Model | TurnModel
 Judge = TypeVar("Judge", Model, TurnModel)
@@ -28,16 +28,16 @@ _READERS: Mapping[str, Callable[[bytes], Weights]] = MappingProxyType(
 )
 
 KINDS = tuple(_READERS)
-"""What the files of weights are called, up to a dot or a hyphen: ``scorer.npz``, ``trust-of-march.npz``."""
+"""The kinds of weights files: the file name up to a dot or hyphen (``scorer.npz``, ``trust-of-march.npz``)."""
 
 _supplied: dict[str, Weights] = {}
 _instead: dict[str, Weights] = {}
 
 
 def add_weights(folder: Path) -> tuple[str, ...]:
-    """Have this process know the weights in a folder by their names, besides its own; return those names.
+    """Make the weights in a folder available to this process by name, besides its own; return their names.
 
-    They judge where a record rests on them, and nowhere else.
+    They are used only for records that were made with them.
 
     Raises:
         InvalidModel: the folder holds no weights, or some that cannot be read or do not fit this release.
@@ -55,9 +55,9 @@ def add_weights(folder: Path) -> tuple[str, ...]:
 
 @contextmanager
 def judging_with(folder: Path) -> Iterator[None]:
-    """Judge by the weights in a folder for the length of the block, whatever weights a record rests on.
+    """Judge with the weights in a folder for the length of the block, whatever weights the records were made with.
 
-    For trying weights on a recorded log before they are adopted; kinds that the folder lacks are left as they are.
+    Used to try weights on a recorded log before adopting them; kinds that the folder lacks do not change.
 
     Raises:
         InvalidModel: the folder holds no ``scorer.npz``, ``trust.npz`` or ``turn.npz``, or one that cannot be read.
@@ -78,12 +78,12 @@ def judging_with(folder: Path) -> Iterator[None]:
 
 
 def added_weights(name: str) -> Weights | None:
-    """Return the weights that judge where a record rests on those of a name, or None: this release's do, if any."""
+    """Return the added weights of this name, or None where this process has only its own."""
     return _instead.get(_kind_of(name)) or _supplied.get(name)
 
 
 def judge_of(names: Iterable[str], own: Judge) -> Judge:
-    """Return the supplied judge of the kind of ``own`` that is among the models a record rests on; else ``own``."""
+    """Return the added judge of the kind of ``own`` that is named in the record; else ``own``."""
     kind = _kind_of(own.name)
     instead = _instead.get(kind)
     if isinstance(instead, type(own)):
@@ -97,9 +97,10 @@ def _kind_of(name: str) -> str:
 
 
 def weights_of(kind: str, package: str) -> Model:
-    """Return the judge ``kind`` (``scorer``, ``trust``): from the folder that the environment names, else ``package``.
+    """Return the judge ``kind`` (``scorer``, ``trust``) from the folder in the environment, else from ``package``.
 
-    A process reads it once, at start; its name, with the file's hash, is part of everything that rests on it.
+    A process reads it once, at the start. Its name, which includes the file's hash, is recorded with every decision
+    that uses it.
 
     Raises:
         InvalidModel: the folder holds no weights, or some that do not fit this release.
@@ -108,7 +109,7 @@ def weights_of(kind: str, package: str) -> Model:
 
 
 def turn_weights_of(package: str) -> TurnModel:
-    """Return the judge of turns, found as ``weights_of`` finds the others.
+    """Return the judge of turns, loaded in the same way as ``weights_of``.
 
     Raises:
         InvalidModel: the folder holds no weights, or some that do not fit this release.
@@ -117,7 +118,7 @@ def turn_weights_of(package: str) -> TurnModel:
 
 
 def check_configured_weights() -> None:
-    """Read the weights that the environment names, if any: a process that cannot read them decides nothing.
+    """Read the weights that the environment names, if any: a process that cannot read them must not decide anything.
 
     Raises:
         InvalidModel: the folder holds no weights, or some that cannot be read or do not fit; it names the file.
@@ -130,7 +131,7 @@ def check_configured_weights() -> None:
 
 
 def _bytes_of(kind: str, package: str) -> bytes:
-    """Return a file of weights: a folder may have those of one training, and what it lacks is as it ships."""
+    """Return a weights file: from the folder if it has this kind, else the packaged one."""
     own = _own().get(kind)
     if own is not None:
         return _read(own, _READABLE)
@@ -138,7 +139,7 @@ def _bytes_of(kind: str, package: str) -> bytes:
 
 
 def _own() -> Mapping[str, Path]:
-    """Return the files of the folder that the environment names, by kind; none where it names none."""
+    """Return the files of the folder that the environment names, by kind; empty where it names none."""
     folder = os.environ.get(FOLDER)
     if not folder:
         return {}

@@ -1,4 +1,4 @@
-"""What a text and its decoded views say: n-grams by place, and how heavily the worst passage of them weighs."""
+"""Reads a text and its decoded views: n-grams by position, and the score of the worst passage."""
 
 import re
 from functools import lru_cache
@@ -16,28 +16,28 @@ from actors.contract.text.views import View, read_views
 from schemas.unread import DECIMALS
 
 WEIGHT_UNIT = 1024.0
-"""N-gram weights are whole multiples of one over this."""
+"""N-gram weights are integer multiples of one over this."""
 
 _DATA = re.compile(r"[A-Za-z0-9+/]{513,}")
 _OF_DATA = 256
-"""Characters read of either end of longer runs without a space: data, whose text is what it says once decoded."""
+"""Characters read at either end of a long run without a space: it is data, and is read through its decoding."""
 
 _SIEVED = 12
-"""Bits of a key that a first look leaves out: the table of the others has a million entries."""
+"""Bits of a key that the first check ignores, so that its table has only a million entries."""
 
 
 class Table(msgspec.Struct, frozen=True, eq=False):
-    """Weights by n-gram, in units of one over ``WEIGHT_UNIT``: ``keys`` ascending, never empty."""
+    """Weights by n-gram, as multiples of one over ``WEIGHT_UNIT``; ``keys`` ascending, never empty."""
 
     keys: Keys
     weights: npt.NDArray[np.int32]
 
 
 class Text(msgspec.Struct, frozen=True, eq=False):
-    """A text and its decoded views, read.
+    """A text and its decoded views as features.
 
-    ``unread`` counts what should have been read and was not: characters around telling words, of decoded views, and
-    tokens. ``shown`` counts the characters that were.
+    ``unread`` counts what should have been read but was not: characters around instruction words, characters of decoded
+    views, and tokens. ``shown`` counts the characters that were read.
     """
 
     readings: tuple[Reading, ...]
@@ -47,15 +47,15 @@ class Text(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def tokens(self) -> int:
-        """How many tokens the text itself has."""
+        """The number of tokens of the text itself."""
         return self.readings[0].tokens
 
 
 @lru_cache(maxsize=32)
 def read_text(text: str) -> Text:
-    """Read a text of any length, and what it says once decoded; the work is bounded.
+    """Read a text of any length, and its decodings; the work is limited.
 
-    Appraisal and intuition read the same texts one after the other: the latest are read once.
+    Appraisal and intuition read the same texts one after the other, so the latest results are cached.
     """
     text = unescape_strings(text)
     shown, unread = excerpt_of(text)
@@ -73,14 +73,14 @@ def read_text(text: str) -> Text:
 
 
 def unread_share(read: int, unread: int) -> float:
-    """Return how much of what should have been read was not, from 0 to 1; in characters."""
+    """Return the share of what should have been read that was not, from 0 to 1, in characters."""
     return round(unread / (read + unread), DECIMALS) if unread > 0 else 0.0
 
 
 def worst_of(table: Table, text: Text) -> Passage:
-    """Return the worst passage of a text and its views; its score is in log-odds, without a bias.
+    """Return the worst passage of a text and its views; the score is in log-odds, without a bias.
 
-    A view is a text of its own: passages do not reach from one into another.
+    A view is a separate text: no passage extends from one to another.
     """
     found = [worst_passage(table.weights, _known(table, reading), reading.segments) for reading in text.readings]
     worst = max(found, key=lambda passage: passage.score)
@@ -89,7 +89,7 @@ def worst_of(table: Table, text: Text) -> Passage:
 
 def _known(table: Table, reading: Reading) -> Occurrences:
     """Return the n-grams of a reading that the table knows."""
-    # Most n-grams are none of the table's, and nearly all of these are told by their first bits alone.
+    # Most n-grams are not in the table, and the first bits of the key show that for nearly all of them.
     likely = np.flatnonzero(_sieve(table)[reading.found.grams >> _SIEVED])
     keys = reading.found.grams[likely].astype(np.uint32)
     spots = np.searchsorted(table.keys, keys)

@@ -1,9 +1,9 @@
-"""The page to look at: what a running set does, and did at any point of its log.
+"""The dashboard: a page that shows what a running set does, and what it did at any point of its log.
 
-``static`` holds it as a browser takes it; nothing is built, and nothing comes from a foreign host. The files hold no
-secret. What they show comes from ``/api``, which takes a key with the scope ``read`` where there are keys: the page
-asks for it.
+``static`` holds the files as the browser gets them; there is no build step, and nothing is loaded from a foreign host.
+The files hold no secret. Their data comes from ``/api``, which requires a key with the scope ``read`` if there are
+keys; the page asks the user for it.
 """
 
 PAGE = "/dashboard"
-"""Where the page is."""
+"""The path of the page."""

@@ -1,4 +1,4 @@
-"""The endpoints that hand out the dashboard's files."""
+"""The endpoints that serve the dashboard's files."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -23,7 +23,7 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
-    # Asked for anew each time: a page of one release and a script of another do not go together.
+    # Not cached: a page of one release and a script of another do not work together.
     "Cache-Control": "no-cache",
 }
 _KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}

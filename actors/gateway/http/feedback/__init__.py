@@ -1,1 +1,1 @@
-"""What an application says of how an exchange turned out: the endpoint, and the way of it into the log."""
+"""Feedback of an application on how an exchange turned out: the endpoint, and how it becomes an event."""

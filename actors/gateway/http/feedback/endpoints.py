@@ -18,7 +18,7 @@ from actors.gateway.outside import InvalidField
 from schemas.vocabulary.feedback import FeedbackGiven, HarmReported, Reward
 
 MOST_COMMENT = 8_000
-"""Characters of a comment."""
+"""Most characters of a comment."""
 
 _BY, _WHY = "feedback", "reported as harmful by POST /v1/feedback"
 
@@ -89,7 +89,7 @@ async def give_feedback(
 
 
 def _event_of(body: Feedback) -> FeedbackGiven | HarmReported:
-    """Return the event of feedback; raises InvalidField where it says nothing."""
+    """Return the event of feedback; raises InvalidField for feedback without content."""
     comment = body.comment or ""
     if body.comment is not None and not comment.strip():
         raise InvalidField("comment", "comment is blank: write something, or leave it out")

@@ -1,4 +1,4 @@
-"""Where feedback becomes an event of the exchange that it is on."""
+"""Turns feedback into an event of the exchange that it is about."""
 
 from collections.abc import Awaitable, Callable
 
@@ -16,7 +16,7 @@ from schemas.vocabulary.router import Mode
 
 
 class Rated(msgspec.Struct, frozen=True, kw_only=True):
-    """An exchange that feedback is on: whose it was, the mode that it was answered in, if any, and where it ended.
+    """An exchange that feedback is about: its agent and session, the mode it was answered in, if any, and its end.
 
     ``ended_seq`` is 0 while it is open.
     """
@@ -33,11 +33,11 @@ Lookup = Callable[[str], Awaitable[Rated]]
 
 
 class FeedbackService:
-    """Appends what callers say of exchanges.
+    """Appends feedback of callers on exchanges.
 
     Args:
-        client: What sends events, and waits.
-        lookup: See there.
+        client: Sends events and waits.
+        lookup: See :data:`Lookup`.
         wait_s: Seconds that a request waits until its event is stored.
     """
 
@@ -47,7 +47,7 @@ class FeedbackService:
         self._wait_s = wait_s
 
     async def rated(self, exchange: str) -> Rated:
-        """Return the exchange that feedback is to be on; raises NotFound, NotAccepted or a LogError."""
+        """Return the exchange that feedback is about; raises NotFound, NotAccepted or a LogError."""
         term = self._client.begin(self._wait_s)
         try:
             async with self._client.deadline(term):
@@ -58,11 +58,11 @@ class FeedbackService:
             ) from None
 
     async def give(self, rated: Rated, given: FeedbackGiven | HarmReported, key: str) -> str:
-        """Append feedback and return its event's id; ``key``, or else its content, makes repeats one event.
+        """Append feedback and return its event's id; repeats of ``key`` (without one: of the content) are one event.
 
         Raises:
             NotAccepted: it could not be stored in time.
-            LogError: the broker refuses it for good.
+            LogError: the broker refuses it permanently.
         """
         client, term = self._client, self._client.begin(self._wait_s)
         addressed = new_feedback(rated, given, key, client.log.partitions, client.now_ns())
@@ -79,7 +79,7 @@ class FeedbackService:
 def new_feedback(
     rated: Rated, given: FeedbackGiven | HarmReported, key: str, partitions: Partitions, now_ns: int
 ) -> Addressed:
-    """Wrap feedback; the same on the same exchange has the same id, or what has the same ``key``."""
+    """Wrap feedback. Its id is derived from the exchange and ``key``, or, without a key, from its content."""
     same = f"key\n{key}" if key else f"content\n{content_hash(encode_event(given))}"
     return build_event(
         given,

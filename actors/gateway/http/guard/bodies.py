@@ -1,4 +1,4 @@
-"""The bodies of checks: inputs as they are written everywhere, verdicts with the numbers that they rest on."""
+"""The bodies of checks: inputs in the shape used everywhere, and verdicts with the numbers behind them."""
 
 from typing import Annotated, Any, Literal
 
@@ -10,7 +10,7 @@ from actors.gateway.outside import InvalidField
 from schemas.vocabulary.responder import Action, Stage
 
 MOST_INPUTS = 128
-"""Inputs of one request."""
+"""Most inputs of one request."""
 
 Word = Annotated[str, msgspec.Meta(max_length=200)]
 

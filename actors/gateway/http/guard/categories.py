@@ -1,9 +1,9 @@
 """Verdicts in the shape of OpenAI's moderations: what an input was refused for, and the numbers that guards gave. Pure.
 
-A category is set where the input was refused for it; a score is the highest number that a guard gave for it, and is
-left out where none gave one. Only ``illicit`` is a name of OpenAI's: our rules on harm look for asks how to do harmful
-things, which is what it means. Nobody here looks for the others (hate, harassment, sexual, violence, self-harm), so
-that they are left out: a false there would be made up.
+A category is set where the input was refused for it. A score is the highest number that a guard gave for it; it is left
+out where no guard gave one. Of these names only ``illicit`` is OpenAI's: our rules on harm look for requests for
+instructions to do harm, which is what that name means. The other categories of OpenAI (hate, harassment, sexual,
+violence, self-harm) are left out: no guard looks for them, so a false would be invented.
 
 ======================  ============================================================  =================================
 category                set                                                           score
@@ -82,14 +82,14 @@ def category_of(pattern: str) -> str:
 
 
 def refused_for(end: ResponseEmitted, said: Iterable[Event]) -> dict[str, bool]:
-    """Return of each category whether it is what an input was refused for."""
+    """Return for each category whether the input was refused for it."""
     found = set(_reasons(end, tuple(said))) if end.action not in ("PASSED", "EXECUTED", "FAILED") else set()
     found |= {_SAME[name] for name in found & _SAME.keys()}
     return {name: name in found for name in CATEGORIES}
 
 
 def scores_of(said: Iterable[Event]) -> dict[str, float]:
-    """Return the highest number that a guard gave, for each category that one gave any for, in their order."""
+    """Return the highest score of each category for which a guard gave one, in the order of the categories."""
     highest: dict[str, float] = {}
     for event in said:
         for name, score in _scores(event):

@@ -32,7 +32,7 @@ from actors.gateway.inputs import NothingSaid
 from actors.gateway.outside import InvalidField, InvalidInput
 
 MODEL = "neuraxis"
-"""What moderates, whatever model a request names."""
+"""The model named in answers to moderations, whatever model a request names."""
 
 _BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
 _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time, or nobody serves the guards.")
@@ -103,7 +103,7 @@ async def _checked(
     service: GuardService = request.app.state.guard
     term = service.begin()
     inputs = []
-    # Every one of them, before the first is stored.
+    # All inputs are checked before the first is stored.
     for place, check in checks:
         with _placed(place):
             inputs.append(service.addressed(check, term))
@@ -112,7 +112,7 @@ async def _checked(
 
 @contextmanager
 def _placed(place: str) -> Iterator[None]:
-    """Have what is wrong with an input say which one it is."""
+    """Add to an error about an input which of the inputs it is."""
     try:
         yield
     except InvalidField as wrong:
@@ -139,7 +139,7 @@ def _verdict(service: GuardService, found: Checked) -> GuardVerdict:
 def _moderated(service: GuardService, found: Checked) -> ModerationResult:
     categories = refused_for(found.end, found.said)
     if not found.allowed and not any(categories.values()):
-        # A guard failed, or kept silent: neither flagged nor not would be true.
+        # A guard failed or did not answer: neither flagged nor unflagged would be true.
         raise NoVerdict(f"exchange {found.exchange}: {service.sentence(found.end, found.said)} Send it again.")
     return ModerationResult(
         flagged=not found.allowed,

@@ -1,4 +1,4 @@
-"""Has inputs checked, several at once, and reads what the guards have recorded of them."""
+"""Has several inputs checked at once, and reads what the guards recorded about them."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,17 +41,17 @@ VERDICTS: tuple[type[Event], ...] = (
     ArbiterDenied,
     ArbiterPassed,
 )
-"""The events in which guards say what they make of an input."""
+"""The events in which guards state their findings on an input."""
 
 _BACK_S = 0.5
-"""Seconds that an exchange ends before its request does, at the latest."""
+"""An exchange must end at least this many seconds before its request does."""
 
 _WORDLESS = {"topic", "embedding", "models"}
-"""Fields that are left out of the numbers, besides people's words."""
+"""Fields that are left out of the numbers, in addition to people's text."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """An input to be checked; without a session it has one of its own."""
+    """An input to be checked; without a session it gets a new one."""
 
     text: str
     agent: str
@@ -61,11 +61,11 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoVerdict(Exception):
-    """The guards came to no verdict on an input; the message says why, and what to do."""
+    """The guards reached no verdict on an input; the message says why, and what to do."""
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """The end of an input that was checked, and what the guards said of it before."""
+    """The end of an input that was checked, and the guards' events before it."""
 
     exchange: str
     end: ResponseEmitted
@@ -81,9 +81,9 @@ class GuardService:
     """Checks inputs.
 
     Args:
-        client: What sends inputs, and hears of the ends.
-        wait_s: Seconds a request waits for its verdicts.
-        sentence: (end, what was said before it) -> a sentence on it.
+        client: Sends inputs and receives their ends.
+        wait_s: Seconds that a request waits for its verdicts.
+        sentence: (end, the guards' events before it) -> a sentence that describes the verdict.
     """
 
     def __init__(
@@ -98,11 +98,11 @@ class GuardService:
         self._wait_s = wait_s
 
     def begin(self) -> Term:
-        """Return the time of a request that begins now."""
+        """Return the term of a request that begins now."""
         return self._client.begin(self._wait_s)
 
     def addressed(self, check: Check, term: Term) -> tuple[Check, Addressed]:
-        """Check an input's form, and wrap it; raises InvalidInput."""
+        """Check the form of an input and wrap it; raises InvalidInput."""
         exchange = new_exchange_id(self._client.now_ns())
         whose = msgspec.structs.replace(check, session=check.session or f"check {exchange}")
         addressed = self._client.input(
@@ -111,7 +111,8 @@ class GuardService:
             session=whose.session,
             layers=whose.layers,
             situation=whose.situation,
-            # Its end, in which the silent stage is named, comes back before the request is over.
+            # The exchange ends before the request does, so that the end, which names a silent stage, still reaches the
+            # caller.
             deadline_after_ms=max(1, round(1000 * (term.left - _BACK_S))),
             exchange=exchange,
             purpose="check",
@@ -119,11 +120,11 @@ class GuardService:
         return whose, addressed
 
     async def check(self, inputs: Sequence[tuple[Check, Addressed]], term: Term) -> tuple[Checked, ...]:
-        """Have inputs checked; return what came of them, in their order.
+        """Have inputs checked; return the results in their order.
 
         Raises:
-            NotAccepted, Unanswered, Unjudged: see there; of several inputs some may be in the log.
-            LogError: the broker refuses one for good, or cannot be read.
+            NotAccepted, Unanswered, NoJudge: see these classes; some of several inputs may be in the log.
+            LogError: the broker refuses one permanently, or cannot be read.
         """
         waiting = [asyncio.create_task(self._ended(addressed, term)) for _, addressed in inputs]
         try:
@@ -149,7 +150,7 @@ class GuardService:
             raise NotAccepted(f"the broker has not confirmed this within {term.waited:.1f} s: send it again") from None
 
     async def _said(self, agents: Iterable[str], found: Sequence[Answered], term: Term) -> Mapping[str, list[Event]]:
-        """Return what the guards said of exchanges between their inputs and their ends."""
+        """Return the guards' events of exchanges between their inputs and their ends."""
         ends = {answer.exchange: answer.seq for answer in found}
         tokens = sorted({self._client.log.partitions.agent_token(agent) for agent in agents})
         filters = [f"log.{token}.*{topic_of(kind).removeprefix(ROOT)}" for token in tokens for kind in VERDICTS]
@@ -168,7 +169,7 @@ class GuardService:
 
 
 def numbers_of(said: Iterable[Event]) -> dict[str, dict[str, Any]]:
-    """Return what guards recorded, by the subject of the event, without people's words."""
+    """Return the numbers that guards recorded, by the subject of the event, without people's text."""
     return {topic_of(event).removeprefix(f"{ROOT}."): _wordless(event) for event in said}
 
 

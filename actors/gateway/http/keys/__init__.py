@@ -1,4 +1,4 @@
-"""API keys: what each may do and for whom, kept as hashes in a file, found by what a request brings, never logged.
+"""API keys: what each may do and for which agent; stored as hashes in a file, looked up by a request's header.
 
 ``key``   a key as it is stored    ``file``   the file of keys    ``ring``   those in force now    ``rate``   its limit
 """

@@ -1,4 +1,4 @@
-"""The file of keys: one a line, as JSON, without any key itself. ``neuraxis keys`` writes it."""
+"""The file of keys: one JSON object on each line, with a hash instead of the key. ``neuraxis keys`` writes it."""
 
 from pathlib import Path
 
@@ -8,17 +8,17 @@ from actors.gateway.http.keys.key import Key
 
 
 class BadKeyFile(ValueError):
-    """The file of keys cannot be used; the message names the line and what to do."""
+    """The file of keys cannot be used; the message names the line and says what to do."""
 
     code = "bad_keys"
 
 
 def read_keys(file: Path) -> tuple[Key, ...]:
-    """Return the keys in a file, revoked ones too.
+    """Return the keys in a file, including revoked ones.
 
     Raises:
-        FileNotFoundError: there is none.
-        BadKeyFile: it cannot be read, a line is no key, or two have one id.
+        FileNotFoundError: the file does not exist.
+        BadKeyFile: it cannot be read, a line is not a key, or two keys have the same id.
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -33,7 +33,7 @@ def read_keys(file: Path) -> tuple[Key, ...]:
         try:
             key = msgspec.json.decode(line, type=Key)
         except msgspec.DecodeError as wrong:
-            # Without the decoder's words, which may repeat the line: somebody may have put a key itself there.
+            # Without the decoder's message, which may repeat the line: somebody may have pasted a key itself there.
             what = "this is no key as `neuraxis keys add` stores it: remove the line"
             raise BadKeyFile(f"{file}, line {number}: {what}") from wrong
         if key.id in keys:

@@ -1,4 +1,4 @@
-"""A key as it is stored: its id, its hash, and what it opens. Pure."""
+"""A key as it is stored: its id, its hash, and its rights. Pure."""
 
 import secrets
 from hashlib import sha256
@@ -9,8 +9,8 @@ import msgspec
 Scope = Literal["ask", "read", "operate"]
 """What a key may do.
 
-``ask``: send inputs, loops and ticks, and get their answers. ``read``: see what is recorded. ``operate``: change what
-the set does.
+``ask``: send inputs, loops and ticks, and get their answers. ``read``: read what is recorded. ``operate``: change what
+    the set does.
 """
 
 ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -19,19 +19,20 @@ Note = Annotated[str, msgspec.Meta(max_length=256)]
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A key, without the key itself: ``hash`` is the SHA-256 of it.
+    """A key as it is stored: ``hash`` is the SHA-256 of the key itself, which is not kept.
 
-    A plain hash is enough, and none that takes long is needed: keys are random, of 256 bits, and cannot be guessed.
+    A fast hash is enough: keys are random, of 256 bits, and cannot be guessed, so a slow password hash adds nothing.
 
     Attributes:
-        id: What names it in events, logs and commands.
+        id: Its name in events, logs and commands.
         hash: SHA-256 of the key, in hexadecimal digits.
         scopes: What it may do.
-        agent: The one agent that it acts for and reads of; empty: any.
-        per_minute: Requests a minute, as many at once at most; 0: without a limit.
-        note: Whose it is, in the operator's words.
+        agent: The only agent that it may act for and read about; empty: any.
+        per_minute: Requests per minute; as many may also come at once; 0: no limit.
+        note: Whose key it is, in the operator's words.
         created: When it was made, RFC 3339.
-        revoked: When it was revoked; empty while it opens. It is kept, so that events that name it can be understood.
+        revoked: When it was revoked; empty while it is valid. A revoked key stays in the file, so that events that name
+            it can still be understood.
     """
 
     id: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
@@ -45,18 +46,18 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
 
 ANYBODY = Key(id="none", hash="0" * 64, scopes=ALL_SCOPES)
-"""Stands for whoever calls a gateway that asks for no key: no key has this hash."""
+"""The key of every caller of a gateway that requires no key; no real key has this hash."""
 
 
 def hash_of(key: str | bytes) -> str:
-    """Return the hash by which a key is known."""
+    """Return the hash of a key, by which it is looked up."""
     return sha256(key.encode() if isinstance(key, str) else key).hexdigest()
 
 
 def new_key(
     scopes: tuple[Scope, ...], *, created: str, agent: str = "", per_minute: int = 0, note: str = ""
 ) -> tuple[Key, str]:
-    """Make a key; return it as it is stored, and the key itself, which nobody can tell again."""
+    """Make a key; return its stored form, and the key itself, which cannot be recovered later."""
     id = secrets.token_hex(4)
     told = f"nx_{id}_{secrets.token_urlsafe(32)}"
     key = Key(id=id, hash=hash_of(told), scopes=scopes, agent=agent, per_minute=per_minute, note=note, created=created)

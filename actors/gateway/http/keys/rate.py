@@ -1,4 +1,4 @@
-"""How often a key may ask: a bucket of requests for each, which fills again as time passes."""
+"""The rate limit of each key: a token bucket that refills as time passes."""
 
 import math
 import time
@@ -12,10 +12,10 @@ _MINUTE_S = 60.0
 class Rates:
     """Counts the requests of keys that have a limit.
 
-    Litestar's own limit (``RateLimitMiddleware``) has one rate for all, and keeps the time of every request.
+    Litestar's own limit (``RateLimitMiddleware``) has one rate for all keys, and stores the time of every request.
 
     Args:
-        clock: Seconds that only grow.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -23,7 +23,7 @@ class Rates:
         self._left: dict[str, tuple[float, float]] = {}
 
     def take(self, key: Key) -> int:
-        """Count a request; return 0, or in how many seconds the key may ask again."""
+        """Count a request; return 0, or after how many seconds the key may send the next one."""
         if not key.per_minute:
             return 0
         now, a_second = self._clock(), key.per_minute / _MINUTE_S

@@ -1,4 +1,4 @@
-"""The keys in force: those of the environment, and those of a file, which is read anew when it changes."""
+"""The valid keys: those of the environment, and those of a file, which is read again when it changes."""
 
 import hmac
 import re
@@ -12,39 +12,39 @@ from actors.gateway.http.keys.key import ALL_SCOPES, ANYBODY, Key, Scope, hash_o
 from events.loggers import get_logger
 
 VARIABLE = "NEURAXIS_API_KEYS"
-"""Variable that holds keys of scope ``ask``, separated by commas or white space."""
+"""Environment variable that holds keys with the scope ``ask``, separated by commas or white space."""
 
 OPERATOR_VARIABLE = "NEURAXIS_OPERATOR_KEYS"
-"""Variable that holds keys of all scopes, likewise."""
+"""Environment variable that holds keys with all scopes, in the same form."""
 
 LEAST = 16
-"""Fewest characters of a key of the environment."""
+"""Least characters of a key from the environment."""
 
 LOOK_S = 1.0
-"""Seconds between two looks at the file: a revoked key opens no longer than that."""
+"""Seconds between two checks of the file; a revoked key stays valid for no longer than that."""
 
 _logger = get_logger("neuraxis.gateway")
 
 
 class BadKeys(ValueError):
-    """The API keys, or their lack, do not go with the address; the message says what to do. It never shows a key."""
+    """The API keys, or the lack of any, do not fit the address; the message says what to do and never shows a key."""
 
     code = "bad_keys"
 
 
 class Keyring:
-    """The keys that open a gateway.
+    """The valid keys of a gateway.
 
-    Once there was a key, or a file of keys, one is asked for until the process ends: a file that is lost or broken
-    opens the gateway to nobody else. While it cannot be read, the keys that were read last are in force.
+    Once there was a key or a file of keys, a key is required until the process ends: a file that is lost or broken does
+    not open the gateway to everybody. While the file cannot be read, the keys that were read last stay valid.
 
     Args:
         fixed: Keys that do not change.
-        file: The file of the others; it need not be there.
-        clock: Seconds that only grow.
+        file: The file of the other keys; it need not exist.
+        clock: Returns monotonic seconds.
 
     Raises:
-        BadKeyFile: the file is there and cannot be used.
+        BadKeyFile: the file exists but cannot be used.
     """
 
     def __init__(
@@ -65,18 +65,18 @@ class Keyring:
 
     @property
     def required(self) -> bool:
-        """Whether a key is asked for."""
+        """Whether a key is required."""
         self._look()
         return self._required
 
     def find(self, authorization: bytes) -> Key | None:
-        """Return the key that an ``Authorization`` header brings, :data:`ANYBODY` where none is asked for, or None."""
+        """Return the key in an ``Authorization`` header; :data:`ANYBODY` where none is required; None if invalid."""
         self._look()
         if not self._required:
             return ANYBODY
         scheme, _, given = authorization.partition(b" ")
         brought = hash_of(given.strip())
-        # All of them, whichever it is: the time taken tells nothing.
+        # Compare with all keys, whichever matches: the time taken must not reveal anything.
         found = [key for key in self._keys if hmac.compare_digest(brought, key.hash)]
         return found[0] if found and scheme.lower() == b"bearer" else None
 
@@ -97,7 +97,7 @@ class Keyring:
             return
         try:
             found = self._file.stat()
-            # Its rights count, too: they may be why it could not be read.
+            # Its permissions are compared, too: they may be the reason why it could not be read.
             mark = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
             if mark == self._mark:
                 return
@@ -129,7 +129,7 @@ def keyring_for(host: str, file: Path, environment: Mapping[str, str]) -> Keyrin
     """Return the keys from the environment and from a file.
 
     Raises:
-        BadKeys: a key is too short, the file cannot be used, or there is no key for an address that others can reach.
+        BadKeys: a key is too short, the file cannot be used, or there is no key although others can reach the address.
     """
     fixed = [
         *_given("ask", VARIABLE, ("ask",), environment),
@@ -153,7 +153,7 @@ def _given(kind: str, variable: str, scopes: tuple[Scope, ...], environment: Map
         raise BadKeys(
             f"{len(short)} of the keys in {variable} are shorter than {LEAST} characters: make longer, random ones"
         )
-    # Named by their places: a piece of their hashes would help whoever guesses at a weak one.
+    # Ids are numbers, not parts of hashes: a part of a hash would help somebody to guess a weak key.
     return [
         Key(id=f"env-{kind}-{place}", hash=hash_of(key), scopes=scopes)
         for place, key in enumerate(dict.fromkeys(given), 1)
@@ -161,7 +161,7 @@ def _given(kind: str, variable: str, scopes: tuple[Scope, ...], environment: Map
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Whether an address can be reached only from this machine."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:

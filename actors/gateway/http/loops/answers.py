@@ -1,4 +1,4 @@
-"""From what guardrails recorded to what a caller is told. Pure."""
+"""Builds the responses to callers from what guardrails recorded. Pure."""
 
 from actors.gateway.http.bodies import DecisionResult, GuardrailsShown, GuardrailsStatus, LoopDecision, ReflectionResult
 from actors.gateway.http.loops.judgements import FamilyStanding, Judged
@@ -6,11 +6,11 @@ from actors.runtime.envelopes import rfc3339
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, LoopTrace
 
 NO_ALIGNMENT, ALL_DRIFT = 0.0, 1.0
-"""What source G reports where nobody scored a loop."""
+"""The scores that source G reports for a loop without any."""
 
 
 def decision_of(judged: Judged) -> LoopDecision:
-    """Return the response to a loop that is done."""
+    """Return the response to a loop that is completed."""
     trace = judged.event.trace
     ordered = judged.event if isinstance(judged.event, GuardrailsRerunOrdered) else None
     alignment, drift = _scores(trace)
@@ -41,7 +41,7 @@ def decision_of(judged: Judged) -> LoopDecision:
 
 
 def status_of(judged: Judged, family: FamilyStanding, now_ns: int) -> GuardrailsShown:
-    """Return the response to a question about a loop, given where its family stands."""
+    """Return the response to a status request for a loop, given the standing of its family."""
     trace, latest = judged.event.trace, family.latest
     alignment, drift = _scores(trace)
     return GuardrailsShown(
@@ -65,7 +65,7 @@ def status_of(judged: Judged, family: FamilyStanding, now_ns: int) -> Guardrails
 
 
 def _is_forced(family: FamilyStanding, now_ns: int) -> bool:
-    """Whether a family is ended by a limit that nobody has lifted since, or by a bias echo, which nobody can lift."""
+    """Whether a family was ended by a limit that nobody has lifted since, or by a bias echo, which nobody can lift."""
     triggers = family.latest.rerun_trigger if family.latest.force_finalize else ()
     return (
         "bias_echo" in triggers
@@ -75,7 +75,7 @@ def _is_forced(family: FamilyStanding, now_ns: int) -> bool:
 
 
 def to_the_millisecond(time_ns: int) -> str:
-    """Spell Unix nanoseconds as RFC 3339 in UTC, to the millisecond."""
+    """Format Unix nanoseconds as RFC 3339 in UTC, with milliseconds."""
     return f"{rfc3339(time_ns)[:-4]}Z"
 
 

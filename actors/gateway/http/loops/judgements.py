@@ -1,6 +1,6 @@
-"""What guardrails have said: the latest judgement of each loop, and the answers that requests wait for.
+"""The projection of guardrails' events: the latest judgement of each loop, and the answers that requests wait for.
 
-A projection of their events in the log, bounded, and read from the log again after a restart.
+It is bounded, and is rebuilt from the log after a restart.
 """
 
 import asyncio
@@ -38,16 +38,16 @@ ANSWERS: tuple[type[Event], ...] = (
     GuardrailsOverridden,
     GuardrailsFailed,
 )
-"""Guardrails' events that end a request."""
+"""Guardrails' events that complete a request."""
 
 _FILTERS = tuple(topic_filter(topic_of(event)) for event in ANSWERS)
 _JUDGEMENTS = tuple(topic_of(kind).removeprefix(ROOT) for kind in get_args(Judgement))
 
 _FIRST_WINDOW, _WIDER = 65_536, 4
-"""Messages of the log that are looked through first, and by how much more with each further step."""
+"""Messages of the log in the first window that is searched, and the factor by which each further window is larger."""
 
 _AT_MOST = 4
-"""Events that are read at the start, for each judgement that is kept."""
+"""Events that are read at the start for each judgement that is kept."""
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -64,7 +64,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """The judgement of a loop, with the id of its event and the server's time of it (Unix nanoseconds)."""
+    """The judgement of a loop, with the id of its event and the server's time (Unix nanoseconds)."""
 
     event: Judgement
     id: str
@@ -72,9 +72,9 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class FamilyStanding(msgspec.Struct, frozen=True):
-    """Where a loop family stands: the trace of its latest judgement, and until when limits are lifted for it.
+    """The standing of a loop family: the trace of its latest judgement, and until when its limits are lifted.
 
-    Times are Unix nanoseconds, 0 for a limit that nobody has lifted.
+    Times are Unix nanoseconds; 0 for a limit that nobody has lifted.
     """
 
     latest: LoopTrace
@@ -86,7 +86,7 @@ class Judgements:
     """The latest judgements of ``most`` loops and their families, and the latest ``most`` answers.
 
     Attributes:
-        caught_up: Set once the judgements have been read that the log held when reading began.
+        caught_up: Set once the judgements that the log held at the start have been read.
     """
 
     def __init__(self, most: int) -> None:
@@ -98,20 +98,20 @@ class Judgements:
         self._waiting: dict[str, list[asyncio.Future[Answer]]] = {}
 
     def of(self, agent: str, loop_id: str) -> Judged | None:
-        """Return the latest judgement of an agent's loop, None when it is not among those kept."""
+        """Return the latest judgement of an agent's loop; None when it is not kept."""
         return self._loops.get((agent, loop_id))
 
     def family_of(self, agent: str, family: str) -> FamilyStanding | None:
-        """Return where an agent's loop family stands, None when it is not among those kept."""
+        """Return the standing of an agent's loop family; None when it is not kept."""
         return self._families.get((agent, family))
 
     def answer_to(self, cause: str) -> Answer | None:
-        """Return what answered an event, by its id; None when nothing has yet, or it is not among those kept."""
+        """Return the answer to an event with this id; None when there is none yet, or it is not kept."""
         return self._answers.get(cause)
 
     @contextlib.contextmanager
     def awaited(self, cause: str) -> Iterator[asyncio.Future[Answer]]:
-        """Give the answer to an event, by its id, as a future, for the length of the block."""
+        """Yield the answer to an event with this id as a future, for the length of the block."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         waiting = self._waiting.setdefault(cause, [])
         waiting.append(answer)
@@ -127,10 +127,10 @@ class Judgements:
                 self._waiting.pop(cause, None)
 
     async def follow(self, log: Log) -> None:
-        """Read guardrails' latest events in the log and go on with those to come, until cancelled.
+        """Read guardrails' latest events in the log, then those that are added, until cancelled.
 
         Raises:
-            Unavailable: the log cannot be read at the start; later outages are waited out.
+            Unavailable: the log cannot be read at the start; later outages are waited for.
         """
         upto = (await log.info()).last_seq
         self._fold_all(await _latest(log, upto, self._most))
@@ -148,7 +148,7 @@ class Judgements:
                 self.fold(recorded)
 
     def fold(self, recorded: Recorded) -> None:
-        """Take in one event of the log; one that is known already changes nothing."""
+        """Add one event of the log; an event that was added before changes nothing."""
         message = recorded.message
         if isinstance(message.event, Judgement):
             judged = Judged(message.event, message.id, message.time_ns)
@@ -159,7 +159,7 @@ class Judgements:
         if isinstance(message.event, GuardrailsOverridden):
             self._lift(message.agent, message.event, message.time_ns)
         cause = _completion(message.event) or recorded.envelope.cause
-        # Those of an exchange answer nobody here, and would push out those that do.
+        # Loops of an exchange answer no request here, and would displace the ones that do.
         if not cause or message.exchange or not isinstance(message.event, ANSWERS):
             return
         answer = Answer(message.event, message.id, message.seq, message.time_ns, message.agent)
@@ -181,7 +181,7 @@ class Judgements:
 
 
 def _completion(event: Event) -> str:
-    """Return the completion that an event of guardrails answers, where a critic was asked in between; else empty."""
+    """Return the completion that guardrails answer after a critic's verdict; empty where no critic was asked."""
     if isinstance(event, GuardrailsRepeated):
         return event.completion
     return event.trace.completion if isinstance(event, Judgement) else ""
@@ -190,8 +190,8 @@ def _completion(event: Event) -> str:
 async def _latest(log: Log, upto: int, most: int) -> Iterable[Stored]:
     """Return the events of about the latest ``most`` judgements, in order.
 
-    A log is read forwards, so in windows from its end back, each larger than the one behind it: a long log must not
-    take longer to start on than a short one.
+    A log can only be read forwards. So it is read in windows from its end backwards, each larger than the one before:
+    starting on a long log must not take longer than on a short one.
     """
     found: deque[Stored] = deque(maxlen=_AT_MOST * most)
     window, judged = _FIRST_WINDOW, 0
@@ -207,7 +207,7 @@ async def _latest(log: Log, upto: int, most: int) -> Iterable[Stored]:
 
 
 def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value, most: int) -> None:
-    """Put an entry at the end, and drop the oldest beyond ``most``."""
+    """Add an entry at the end, and drop the oldest beyond ``most``."""
     kept.pop(key, None)
     kept[key] = value
     if len(kept) > most:

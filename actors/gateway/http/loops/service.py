@@ -1,4 +1,4 @@
-"""Where a request becomes an event in the log, and waits for what guardrails answer."""
+"""Turns a request into an event in the log, and waits for the answer of guardrails."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -31,43 +31,43 @@ from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, TickObserved
 _logger = get_logger("neuraxis.gateway")
 
 LOG_PATIENCE_S = 2.0
-"""Seconds in which a log that is asked whether it is there must say so."""
+"""Seconds within which the log must respond to a readiness check."""
 
 
 class UnknownLoop(LookupError):
-    """No loop of that name is known for that agent."""
+    """No loop of this name is known for this agent."""
 
 
 class NotAccepted(Exception):
-    """An event could not be stored in time; it may be later. The message says what to do."""
+    """An event was not stored in time, but may still be stored later. The message says what to do."""
 
 
 class NotReady(Exception):
-    """This gateway has started, and has not read yet what was judged before; the message says what to do."""
+    """This gateway has started but has not yet read the earlier judgements; the message says what to do."""
 
 
 class Unanswered(Exception):
-    """An event is stored, and nothing has answered it in time; the message says where it is and what to do."""
+    """An event is stored but was not answered in time; the message says where it is and what to do."""
 
 
 class NoJudge(Exception):
-    """An event is stored, and nobody runs who would answer it; the message says where it is and what to do."""
+    """An event is stored but no worker runs that would answer it; the message says where it is and what to do."""
 
 
 class Undecided(Exception):
-    """Guardrails raised on an event; the message says where to look."""
+    """Guardrails raised an exception on an event; the message says where to look."""
 
 
 class LoopService:
-    """Appends what requests tell and waits for the answers.
+    """Appends the events of requests and waits for the answers.
 
     Args:
-        client: What sends events, and waits.
-        judgements: What guardrails have said; somebody must follow the log with it.
-        wait_s: Seconds a request waits for its answer.
-        hosted: Returns the names of the actors that some living worker runs.
-        unserved: (agent) -> why nobody judges its loops, empty while somebody may: see ``Client.wait``.
-        looks: Further checks of readiness by name; each returns ``ok``, ``n/a``, or what is wrong.
+        client: Sends events and waits.
+        judgements: The projection of guardrails' events; a task must follow the log with it.
+        wait_s: Seconds that a request waits for its answer.
+        hosted: Returns the names of the actors that living workers run.
+        unserved: (agent) -> why no worker judges its loops; empty while one may: see ``Client.wait``.
+        looks: Further readiness checks by name; each returns ``ok``, ``n/a``, or what is wrong.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class LoopService:
         self._failing: Mapping[str, str] = {}
 
     async def complete(self, agent: str, completed: LoopCompleted, key: str) -> Judged:
-        """Have a loop judged; one that was judged before keeps its judgement. ``key`` makes repeats one event.
+        """Have a loop judged; a loop that was judged keeps its judgement. Repeats with the same ``key`` are one event.
 
         Raises:
-            NotReady, NotAccepted, Unanswered, Unjudged, Undecided: see there.
+            NotReady, NotAccepted, Unanswered, NoJudge, Undecided: see these classes.
             InvalidInput: it cannot be recorded.
-            LogError: the broker refuses it for good.
+            LogError: the broker refuses it permanently.
         """
         term = self._begin()
         answer = await self._ask(agent, self._told(agent, completed, key and f"{completed.loop_id}\n{key}"), term)
@@ -109,11 +109,11 @@ class LoopService:
         raise _undecided(answer)
 
     async def override(self, agent: str, ordered: LoopOverridden, key: str) -> GuardrailsOverridden:
-        """Have an override put in force.
+        """Have an override take effect.
 
         Raises:
-            UnknownLoop: guardrails know no such loop.
-            NotReady, NotAccepted, Unanswered, Unjudged, Undecided, InvalidInput, LogError: as :meth:`complete` does.
+            UnknownLoop: guardrails do not know this loop.
+            NotReady, NotAccepted, Unanswered, NoJudge, Undecided, InvalidInput, LogError: as :meth:`complete` does.
         """
         answer = await self._ask(agent, self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._begin())
         match answer.event:
@@ -124,10 +124,10 @@ class LoopService:
         raise _undecided(answer)
 
     async def status(self, agent: str, loop_id: str) -> tuple[Judged, FamilyStanding, int]:
-        """Return the latest judgement of a loop, where its family stands, and the time now (Unix nanoseconds).
+        """Return the latest judgement of a loop, the standing of its family, and the time now (Unix nanoseconds).
 
         Raises:
-            UnknownLoop: it is not among those kept.
+            UnknownLoop: it is not kept.
             NotReady: the log is still being read.
         """
         await self._ready(self._begin())
@@ -141,7 +141,7 @@ class LoopService:
         return judged, family, self._client.now_ns()
 
     async def observe(self, agent: str, tick: TickObserved, key: str) -> Accepted:
-        """Record a tick; nothing answers it.
+        """Record a tick; no event answers it.
 
         Raises:
             NotAccepted, InvalidInput, LogError: as :meth:`complete` does.
@@ -150,9 +150,9 @@ class LoopService:
         return Accepted(id=addressed.id, seq=await self._stored(addressed, term))
 
     async def checks(self) -> dict[str, str]:
-        """Return what this gateway needs, each with ``ok`` or what is wrong with it; looked at now.
+        """Return what this gateway depends on, each with ``ok`` or what is wrong with it; checked now.
 
-        Those who ask while a look is under way share it: probes must not load the broker by their number.
+        Callers that arrive during a check share its result: many probes must not put load on the broker.
         """
         if self._checking is None or self._checking.done():
             self._checking = asyncio.create_task(self._check(), name="checks")
@@ -175,7 +175,7 @@ class LoopService:
         return {name: without_places(said) for name, said in checks.items()}
 
     def _tell(self, checks: Mapping[str, str]) -> None:
-        """Tell the process's log of checks that have failed, or pass again, since the last look: with all they say."""
+        """Log each check that has started to fail or to pass since the last time, with its full message."""
         failing = {name: said for name, said in checks.items() if not passes(said)}
         for name, said in failing.items():
             if said != self._failing.get(name):
@@ -219,7 +219,7 @@ class LoopService:
         known = self.judgements.answer_to(cause)
         if known is not None:  # a repeat, perhaps later than the stream recognises one
             return known
-        # Heard by the judgements themselves: whoever asks for a loop's status next is told of this one.
+        # Received through the judgements: so a caller that asks for the loop's status next already sees this one.
         with self.judgements.awaited(cause) as answer:
             seq = await self._stored(addressed, term)
             told = f"this is in the log (event {cause}, sequence {seq})"
@@ -239,8 +239,8 @@ class LoopService:
                 ) from None
 
     async def _found(self, repeated: Answer, decided: str, term: Term) -> Judged:
-        """Look a judgement up in the log: it was made so long ago that it is not kept here."""
-        # Of a live loop the judgement lies with its session.
+        """Read a judgement from the log: it is so old that it is not kept here."""
+        # The judgement of a live loop is stored under its session.
         subject = f"log.{self._log.partitions.agent_token(repeated.agent)}.*.guardrails"
         kinds = (GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered)
         filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for kind in kinds]

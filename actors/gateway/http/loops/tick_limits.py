@@ -1,7 +1,7 @@
-"""How much one tick may hold: what self-review makes of it is done between other decisions. Pure.
+"""Limits on the size of a tick, since self-review processes it between other decisions. Pure.
 
-The vocabulary bounds how many things a tick names, and the terms and numbers of all its parts together; here, at the
-door, are bounds on how long each is. The largest tick within them takes self-review some 20 ms.
+The vocabulary limits how many things a tick names, and the terms and numbers of all its parts together. This module
+limits the length of each text on arrival. The largest tick within these limits takes self-review about 20 ms.
 """
 
 from collections.abc import Iterable
@@ -11,14 +11,14 @@ from schemas.vocabulary.loops import TickObserved, over_together
 
 MOST_MODES = 64
 LONGEST_NAME = 200
-"""Characters of the name of a mode, a memory, a part, or a part of an identity."""
+"""Most characters of the name of a mode, a memory, a part, or a part of an identity."""
 
 LONGEST_TERM = 100
 LONGEST_LINE = 2_000
 
 
 def check_tick(tick: TickObserved) -> None:
-    """Raise InvalidField, which names the field, for a tick that holds more than it may."""
+    """Raise InvalidField, which names the field, for a tick that exceeds a limit."""
     if len(tick.modes) > MOST_MODES:
         raise InvalidField("modes", f"modes: {len(tick.modes)} of them, at most {MOST_MODES}")
     for field in ("modes", "working_memory", "identity_stable", "identity_current"):

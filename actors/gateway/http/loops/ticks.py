@@ -1,4 +1,4 @@
-"""The endpoint for engines outside: the state of an agent's mind at a tick, for self-review."""
+"""The endpoint for external engines: the state of an agent's mind at a tick, for self-review."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The endpoint that any OpenAI client can be pointed at: ``/v1/chat/completions`` and ``/v1/models``.
+"""The endpoints for any client of OpenAI's: ``/v1/chat/completions`` and ``/v1/models``.
 
 ``requests``                bodies, read as tolerantly as OpenAI reads them
 ``messages``                what the guards are given of them

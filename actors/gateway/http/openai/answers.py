@@ -1,4 +1,4 @@
-"""From the end of an exchange to what a client of OpenAI's reads. Pure."""
+"""Turns the end of an exchange into a response for clients of OpenAI's. Pure."""
 
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from actors.gateway.http.openai.requests import MODEL
 from schemas.vocabulary.responder import ResponseEmitted
 
 REFUSALS = ("BLOCKED", "REJECTED", "WITHHELD")
-"""The actions that are a refusal."""
+"""The actions that count as a refusal."""
 
 Finish = Literal["stop", "length", "content_filter"]
 
@@ -81,7 +81,7 @@ class Models(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def models_in(body: bytes) -> list[Any]:
-    """Return the models that another endpoint lists, as it writes them; none where it lists none."""
+    """Return the models that another endpoint lists, unchanged; none where it lists none."""
     try:
         found: Any = msgspec.json.decode(body)
     except msgspec.DecodeError:
@@ -91,7 +91,7 @@ def models_in(body: bytes) -> list[Any]:
 
 
 def decision_of(event: ResponseEmitted, *, exchange: str, agent: str, session: str) -> Decision:
-    """Return what the end of an exchange says of its decision."""
+    """Return the decision that the end of an exchange states."""
     return Decision(
         exchange=exchange,
         agent=agent,
@@ -104,7 +104,7 @@ def decision_of(event: ResponseEmitted, *, exchange: str, agent: str, session: s
 
 
 def finish_of(event: ResponseEmitted) -> Finish:
-    """Return how an answer ended, in OpenAI's words."""
+    """Return how an answer ended, as OpenAI's finish reason."""
     if event.action in REFUSALS:
         return "content_filter"
     return event.finish_reason if event.finish_reason in ("length", "content_filter") else "stop"
@@ -141,7 +141,7 @@ def headers_of(decision: Decision) -> dict[str, str]:
 
 
 def sum_of(usages: Iterable[Usage]) -> Usage:
-    """Return what several calls used together."""
+    """Return the tokens of several calls together."""
     given = list(usages)
     prompt = sum(each.prompt_tokens for each in given)
     completion = sum(each.completion_tokens for each in given)

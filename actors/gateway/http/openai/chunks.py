@@ -40,7 +40,7 @@ class ChatChunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Chunks:
-    """Makes the events of one stream; where its usage is wanted, every chunk has a place for it."""
+    """Makes the events of one stream; where its usage is wanted, every chunk has a field for it."""
 
     def __init__(self, exchange: str, created: int, model: str, *, with_usage: bool) -> None:
         self._id = completion_id(exchange)
@@ -49,15 +49,15 @@ class Chunks:
         self._with_usage = with_usage
 
     def begin(self) -> bytes:
-        """Return the event that says who speaks."""
+        """Return the event that names the role of the speaker."""
         return self._event((ChunkChoice(delta=Delta(role="assistant", content="")),))
 
     def text(self, text: str) -> bytes:
-        """Return the event of a piece of text."""
+        """Return the event for a piece of text."""
         return self._event((ChunkChoice(delta=Delta(content=text)),))
 
     def end(self, rest: str, finish: Finish, decision: Decision, usage: Usage) -> Iterator[bytes]:
-        """Yield the events that end a stream: the rest of its text, how it ended, the usage where it is wanted."""
+        """Yield the events that end a stream: the rest of its text, how it ended, and the usage where it is wanted."""
         if rest:
             yield self.text(rest)
         yield self._event((ChunkChoice(delta=Delta(), finish_reason=finish),), decision)

@@ -1,12 +1,13 @@
-"""What of each conversation was read before: a client sends the whole of it each time, and only what is new is read.
+"""Which part of each conversation was read before: a client sends all of it each time, but only new parts are read.
 
-It is kept by this process alone, and bounded: after a restart, or in another gateway, all is read anew. Nothing is
-passed over on a client's word: where one word of what was read has changed, all is read again.
+The histories are kept in this process only, and bounded. After a restart, or in another gateway, everything is read
+again. A part is skipped only if it is exactly what was read: if one word has changed, all is read again.
 
-A conversation whose session nobody names has one of its own, which is found again by what was said in it so far. Many
-begin alike, and people who share a key may send any words: a session of the first words alone would be one that a
-stranger can have withheld for all who begin so. So a session waits where its conversation stands, for whoever goes on
-there, once: who begins anew, or goes back to before what was refused, begins another.
+A conversation without a named session gets one, which is found again by what was said in the conversation so far. Many
+conversations begin alike, and people who share a key may send any text. If a session belonged to the first words alone,
+a stranger could get it blocked for all who begin with these words. So a session waits at the point that its
+conversation has reached, and the next request that continues from there takes it, once. A request that starts anew, or
+goes back to a point before a refusal, gets another session.
 """
 
 import secrets
@@ -19,14 +20,14 @@ from actors.gateway.http.openai.messages import ReadMessage, digest_of
 
 _ANSWERS = "assistant"
 _MOST_ALIKE = 64
-"""Sessions that wait at one place: of people to whom the same was said so far."""
+"""Most sessions that wait at one point: those of people to whom the same was said so far."""
 
 MOST = 10_000
-"""Conversations that are kept; the one that was longest without an exchange goes first."""
+"""Most conversations that are kept; the one whose last exchange is oldest is dropped first."""
 
 
 class ReadConversation(msgspec.Struct, frozen=True):
-    """What was read of a conversation: so many messages, what they and the definitions beside them were."""
+    """What was read of a conversation: the number of messages, and hashes of them and of the definitions."""
 
     count: int
     messages: bytes
@@ -34,7 +35,7 @@ class ReadConversation(msgspec.Struct, frozen=True):
 
 
 class Histories:
-    """What was read, by conversation."""
+    """What was read, for each conversation."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -42,28 +43,29 @@ class Histories:
         self._waiting: dict[bytes, tuple[str, ...]] = {}
 
     def read_of(self, conversation: str, messages: Sequence[ReadMessage]) -> int:
-        """Return how many messages at the beginning of a conversation were read before."""
+        """Return how many messages at the start of a conversation were read before."""
         known = self._known.get(conversation)
         if known is None or known.count > len(messages) or digest_of(messages[: known.count]) != known.messages:
             return 0
         return known.count
 
     def knows_definitions(self, conversation: str, definitions: Sequence[ReadMessage]) -> bool:
-        """Whether the definitions of a conversation are those that were read before."""
+        """Whether the definitions of a conversation are the ones that were read before."""
         known = self._known.get(conversation)
         return known is not None and known.definitions == digest_of(definitions)
 
     def keep(self, conversation: str, messages: Sequence[ReadMessage], definitions: Sequence[ReadMessage]) -> None:
-        """Take it that a conversation was read up to and with ``messages``."""
+        """Note that a conversation was read up to the end of ``messages``."""
         self._known.pop(conversation, None)
         self._known[conversation] = ReadConversation(len(messages), digest_of(messages), digest_of(definitions))
         if len(self._known) > self._most:
             del self._known[next(iter(self._known))]
 
     def session_of(self, caller: str, messages: Sequence[ReadMessage]) -> str:
-        """Return the session of the conversation that the last messages go on with, a new one where none waits there.
+        """Return the session of the conversation that these messages continue; a new one where none waits there.
 
-        Another who goes on from the same place has to be another conversation: ``wait_at`` has it wait again.
+        It no longer waits there: another request that continues from the same point is another conversation.
+        ``wait_at`` makes it wait again.
         """
         place = _place(caller, messages[: _answered(messages)])
         *others, session = self._waiting.pop(place, ("",))
@@ -72,7 +74,7 @@ class Histories:
         return session or f"chat:{secrets.token_hex(16)}"
 
     def wait_at(self, session: str, caller: str, messages: Sequence[ReadMessage]) -> None:
-        """Have a session wait for whoever goes on behind these messages."""
+        """Let a session wait for the request that continues after these messages."""
         place = _place(caller, messages)
         waiting = self._waiting.pop(place, ())
         self._waiting[place] = (*waiting[1 - _MOST_ALIKE :], session)
@@ -80,19 +82,19 @@ class Histories:
             del self._waiting[next(iter(self._waiting))]
 
     def wait_before(self, session: str, caller: str, messages: Sequence[ReadMessage]) -> None:
-        """Have a session wait where it did: what was to go on has come to nothing."""
+        """Let a session wait where it waited before: the request that took it was not carried out."""
         if before := messages[: _answered(messages)]:
             self.wait_at(session, caller, before)
 
 
 def _answered(messages: Sequence[ReadMessage]) -> int:
-    """Return how many messages there are up to the last answer that something follows."""
+    """Return the number of messages up to the last answer that is followed by another message."""
     said = [place for place, each in enumerate(messages) if each.role != _ANSWERS]
     return next((place for place in range(said[-1] if said else 0, 0, -1) if messages[place - 1].role == _ANSWERS), 0)
 
 
 def _place(caller: str, messages: Sequence[ReadMessage]) -> bytes:
-    """Return what a conversation is found by: what was said to the model. Clients may change or drop its answers."""
+    """Return the key of a point in a conversation: what was said to the model. Clients may change its answers."""
     asked = sha256(caller.encode())
     for each in messages:
         if each.role != _ANSWERS:

@@ -1,4 +1,4 @@
-"""Where a question becomes an input in the log, and waits for its end; its text may be told while a model speaks."""
+"""Turns a question into an input in the log and waits for its end; the text can be sent while a model generates it."""
 
 import asyncio
 import contextlib
@@ -26,10 +26,10 @@ from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.responder import ResponseEmitted
 
 END_S = 2.0
-"""Seconds beyond an exchange's own deadline in which its end, with the reason, comes."""
+"""Seconds after an exchange's own deadline within which its end, with the reason, arrives."""
 
 USAGE_S = 1.0
-"""Seconds in which the log says what an answer took; else it is told as nothing."""
+"""Seconds within which the token usage of an answer must be read from the log; else zero is reported."""
 
 _NS_PER_S = 1_000_000_000
 
@@ -46,7 +46,7 @@ class ExchangeFailed(Exception):
 
 
 class AnswerEnd(msgspec.Struct, frozen=True):
-    """The end of an exchange; ``rest`` is what of its text was not told before, None where it is another text."""
+    """The end of an exchange. ``rest`` is the part of its text not yet sent; None where another text was sent."""
 
     event: ResponseEmitted
     decision: Decision
@@ -56,7 +56,7 @@ class AnswerEnd(msgspec.Struct, frozen=True):
 
 
 class AnswerText(msgspec.Struct, frozen=True):
-    """A piece of an exchange's answer, and when it was begun (Unix seconds)."""
+    """A piece of an exchange's answer, and when the exchange began (Unix seconds)."""
 
     exchange: str
     created: int
@@ -67,9 +67,9 @@ class Conversations:
     """Has questions answered.
 
     Args:
-        client: What sends inputs, and hears of the ends.
+        client: Sends inputs and receives their ends.
         wait_s: Seconds that a question may take.
-        early: Whether an answer is told while a model speaks: not where a later stage may withdraw it.
+        early: Whether text is sent while a model generates it; not where a later stage may still withdraw the answer.
     """
 
     def __init__(self, client: Client, *, wait_s: float, early: bool = False) -> None:
@@ -83,16 +83,16 @@ class Conversations:
 
         Raises:
             InvalidInput: it is too large, or a name in it cannot be accepted.
-            Unended: it failed.
-            LogError: it could not be stored, or has no end in time.
+            ExchangeFailed: the exchange failed.
+            LogError: it could not be stored, or did not end in time.
         """
         return await self._ended(question, self._input(question), self._begin())
 
     async def ask_streaming(self, question: Question) -> AsyncGenerator[AnswerText | AnswerEnd, None]:
-        """Have a question answered, and yield its text as it comes, as far as it stands; then its end.
+        """Have a question answered; yield its text as it comes, as far as it is certain, then its end.
 
         Raises:
-            InvalidInput, Unended, LogError: as :meth:`ask` does.
+            InvalidInput, ExchangeFailed, LogError: as :meth:`ask` does.
         """
         if not self._early:
             yield await self.ask(question)
@@ -119,7 +119,7 @@ class Conversations:
         none, and then wait for the end (``Client.await_end``) or stop waiting (``Client.stop_waiting``).
 
         Raises:
-            InvalidInput, Unended, LogError: as :meth:`ask` does.
+            InvalidInput, ExchangeFailed, LogError: as :meth:`ask` does.
         """
         addressed = self._input(question, purpose="forward", further_s=further_s)
         term = self._begin()
@@ -154,7 +154,7 @@ class Conversations:
         return msgspec.structs.replace(ended, usage=await self._used(ended.decision, answered.input_seq, answered.seq))
 
     async def _used(self, decision: Decision, after: int, upto: int) -> Usage:
-        """Return what the models used that an exchange asked, by the log."""
+        """Return the tokens that the models of an exchange used, read from the log."""
         partitions = self._client.log.partitions
         tokens = partitions.agent_token(decision.agent), partitions.session_token(decision.session)
         filters, usages = [stored_subject(topic_of(LlmCompleted), *tokens)], []
@@ -168,7 +168,7 @@ class Conversations:
 
 
 def end_of(answered: Answered, *, agent: str, session: str) -> AnswerEnd:
-    """Return the end of an exchange, of which nothing was told before; raises Unended for one that failed."""
+    """Return the end of an exchange of which no text was sent before; raises ExchangeFailed for one that failed."""
     decision = decision_of(answered.event, exchange=answered.exchange, agent=agent, session=session)
     if answered.event.action == "FAILED":
         raise ExchangeFailed(decision)

@@ -35,12 +35,12 @@ from events.errors import LogError
 from schemas.intake.strict import quoted_name
 
 _GIVEN = "chat"
-"""Where a request's state keeps its body."""
+"""The key under which a request's state keeps its body."""
 
 _EXCHANGE = "x-neuraxis-exchange"
 
 _GONE = 499
-"""The status of a response that nobody reads any more."""
+"""The status of a response that no client reads any more."""
 
 Session = Annotated[str, HeaderParameter(name=SESSION, description="The session of the conversation.")]
 
@@ -52,11 +52,11 @@ _DONE = ResponseSpec(ChatCompletion, description="The answer, or with finish_rea
 
 
 class UnknownModel(LookupError):
-    """There is no such model here; the message says which there are."""
+    """This model does not exist here; the message says which ones do."""
 
 
 async def read_body(request: Request[Any, Any, State]) -> None:
-    """Read a request for a completion: Litestar's ``before_request``."""
+    """Read the body of a request for a completion: Litestar's ``before_request``."""
     request.state[_GIVEN] = read_request(await request.body())
 
 
@@ -143,9 +143,9 @@ def _question(request: Request[Any, Any, State], session: str, user: str, kind: 
 
 @contextmanager
 def _going_on(conversations: Conversations, question: Question) -> Iterator[None]:
-    """Have a session that was found be found again: behind the question, or before one that came to nothing.
+    """Make a found session wait for the next request: after the question, or before it if it was not carried out.
 
-    Whoever leaves may have had it judged all the same: before that the session is for nobody any more.
+    If the client leaves, the question may still have been judged. Until its end is known, the session waits for nobody.
     """
     try:
         yield
@@ -185,7 +185,7 @@ async def _whole(body: bytes) -> AsyncGenerator[bytes, None]:
 async def _streamed(
     request: Request[Any, Any, State], conversations: Conversations, question: Question, data: ChatRequest
 ) -> Response[Any]:
-    """Begin a stream once there is something to send: what fails before that has a status of its own."""
+    """Start a stream once there is something to send: a failure before that has an HTTP status of its own."""
     told = conversations.ask_streaming(question)
     try:
         first = await unless_client_gone(request.receive, anext(told))
@@ -203,7 +203,7 @@ def _event_headers(first: AnswerText | AnswerEnd) -> list[tuple[bytes, bytes]]:
 async def _events(
     first: AnswerText | AnswerEnd, told: AsyncGenerator[AnswerText | AnswerEnd, None] | None, data: ChatRequest
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the events of a stream. What goes wrong in it is an event, too: its status is sent already."""
+    """Yield the events of a stream. An error in it is an event, too, since the status is already sent."""
     exchange = first.decision.exchange if isinstance(first, AnswerEnd) else first.exchange
     chunks = Chunks(exchange, first.created, data.model, with_usage=data.with_usage)
     yield chunks.begin()

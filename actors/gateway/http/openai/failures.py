@@ -1,11 +1,11 @@
-"""Errors in OpenAI's shape, for the paths where clients of OpenAI's look for them. Pure."""
+"""Errors in OpenAI's shape, for the paths that clients of OpenAI's call. Pure."""
 
 import msgspec
 
 from actors.gateway.http.readiness_checks import without_places
 
 PATHS = ("/v1/chat/", "/v1/models", "/v1/moderations")
-"""What the paths begin with."""
+"""The prefix of these paths."""
 
 _TYPES = {
     401: "authentication_error",
@@ -31,11 +31,11 @@ class ApiFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_openai(path: str) -> bool:
-    """Whether errors at a path are OpenAI's."""
+    """Whether errors at a path have OpenAI's shape."""
     return path.startswith(PATHS)
 
 
 def failure_of(status: int, message: str, code: str, param: str | None = None) -> ApiFailure:
-    """Return an error of a status."""
+    """Return the body of an error with a status."""
     kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     return ApiFailure(error=ApiError(message=without_places(message), type=kind, param=param, code=code))

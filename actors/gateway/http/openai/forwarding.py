@@ -1,9 +1,9 @@
-"""Requests for others' models: read by the guards, passed on as they came, and what comes back delivered as it is.
+"""Forwards requests for other models: the guards read them, they are sent unchanged, and the response is returned.
 
-A whole answer is recorded, and its exchange ended, before it is delivered. One in pieces is delivered as it comes, each
-piece once the texts in it were read (``guarding``); the last of them wait for the exchange's end, as a whole answer
-does. Whatever becomes of a request that the guards have let pass, one word on it goes into the log: an
-answer, or that there was none.
+A whole answer is recorded, and its exchange ends, before it is delivered. A streamed answer is delivered piece by
+piece, each piece after the texts in it were read (``guarding``); its last pieces wait for the end of the exchange, as a
+whole answer does. Every request that the guards let pass gets exactly one outcome in the log: an answer, or that there
+was none.
 """
 
 import asyncio
@@ -32,13 +32,13 @@ from events.loggers import get_logger
 from schemas.vocabulary.gateway import InputAbandoned
 
 MOST_BYTES = 16 * 1024 * 1024
-"""What is read of an answer: a longer one is not delivered whole, and recorded up to here in pieces."""
+"""Bytes of an answer that are read. A longer whole answer is not delivered; a longer stream is recorded up to here."""
 
 RECORD_S = 5.0
-"""Seconds in which the log takes what became of a request, once nobody waits for more of it."""
+"""Seconds within which the log must store the outcome of a request, once no client waits for it."""
 
 FETCH_S = 5.0
-"""Seconds in which an upstream says which models it has."""
+"""Seconds within which an upstream must list its models."""
 
 Abandoned = Literal["upstream_unreachable", "upstream_overdue", "upstream_refused", "upstream_cut", "client_left"]
 
@@ -46,7 +46,7 @@ _logger = get_logger("neuraxis.gateway")
 
 
 class FetchedResponse(msgspec.Struct, frozen=True):
-    """A response of the upstream to a question that is no exchange."""
+    """A response of the upstream to a request that is no exchange."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -54,7 +54,7 @@ class FetchedResponse(msgspec.Struct, frozen=True):
 
 
 class RelayedResponse(msgspec.Struct, frozen=True):
-    """A response of the upstream as it is passed on: whole, or in pieces."""
+    """A response of the upstream as it is returned to the client: whole, or in pieces."""
 
     exchange: str
     status: int
@@ -64,7 +64,7 @@ class RelayedResponse(msgspec.Struct, frozen=True):
 
 
 class IncomingRequest(msgspec.Struct, frozen=True):
-    """A request as it came."""
+    """A request as it arrived."""
 
     body: bytes
     headers: Headers
@@ -72,7 +72,7 @@ class IncomingRequest(msgspec.Struct, frozen=True):
 
 
 class UpstreamForwarder:
-    """Passes requests on to an upstream; made by :meth:`open`."""
+    """Forwards requests to an upstream; made by :meth:`open`."""
 
     def __init__(
         self,
@@ -105,10 +105,10 @@ class UpstreamForwarder:
         watch: Watch,
         privacy: PrivacySettings,
     ) -> AsyncIterator["UpstreamForwarder"]:
-        """Pass requests on for the length of the block.
+        """Forward requests for the length of the block.
 
-        ``wait_s`` is how long the upstream may take for one, ``watch`` what a stream is ended for, ``privacy`` whose
-        people's data is masked.
+        ``wait_s`` is how long the upstream may take for one request. ``watch`` says for which findings a stream is
+        ended. ``privacy`` says which personal data is masked.
         """
         async with asyncio.TaskGroup() as tasks:
             service = cls(conversations, client, upstream, wait_s, tasks, watch, privacy)
@@ -118,17 +118,17 @@ class UpstreamForwarder:
                 service._closed = True
 
     async def forward(self, question: Question, incoming: IncomingRequest) -> AnswerEnd | RelayedResponse:
-        """Have the guards read a request, and pass it on; returns their refusal, or what came back.
+        """Have the guards read a request, then forward it; returns their refusal, or the response.
 
         Raises:
             InvalidInput: it is too large, or a name in it cannot be accepted.
-            Unended: the guards could not judge it.
-            UpstreamFailed: nothing came back.
-            LogError: it could not be stored, or the guards have not judged it in time.
+            ExchangeFailed: the guards could not judge it.
+            UpstreamFailed: the upstream gave no response.
+            LogError: it could not be stored, or the guards did not judge it in time.
         """
         private: Private | None = None
         if self._privacy.masks(question.agent):
-            # First, and beside all others: a long text takes a while, and an input that waits has a deadline.
+            # Done first, and in another thread: a long text takes a while, and an input that waits has a deadline.
             private = await asyncio.to_thread(Private, incoming.body, self._privacy)
         word = await self._judged(question)
         if isinstance(word, AnswerEnd):
@@ -160,7 +160,7 @@ class UpstreamForwarder:
             await pieces.aclose("upstream_refused")
             raise UpstreamFailed("upstream_refused", wrong)
         if streamed:
-            # It may end before a length that the upstream gave.
+            # The body may be shorter than the length that the upstream stated.
             headers = [(name, value) for name, value in headers_to_return(response) if name != b"content-length"]
             return RelayedResponse(word.exchange, response.status_code, headers, pieces)
         return await self._whole(pieces, question)
@@ -185,16 +185,16 @@ class UpstreamForwarder:
         return ended if ended.event.action in REFUSALS else msgspec.structs.replace(relayed, ended=ended)
 
     async def end(self, passed: PassedInput) -> AnswerEnd:
-        """Return the end of an exchange whose answer is on record: the word of whoever looks at answers.
+        """Return the end of an exchange whose answer is recorded: the decision of the stage that examines answers.
 
         Raises:
-            Unended, LogError: nobody does, or not in time; what nobody has looked at is not delivered.
+            ExchangeFailed, LogError: no stage does, or not in time; an answer that was not examined is not delivered.
         """
         answered = await self.client.await_end(passed.exchange, RECORD_S)
         return end_of(answered, agent=passed.agent, session=passed.session)
 
     async def fetch(self, path: str, headers: Headers) -> FetchedResponse:
-        """Ask the upstream for something that is no exchange; raises UpstreamFailed."""
+        """Send the upstream a request that is no exchange; raises UpstreamFailed."""
         try:
             async with asyncio.timeout(FETCH_S):
                 response = await self._upstream.send("GET", path, headers=headers)
@@ -209,7 +209,7 @@ class UpstreamForwarder:
         return FetchedResponse(response.status_code, headers_to_return(response), body)
 
     async def _judged(self, question: Question) -> PassedInput | AnswerEnd:
-        """Return the guards' word. Where nobody waits for it any more, what they let pass is abandoned all the same."""
+        """Return the guards' decision. If the client leaves first, an input that passes is recorded as abandoned."""
         judging = self._tasks.create_task(self._word(question), name="judging")
         try:
             word = await asyncio.shield(judging)
@@ -231,7 +231,7 @@ class UpstreamForwarder:
             self.abandon(word, "client_left")
 
     async def record(self, passed: PassedInput, answer: RelayedAnswer, question: Question) -> None:
-        """Put an answer on record; raises LogError where the log does not take it in time."""
+        """Record an answer; raises LogError where the log does not store it in time."""
         await self.client.settle(passed, answer.answer, RECORD_S)
         if answer.said is not None and not answer.answer.stopped_for:
             self._conversations.histories.keep(
@@ -239,7 +239,7 @@ class UpstreamForwarder:
             )
 
     def abandon(self, passed: PassedInput, reason: Abandoned, status: int | None = None) -> None:
-        """Put on record that a request gets no answer, in time of its own: nobody waits for that."""
+        """Record, in a task of its own, that a request gets no answer: nobody waits for that."""
         if self._closed:  # its exchange ends at its deadline
             _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=reason, error="stopped")
             return
@@ -249,17 +249,17 @@ class UpstreamForwarder:
         try:
             await self.client.settle(passed, word, RECORD_S)
         except LogError as error:
-            # Its exchange ends at its deadline, then.
+            # Without this record the exchange ends at its deadline.
             _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=word.reason, error=error.code)
         self.client.stop_waiting(passed.exchange)
 
 
 class RelayedBody:
-    """The body of a response as it comes, recorded at its end; an asynchronous generator in all that matters.
+    """The body of a response as it arrives, recorded at its end; it behaves like an asynchronous generator.
 
     Attributes:
         taken: The bytes so far, up to :data:`MOST_BYTES`.
-        cut_off: Whether there were more.
+        cut_off: Whether there were more bytes.
     """
 
     def __init__(
@@ -289,12 +289,12 @@ class RelayedBody:
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next piece, once it is there.
+        """Return the next piece once it has arrived.
 
         Raises:
-            StopAsyncIteration: all is there, and on record.
-            Broken: it broke off, or nobody has judged what is left of it.
-            LogError: the log did not take it in time.
+            StopAsyncIteration: everything was returned and is recorded.
+            SourceBroken: it broke off, or the remaining part was not judged.
+            LogError: the log did not store it in time.
         """
         if self._guarded is None:
             return await self._next()
@@ -313,7 +313,7 @@ class RelayedBody:
         raise StopAsyncIteration
 
     async def _last(self, guarded: Guarded) -> bytes:
-        """Return what is left of a stream once its end is on record, or what takes its place."""
+        """Return the rest of a stream once its end is recorded, or what replaces the rest."""
         self._over = True
         guarded.end()
         if guarded.found:
@@ -329,7 +329,7 @@ class RelayedBody:
         return guarded.refusal(ended.event.response, ended.decision) if refused else guarded.rest()
 
     async def _record(self, guarded: Guarded) -> bool:
-        """Put a stream on record; return whether there is an answer in it, whose exchange will end."""
+        """Record a stream; return whether it contains an answer, so that its exchange will end."""
         heard = read_streamed_answer(bytes(self.taken))
         if heard.failed and not guarded.found:
             self._abandon("upstream_cut")
@@ -375,7 +375,7 @@ class RelayedBody:
         return piece
 
     async def aclose(self, reason: Abandoned = "client_left") -> None:
-        """Ask for no more: what was not all there is put on record as abandoned."""
+        """Stop reading: a response that is not complete is recorded as abandoned."""
         self._abandon("upstream_cut" if self.cut_off else reason)
         await self.response.aclose()
 

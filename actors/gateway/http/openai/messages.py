@@ -1,7 +1,7 @@
-"""What the guards are given of a conversation: every message as a part of an input, with the role it speaks in. Pure.
+"""What the guards read of a conversation: every message as a part of an input, with the role it has. Pure.
 
-A model is shown more than the last user turn. So all words of a request are read: each message, the calls of tools in
-it, the definitions of tools, and the texts of parameters that are not known here.
+A model is shown more than the last user turn. So all text of a request is read: each message, the tool calls in it, the
+definitions of tools, and the texts of unknown parameters.
 """
 
 import base64
@@ -29,17 +29,18 @@ ROLES: Mapping[str, Role] = {
 _MARKS = frozenset(
     {"role", "type", "id", "tool_call_id", "url", "data", "file_data", "file_id", "format", "detail", "$ref", "ttl"}
 )
-"""Keys whose text no model reads as words: kinds, ids, addresses and encoded files. Only text without white space, and
-such as holds no text in base64."""
+"""Keys whose text no model reads as words: kinds, ids, addresses and encoded files.
+
+This holds only for text without white space, and for base64 that contains no text."""
 
 _UNREAD = frozenset({"messages", "model", "stream"})
-"""What is no words, or read by itself."""
+"""Keys that hold no text, or whose text is read separately."""
 
 _ASIDE = frozenset({"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key"})
-"""Parameters that OpenAI shows no model; others may. They change from request to request."""
+"""Parameters that OpenAI does not show to a model, but other endpoints may. They change from request to request."""
 
 _LEAST_FILE = 12
-"""Characters of base64 that may hold an order."""
+"""Least characters of base64 that can contain an instruction."""
 
 _DEFINITIONS = frozenset({"tools", "functions", "response_format"})
 """Parameters that say what a model may call, or what its answer must look like."""
@@ -53,12 +54,12 @@ class ReadMessage(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> bytes:
-        """What tells it from other messages."""
+        """A hash that distinguishes it from other messages."""
         return sha256(f"{self.role}\n{self.words}".encode(errors="surrogatepass")).digest()
 
 
 def read_message(message: Mapping[str, Any]) -> ReadMessage:
-    """Return a message as the guards read it: its text, and whatever else in it is words."""
+    """Return a message as the guards read it: its text, and all other text in it."""
     shown = {name: value for name, value in message.items() if name != "name" or _is_words(value)}
     return ReadMessage(ROLES[message["role"]], "\n".join(words_in(shown)))
 
@@ -72,7 +73,7 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def definitions_in(body: Mapping[str, Any]) -> tuple[ReadMessage, ...]:
-    """Return what beside its messages a request shows to a model: a part for each tool and each further parameter."""
+    """Return what a request shows to a model beside its messages: one part for each tool and each further parameter."""
     found = []
     for name, value in body.items():
         if name in _UNREAD or name in _ASIDE:
@@ -85,21 +86,21 @@ def definitions_in(body: Mapping[str, Any]) -> tuple[ReadMessage, ...]:
 
 
 def asides_in(body: Mapping[str, Any]) -> tuple[ReadMessage, ...]:
-    """Return what is read each time of what a request says of itself, such as its metadata."""
+    """Return the parts of a request that are read every time, such as its metadata."""
     said = [value for name in sorted(_ASIDE & body.keys()) for value in words_in(body[name], "id")]
     return (ReadMessage("document", "\n".join(said)),) if said else ()
 
 
 def layers_of(parts: Iterable[ReadMessage]) -> tuple[Layer, ...]:
-    """Return parts as layers; those without words are left out."""
+    """Return parts as layers; parts without text are left out."""
     return tuple(Layer(role=part.role, content=part.words) for part in parts if part.words.strip())
 
 
 def merge_layers(layers: Sequence[Layer], most: int) -> tuple[Layer, ...]:
-    """Return layers, at most so many: of a long conversation what its roles said first is one layer each.
+    """Return at most ``most`` layers: the early parts of a long conversation are merged into one layer for each role.
 
-    A client sends its whole history, however many messages that are, and a gateway that was started again reads all of
-    it: refused, the conversation could never go on.
+    A client sends its whole history, however long, and a gateway that was started again reads all of it. If that were
+    refused, the conversation could never continue.
     """
     if len(layers) <= most:
         return tuple(layers)
@@ -112,16 +113,16 @@ def merge_layers(layers: Sequence[Layer], most: int) -> tuple[Layer, ...]:
 
 
 def digest_of(parts: Sequence[ReadMessage]) -> bytes:
-    """Return what tells a sequence of parts from any other."""
+    """Return a hash that distinguishes a sequence of parts from any other."""
     return sha256(b"".join(part.digest for part in parts)).digest()
 
 
 def words_in(value: Any, key: str = "") -> Iterator[str]:
-    """Yield the words in a JSON value: texts at any depth, a schema's properties, and other names that are words.
+    """Yield the text in a JSON value: texts at any depth, a schema's property names, other names that are words.
 
-    ``key`` is the name that the value has. Of an encoded file the text is yielded that it holds, if it does.
+    ``key`` is the name of the value. For an encoded file, the text in it is yielded, if there is any.
 
-    Many endpoints show a model its tools as the JSON that they are, names that nobody knows included.
+    Many endpoints show a model its tools as plain JSON, including names unknown here.
     """
     waiting = [(key, value)]
     while waiting:  # no recursion: a body may be nested deeply, and its depth must not multiply its length
@@ -140,7 +141,7 @@ def words_in(value: Any, key: str = "") -> Iterator[str]:
 
 
 def is_mark(key: str, value: str) -> bool:
-    """Whether the value of a key is a kind, an id, an address or a file, and no words."""
+    """Whether the value of a key is a kind, an id, an address or a file, and not text."""
     return key in _MARKS and not _is_words(value)
 
 
@@ -149,7 +150,7 @@ def _is_words(value: Any) -> bool:
 
 
 def _file_in(value: str) -> str:
-    """Return the text that a mark holds: a file as a data URL, or in base64; empty where it is none."""
+    """Return the text in a file that is given as a data URL or in base64; empty where there is none."""
     begin, comma, data = value.partition(",")
     if begin.startswith("data:") and comma and not begin.endswith(";base64"):
         return unquote(data)

@@ -1,4 +1,4 @@
-"""From a request for a completion to the input that it is: whose, in which session, and what of it is new. Pure."""
+"""Turns a request for a completion into an input: its agent, its session, and which part of it is new. Pure."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -18,7 +18,7 @@ SESSION = "X-Neuraxis-Session"
 """Header that names the session of a conversation."""
 
 ANSWER, FORWARD = "answer", "forward"
-"""Kinds of conversations: those that the mind answers, and those that another's model does."""
+"""Kinds of conversations: answered by the mind, or by another model."""
 
 _DERIVED = 32
 
@@ -26,9 +26,9 @@ _DERIVED = 32
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """An input made of a request, and what of the conversation will have been read with it.
 
-    ``wordless``: the user gave something that is no text, such as a picture. ``caller``: who asks, empty where the
-    session was named. ``conversation`` names it among the histories; ``messages`` and ``definitions`` are all that the
-    request has.
+    ``wordless``: the user sent something that is not text, such as a picture. ``caller``: who asks; empty where the
+    session was named. ``conversation`` is its key among the histories. ``messages`` and ``definitions`` are all that
+    the request has, read before or not.
     """
 
     agent: str
@@ -43,11 +43,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def named_session(given: ParsedRequest, header: str) -> str:
-    """Return the session that a request names: the header's, else that of its ``user``; empty where it names none."""
+    """Return the session that a request names: that of the header, else that of its ``user``; empty without either."""
     user = given.request.user
     if header or not user:
         return header
-    # Theirs to choose, and no name by our rules: some send an object, or a long key.
+    # The value is the client's choice and may not be a valid name: some send an object, or a long key.
     return user if wrong_with_name(user) is None else f"user:{_hashed(user)}"
 
 
@@ -58,16 +58,16 @@ def _hashed(name: str) -> str:
 def question_of(
     given: ParsedRequest, histories: Histories, *, agent: str, session: str, kind: str, caller: str = ""
 ) -> Question:
-    """Return the input that a request is: the last user message is its text, all else that is new a layer.
+    """Return the input made of a request: the last user message is its text, everything else that is new is a layer.
 
-    A system prompt is one each time: the mind is to be told it for every answer, and what an answer gives away of it is
-    looked for in that answer's exchange. Where another's model goes on with what a user has said before, such as with
-    the results of tools, that is not read again: the text is empty then. ``caller`` is who asks, where the session was
-    not named but found. ``kind`` keeps apart the histories of those who answer: what one of them refused, another may
-    not have read.
+    A system prompt is a layer each time: the mind needs it for every answer, and answers are checked for parts of it
+    within the same exchange. Another model may continue after a user's text that was read before, for example with the
+    results of tools. Then that text is not read again, and the input has no text. ``caller`` is who asks, where the
+    session was not named but found. ``kind`` separates the histories of those who answer: what one of them refused, the
+    other may not have read.
 
     Raises:
-        InvalidField: no message is the user's, or nothing that is new says anything.
+        InvalidField: there is no user message, or nothing new has any content.
     """
     written = given.body["messages"]
     messages = tuple(map(read_message, written))

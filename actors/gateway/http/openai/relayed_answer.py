@@ -1,7 +1,6 @@
-"""What another's model has answered, read from the bytes that are passed on, for the record and later histories. Pure.
+"""Reads the answer of another model from the bytes that are forwarded, for the record and later histories. Pure.
 
-The bytes are never changed by it. So it reads whatever it can: an answer in a form of its own is recorded as the text
-that it is.
+The bytes are never changed. Reading is tolerant: an answer in an unknown format is recorded as plain text.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,9 +16,9 @@ from schemas.vocabulary.gateway import AnswerChoice, InputAnswered, ToolCall
 
 
 class RelayedAnswer(msgspec.Struct, frozen=True):
-    """An answer as it is recorded, and as the guards read its first choice in the next request's history.
+    """An answer as it is recorded, and as the guards will read its first choice in the history of the next request.
 
-    ``failed``: the endpoint said within its stream that it failed.
+    ``failed``: the endpoint reported an error within its stream.
     """
 
     answer: InputAnswered
@@ -51,13 +50,13 @@ def read_whole_answer(body: bytes) -> RelayedAnswer:
 
 
 def read_streamed_answer(body: bytes) -> RelayedAnswer:
-    """Return what a stream of events says that was passed on."""
+    """Return the answer in a stream of events that was forwarded."""
     events = Events()
     chunks = [_object(event.data) for event in (*events.take(body), *events.end()) if event.data.strip() != DONE]
     parts: dict[int, _Parts] = {}
     told: dict[str, Any] = {}
     for chunk in chunks:
-        # Usage comes in a chunk of its own, with no choices, or with null for them.
+        # Usage comes in a chunk of its own, whose choices are empty or null.
         told |= {name: chunk[name] for name in ("model", "usage") if chunk.get(name)}
         for choice in _list(chunk.get("choices")):
             index = choice.get("index")

@@ -1,8 +1,7 @@
 """Requests for a completion, read as tolerantly as OpenAI reads them. Pure.
 
-Parameters that are not known are taken: this is the one place where they are, since clients send what the newest
-models understand. A known one of a wrong type is refused, and so is a key that stands twice: the guards would read one
-of the two, and a model the other.
+Unknown parameters are accepted, which is not so anywhere else: clients send what the newest models understand. A known
+parameter of a wrong type is refused. So is a duplicate key: the guards would read one value, and the model the other.
 """
 
 from typing import Annotated, Any, Literal
@@ -13,7 +12,7 @@ from actors.gateway.outside import InvalidField
 from schemas.intake import strict
 
 MODEL = "neuraxis"
-"""The model that is the whole mind."""
+"""The name of the model that stands for the whole mind."""
 
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 
@@ -62,12 +61,12 @@ class ChatRequest(msgspec.Struct, frozen=True):
 
     @property
     def with_usage(self) -> bool:
-        """Whether a stream is to end with its usage."""
+        """Whether the stream is to end with its usage."""
         return self.stream_options is not None and bool(self.stream_options.include_usage)
 
 
 class ParsedRequest(msgspec.Struct, frozen=True):
-    """A request, and the whole of its body."""
+    """A request, and its complete body."""
 
     request: ChatRequest
     body: dict[str, Any]
@@ -88,7 +87,7 @@ def read_request(raw: bytes) -> ParsedRequest:
 
 
 def check_answerable(request: ChatRequest) -> None:
-    """Raise InvalidField for what the mind cannot do: passed over, it would be an answer to another question."""
+    """Raise InvalidField for parameters that the mind cannot honour: ignored, they would change the meaning."""
     if (request.n or 1) > 1:
         raise _cannot("n", f"model {MODEL} gives one answer, and n is {request.n}: leave n out, or ask again")
     if (request.response_format or {}).get("type", "text") != "text":
@@ -103,7 +102,7 @@ def check_answerable(request: ChatRequest) -> None:
     if set(request.modalities or ()) - {"text"}:
         raise _cannot("modalities", f"model {MODEL} answers in text alone: leave modalities out")
     for place, message in enumerate(request.messages):
-        # Those of an assistant may be calls of tools alone; and a tool may have had nothing to say.
+        # A message of an assistant may consist of tool calls only; and a tool may have returned nothing.
         if message.role not in ("assistant", "function") and (message.content is None or message.content == []):
             where = f"messages[{place}].content"
             raise InvalidField(where, f"{where} is missing: say what the {message.role} says", "missing_field")

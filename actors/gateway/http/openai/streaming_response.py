@@ -1,4 +1,4 @@
-"""Sending what comes piece by piece, for as long as somebody reads it."""
+"""Sends a body piece by piece, as long as the client reads it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
@@ -12,25 +12,25 @@ T = TypeVar("T")
 
 
 class SourceBroken(Exception):
-    """What is passed on broke off at its source."""
+    """The source of a body broke off."""
 
 
 class BodyParts(Protocol):
-    """Parts of a body, as they come: an asynchronous generator, in all that matters."""
+    """The parts of a body as they arrive; it behaves like an asynchronous generator."""
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
     async def aclose(self) -> None:
-        """Take it that no more is asked for."""
+        """Note that no further part will be requested."""
         ...
 
 
 class ClientGone(Exception):
-    """Whoever asked has gone: nobody waits for the answer."""
+    """The client has disconnected: nobody waits for the answer."""
 
 
 async def unless_client_gone(receive: Receive, work: Awaitable[T]) -> T:
-    """Wait for work, and cancel it where the client goes before; raises Gone then, else what the work raises."""
+    """Wait for work, but cancel it if the client disconnects first; raises ClientGone then, else the work's error."""
     working, leaving = asyncio.ensure_future(work), asyncio.create_task(_left(receive), name="client leaves")
     try:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -46,7 +46,7 @@ async def unless_client_gone(receive: Receive, work: Awaitable[T]) -> T:
 
 
 def raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    """Return headers as they are on the wire."""
+    """Return headers as raw bytes."""
     return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
 
@@ -56,9 +56,9 @@ async def _left(receive: Receive) -> None:
 
 
 class StreamingResponse(Response[Any]):
-    """A response whose parts are sent as they come, and are asked for no more once the client has gone.
+    """A response whose parts are sent as they arrive; none is requested after the client has disconnected.
 
-    Where they break off (:class:`SourceBroken`), so does the response: nobody takes it for a whole one.
+    If its source breaks off (:class:`SourceBroken`), the connection is cut, so that no client takes it for complete.
     """
 
     def __init__(self, parts: BodyParts, headers: Iterable[tuple[bytes, bytes]], status_code: int = 200) -> None:
@@ -67,7 +67,7 @@ class StreamingResponse(Response[Any]):
         self._head = list(headers)
 
     def to_asgi_response(self, *_: Any, **__: Any) -> ASGIApp:  # type: ignore[override]
-        """Return what sends it."""
+        """Return the ASGI application that sends it."""
         return self._send
 
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""The endpoint that other models' requests are passed on to: as they came, and what comes back as it comes."""
+"""The connection to the upstream: requests for other models are sent there unchanged, and responses come back."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -7,15 +7,15 @@ from events.http_client import httpx
 from schemas.intake.strict import quoted_name
 
 Headers = Iterable[tuple[bytes, bytes]]
-"""Headers as they are on the wire."""
+"""Headers as raw bytes."""
 
 CONNECTIONS = 256
-"""Requests at once; further ones wait for their turn, within their own time."""
+"""Most requests at once; further ones wait for a free connection, within their own deadline."""
 
 IDLE_S = 2.0
-"""Seconds that a connection is kept for the next request: less than endpoints wait before they close one.
+"""Seconds that an idle connection is kept: less than an endpoint waits before it closes one.
 
-A request on a connection that is being closed would fail, and it may not be sent twice."""
+A request on a connection that is being closed would fail, and must not be sent twice."""
 
 _HOP_BY_HOP = frozenset(
     (
@@ -30,7 +30,7 @@ _HOP_BY_HOP = frozenset(
         b"upgrade",
     )
 )
-"""What belongs to one connection, not to what is said over it."""
+"""Headers that belong to one connection, not to the message."""
 
 _OURS = b"x-neuraxis-"
 """What our own headers begin with: no endpoint is told them, or says what was decided here."""
@@ -47,7 +47,7 @@ one jar for all that runs at an address, whatever its port."""
 
 
 class UpstreamFailed(Exception):
-    """The endpoint gave nothing; ``reason`` is one of ``input.abandoned``, the message says what to do."""
+    """The endpoint gave no response; ``reason`` is one of ``input.abandoned``, the message says what to do."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class UpstreamFailed(Exception):
 
 
 class Upstream:
-    """Speaks to one endpoint; made by :meth:`open`."""
+    """A client of one endpoint; made by :meth:`open`."""
 
     def __init__(
         self, http: httpx.AsyncClient, base_url: str, key_headers: Mapping[str, str], *, lends: Callable[[], bool]
@@ -70,15 +70,15 @@ class Upstream:
     async def open(
         cls, base_url: str, key_headers: Mapping[str, str], *, connect_s: float, near: bool, lends: Callable[[], bool]
     ) -> AsyncIterator["Upstream"]:
-        """Open connections as they are needed, and close them at the end.
+        """Open connections as they are needed, and close them at the end of the block.
 
         Args:
-            base_url: The address up to and with its version; its query, if any, is sent with every request.
-            key_headers: What carries the endpoint's key; none where it takes none.
-            connect_s: Seconds to reach it.
-            near: Whether it is on this machine: then no proxy of the environment is asked.
-            lends: Returns whether a caller's own key is passed on where there is none of ours. Not where callers have
-                keys for this gateway: those are none of the endpoint's business.
+            base_url: The address including its version; its query, if any, is sent with every request.
+            key_headers: The headers with the endpoint's key; none where it needs none.
+            connect_s: Seconds to connect.
+            near: Whether it is on this machine: then the proxy of the environment is not used.
+            lends: Returns whether a caller's own key is forwarded where we have none. Not where callers have keys for
+                this gateway: the endpoint must not see those.
         """
         limits = httpx.Limits(
             max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_S
@@ -90,12 +90,12 @@ class Upstream:
     async def send(
         self, method: str, path: str, *, query: bytes = b"", headers: Headers = (), body: bytes = b""
     ) -> httpx.Response:
-        """Pass a request on; return the response once its status and headers are there.
+        """Forward a request; return the response once its status and headers have arrived.
 
-        Its caller closes it, and says how long all this may take.
+        The caller must close it, and sets the deadline.
 
         Raises:
-            UpstreamFailed: nothing came back.
+            UpstreamFailed: no response came back.
         """
         joined = "&".join(filter(None, (self._query, query.decode("latin-1"))))
         url = httpx.URL(f"{self._base}{path}{'?' if joined else ''}{joined}")
@@ -113,12 +113,13 @@ class Upstream:
             for name, value in _through(headers)
             if (name not in _OWN and not name.startswith(_OURS)) or (lends and name in _KEYS)
         ]
-        # What comes back is passed on as it is, and read besides: compressed it would have to be unpacked for that.
+        # The response is forwarded as it is and read as well: a compressed one would have to be decompressed for
+        # reading.
         return [*kept, *self._key_headers, (b"accept-encoding", b"identity")]
 
 
 def headers_to_return(response: httpx.Response) -> list[tuple[bytes, bytes]]:
-    """Return the headers of a response as they are passed on: all but those of the connection."""
+    """Return the headers of a response that are forwarded: all but those of the connection."""
     return [
         (name, value)
         for name, value in _through(response.headers.raw)
@@ -127,18 +128,18 @@ def headers_to_return(response: httpx.Response) -> list[tuple[bytes, bytes]]:
 
 
 def unfit(response: httpx.Response) -> str:
-    """Return why a response is not passed on, empty where it is."""
+    """Return why a response cannot be forwarded; empty where it can."""
     if response.has_redirect_location:  # clients follow it: past the guards and the record
         return f"the upstream leads elsewhere (status {response.status_code}): name that place in gateway.upstream.url"
     coding = response.headers.get("content-encoding", "identity")
     if response.is_success and coding != "identity":
-        # Nobody could read what it says: neither the record, nor a guard of answers.
+        # It could not be read, neither for the record nor by a guard of answers.
         return f"the upstream's answer is compressed ({quoted_name(coding)}), unasked"
     return ""
 
 
 def _through(headers: Headers) -> list[tuple[bytes, bytes]]:
-    """Return headers without those of one connection, which may name more of them."""
+    """Return headers without those of one connection; the ``Connection`` header may name more of them."""
     lowered = [(name.lower(), value) for name, value in headers]
     named = {each.strip().lower() for name, value in lowered if name == b"connection" for each in value.split(b",")}
     return [(name, value) for name, value in lowered if name not in _HOP_BY_HOP and name not in named]

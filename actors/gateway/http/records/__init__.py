@@ -1,1 +1,1 @@
-"""The endpoints that show what is recorded: exchanges, why they ended so, events as they come, and all at a glance."""
+"""The endpoints that show what is recorded: exchanges, why they ended, events as they are stored, and an overview."""

@@ -1,7 +1,7 @@
-"""What is recorded, over HTTP: lists of exchanges, how one ended and why, events as they come, and all at a glance.
+"""What is recorded, over HTTP: lists of exchanges, how and why one ended, events as they are stored, an overview.
 
-It holds people's words and everybody's decisions, so it takes a key with the scope ``read``, and tells one with an
-agent of that agent alone. Whoever makes the application gives the reading itself (:class:`Records`).
+Records hold people's text and all decisions. So a key with the scope ``read`` is required, and a key with an agent sees
+only that agent. The maker of the application provides the reading itself (:class:`Records`).
 """
 
 import asyncio
@@ -34,11 +34,11 @@ from schemas.vocabulary.responder import Action, Stage
 from schemas.vocabulary.router import Mode
 
 LAST_EVENT = "Last-Event-ID"
-"""Header by which a browser says which event it had last: its sequence."""
+"""Header in which a browser names the last event that it received, by its sequence."""
 
 
 class StreamedEvent(msgspec.Struct, frozen=True):
-    """An event of the log as it is shown: its sequence, its public subject, itself as JSON, and its agent, if any."""
+    """An event of the log as it is shown: its sequence, its public subject, its JSON, and its agent, if any."""
 
     seq: int
     topic: str
@@ -47,30 +47,30 @@ class StreamedEvent(msgspec.Struct, frozen=True):
 
 
 class Records(Protocol):
-    """What reads the log and its ledger; each raises NotFound or a LogError."""
+    """Reads the log and its ledger; each method raises NotFound or a LogError."""
 
     async def exchanges(self, wanted: ExchangeFilter) -> Page:
         """Return a page of exchanges, the latest first."""
         ...
 
     async def exchange(self, exchange: str) -> ExchangeResult:
-        """Return how an exchange ended; it is named by its whole id."""
+        """Return how an exchange ended, by its whole id."""
         ...
 
     async def why(self, exchange: str) -> bytes:
-        """Return why an exchange ended so, as ``neuraxis why --json`` does."""
+        """Return why an exchange ended that way, as ``neuraxis why --json`` does."""
         ...
 
     async def overview(self, at: int) -> SetOverview:
-        """Return how the set was at a sequence of the log; 0: how it is now."""
+        """Return the state of the set at a sequence of the log; 0: now."""
         ...
 
     async def follow(
         self, filter: str, after: int | None, *, words: bool
     ) -> AsyncGenerator[StreamedEvent | None, None]:
-        """Return the events behind a sequence (None: those to come), without end; None where nothing came for a while.
+        """Yield the events after a sequence (None: only new ones) without end; None where none came for a while.
 
-        An event comes once, and in order, whatever happens to the connection.
+        Each event comes once and in order, whatever happens to the connection to the broker.
         """
         ...
 
@@ -143,7 +143,7 @@ async def list_exchanges(
 
 
 def _check_spelling(name: str, word: str, known: Sequence[str]) -> None:
-    """Raise InvalidField for what no exchange has: an empty list would say that none ended so."""
+    """Raise InvalidField for a value that no exchange can have: an empty list would suggest that there is none."""
     if word and word not in known:
         raise InvalidField(name, f"{name}: there is no {name} {strict.quoted_name(word)}: there are {', '.join(known)}")
 
@@ -204,7 +204,7 @@ _EVENT_STREAM = raw_headers(
 
 
 async def _exchange(request: Request[Any, Any, State], exchange: str) -> ExchangeResult:
-    """Return how an exchange ended; one of another agent than the key's is not there."""
+    """Return how an exchange ended; to a key of another agent it does not exist."""
     records: Records = request.app.state.records
     found, own = await records.exchange(exchange), agent_of_key(request)
     if own and found.agent != own:
@@ -215,23 +215,25 @@ async def _exchange(request: Request[Any, Any, State], exchange: str) -> Exchang
 async def _sent(
     happened: AsyncGenerator[StreamedEvent | None, None], agent: str, opens: Callable[[], bool]
 ) -> AsyncGenerator[bytes, None]:
-    """Yield events as they are sent; with ``agent``, those of that agent alone. It ends when the key is revoked."""
-    # Litestar's own response cancels a reading over and over, also while it is put away: its consumer would stay.
+    """Yield events as they are sent; with ``agent``, only those of that agent. Ends when the key is revoked."""
+    # Litestar's own response cancels the read repeatedly, even while it is being closed: its consumer would be left
+    # over.
     async with aclosing(happened):
         async for each in happened:
             if not opens():
                 return
             if each is None or (agent and each.agent != agent):
-                # For an event of others, too: a reader to whom nothing is sent would take the connection for dead.
+                # Also for events of other agents: a client that receives nothing for long would take the connection for
+                # dead.
                 yield ServerSentEventMessage(comment="nothing new", data=None).encode()
             else:
                 yield ServerSentEventMessage(data=each.data, event=each.topic, id=str(each.seq)).encode()
-            # Many may have come at once: others get their turn, and a reader who left is seen to have left.
+            # Many events may have come at once: other tasks get to run, and a client that disconnected is noticed.
             await asyncio.sleep(0)
 
 
 def _filter_of(topic: str) -> str:
-    """Return the filter of a public subject, with or without the root; raises InvalidField for what is none."""
+    """Return the filter for a public subject, with or without its root; raises InvalidField for an invalid one."""
     subject = topic or ">"
     if subject != ROOT and not subject.startswith(f"{ROOT}."):
         subject = f"{ROOT}.{subject}"

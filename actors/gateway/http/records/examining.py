@@ -1,7 +1,7 @@
-"""What takes long to tell of what is recorded: an exchange decided again with other settings, and an actor's state.
+"""Examinations of what is recorded, which take long: an exchange decided again with other settings, and states.
 
-It takes a key with the scope ``read``, as all that is recorded does. Whoever makes the application gives the work
-itself (:class:`Examinations`), bounded in time and number; it ends where the client goes.
+They require a key with the scope ``read``, as all records do. The maker of the application provides the work itself
+(:class:`Examinations`), limited in time and number. The work ends when the client disconnects.
 """
 
 from collections.abc import Awaitable
@@ -22,7 +22,7 @@ from actors.gateway.outside import InvalidField
 from events.ledger.reader import END
 
 MOST_SETTINGS = 20
-"""Settings of one what-if."""
+"""Most settings of one what-if."""
 
 Key = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Value = str | int | float | bool
@@ -36,10 +36,10 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Examinations(Protocol):
-    """What examines the log; each returns JSON, and raises NotFound, InvalidField or a LogError."""
+    """Examines the log; each method returns JSON, and raises NotFound, InvalidField or a LogError."""
 
     async def what_if(self, exchange: str, settings: dict[str, Value]) -> bytes:
-        """Return what would have become of an exchange under other settings."""
+        """Return what an exchange would have become under other settings."""
         ...
 
     async def state(self, actor: str, key: str, at: int, path: str) -> bytes:
@@ -47,7 +47,7 @@ class Examinations(Protocol):
         ...
 
     async def settings(self) -> bytes:
-        """Return the settings that a decision may be made again with."""
+        """Return the settings with which a decision may be made again."""
         ...
 
 

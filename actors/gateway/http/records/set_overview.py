@@ -1,4 +1,4 @@
-"""How the whole set was at a point of the log, and, of now, who serves which stage."""
+"""The state of the whole set at a point of the log, and who serves which stage now."""
 
 import msgspec
 

@@ -1,1 +1,1 @@
-"""Bodies that are passed on: read as they come (``guarding``), and without people's data (``masking``)."""
+"""Bodies that are forwarded: read as they arrive (``guarding``), and without personal data (``masking``)."""

@@ -1,9 +1,9 @@
-"""A stream of another's model as it is passed on: each event of it once all texts in it were read. Pure.
+"""Reads the stream of another model while it is forwarded: each event is sent after all texts in it were read. Pure.
 
-The events go out as they came, byte for byte, or not at all. Every text that an event adds to is read by a window of
-its own (``actors.contract.answers.window``): the content of each choice, what it thought, the arguments of each call,
-and whatever else an endpoint writes. What has been let go before something is found stays gone; the rest of the stream
-is dropped, and its end is written here.
+An event is sent unchanged, byte for byte, or not at all. Each text that events add to is read through a window of its
+own (``actors.contract.answers.window``): the content of each choice, the reasoning, the arguments of each tool call,
+and any other text. If something is found, what was sent before cannot be taken back; the rest of the stream is dropped,
+and an end written here replaces it.
 """
 
 import re
@@ -20,7 +20,7 @@ from schemas.intake.sse import DONE, Events, is_stream
 from schemas.vocabulary.reflex import AnswerFault
 
 MOST_TEXTS = 512
-"""Texts of an answer that are read each by itself; further ones are read as one."""
+"""Most texts of an answer that are read separately; further ones are read as one."""
 
 LONGEST_EVENT = 4 * 1024 * 1024
 """Bytes of one event: a longer one is not passed on."""
@@ -32,7 +32,7 @@ _END = re.compile(rb"\r\n\r\n|\n\r?\n|\r\r")
 _MARKS = frozenset(
     {"id", "object", "model", "role", "type", "finish_reason", "system_fingerprint", "service_tier", "obfuscation"}
 )
-"""What no model writes. Only values without white space that are short."""
+"""Keys whose values no model writes. Only short values without white space count."""
 
 _LONGEST_MARK = 256
 
@@ -40,14 +40,14 @@ Place = tuple[str | int, ...]
 
 
 class Watch(msgspec.Struct, frozen=True):
-    """What answers are withheld for, and the share of a system layer from which that was given away."""
+    """The findings for which answers are withheld, and which share of a system layer counts as giving it away."""
 
     faults: tuple[AnswerFault, ...] = STREAMED
     leak_share: float = 0.6
 
 
 class _Held(msgspec.Struct, frozen=True):
-    """An event that waits, and up to where each text must be released before it may go."""
+    """An event that waits, and how far each text must be released before it may be sent."""
 
     raw: bytes
     needs: tuple[tuple[Window, int], ...]
@@ -58,8 +58,8 @@ class Guarded:
     """One stream.
 
     Attributes:
-        found: What speaks against the rest of it.
-        sent: Characters of its texts that were let go.
+        found: The reason to withhold the rest.
+        sent: Characters of its texts that were released.
     """
 
     def __init__(self, prompt: Prompt, watch: Watch) -> None:
@@ -79,7 +79,7 @@ class Guarded:
         return "orders" not in self._watch.faults
 
     def take(self, piece: bytes) -> bytes:
-        """Take a piece of the stream; return what of it, and of those before it, may be sent on now.
+        """Take a piece of the stream; return the bytes of it, and of earlier pieces, that may be sent now.
 
         Raises:
             ValueError: an event in it is too long.
@@ -106,14 +106,14 @@ class Guarded:
                 self.found = window.found
 
     def rest(self) -> bytes:
-        """Let go what is still held."""
+        """Release what is still held."""
         self.sent += sum(each.characters for each in self._held)
         rest = b"".join(each.raw for each in self._held)
         self._held.clear()
         return rest
 
     def refusal(self, notice: str, decision: Decision) -> bytes:
-        """Return the events that end the stream in place of what is held; ``notice`` is said where nothing was."""
+        """Return the events that end the stream in place of what is held; ``notice`` is sent if no text was sent."""
         delta = {"role": "assistant", "content": notice} if not self.sent else {}
         choices = [
             {"index": index, "delta": delta, "finish_reason": "content_filter"} for index in self._choices or (0,)
@@ -189,7 +189,7 @@ def faults_in(body: bytes, prompt: Prompt, watch: Watch) -> tuple[AnswerFault, .
 
 
 def texts_in(body: Any) -> Iterator[tuple[Place, str]]:
-    """Yield the texts of a JSON value with their places, in its order; items of a list are known by their ``index``."""
+    """Yield the texts of a JSON value with their places, in its order; list items are identified by their ``index``."""
     waiting: list[tuple[Place, Any]] = [((), body)]
     while waiting:  # no recursion: a body may be nested deeply
         place, value = waiting.pop()
@@ -204,13 +204,13 @@ def texts_in(body: Any) -> Iterator[tuple[Place, str]]:
 
 
 def index_of(item: Any, at: int) -> int:
-    """Return what an item of a list is known by in later events: its ``index``, else its place ``at``."""
+    """Return the identity of a list item across events: its ``index``, else its position ``at``."""
     index = item.get("index") if isinstance(item, Mapping) else None
     return index if isinstance(index, int) else at
 
 
 def split(data: bytes) -> list[bytes]:
-    """Return the events of a stream, each with the blank line behind it, and what is no whole event yet."""
+    """Return the events of a stream, each with its closing blank line, and the last, incomplete part."""
     found, at = [], 0
     for end in _END.finditer(data):
         found.append(data[at : end.end()])

@@ -1,7 +1,7 @@
-"""A request whose model does not see people's data, and its answer with the data put back.
+"""Hides personal data from a model: placeholders in the request, and the data put back into the answer.
 
-Where nothing personal is in a request it goes out byte for byte, as any other does. Where something is, its body is
-written anew with placeholders; an event of a stream is, where it has a part of one.
+A request without personal data is forwarded byte for byte. Otherwise its body is written again with placeholders. An
+event of a stream is written again only if it contains a part of a placeholder.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,14 +19,14 @@ from schemas.model_calls import Masked
 
 _HEAD = ("id", "object", "created", "model")
 _UNSEEN = frozenset({"model", "user", "metadata", "safety_identifier", "prompt_cache_key"})
-"""Parameters that no model is shown."""
+"""Parameters that no model is shown, so they are not masked."""
 
 
 class Private:
-    """One request, masked.
+    """One request with its personal data masked.
 
     Attributes:
-        body: What goes out.
+        body: The bytes that are sent.
     """
 
     def __init__(self, body: bytes, settings: PrivacySettings) -> None:
@@ -47,7 +47,7 @@ class Private:
 
     @property
     def noted(self) -> tuple[tuple[Masked, ...], str]:
-        """What was masked, and by what, for the record."""
+        """What was masked and which recogniser found it, for the record."""
         return self._masks.counts, recogniser()
 
     def restored(self, body: bytes) -> bytes:
@@ -55,12 +55,12 @@ class Private:
         return self._masks.restore_json(body)
 
     def take(self, piece: bytes) -> bytes:
-        """Take a piece of a stream; return its events that are whole, with the data put back."""
+        """Take a piece of a stream; return its complete events, with the data put back."""
         *events, self._buffer = split(self._buffer + piece)
         return b"".join(map(self._event, events))
 
     def end(self) -> bytes:
-        """Return what is left of a stream."""
+        """Return the rest of a stream."""
         rest, self._buffer = self._buffer, b""
         return (self._event(rest) if rest else b"") + self._flushed()
 
@@ -101,7 +101,7 @@ class Private:
         return value
 
     def _flushed(self) -> bytes:
-        """Return events of what was held and turned out to be no placeholder."""
+        """Return events for held text that turned out not to be a placeholder."""
         held = [(place, each.end()) for place, each in self._restoring.items() if each.holds]
         return b"".join(_event_of({**self._first, **_at(place, text)}) for place, text in held)
 
