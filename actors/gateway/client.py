@@ -18,7 +18,7 @@ from actors.gateway.answer_pieces import AnswerPiece, piece_in
 from actors.gateway.exchanges import FILTERS, Answered, Exchanges
 from actors.gateway.forwarded_inputs import PassedInput, new_outcome
 from actors.gateway.inputs import DEFAULT_LIMITS, InputOptions, new_input
-from actors.gateway.orders import Order, act_of
+from actors.gateway.orders import Order, events_of_act
 from actors.gateway.outside import Addressed, agent_event
 from actors.gateway.sending import Sender
 from actors.gateway.terms import Term, Terms, Within, term_of
@@ -287,7 +287,7 @@ class Client:
             InvalidInput: one is not valid, or does not fit into a message of the log; nothing was stored.
             Refused, Unavailable, UnknownOutcome: as :meth:`submit` does; earlier batches may be stored.
         """
-        term, act = term_of(within), act_of(orders, self.log.partitions, self.now_ns())
+        term, act = term_of(within), events_of_act(orders, self.log.partitions, self.now_ns())
         receipt = Receipt("", 0)
         for begin in range(0, len(act), MAX_BATCH):
             batch = act[begin : begin + MAX_BATCH]

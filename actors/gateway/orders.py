@@ -33,10 +33,10 @@ def records_of(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> 
     Raises:
         InvalidInput: one is not valid, or does not fit into a message of the log.
     """
-    return [each.record for each in act_of(orders, partitions, now_ns)]
+    return [each.record for each in events_of_act(orders, partitions, now_ns)]
 
 
-def act_of(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> list[Addressed]:
+def events_of_act(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> list[Addressed]:
     """Return the events of one act, in order; raises as :func:`records_of`."""
     act = new_exchange_id(now_ns)
     return [_addressed(order, event_id(act, OWNER, place), partitions, now_ns) for place, order in enumerate(orders)]

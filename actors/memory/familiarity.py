@@ -12,7 +12,7 @@ from schemas.vocabulary.memory import Familiarity, Layer, Recollection
 GISTS_WARM, FACTS_WARM, TURNS_WARM = 5, 5, 4
 """Counts at which each part of the warmth reaches its maximum (source M)."""
 
-BEARING = 0.35
+RELEVANT_ENERGY = 0.35
 """Energy from which a memory is relevant to an input, not merely recalled."""
 
 TOLD: frozenset[Layer] = frozenset({"fact", "episode", "gist", "turn"})
@@ -39,7 +39,7 @@ def familiarity_of(
     A relevant memory counts like one on the same topic: the agent knows it, whichever session it came from.
     ``world_state_present`` says that the agent knows a fact besides those counted.
     """
-    bearing = [each for each in recollections if each.energy >= BEARING]
+    bearing = [each for each in recollections if each.energy >= RELEVANT_ENERGY]
     own = sum(gist.topic == pending.topic for gist in session.fresh_gists(now_ns, settings))
     gists = own + sum(each.layer == "episode" for each in bearing)
     keys = _keys(mind, pending, {each.id for each in bearing if each.layer == "fact"})

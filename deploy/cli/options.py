@@ -75,7 +75,7 @@ class Target:
         self._heeded |= {section for section, _ in self._typed()}
         return [assignment_layer(assignment) for assignment in self.sets]
 
-    def unheeded(self) -> list[str]:
+    def unused_settings(self) -> list[str]:
         """Return the keys of ``--set`` that the command did not use. Call it at the command's end."""
         return [key for section, key in self._typed() if section not in self._heeded]
 
@@ -147,7 +147,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _tell_unheeded(target: Target) -> None:
-    if unheeded := target.unheeded():
+    if unheeded := target.unused_settings():
         from deploy.cli.wrapped_lines import say
 
         say(

@@ -57,7 +57,7 @@ class Feeder:
         self._client = client
         self._report = report
         self._run = run or f"feed-{new_exchange_id(time.time_ns())[:16]}"
-        self.shares_memory, self.unheard = False, ""
+        self.shares_memory, self.user_without_agent = False, ""
         self._agent, self._user, self._agent_per = agent, user, agent_per
         self._sharing = ""
         self._session = session
@@ -141,7 +141,7 @@ class Feeder:
     def _agent_of(self, talk: Talk, session: str) -> str:
         given, user = talk.agent or self._agent, talk.user or self._user
         agent = agent_for(given, per=self._agent_per, user=user, session=session)
-        self.unheard = self.unheard or why_user_is_ignored(given, per=self._agent_per, user=user)
+        self.user_without_agent = self.user_without_agent or why_user_is_ignored(given, per=self._agent_per, user=user)
         if not given and agent == SHARED_AGENT:
             self.shares_memory |= self._sharing not in ("", session)
             self._sharing = session

@@ -20,7 +20,7 @@ from deploy.health.findings import Finding, Verdict
 from deploy.health.gateway_check import examine_gateway
 from deploy.health.lost_keys import examine_keys
 from deploy.health.model_check import examine_effectors, examine_model
-from deploy.health.readiness import NO_LEDGER, ledger_fault
+from deploy.health.readiness import NO_LEDGER, query_ledger_fault
 from deploy.health.stage_check import judge_budgets, judge_snapshots, judge_stages
 from deploy.health.webhook_check import examine_receivers
 from deploy.processes.broker.storing import storing_failure
@@ -199,7 +199,7 @@ async def _workers(connection: Connection, patient: SetToExamine, partitions: Pa
 
 
 async def _ledger(connection: Connection, path: Path, last: int) -> Finding:
-    fault = await ledger_fault(connection)
+    fault = await query_ledger_fault(connection)
     if fault and fault != NO_LEDGER:
         return Finding(
             "ledger", Verdict.FAIL, f"{path}: {fault}", "nothing is lost: the ledger is written on once it can be"

@@ -42,7 +42,7 @@ async def keys_of_latest(connection: Connection, stream: str) -> Keys:
     return Keys(len(names), len(names - held.keys()))
 
 
-async def tell_of_lost_keys(connection: Connection, stream: str) -> None:
+async def log_lost_keys(connection: Connection, stream: str) -> None:
     """Write to this process's log if keys are missing; raises LogError."""
     keys = await keys_of_latest(connection, stream)
     if keys.missing:

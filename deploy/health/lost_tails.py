@@ -17,7 +17,7 @@ from schemas.intake.timestamps import rfc3339
 from schemas.vocabulary.ledger import LossRecorded
 
 
-async def record_what_snapshots_know(access: Access, config: Config, ledger: Path) -> None:
+async def record_loss_from_snapshots(access: Access, config: Config, ledger: Path) -> None:
     """Record a loss in the log if snapshots are ahead of it and there is no ledger. (A ledger would know more.)
 
     Call it while no worker runs: the first event that a worker appends would get a sequence that was lost.

@@ -50,7 +50,7 @@ def ledger_write_fault(ledger: Path) -> str:
     return ""
 
 
-async def ledger_fault(connection: Connection) -> str:
+async def query_ledger_fault(connection: Connection) -> str:
     """Ask the ledger's process whether it can write; return why not, empty when it can."""
     try:
         answer = await connection.request(LEDGER_QUERY, deadline=_PATIENCE_S)
@@ -77,7 +77,7 @@ class LedgerProbe:
 
     async def __call__(self) -> str:
         """Return ``ok``, or ``n/a`` if there seems to be no ledger, or what is wrong."""
-        fault = await ledger_fault(self._connection)
+        fault = await query_ledger_fault(self._connection)
         self._expected = self._expected or fault != NO_LEDGER
         return (fault or OK) if self._expected else NOT_NEEDED
 

@@ -8,7 +8,7 @@ from actors.gateway.terms import Within
 from events.log import Log
 
 
-def who() -> str:
+def current_user_name() -> str:
     """Return the name of this machine's user, to be recorded."""
     try:
         return getpass.getuser()

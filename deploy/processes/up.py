@@ -24,8 +24,8 @@ from deploy.config.configured_log import configured_log
 from deploy.config.loading import BadConfiguration, Config
 from deploy.config.models import ModelChoice, actor_flags, check_answerable, choose_model, worker_flags
 from deploy.config.upstream_settings import upstream_of
-from deploy.health.lost_keys import tell_of_lost_keys
-from deploy.health.lost_tails import record_what_snapshots_know
+from deploy.health.lost_keys import log_lost_keys
+from deploy.health.lost_tails import record_loss_from_snapshots
 from deploy.health.stage_watch import log_unserved_stages, needed_by
 from deploy.operating.keys import keys_file
 from deploy.processes.broker import ADMIN, DECIDERS, EFFECTORS, GATEWAY, LEDGER, OPERATOR, EmbeddedBroker
@@ -275,7 +275,7 @@ def _embedded(plan: Plan, lock: int) -> BrokerPlace:
 async def _external(plan: Plan) -> BrokerPlace:
     access = access_of(plan.reach, plan.data, name="neuraxis up")
     await prepare(access, plan.config)
-    await record_what_snapshots_know(access, plan.config, plan.data.ledger)
+    await record_loss_from_snapshots(access, plan.config, plan.data.ledger)
     # By file, not by argument: everybody on a machine can read a process's arguments.
     write_context(plan.data.external, context_of(access))
     return BrokerPlace((), lambda: access.servers, lambda _: str(plan.data.external.resolve()))
@@ -335,7 +335,7 @@ async def prepare_embedded(broker: EmbeddedBroker, config: Config, ledger: Path 
     if ledger is not None:
         writing = BrokerChoice(context=str(context_file(broker.layout.contexts, LEDGER)))
         access = access_of(writing, DataFolder(Path()), name="neuraxis up")
-        await record_what_snapshots_know(access, config, ledger)
+        await record_loss_from_snapshots(access, config, ledger)
 
 
 async def prepare(access: Access, config: Config, *, create: bool = True) -> None:
@@ -355,7 +355,7 @@ async def prepare(access: Access, config: Config, *, create: bool = True) -> Non
         log = await configured_log(connection, settings, create=create)
         await KeyValueSnapshots.over(connection, settings.replicas)
         await KeyValueMembership.over(connection, settings.replicas)
-        await tell_of_lost_keys(connection, log.stream)
+        await log_lost_keys(connection, log.stream)
     finally:
         await connection.close()
 

@@ -9,7 +9,7 @@ from msgspec import inspect
 from schemas.event import Milliseconds
 from schemas.intake.error_messages import union_members
 
-Reading = Literal["alone", "too"]
+ReadBy = Literal["alone", "too"]
 """Who reads a setting: running processes alone (``alone``), or decisions, too (``too``)."""
 
 _KEY = "x-measuring"
@@ -27,7 +27,7 @@ Budget = Annotated[float, msgspec.Meta(gt=0.0), MEASURED_ALONE]
 """The longest time that a running process accepts for what it measures, in milliseconds."""
 
 
-def measured_settings(settings: Mapping[str, Any], kind: type[Any]) -> dict[str, Reading]:
+def measured_settings(settings: Mapping[str, Any], kind: type[Any]) -> dict[str, ReadBy]:
     """Return which of some settings, nested as ``kind`` is, running processes read: path -> who reads it."""
     return dict(_measured(settings, inspect.type_info(kind), ""))
 
@@ -41,7 +41,7 @@ def leaf_paths(settings: Mapping[str, Any], path: str = "") -> Iterator[str]:
             yield f"{path}{name}"
 
 
-def _measured(settings: Mapping[str, Any], kind: inspect.Type, path: str) -> Iterator[tuple[str, Reading]]:
+def _measured(settings: Mapping[str, Any], kind: inspect.Type, path: str) -> Iterator[tuple[str, ReadBy]]:
     for struct in (each for each in union_members(kind) if isinstance(each, inspect.StructType)):
         for field in (each for each in struct.fields if each.encode_name in settings):
             name, value = f"{path}{field.encode_name}", settings[field.encode_name]
@@ -51,7 +51,7 @@ def _measured(settings: Mapping[str, Any], kind: inspect.Type, path: str) -> Ite
                 yield from _measured(value, field.type, f"{name}.")
 
 
-def _reading(kind: inspect.Type) -> Reading | None:
+def _reading(kind: inspect.Type) -> ReadBy | None:
     if not isinstance(kind, inspect.Metadata):
         return None
     return (kind.extra_json_schema or {}).get(_KEY) or _reading(kind.type)

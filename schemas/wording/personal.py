@@ -16,7 +16,7 @@ from schemas.event import Event
 Echo = Annotated[str, msgspec.Meta(extra_json_schema={"x-echo": True})]
 """Our own text about what a person wrote, such as what was found in it: stored as it is, redacted on export."""
 
-CHOSEN = frozenset(
+CALLER_TEXT_FIELDS = frozenset(
     {
         "by",
         "current",
@@ -81,11 +81,12 @@ def personal_part(event: type[Event]) -> Part | None:
 
 @cache
 def unsealed_part(event: type[Event]) -> Part | None:
-    """Return where an event type holds texts that are redacted, but never sealed: echoes, and those of :data:`CHOSEN`.
+    """Return where an event type holds texts that are redacted, but never sealed: echoes, and those of
+    :data:`CALLER_TEXT_FIELDS`.
 
     None when nowhere. Raises as :func:`personal_part`.
     """
-    return _part(inspect.type_info(event), "x-echo", CHOSEN)
+    return _part(inspect.type_info(event), "x-echo", CALLER_TEXT_FIELDS)
 
 
 def change_personal(part: Part, value: Any, change: Change, place: str = "") -> Any:

@@ -77,14 +77,14 @@ def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
     from actors.gateway import check_name
     from actors.gateway.agents import agent_for, why_user_is_ignored
     from deploy.cli.connect import agent_per
-    from deploy.operating.ordering import who
+    from deploy.operating.ordering import current_user_name
 
     if agent is not None:
         check_name("agent", agent)
     per = agent_per(target)
     if told := why_user_is_ignored(agent or "", per=per, user=user):
         saying.say(f"neuraxis: {told}", err=True)
-    return agent_for(agent or "", per=per, user=user or who(), session=session)
+    return agent_for(agent or "", per=per, user=user or current_user_name(), session=session)
 
 
 def speaker_for(as_json: bool) -> "StreamedAnswer | None":

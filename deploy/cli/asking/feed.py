@@ -176,8 +176,8 @@ async def _feed(
             saying.say(f"neuraxis: {reason}", err=True)
     if feeder.shares_memory:
         saying.say(_SHARED, err=True)
-    if feeder.unheard:
-        saying.say(f"neuraxis: {feeder.unheard}", err=True)
+    if feeder.user_without_agent:
+        saying.say(f"neuraxis: {feeder.user_without_agent}", err=True)
     return tally.summary(seconds), interrupted.is_set()
 
 

@@ -13,7 +13,7 @@ import msgspec
 from deploy.cli.asking.streamed_answer import StreamedAnswer
 from deploy.cli.connect import open_log
 from deploy.cli.options import Target
-from deploy.cli.rendering.decision import TOLD, Exchange, exchange_of, lines_of, sentence_of
+from deploy.cli.rendering.decision import SHOWN_EVENTS, Exchange, exchange_of, lines_of, sentence_of
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.terminal import console, print_hanging
 from deploy.cli.rendering.layout.wrapping import wrap_words
@@ -74,7 +74,7 @@ async def run_exchange(
 async def _told(log: JetStreamLog, agent: str, session: str, exchange: str, after: int, upto: int) -> Sequence[Event]:
     """Return the events that are shown beside an exchange's answer, of those between its input and its end."""
     tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
-    filters = [stored_subject(topic_of(kind), *tokens) for kind in TOLD]
+    filters = [stored_subject(topic_of(kind), *tokens) for kind in SHOWN_EVENTS]
     return [
         recorded.message.event
         async for batch in log.history(filters, after, upto)

@@ -72,7 +72,7 @@ def add(
     from actors.gateway import check_name
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
-    from deploy.operating.ordering import who
+    from deploy.operating.ordering import current_user_name
     from schemas.names import wrong_with_name
     from schemas.vocabulary.allowances import AllowanceRecorded
 
@@ -88,7 +88,7 @@ def add(
         raise WrongUse(
             f"at most {MOST_CHARACTERS:,} characters can be allowed as one text: allow a phrase of it instead"
         )
-    event = AllowanceRecorded(allowance=name, text=text, phrase=phrase, by=by or who(), why=why)
+    event = AllowanceRecorded(allowance=name, text=text, phrase=phrase, by=by or current_user_name(), why=why)
     last = run_within(target, timeout, lambda within: _add(target, event, agent, within))
     if as_json:
         click.echo(msgspec.json.encode({"agent": agent, "allowance": name, "seq": last}).decode())

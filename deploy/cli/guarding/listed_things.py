@@ -75,7 +75,7 @@ def withdraw(
 
     from actors.gateway import check_name
     from deploy.cli.connect import run_within
-    from deploy.operating.ordering import who
+    from deploy.operating.ordering import current_user_name
 
     check_name("agent", agent)
 
@@ -85,7 +85,7 @@ def withdraw(
         from events.replay.sources import StreamSource
 
         async with open_log(target, deadline=deadline) as log:
-            orders = await orders_for(StreamSource(log), agent, names, by or who(), why)
+            orders = await orders_for(StreamSource(log), agent, names, by or current_user_name(), why)
             deadline.note_sending(
                 f"the withdrawal of {counted(len(orders), noun)}",
                 f"`neuraxis {noun}s list` tells, once the broker answers",

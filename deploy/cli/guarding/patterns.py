@@ -65,14 +65,16 @@ def import_(target: Target, file: str, name: str, by: str, timeout: float, as_js
 
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
-    from deploy.operating.ordering import who
+    from deploy.operating.ordering import current_user_name
     from deploy.operating.patterns import sets_in
     from schemas.names import wrong_with_name
     from schemas.vocabulary.patterns import PatternsImported
 
     if file == "-" and not name:
         raise WrongUse("what stdin holds has no name: say --name")
-    event = PatternsImported(name=name or Path(file).stem, sets=sets_in(file, content_of(file)), by=by or who())
+    event = PatternsImported(
+        name=name or Path(file).stem, sets=sets_in(file, content_of(file)), by=by or current_user_name()
+    )
     if wrong := wrong_with_name(event.name):
         raise WrongUse(f"--name: the name {wrong}")
     last = run_within(target, timeout, lambda within: _import(target, event, within))
@@ -245,7 +247,7 @@ async def _import(target: Target, event: Any, deadline: "Deadline") -> int | Non
 async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Deadline") -> int:
     from actors.gateway.orders import Order
     from deploy.cli.connect import open_log
-    from deploy.operating.ordering import give, who
+    from deploy.operating.ordering import current_user_name, give
     from deploy.operating.patterns import imports_in
     from events.replay.checks_of_extent import NothingFound
     from events.replay.sources import StreamSource
@@ -255,6 +257,6 @@ async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Dea
         names = (await imports_in(StreamSource(log))).names()
         if name not in names:
             raise NothingFound(f"nothing is imported as {name!r}: there are {', '.join(names) or 'no imports'}")
-        order = Order(event=PatternsWithdrawn(name=name, by=by or who(), why=why))
+        order = Order(event=PatternsWithdrawn(name=name, by=by or current_user_name(), why=why))
         deadline.note_sending(f"the withdrawal of {name!r}", _FIND)
         return (await give(log, [order], deadline.inner_s)).seq

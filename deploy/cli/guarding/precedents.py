@@ -65,11 +65,11 @@ def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_j
 
     from actors.gateway import check_name
     from deploy.cli.connect import run_within
-    from deploy.operating.ordering import who
+    from deploy.operating.ordering import current_user_name
     from deploy.operating.precedents import precedents_in
 
     check_name("agent", agent)
-    events = precedents_in(file, content_of(file), by or who())
+    events = precedents_in(file, content_of(file), by or current_user_name())
     new, last = run_within(target, timeout, lambda within: _import(target, events, agent, within))
     motifs = sum(event.outcome == "harmful" for event in new)
     unchanged = len(events) - len(new)
@@ -198,13 +198,13 @@ async def _judge(
     from deploy.cli.connect import open_log
     from deploy.cli.replaying.why import resolve
     from deploy.operating.allowances import verdict_orders
-    from deploy.operating.ordering import give, who
+    from deploy.operating.ordering import current_user_name, give
     from events.replay.sources import StreamSource
 
     async with open_log(target, deadline=deadline) as log:
         source = StreamSource(log)
         exchange = await resolve(source, wanted)
-        judged, orders = await verdict_orders(source, exchange, verdict, harm_level, by or who(), why)
+        judged, orders = await verdict_orders(source, exchange, verdict, harm_level, by or current_user_name(), why)
         deadline.note_sending("the verdict", _FIND)
         last = (await give(log, orders, deadline.inner_s)).seq
         return {"agent": judged.agent, "precedent": judged.precedent, "verdict": verdict, "seq": last}

@@ -108,9 +108,9 @@ async def _forget(
 ) -> "Forgotten":
     from deploy.cli.connect import open_log
     from deploy.operating.forgetting import forget_fact, forget_session
-    from deploy.operating.ordering import who
+    from deploy.operating.ordering import current_user_name
 
-    author = by or who()
+    author = by or current_user_name()
     async with open_log(target, deadline=deadline) as log:
         if session is not None:
             return await forget_session(log, agent, session, by=author, why=why, deadline=deadline)

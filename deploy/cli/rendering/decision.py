@@ -87,14 +87,14 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str = ""
 
 
-TOLD = (*FACTS, ActIterated, ActFinished)
+SHOWN_EVENTS = (*FACTS, ActIterated, ActFinished)
 """Events of an exchange that are shown beside its answer."""
 
 
 def exchange_of(
     exchange: str, agent: str, session: str, end: ResponseEmitted, events: Sequence[Event], latency_ms: float
 ) -> Exchange:
-    """Return an exchange from its end and, in stream order, those of its events that are shown (:data:`TOLD`)."""
+    """Return an exchange from its end and, in stream order, those of its events that are shown (:data:`SHOWN_EVENTS`)."""
     choices = [event for event in events if isinstance(event, ModeSelected)]
     return Exchange(
         exchange=exchange,

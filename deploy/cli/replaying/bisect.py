@@ -14,7 +14,7 @@ from deploy.cli.replaying.source import log_option, open_source, say
 
 if TYPE_CHECKING:
     from events.replay.run import Point
-    from events.replay.states.bisecting import Found
+    from events.replay.states.bisecting import BisectResult
     from events.replay.states.conditions import Condition
 
 
@@ -75,7 +75,7 @@ def bisect(
 
 async def _bisect(
     target: Target, log_file: Path | None, name: str, key: str, condition: "Condition", upto: "Point"
-) -> "Found | None":
+) -> "BisectResult | None":
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
     from events.replay.checks_of_extent import check_holds_key, check_reaches

@@ -104,7 +104,7 @@ def what_if(
     """
     from deploy.cli.failures import WrongUse
     from deploy.config.loading import file_layer
-    from deploy.operating.ordering import who
+    from deploy.operating.ordering import current_user_name
     from deploy.operating.patterns import sets_in
     from deploy.operating.precedents import precedents_in
     from deploy.replaying.what_if import sweep_of
@@ -115,7 +115,7 @@ def what_if(
     flags = target.changes()
     written = file_layer(target.config_file) if target.config_file is not None else None
     sets = sets_in(patterns, content_of(patterns)) if patterns else ()
-    known = precedents_in(precedents, content_of(precedents), who()) if precedents else []
+    known = precedents_in(precedents, content_of(precedents), current_user_name()) if precedents else []
     values = sweep_of(sweep) if sweep else None
     if values is not None:
         _check_sweep(values, target.sets)

@@ -106,10 +106,10 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
                 f"the mind of agent {agent!r} has not drifted in the {source.name}: check the name; the first drift is "
                 "scheduled when an exchange of it ends (setting drift.enabled)"
             )
-    return shown(agent, views["drift"].state, own, last, time.time_ns())
+    return drift_overview(agent, views["drift"].state, own, last, time.time_ns())
 
 
-def shown(agent: str, state: "State", own: "Sequence[Recorded]", last: int, now_ns: int) -> Shown:
+def drift_overview(agent: str, state: "State", own: "Sequence[Recorded]", last: int, now_ns: int) -> Shown:
     """Return the state of an agent's drift at a time, from the actor's state and its events about the agent."""
     from actors.drift.agent_state import AgentState, fatigue, resting_concepts
     from deploy.cli.output import latest

@@ -81,10 +81,10 @@ async def _show(target: Target, log_file: Path | None, agent: str) -> Shown:
                 f"reflection keeps nothing of agent {agent!r} in the {source.name}: check the name; it works only "
                 "where a language model is attached (setting reflection.backend=llm)"
             )
-    return shown(agent, view.state)
+    return reflection_overview(agent, view.state)
 
 
-def shown(agent: str, state: "State") -> Shown:
+def reflection_overview(agent: str, state: "State") -> Shown:
     """Return the state of the reflection of an agent that ``state`` knows."""
     from collections import Counter
 

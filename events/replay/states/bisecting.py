@@ -20,7 +20,7 @@ from schemas.subjects import split_stored
 _LONGEST = 60
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class BisectResult(msgspec.Struct, frozen=True, kw_only=True):
     """The event that made a condition hold; ``before`` and ``after`` are absent (UNSET) where the path led nowhere.
 
     ``seq`` is 0, and the rest empty, where it held of the initial state.
@@ -42,7 +42,7 @@ class NoSuchPath(LookupError):
     code = "no_such_path"
 
 
-class OtherKind(ValueError):
+class KindMismatch(ValueError):
     """A condition that compares values of different kinds, so that it can never hold; the message names both kinds."""
 
     code = "other_kind"
@@ -56,7 +56,7 @@ class _Search:
     """
 
     def __init__(self, actor: Actor[Any], partition: str, key: str, condition: Condition) -> None:
-        self.found: Found | None = None
+        self.found: BisectResult | None = None
         self.led_somewhere = self.suited = False
         self.unfit: Any = MISSING
         self._actor, self._partition, self._key, self._condition = actor, partition, key, condition
@@ -104,9 +104,9 @@ class _Search:
     def _found(self, state: Any) -> dict[str, Any]:
         return value_at(state, dict(entries_under(state, self._key)), self._condition.path)
 
-    def _told(self, before: Any) -> Found:
+    def _told(self, before: Any) -> BisectResult:
         latest = self._latest
-        place = Found(actor=self._actor.name, partition=self._partition, after=_plain(self._value))
+        place = BisectResult(actor=self._actor.name, partition=self._partition, after=_plain(self._value))
         if latest is None:
             return place
         return msgspec.structs.replace(
@@ -131,7 +131,7 @@ async def first_holding(
     condition: Condition,
     upto: Point,
     progress: Callable[[int], None],
-) -> Found | None:
+) -> BisectResult | None:
     """Return the first event up to a point after which ``condition`` holds; None if it never does.
 
     The condition may hold, cease and hold again, so every state is checked.
@@ -151,7 +151,7 @@ async def first_holding(
         raise NoSuchPath(no_such_path(view.state, dict(entries_under(view.state, key)), path_text(condition.path)))
     if search.found is None and not search.suited and search.unfit is not MISSING:
         held, literal = search.unfit, condition.literal
-        raise OtherKind(
+        raise KindMismatch(
             f"{path_text(condition.path)} holds {kind_of(held)}, such as {_short(held)}, and never what it is compared "
             f"with: {_short(literal)}, {kind_of(literal)}"
         )

@@ -12,7 +12,7 @@ from schemas.event import Configured
 from schemas.intake.error_messages import error_line
 from schemas.settings.fault import settings_fault
 from schemas.settings.known_settings import known_part
-from schemas.settings.measured_settings import Reading, leaf_paths, measured_settings
+from schemas.settings.measured_settings import ReadBy, leaf_paths, measured_settings
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     added: Sequence[Recorded] = ()
     latest: bool = False
 
-    def measured(self, actors: Mapping[str, Actor[Any]]) -> tuple[dict[str, Reading], bool]:
+    def measured(self, actors: Mapping[str, Actor[Any]]) -> tuple[dict[str, ReadBy], bool]:
         """Return the changed settings that running processes read, and whether nothing else is otherwise.
 
         Settings have the actor's name in front; one that decisions read as well is something else.

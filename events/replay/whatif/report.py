@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from schemas.settings.measured_settings import Reading
+from schemas.settings.measured_settings import ReadBy
 
 EFFECT_MISSING = "effect_missing"
 """A decision asked for an effect that was never made."""
@@ -184,7 +184,7 @@ class Report(msgspec.Struct, frozen=True):
     examples: tuple[Example, ...]
     fates: dict[str, Fate]
     behaviour: str = RECORDED
-    measured: dict[str, Reading] = {}
+    measured: dict[str, ReadBy] = {}
     all_measured: bool = False
     traced: dict[str, Traced] = {}
 

@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from deploy.health.findings import Verdict
-from deploy.health.lost_keys import examine_keys, tell_of_lost_keys
+from deploy.health.lost_keys import examine_keys, log_lost_keys
 from events.jetstream import JetStreamLog
 from events.jetstream.session_keys import KeyValueKeys
 from events.log import Append
@@ -47,7 +47,7 @@ async def _found(broker: Broker) -> tuple[Verdict, int]:
     log = await JetStreamLog.connect(broker.url, sealed=True)
     try:
         with structlog.testing.capture_logs() as lines:
-            await tell_of_lost_keys(log.connection, log.stream)
+            await log_lost_keys(log.connection, log.stream)
         found = await examine_keys(log.connection, log.stream)
     finally:
         await log.close()
@@ -85,7 +85,7 @@ def test_a_log_that_seals_nothing_needs_no_keys(broker: Broker) -> None:
         log = await JetStreamLog.connect(broker.url)
         await _speak(log)
         with structlog.testing.capture_logs() as lines:
-            await tell_of_lost_keys(log.connection, log.stream)
+            await log_lost_keys(log.connection, log.stream)
         assert lines == []
         assert (await examine_keys(log.connection, log.stream)).verdict is Verdict.OK
         await log.close()

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from deploy.health.readiness import NO_LEDGER, ledger_fault, ledger_write_fault
+from deploy.health.readiness import NO_LEDGER, ledger_write_fault, query_ledger_fault
 from events.jetstream import Access, Connection, JetStreamLog
 from tests.broker import Broker
 from tests.deploy.waiting import until
@@ -20,7 +20,7 @@ def fault_at(broker: Broker) -> str:
     async def ask() -> str:
         connection = await Connection.open(Access(servers=broker.url))
         try:
-            return await ledger_fault(connection)
+            return await query_ledger_fault(connection)
         finally:
             await connection.close()
 

@@ -19,7 +19,7 @@ from actors.contract.text.decoding.exfiltration_links import exfiltration_senten
 from actors.contract.text.decoding.invisible_text import decode_invisible
 from actors.contract.text.decoding.numerals import decode_numerals
 from actors.contract.text.decoding.payloads import decode_payloads
-from actors.contract.text.decoding.plausibility import is_text, is_worded
+from actors.contract.text.decoding.plausibility import is_mostly_letters, is_text
 from actors.contract.text.decoding.split_words import rejoin_split_words
 from actors.contract.text.decoding.undecoded import Undecoded
 from actors.contract.text.excerpt import excerpt_of
@@ -79,7 +79,7 @@ class Decoded(msgspec.Struct, frozen=True):
     @property
     def worded(self) -> bool:
         """Whether it consists mostly of letters, so that its words are worth reading."""
-        return is_worded(self.text)
+        return is_mostly_letters(self.text)
 
 
 class DecodedTexts(NamedTuple):
@@ -153,7 +153,7 @@ def _laid_together(said: Sequence[str]) -> Iterator[str]:
     yield from said[:APART]
     others = {True: list[str](), False: list[str]()}
     for each in said[APART:]:
-        others[is_worded(each)].append(each)
+        others[is_mostly_letters(each)].append(each)
     yield from (_BETWEEN.join(each) for each in others.values() if each)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from actors.contract.text.decoding.plausibility import is_worded
+from actors.contract.text.decoding.plausibility import is_mostly_letters
 
 _APART = r"[\s,;|/.+-]{1,3}"
 _DECIMAL = re.compile(rf"(?<![\w.])(?:\d{{2,3}}{_APART}){{7,}}\d{{2,3}}(?!\w)")
@@ -74,7 +74,7 @@ def _in_one_go(run: str) -> str:
     codes = digits[ends - 1] + 10 * digits[ends - 2] + np.where(ends - starts > 2, 100 * digits[ends - 3], 0)
     # As for a short run: a number that is no letter separates two texts.
     said = np.where(codes < 127, codes, ord("\n")).astype(np.uint8).tobytes().decode("ascii")
-    return said if is_worded(said) else ""
+    return said if is_mostly_letters(said) else ""
 
 
 def _runs(text: str) -> list[str]:
@@ -96,7 +96,7 @@ def _runs(text: str) -> list[str]:
 def _said(codes: list[int]) -> Iterator[str]:
     # A number that is no letter separates two texts.
     said = "".join(chr(code) if code < 127 else "\n" for code in codes)
-    if is_worded(said):
+    if is_mostly_letters(said):
         yield said
 
 

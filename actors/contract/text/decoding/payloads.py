@@ -19,7 +19,7 @@ import numpy as np
 
 from actors.contract.text.decoding.base85 import base85
 from actors.contract.text.decoding.encoded_words import long_tokens, words_in
-from actors.contract.text.decoding.plausibility import PRINTED, is_worded, text_of
+from actors.contract.text.decoding.plausibility import PRINTED, is_mostly_letters, text_of
 from actors.contract.text.decoding.undecoded import Undecoded
 
 MOST_RUNS = 1_024
@@ -189,6 +189,6 @@ def _decoded_hex(run: str) -> str:
 
 def _words(said: list[str]) -> Iterator[str]:
     """Yield words that were encoded one by one: joined as words, and joined as pieces of one text."""
-    if len(said) >= 3 and is_worded("".join(said)):
+    if len(said) >= 3 and is_mostly_letters("".join(said)):
         yield " ".join(said)
         yield "".join(said)

@@ -21,7 +21,7 @@ def is_text(said: str) -> bool:
     return sum(char.isprintable() or char in "\n\t\r" for char in said) >= 0.97 * len(said)
 
 
-def is_worded(said: str) -> bool:
+def is_mostly_letters(said: str) -> bool:
     """Return whether a decoded text consists mostly of letters."""
     if not is_text(said):
         return False

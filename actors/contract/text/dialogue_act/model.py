@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from actors.contract.text.dialogue_act.features import Keys, TurnFeatures, features_of, is_among, turn_of, word_keys
-from actors.contract.text.judge.weight_files import are_keys, arrays_in, unfit_model
+from actors.contract.text.judge.weight_files import are_sorted_keys, arrays_in, unfit_model
 
 TurnKind = Literal["answerable", "underspecified", "social", "recall", "task"]
 """The kind of a turn.
@@ -95,7 +95,7 @@ def load_turn_model(data: bytes) -> TurnModel:
     found = arrays_in(data, KIND, ("keys", "weights", "common", "words"), "head")
     keys, common, words = found["keys"], found["common"], found["words"]
     head = found["head"].tolist()
-    fits = all(map(are_keys, (keys, common, words))) and len(head) == len(KINDS) + 1
+    fits = all(map(are_sorted_keys, (keys, common, words))) and len(head) == len(KINDS) + 1
     if not fits or not len(keys) or found["weights"].shape != (len(keys), len(KINDS)):
         raise unfit_model(KIND)
     weights = found["weights"].astype(np.int16)

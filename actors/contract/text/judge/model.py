@@ -11,7 +11,7 @@ import io
 import msgspec
 import numpy as np
 
-from actors.contract.text.judge.weight_files import InvalidModel, are_keys, arrays_in, unfit_model
+from actors.contract.text.judge.weight_files import InvalidModel, are_sorted_keys, arrays_in, unfit_model
 from actors.contract.text.judge.worst_passage import Table, Text, worst_of
 
 __all__ = ["InvalidModel", "Model", "dump_model", "load_model", "log_odds", "margin", "to_unit_interval"]
@@ -38,7 +38,7 @@ def load_model(data: bytes, kind: str) -> Model:
     """
     found = arrays_in(data, kind, ("keys", "weights"), "thresholds")
     keys, weights, head = found["keys"], found["weights"], found["thresholds"]
-    fits = are_keys(keys) and head.shape == (_HEAD,) and weights.shape == keys.shape and len(keys) > 0
+    fits = are_sorted_keys(keys) and head.shape == (_HEAD,) and weights.shape == keys.shape and len(keys) > 0
     if not fits or not -_MOST < int(weights.min()) <= int(weights.max()) < _MOST:
         raise unfit_model(kind)
     name = f"{kind}-{hashlib.sha256(data).hexdigest()[:8]}"

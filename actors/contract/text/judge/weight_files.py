@@ -38,7 +38,7 @@ def arrays_in(data: bytes, kind: str, whole: tuple[str, ...], shares: str) -> Ma
     return found
 
 
-def are_keys(keys: Array) -> bool:
+def are_sorted_keys(keys: Array) -> bool:
     """Whether an array holds searchable keys: 32 bits, ascending, each once."""
     return keys.ndim == 1 and keys.dtype == np.uint32 and bool((keys[1:] > keys[:-1]).all())
 

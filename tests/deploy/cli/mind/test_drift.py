@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from actors.drift import ACTOR
 from actors.drift.settings import DriftSettings
-from deploy.cli.tuning.drift import drift, shown
+from deploy.cli.tuning.drift import drift, drift_overview
 from events.codec import Recorded, decode
 from events.replay.checks_of_extent import NothingFound
 from schemas.catalogue import CATALOGUE
@@ -71,7 +71,7 @@ def test_a_tired_mind_is_shown_with_what_rests_and_for_how_long() -> None:
     talk(actor)
     thought(actor, 0.9, seed="concept:1")
     own = [each for each in map(decode, MESSAGES) if isinstance(each, Recorded)]
-    found = shown("agent", actor.state, own, 10, actor.now_ns + 60_000_000_000)
+    found = drift_overview("agent", actor.state, own, 10, actor.now_ns + 60_000_000_000)
     assert found.fatigue == 0.9
     assert [(each.concept, each.seconds_left) for each in found.resting] == [("concept:1", 59 * 60)]
     assert actor.now_ns > START_NS

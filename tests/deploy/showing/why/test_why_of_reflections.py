@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from deploy.cli.rendering.why.details import Case, details
-from deploy.cli.tuning.reflection import shown
+from deploy.cli.tuning.reflection import reflection_overview
 from schemas.event import Event
 from schemas.vocabulary.reflection import ReflectionConcluded
 from tests.actors.reflection.builders import Reflecting, answer, opinion, selection
@@ -47,7 +47,7 @@ def test_an_agent_is_shown_with_what_waits_and_what_its_opinions_come_to():
     agent = Reflecting()
     agent.look_back(*[(selection(), opinion(1))] * 2, (selection(), opinion(1, "RESPOND")))
     agent.exchange(selection(0.9))
-    found = shown("agent", agent.partition.state)
+    found = reflection_overview("agent", agent.partition.state)
     assert (found.counted, found.disagreement, found.pressure, found.open_exchanges) == (3, 0.666667, False, 0)
     assert [(each.stratum, each.waiting) for each in found.waiting] == [("high_confidence", 1)]
     assert [(each.dimension, each.counted, each.disagree) for each in found.opinions] == [("memory_availability", 3, 2)]
