@@ -34,7 +34,7 @@ from events.codec import decode
 from events.errors import LedgerDamaged
 from events.ledger import LedgerReader
 from events.replay.replay import Replay, Report
-from events.replay.run import END, Point, run_replay
+from events.replay.run_replay import END, Point, run_replay
 from events.replay.sources import LedgerSource
 from schemas.catalogue import CATALOGUE
 from schemas.persistent import encode_state

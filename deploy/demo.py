@@ -26,7 +26,7 @@ from deploy.cli import main as neuraxis
 from deploy.cli.asking.feed import summary_text
 from deploy.cli.failures import explain
 from deploy.cli.output import table
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.client import connect
 from deploy.config.settings import GatewaySettings
 from deploy.feeding import Failure, Feeder, LineFormat, Outcome, Tally, lines_of

@@ -5,13 +5,13 @@ From then on it gets exactly one ``response.emitted``.
 """
 
 from actors.gateway.answer_pieces import AnswerPiece
+from actors.gateway.answer_wait import NoEnd, is_answer_to
 from actors.gateway.client import Client, Receipt
 from actors.gateway.exchanges import Answered
+from actors.gateway.external_events import InvalidInput
 from actors.gateway.forwarded_inputs import PassedInput, answer_of
 from actors.gateway.inputs import check_name, new_input
 from actors.gateway.orders import Order
-from actors.gateway.outside import InvalidInput
-from actors.gateway.waiting import NoEnd, is_answer_to
 
 __all__ = [
     "AnswerPiece",

@@ -6,7 +6,7 @@ An agent remembers across all of its sessions. So people who must not learn of e
 import hashlib
 from typing import Literal
 
-from actors.gateway.outside import InvalidInput
+from actors.gateway.external_events import InvalidInput
 from schemas.names import wrong_with_name
 
 AgentPer = Literal["shared", "user", "session"]

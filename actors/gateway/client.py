@@ -15,14 +15,14 @@ from typing import TypeVar, Unpack
 import msgspec
 
 from actors.gateway.answer_pieces import AnswerPiece, piece_in
+from actors.gateway.answer_wait import persistently, served, waited_for
+from actors.gateway.event_sender import Sender
 from actors.gateway.exchanges import FILTERS, Answered, Exchanges
+from actors.gateway.external_events import Addressed, agent_event
 from actors.gateway.forwarded_inputs import PassedInput, new_outcome
 from actors.gateway.inputs import DEFAULT_LIMITS, InputOptions, new_input
 from actors.gateway.orders import Order, events_of_act
-from actors.gateway.outside import Addressed, agent_event
-from actors.gateway.sending import Sender
-from actors.gateway.terms import Term, Terms, Within, term_of
-from actors.gateway.waiting import persistently, served, waited_for
+from actors.gateway.wait_deadlines import Term, Terms, Within, term_of
 from events.codec import Recorded, decode
 from events.log import MAX_BATCH, Log
 from schemas.event import Event
@@ -320,7 +320,7 @@ class Client:
         return await waited_for(reading, what, self._terms, term_of(within))
 
     async def wait(self, answer: Awaitable[T], *, what: str, within: Within, unserved: Callable[[], str] = served) -> T:
-        """Wait for an answer that the caller itself receives; see :func:`actors.gateway.waiting.waited_for`."""
+        """Wait for an answer that the caller itself receives; see :func:`actors.gateway.answer_wait.waited_for`."""
         return await waited_for(answer, what, self._terms, term_of(within), unserved)
 
     async def _read(self, filters: Sequence[str], after: int, is_wanted: Callable[[Recorded], bool]) -> Recorded:

@@ -11,10 +11,10 @@ from urllib.parse import unquote
 
 import msgspec
 
+from actors.gateway.answer_wait import persistently, waited_for
+from actors.gateway.external_events import Addressed
 from actors.gateway.forwarded_inputs import PassedInput
-from actors.gateway.outside import Addressed
-from actors.gateway.terms import Terms, Within, term_of
-from actors.gateway.waiting import persistently, waited_for
+from actors.gateway.wait_deadlines import Terms, Within, term_of
 from events.codec import Recorded, decode
 from events.log import Log, Tail
 from schemas.event import topic_of

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from actors.gateway.outside import Addressed, build_event
+from actors.gateway.external_events import Addressed, build_event
 from schemas.identity import event_id
 from schemas.model_calls import Masked
 from schemas.subjects import Partitions

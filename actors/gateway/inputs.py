@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Required, TypedDict
 
+from actors.gateway.external_events import MAX_NAME, Addressed, InvalidInput, build_event
 from actors.gateway.input_size import wrong_with_size
-from actors.gateway.outside import MAX_NAME, Addressed, InvalidInput, build_event
 from schemas.identity import event_id, new_exchange_id
 from schemas.intake.limits import InputLimits
 from schemas.names import wrong_with_name

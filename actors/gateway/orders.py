@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from actors.gateway.outside import Addressed, InvalidInput, build_event
+from actors.gateway.external_events import Addressed, InvalidInput, build_event
 from events.log import MAX_RECORD_BYTES, Record
 from schemas.actor import Scope
 from schemas.catalogue import entry_of

@@ -9,8 +9,8 @@ import msgspec
 from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer, Group
 from actors.runtime.fair_scheduler import FairScheduler
+from actors.runtime.gap_reader import SharedReader
 from actors.runtime.partition.gap_check import GapCheck
-from actors.runtime.shared_reader import SharedReader
 from events.log import Log, Snapshots
 from events.losses import Losses
 from events.warning_backoff import WarningBackoff

@@ -11,13 +11,13 @@ from actors.runtime.committer import BATCH_FROM, Committer, Group
 from actors.runtime.context import Context, Counters, Role
 from actors.runtime.dispatcher import Dispatcher, Key
 from actors.runtime.fair_scheduler import FairScheduler
+from actors.runtime.gap_reader import SharedReader
 from actors.runtime.membership.assignment import assign
 from actors.runtime.membership.availability import AvailabilityWatch, with_overrun
 from actors.runtime.membership.heartbeat import BEAT, Heartbeat, beat, heartbeat_of, leave
 from actors.runtime.membership.stall_detector import StallDetector, by_actor
 from actors.runtime.partition.gap_check import GapCheck
 from actors.runtime.partition.shard import Shard
-from actors.runtime.shared_reader import SharedReader
 from events.errors import LogError
 from events.log import Log, Membership, Snapshots
 from events.loggers import get_logger

@@ -25,7 +25,7 @@ async def fold_partition(source: "Source", upto: int, partition: str, *actors: s
     from actors.registry import actor_named
     from deploy.cli.rendering.layout.terminal import progress
     from events.replay.replay import Replay
-    from events.replay.run import run_replay
+    from events.replay.run_replay import run_replay
     from events.routes import partition_filters, without_overlap
 
     wanted = [actor_named(name) for name in actors]

@@ -15,7 +15,7 @@ import msgspec
 from actors.gateway.http.keys import is_loopback
 from actors.runtime.membership.availability import readable_heartbeats
 from actors.webhook.settings import Receiver
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.health.findings import Finding, Verdict
 from deploy.health.gateway_check import examine_gateway
 from deploy.health.lost_keys import examine_keys

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from actors.runtime.membership.availability import by_stage, unserved_partitions, with_overrun
 from actors.runtime.membership.heartbeat import Heartbeat
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.health.findings import Finding, Verdict
 from deploy.health.stage_watch import NEEDED, unserved_text
 from schemas.availability import Overrun

@@ -6,9 +6,9 @@ from typing import Literal
 import msgspec
 
 from actors.contract.text.allowances import MOST, MOST_CHARACTERS
+from actors.gateway.external_events import InvalidInput
 from actors.gateway.orders import Order
-from actors.gateway.outside import InvalidInput
-from deploy.operating.withdrawing import in_force, orders_for
+from deploy.operating.named_items import in_force, orders_for
 from events.codec import Recorded, decode
 from events.log import Seal
 from events.replay.checks_of_extent import NothingFound

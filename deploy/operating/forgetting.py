@@ -16,7 +16,7 @@ from events.errors import LogError
 from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.log import Record, Seal, Stored
 from events.replay.replay import Replay
-from events.replay.run import run_replay
+from events.replay.run_replay import run_replay
 from events.replay.sources import StreamSource
 from events.routes import partition_filters, partitions_of
 from events.sealing.bodies import HEADER, holds_words, part_to_seal

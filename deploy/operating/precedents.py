@@ -7,7 +7,7 @@ import msgspec
 
 from actors.gateway.orders import Order
 from deploy.operating.item_files import BadFile, Item, items_of
-from deploy.operating.withdrawing import in_force, orders_for
+from deploy.operating.named_items import in_force, orders_for
 from events.replay.sources import Source
 from schemas.intake.strict import BadInput, convert
 from schemas.names import wrong_with_name

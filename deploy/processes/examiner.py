@@ -10,10 +10,10 @@ import sys
 
 import msgspec
 
+from actors.gateway.external_events import InvalidField
 from actors.gateway.http.operator_endpoints import NotFound
 from actors.gateway.http.readiness_checks import without_places
-from actors.gateway.outside import InvalidField
-from actors.gateway.terms import Terms, term_of
+from actors.gateway.wait_deadlines import Terms, term_of
 from deploy.processes.supervising.child import end, spawn
 from events.errors import Unavailable
 
@@ -74,7 +74,7 @@ async def _answer(asked: bytes) -> bytes:
     with theirs:
         try:
             # -P: a folder named `deploy` where the gateway stands must not be taken for ours.
-            command = (sys.executable, "-P", "-m", "deploy.processes.examination", str(theirs.fileno()))
+            command = (sys.executable, "-P", "-m", "deploy.processes.examiner_child", str(theirs.fileno()))
             process = await spawn(command, keep_fds=(theirs.fileno(),))
         except BaseException:
             ours.close()

@@ -24,8 +24,8 @@ from deploy.config.configured_log import configured_log
 from deploy.config.loading import BadConfiguration, Config
 from deploy.config.models import ModelChoice, actor_flags, check_answerable, choose_model, worker_flags
 from deploy.config.upstream_settings import upstream_of
+from deploy.health.loss_from_snapshots import record_loss_from_snapshots
 from deploy.health.lost_keys import log_lost_keys
-from deploy.health.lost_tails import record_loss_from_snapshots
 from deploy.health.stage_watch import log_unserved_stages, needed_by
 from deploy.operating.keys import keys_file
 from deploy.processes.broker import ADMIN, DECIDERS, EFFECTORS, GATEWAY, LEDGER, OPERATOR, EmbeddedBroker

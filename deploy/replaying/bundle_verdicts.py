@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from actors.registry import ACTORS
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.replay import effect_text, pending_text
 from deploy.config.loading import file_layer
 from deploy.replaying.effects import check_effects
@@ -20,7 +20,7 @@ from events.bundles import read_manifest
 from events.codec import Recorded
 from events.replay.replay import Difference, Replay
 from events.replay.replay import Report as ReplayReport
-from events.replay.run import run_replay as run_replay
+from events.replay.run_replay import run_replay as run_replay
 from events.replay.sources import LedgerSource, time_of_end
 from events.replay.verifying.effects import EffectReport
 from events.replay.verifying.pending import Pending

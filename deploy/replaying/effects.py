@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Mapping
 
 from events.log import Stored
-from events.replay.run import END, Point
+from events.replay.run_replay import END, Point
 from events.replay.sources import Source
 from events.replay.verifying.effects import EffectCheck, EffectReport, RequestIdReader
 from schemas.catalogue import CATALOGUE, requests_to

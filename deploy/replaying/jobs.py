@@ -26,7 +26,7 @@ from actors.contract.text.judge.weights import add_weights
 from actors.registry import ACTORS
 from events.ledger import Extent
 from events.replay.replay import Replay, Report, Unit
-from events.replay.run import Point, last_of_whole, run_replay
+from events.replay.run_replay import Point, last_of_whole, run_replay
 from events.replay.sources import LedgerSource, Source
 from events.replay.verifying.report import merged_reports
 from events.routes import partition_filters, routes, without_overlap
@@ -99,7 +99,7 @@ async def replay_in_jobs(
         progress: Called now and then with how far the shares are on average, as a sequence.
 
     Raises:
-        Misconfigured, LogError: as ``events.replay.run.run_replay`` does.
+        Misconfigured, LogError: as ``events.replay.run_replay.run_replay`` does.
         JobEnded: the operating system ended a process.
     """
     actors = [ACTORS[name] for name in work.actors]

@@ -20,7 +20,7 @@ from deploy.replaying.what_if_verdicts import measured_texts, reason_text, why_n
 from events.errors import LogError
 from events.jetstream import Access, Connection
 from events.replay.checks_of_extent import BeyondEnd, NothingFound, check_holds
-from events.replay.run import END, Point
+from events.replay.run_replay import END, Point
 from events.replay.sources import Source, StreamSource
 from events.replay.states.conditions import BadCondition, path_of
 from events.replay.states.partition_state import NoSuchPartition, no_such_path, partition_named, state_at, value_at

@@ -14,7 +14,7 @@ from deploy.replaying.effects import SERVED
 from events.codec import Recorded, decode
 from events.errors import Misconfigured
 from events.log import Stored
-from events.replay.run import END, Point
+from events.replay.run_replay import END, Point
 from events.replay.sources import Source
 from events.replay.whatif import MOST_EXAMPLES, Changes, RecordIndexer, Report, Timeline
 from schemas.event import topic_of

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from events.replay.run import END, Point
+from events.replay.run_replay import END, Point
 from events.replay.sources import LedgerSource, Source
 from schemas.subjects import EVERYTHING
 

@@ -69,7 +69,7 @@ def _lose_the_state_of_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
             return None
         return msgspec.structs.replace(found, state=actor.initial())  # type: ignore[attr-defined]
 
-    import actors.runtime.partition.folded_history as module
+    import actors.runtime.partition.recovery as module
 
     real = module.unpack
     monkeypatch.setattr(module, "unpack", without_state)

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
+from actors.gateway.external_events import InvalidField, check_name
 from actors.gateway.http.loops.tick_limits import check_tick
-from actors.gateway.outside import InvalidField, check_name
 from schemas.event import Unit
 from schemas.intake import strict
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, Reruns, Tag, TickObserved, Who

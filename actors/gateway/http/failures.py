@@ -6,6 +6,7 @@ import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
+from actors.gateway.external_events import InvalidField, InvalidInput
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.error_body import error_body
 from actors.gateway.http.guard.service import NoVerdict
@@ -18,7 +19,6 @@ from actors.gateway.http.openai.upstream import UpstreamFailed
 from actors.gateway.http.operator_endpoints import NotFound
 from actors.gateway.http.scopes import Forbidden
 from actors.gateway.http.strict_requests import LOOP
-from actors.gateway.outside import InvalidField, InvalidInput
 from events.errors import LogError, Refused
 from events.loggers import get_logger
 

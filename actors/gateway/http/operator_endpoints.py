@@ -15,10 +15,10 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from actors.contract.text.allowances import MOST_CHARACTERS
+from actors.gateway.external_events import InvalidField, check_name
 from actors.gateway.http.bodies import Failure, Name, Reason
 from actors.gateway.http.scopes import OF_AGENT, OPERATE, READ, agent_of_key
 from actors.gateway.http.strict_requests import QUERY, User, agent_of, refuse_unless
-from actors.gateway.outside import InvalidField, check_name
 from schemas.names import wrong_with_name
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.loops import Who

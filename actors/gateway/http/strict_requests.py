@@ -12,9 +12,9 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import HeaderParameter
 
 from actors.gateway.agents import AgentPer, agent_for, why_user_is_ignored
+from actors.gateway.external_events import InvalidField, InvalidInput, check_name
 from actors.gateway.http.bodies import loop_named_in, read
 from actors.gateway.http.scopes import agent_of_key, check_agent
-from actors.gateway.outside import InvalidField, InvalidInput, check_name
 from schemas.intake.strict import did_you_mean, quoted_name
 
 USER = "X-Neuraxis-User"

@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Callable
 
 from actors.runtime.envelopes import rfc3339
-from actors.runtime.shared_reader import MOST
+from actors.runtime.gap_reader import MOST
 from events.errors import Unavailable
 from events.log import Log
 from events.loggers import get_logger

@@ -12,7 +12,7 @@ import msgspec
 from actors.runtime.context import Context, Role
 from actors.runtime.partition.damage import has_folded, is_own_gone, lost_fence
 from actors.runtime.partition.decision_loop import DecisionLoop
-from actors.runtime.partition.folded_history import fold_history
+from actors.runtime.partition.recovery import fold_history
 from events.codec import Unreadable
 from events.errors import LogError, Misconfigured
 from events.loggers import get_logger

@@ -77,7 +77,7 @@ def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
     from actors.gateway import check_name
     from actors.gateway.agents import agent_for, why_user_is_ignored
     from deploy.cli.connect import agent_per
-    from deploy.operating.ordering import current_user_name
+    from deploy.operating.order_client import current_user_name
 
     if agent is not None:
         check_name("agent", agent)

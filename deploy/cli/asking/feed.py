@@ -14,7 +14,7 @@ from deploy.cli import wrapped_lines as saying
 from deploy.cli.asking.ask import ANSWER_S
 from deploy.cli.command_types import command
 from deploy.cli.options import Number, Target, examples, speaker_options, target_options, timeout_option
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.wrapped_lines import say
 
 if TYPE_CHECKING:

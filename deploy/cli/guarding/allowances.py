@@ -8,7 +8,7 @@ import click
 
 from deploy.cli import wrapped_lines as saying
 from deploy.cli.command_types import Commands
-from deploy.cli.guarding import listed_things as withdrawing
+from deploy.cli.guarding import named_items as withdrawing
 from deploy.cli.options import (
     Target,
     agent_option,
@@ -72,7 +72,7 @@ def add(
     from actors.gateway import check_name
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
-    from deploy.operating.ordering import current_user_name
+    from deploy.operating.order_client import current_user_name
     from schemas.names import wrong_with_name
     from schemas.vocabulary.allowances import AllowanceRecorded
 
@@ -141,7 +141,7 @@ def withdraw(
 async def _add(target: Target, event: "AllowanceRecorded", agent: str, deadline: "Deadline") -> int:
     from deploy.cli.connect import open_log
     from deploy.operating.allowances import allowance_orders
-    from deploy.operating.ordering import give
+    from deploy.operating.order_client import give
     from events.replay.sources import StreamSource
 
     async with open_log(target, deadline=deadline) as log:

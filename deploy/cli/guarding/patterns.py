@@ -20,7 +20,7 @@ from deploy.cli.options import (
     timeout_option,
     why_option,
 )
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source import log_option, open_source
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def import_(target: Target, file: str, name: str, by: str, timeout: float, as_js
 
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
-    from deploy.operating.ordering import current_user_name
+    from deploy.operating.order_client import current_user_name
     from deploy.operating.patterns import sets_in
     from schemas.names import wrong_with_name
     from schemas.vocabulary.patterns import PatternsImported
@@ -228,7 +228,7 @@ async def _import(target: Target, event: Any, deadline: "Deadline") -> int | Non
     from actors.reflex.library import InvalidLibrary
     from deploy.cli.connect import open_log
     from deploy.cli.failures import WrongUse
-    from deploy.operating.ordering import give
+    from deploy.operating.order_client import give
     from deploy.operating.patterns import imports_in, in_force
     from events.replay.sources import StreamSource
 
@@ -247,7 +247,7 @@ async def _import(target: Target, event: Any, deadline: "Deadline") -> int | Non
 async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Deadline") -> int:
     from actors.gateway.orders import Order
     from deploy.cli.connect import open_log
-    from deploy.operating.ordering import current_user_name, give
+    from deploy.operating.order_client import current_user_name, give
     from deploy.operating.patterns import imports_in
     from events.replay.checks_of_extent import NothingFound
     from events.replay.sources import StreamSource

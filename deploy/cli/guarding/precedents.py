@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from deploy.cli import wrapped_lines as saying
 from deploy.cli.command_types import Commands
-from deploy.cli.guarding import listed_things as withdrawing
+from deploy.cli.guarding import named_items as withdrawing
 from deploy.cli.options import (
     Number,
     Target,
@@ -22,7 +22,7 @@ from deploy.cli.options import (
     timeout_option,
     why_option,
 )
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source import log_option
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_j
 
     from actors.gateway import check_name
     from deploy.cli.connect import run_within
-    from deploy.operating.ordering import current_user_name
+    from deploy.operating.order_client import current_user_name
     from deploy.operating.precedents import precedents_in
 
     check_name("agent", agent)
@@ -177,7 +177,7 @@ async def _import(
     """Record the precedents that are not yet in force; return them and the last one's sequence, if any."""
     from actors.gateway.orders import Order
     from deploy.cli.connect import open_log
-    from deploy.operating.ordering import give
+    from deploy.operating.order_client import give
     from deploy.operating.precedents import differing, precedents_in_force
     from events.replay.sources import StreamSource
 
@@ -198,7 +198,7 @@ async def _judge(
     from deploy.cli.connect import open_log
     from deploy.cli.replaying.why import resolve
     from deploy.operating.allowances import verdict_orders
-    from deploy.operating.ordering import current_user_name, give
+    from deploy.operating.order_client import current_user_name, give
     from events.replay.sources import StreamSource
 
     async with open_log(target, deadline=deadline) as log:

@@ -9,7 +9,7 @@ import click
 from deploy.cli import wrapped_lines as saying
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source import say
 
 _CATCH_UP_S = 2.0

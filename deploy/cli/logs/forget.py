@@ -15,7 +15,7 @@ from deploy.cli.options import (
     timeout_option,
     why_option,
 )
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.wrapped_lines import say
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ async def _forget(
 ) -> "Forgotten":
     from deploy.cli.connect import open_log
     from deploy.operating.forgetting import forget_fact, forget_session
-    from deploy.operating.ordering import current_user_name
+    from deploy.operating.order_client import current_user_name
 
     author = by or current_user_name()
     async with open_log(target, deadline=deadline) as log:

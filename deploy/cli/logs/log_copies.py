@@ -11,13 +11,13 @@ from deploy.cli import wrapped_lines as saying
 from deploy.cli.command_types import command
 from deploy.cli.file_output import writing_file
 from deploy.cli.options import Target, examples, target_options, whole_number
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source import filter_of, log_option, open_indexed_source, open_source, say
 
 if TYPE_CHECKING:
     from deploy.operating.exporting import Selection
     from events.bundles import Manifest
-    from events.replay.run import Point
+    from events.replay.run_replay import Point
 
 DECISIONS = Path("tests/decisions")
 """The default folder of ``record``."""
@@ -65,7 +65,7 @@ def export(
     """
     from deploy.cli.failures import WrongUse
     from deploy.operating.exporting import Selection
-    from events.replay.run import END, point_of
+    from events.replay.run_replay import END, point_of
 
     point = point_of(upto) if upto else END
     if point.seq < first:
@@ -188,7 +188,7 @@ async def _bundle(target: Target, log_file: Path | None, path: Path, upto: "Poin
 async def _recorded(target: Target, log_file: Path | None, path: Path, choice: Choice, key: bytes | None) -> "Manifest":
     from deploy.operating.exporting import choose, export_bundle
     from events.replay.checks_of_extent import span_of
-    from events.replay.run import END, Point
+    from events.replay.run_replay import END, Point
 
     async with open_indexed_source(target, log_file) as source:
         await span_of(source)

@@ -9,7 +9,7 @@ import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, target_options
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 
 if TYPE_CHECKING:
     from deploy.operating.importing import Imported, Progress

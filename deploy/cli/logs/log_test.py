@@ -28,7 +28,7 @@ def test(bundles: tuple[Path, ...], settings: Path | None, models: str | None, a
     """
     from deploy.cli.failures import CheckFailed
     from deploy.cli.output import emit
-    from deploy.cli.rendering.layout.counting import counted
+    from deploy.cli.rendering.layout.counted_nouns import counted
     from deploy.cli.wrapped_lines import say
     from deploy.replaying.bundle_verdicts import decide_under_settings, verify_bundle
 

@@ -94,7 +94,7 @@ SHOWN_EVENTS = (*FACTS, ActIterated, ActFinished)
 def exchange_of(
     exchange: str, agent: str, session: str, end: ResponseEmitted, events: Sequence[Event], latency_ms: float
 ) -> Exchange:
-    """Return an exchange from its end and, in stream order, those of its events that are shown (:data:`SHOWN_EVENTS`)."""
+    """Return an exchange from its end and, in stream order, its events that are shown (:data:`SHOWN_EVENTS`)."""
     choices = [event for event in events if isinstance(event, ModeSelected)]
     return Exchange(
         exchange=exchange,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.printable import printable
 from schemas.model_calls import Cut, ModelCall
 

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from deploy.cli.rendering.layout.counts import Counts
+from deploy.cli.rendering.layout.counts_table import Counts
 from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.replaying.what_if_verdicts import reason_text
 from events.replay.replay import Coverage, Difference, Report

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.cli.rendering.hiding_words import without_words
-from deploy.cli.rendering.layout.counting import counted
-from deploy.cli.rendering.layout.counts import Counts
+from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.cli.rendering.layout.counts_table import Counts
 from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.replay import new_field_text
 from deploy.replaying.what_if_verdicts import headline, measured_texts, reason_text, redecided, why_nothing_compared

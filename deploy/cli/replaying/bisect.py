@@ -13,7 +13,7 @@ from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, open_source, say
 
 if TYPE_CHECKING:
-    from events.replay.run import Point
+    from events.replay.run_replay import Point
     from events.replay.states.bisecting import BisectResult
     from events.replay.states.conditions import Condition
 
@@ -45,7 +45,7 @@ def bisect(
     from actors.registry import actor_named
     from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.cli.rendering.layout.printable import printable
-    from events.replay.run import END, point_of
+    from events.replay.run_replay import END, point_of
     from events.replay.states.conditions import BadCondition, condition_of
 
     try:

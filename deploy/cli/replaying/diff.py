@@ -13,7 +13,7 @@ from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, open_source, say
 
 if TYPE_CHECKING:
-    from events.replay.run import Point
+    from events.replay.run_replay import Point
     from events.replay.states.diffing import Changed
 
 
@@ -52,7 +52,7 @@ def diff(
     from actors.registry import ACTORS, actor_named
     from deploy.cli.failures import WrongUse
     from deploy.cli.rendering.layout.printable import printable
-    from events.replay.run import point_of
+    from events.replay.run_replay import point_of
     from events.replay.states.diffing import path_text
 
     if at and (len(at) != 2 or actor or key):

@@ -11,12 +11,12 @@ import click
 from deploy.cli import wrapped_lines as saying
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, models_option, target_options
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source import log_option, open_source, say
 
 if TYPE_CHECKING:
     from events.replay.replay import Report
-    from events.replay.run import Point
+    from events.replay.run_replay import Point
     from events.replay.verifying.effects import EffectReport
 
 
@@ -72,7 +72,7 @@ def replay(
     from actors.registry import ACTORS, actor_named
     from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.cli.rendering.replay import pending_text
-    from events.replay.run import END, overall_hash, point_of
+    from events.replay.run_replay import END, overall_hash, point_of
 
     if strict and not verify:
         raise WrongUse("--strict says what --verify is to fail on: give both")
@@ -132,7 +132,7 @@ async def _replay(
     from deploy.replaying.jobs import Work, jobs_for, replay_in_jobs
     from events.replay.checks_of_extent import check_holds_key, check_reaches
     from events.replay.replay import Replay
-    from events.replay.run import run_replay
+    from events.replay.run_replay import run_replay
     from events.replay.sources import LedgerSource, time_of_end
     from events.replay.states.partition_state import partition_named
     from events.replay.verifying.effects import EffectReport
@@ -170,7 +170,7 @@ def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, en
         render_effects,
         render_states,
     )
-    from events.replay.run import overall_hash
+    from events.replay.run_replay import overall_hash
 
     out = console()
     out.print(render_states(report))

@@ -43,7 +43,7 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
     from actors.registry import actor_named
     from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.cli.rendering.layout.printable import printable
-    from events.replay.run import END, point_of
+    from events.replay.run_replay import END, point_of
     from events.replay.states.conditions import BadCondition, path_of
     from events.replay.states.partition_state import no_such_path, value_at
 

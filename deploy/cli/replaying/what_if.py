@@ -25,7 +25,7 @@ from deploy.cli.replaying.source import log_option, open_source, say
 if TYPE_CHECKING:
     from deploy.config.loading import Layer
     from deploy.replaying.what_if import Sweep
-    from events.replay.run import Point
+    from events.replay.run_replay import Point
     from events.replay.whatif import Report
     from schemas.vocabulary.patterns import PatternSet
     from schemas.vocabulary.precedents import PrecedentRecorded
@@ -104,11 +104,11 @@ def what_if(
     """
     from deploy.cli.failures import WrongUse
     from deploy.config.loading import file_layer
-    from deploy.operating.ordering import current_user_name
+    from deploy.operating.order_client import current_user_name
     from deploy.operating.patterns import sets_in
     from deploy.operating.precedents import precedents_in
     from deploy.replaying.what_if import sweep_of
-    from events.replay.run import END, point_of
+    from events.replay.run_replay import END, point_of
 
     if fail_over is not None and isnan(fail_over):
         raise WrongUse("--fail-over: a share from 0 to 100, in percent")

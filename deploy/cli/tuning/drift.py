@@ -11,7 +11,7 @@ import msgspec
 from deploy.cli import state_output as showing
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source import log_option, open_source
 
 if TYPE_CHECKING:

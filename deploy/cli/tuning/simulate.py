@@ -9,7 +9,7 @@ import msgspec
 
 from deploy.cli.command_types import command
 from deploy.cli.options import examples, json_option
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 
 if TYPE_CHECKING:
     from deploy.simulating.report import Report

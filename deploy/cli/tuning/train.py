@@ -9,7 +9,7 @@ import click
 
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, target_options
-from deploy.cli.tuning.training import print_steps
+from deploy.cli.tuning.training_steps import print_steps
 
 if TYPE_CHECKING:
     from deploy.training.labelled_corpus import Row

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+from actors.gateway.external_events import InvalidField, InvalidInput
 from actors.gateway.http.loops.service import NotAccepted, Undecided
 from actors.gateway.http.operator_endpoints import (
     HARM_LEVEL,
@@ -19,7 +20,6 @@ from actors.gateway.http.operator_endpoints import (
 )
 from actors.gateway.http.readiness_checks import without_places
 from actors.gateway.orders import Order
-from actors.gateway.outside import InvalidField, InvalidInput
 from deploy.operating import breaker_orders
 from deploy.operating.allowances import (
     allowance_orders,
@@ -29,7 +29,7 @@ from deploy.operating.allowances import (
     withdrawal_orders,
 )
 from deploy.operating.deadline import Deadline
-from deploy.operating.ordering import give
+from deploy.operating.order_client import give
 from deploy.operating.precedents import precedents_in_force as listed_precedents
 from events.errors import UnknownOutcome
 from events.jetstream import Access, JetStreamLog

@@ -11,11 +11,11 @@ from typing import TypeVar
 
 import msgspec
 
+from actors.gateway.external_events import InvalidField
 from actors.gateway.http.feedback.service import Rated
 from actors.gateway.http.operator_endpoints import NotFound
 from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.records.set_overview import LiveHealth, SetOverview
-from actors.gateway.outside import InvalidField
 from actors.runtime.membership.availability import readable_heartbeats
 from deploy.health.stage_health import stage_health
 from deploy.health.stage_watch import NEEDED

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from actors.gateway import Client
 from actors.gateway.http.openai.conversations import Conversations
 from actors.gateway.http.openai.forwarding import UpstreamForwarder
-from actors.gateway.http.openai.passing.guarding import Watch
+from actors.gateway.http.openai.passthrough.guarding import Watch
 from actors.gateway.http.openai.upstream import Upstream
 from actors.llm.endpoint import Endpoint
 from actors.reflex.settings import ReflexSettings

@@ -7,7 +7,7 @@ import msgspec
 
 from events.codec import Recorded, Unreadable
 from events.replay.replay import Replay
-from events.replay.run import Point, run_replay
+from events.replay.run_replay import Point, run_replay
 from events.replay.sources import Source
 from events.replay.states.conditions import MISSING, Condition, kind_of
 from events.replay.states.diffing import path_text
@@ -139,7 +139,7 @@ async def first_holding(
     Raises:
         NoSuchPath: its path does not exist in any state, so it could never hold.
         OtherKind: its path never has a value of the kind that it compares with.
-        Misconfigured, LogError: as ``events.replay.run.run_replay`` does.
+        Misconfigured, LogError: as ``events.replay.run_replay.run_replay`` does.
     """
     search = _Search(actor, partition, key, condition)
     replay = Replay([actor], source.partitions)

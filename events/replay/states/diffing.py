@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from events.replay.replay import Replay
-from events.replay.run import Point, run_replay
+from events.replay.run_replay import Point, run_replay
 from events.replay.sources import Source
 from events.routes import partition_filters
 from schemas.actor import Actor
@@ -110,7 +110,7 @@ async def changed_between(
 ) -> tuple[Changed, ...]:
     """Return what changed in the partitions of ``actors`` from the first point to the second; equal ones are left out.
 
-    ``partition`` narrows a single actor to one of its partitions. Raises as ``events.replay.run.run_replay``
+    ``partition`` narrows a single actor to one of its partitions. Raises as ``events.replay.run_replay.run_replay``
     does.
     """
     before, after = [await _stands(source, actors, partition, point, progress) for point in points]

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from events.replay.replay import Replay
-from events.replay.run import Point, run_replay
+from events.replay.run_replay import Point, run_replay
 from events.replay.sources import Source
 from events.replay.states.conditions import MISSING, Step, at_path, names_at
 from events.routes import WHOLE, partition_filters, partition_names
@@ -86,7 +86,7 @@ def _listed(names: Sequence[Step]) -> str:
 async def state_at(
     source: Source, actor: Actor[Any], partition: str, key: str, upto: Point, progress: Callable[[int], None]
 ) -> PartitionState:
-    """Fold one partition up to a point; raises as ``events.replay.run.run_replay`` does.
+    """Fold one partition up to a point; raises as ``events.replay.run_replay.run_replay`` does.
 
     A message that it answered behind that point is not folded, nor what came after it: it was not yet part of what it
     knew. No decider is called; see ``events.replay.replay``.

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from actors.gateway import Client, new_input
-from actors.gateway.outside import Addressed
+from actors.gateway.external_events import Addressed
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from events.log import Stored

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from actors.gateway import Answered, Client
-from actors.gateway.outside import Addressed
-from actors.gateway.sending import BATCH_FROM
+from actors.gateway.event_sender import BATCH_FROM
+from actors.gateway.external_events import Addressed
 from events.errors import Refused, Unavailable
 from schemas.intake.limits import MOST_BYTES
 from schemas.vocabulary.responder import ResponseEmitted

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.gateway import InvalidInput, new_input
+from actors.gateway.external_events import MAX_NAME, Addressed
 from actors.gateway.inputs import NothingSaid
-from actors.gateway.outside import MAX_NAME, Addressed
 from events.codec import Recorded, decode
 from events.log import Stored
 from schemas.identity import event_id

@@ -10,8 +10,8 @@ from actors.contract.privacy import recognising
 from actors.contract.privacy.masking import Masks, Restoring
 from actors.contract.privacy.recognising import found_in, lacking, recogniser
 from actors.contract.privacy.settings import PrivacySettings
-from actors.gateway.http.openai.passing.guarding import split
-from actors.gateway.http.openai.passing.masking import Private
+from actors.gateway.http.openai.passthrough.guarding import split
+from actors.gateway.http.openai.passthrough.masking import Private
 from schemas.model_calls import Masked
 
 KEY = "AKIA" + "Q7RMWZ3KXV2T5BNE"

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from actors.contract.text.allowances import MOST, Allowances
 from actors.gateway import Client
+from actors.gateway.external_events import InvalidInput
 from actors.gateway.inputs import new_input
-from actors.gateway.outside import InvalidInput
 from deploy.cli import main
 from deploy.operating.allowances import Judged, events_of, judged_input
 from events.jetstream import JetStreamLog

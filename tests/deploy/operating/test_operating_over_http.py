@@ -13,7 +13,7 @@ from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
 from actors.gateway.http.keys import ALL_SCOPES, Keyring
 from actors.gateway.orders import Order
-from deploy.operating.ordering import give
+from deploy.operating.order_client import give
 from deploy.processes.gateway.operating import BrokerOperations
 from events.jetstream import Access, JetStreamLog
 from schemas.vocabulary.access import Operated

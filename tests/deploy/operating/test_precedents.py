@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from actors.gateway.external_events import InvalidInput
 from actors.gateway.orders import Order, records_of
-from actors.gateway.outside import InvalidInput
 from deploy.cli import main
 from deploy.operating.item_files import BadFile
 from deploy.operating.precedents import precedents_in

@@ -12,7 +12,7 @@ import pytest
 from actors.registry import ACTORS
 from events.log import Stored
 from events.replay.replay import Replay, Report
-from events.replay.run import END, Point, run_replay
+from events.replay.run_replay import END, Point, run_replay
 from events.replay.sources import LedgerSource
 from events.replay.states.bisecting import first_holding
 from events.replay.states.conditions import condition_of

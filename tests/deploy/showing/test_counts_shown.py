@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from deploy.cli.rendering.layout.counts import Counts
+from deploy.cli.rendering.layout.counts_table import Counts
 from deploy.cli.rendering.replay import render_coverage
 from events.replay.verifying.verification import Coverage
 

@@ -8,13 +8,13 @@ from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody
 
+from actors.gateway.external_events import InvalidField
 from actors.gateway.http.bodies import Failure, Name
 from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.loops.endpoints import IdempotencyKey
 from actors.gateway.http.operator_endpoints import NotFound, Operations
 from actors.gateway.http.scopes import ASK, OF_AGENT, agent_of_key, may_operate, operate
 from actors.gateway.http.strict_requests import User, agent_of, key_of, refuse_unless
-from actors.gateway.outside import InvalidField
 from schemas.vocabulary.feedback import FeedbackGiven, HarmReported, Reward
 
 MOST_COMMENT = 8_000

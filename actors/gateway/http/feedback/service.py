@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from actors.gateway.client import Client
+from actors.gateway.external_events import Addressed, build_event
 from actors.gateway.http.loops.service import NotAccepted
-from actors.gateway.outside import Addressed, build_event
 from events.errors import Unavailable, UnknownOutcome
 from schemas.event import encode_event
 from schemas.identity import content_hash, event_id

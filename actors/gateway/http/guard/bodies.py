@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from actors.gateway.external_events import InvalidField
 from actors.gateway.http.bodies import Name
 from actors.gateway.input_parts import InputParts
-from actors.gateway.outside import InvalidField
 from schemas.vocabulary.responder import Action, Stage
 
 MOST_INPUTS = 128

@@ -9,6 +9,7 @@ from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody
 
+from actors.gateway.external_events import InvalidField, InvalidInput
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.guard.bodies import (
     GuardInput,
@@ -29,7 +30,6 @@ from actors.gateway.http.scopes import ASK, OF_AGENT
 from actors.gateway.http.strict_requests import User, agent_of, refuse_unless
 from actors.gateway.input_parts import layers_of, situation_of
 from actors.gateway.inputs import NothingSaid
-from actors.gateway.outside import InvalidField, InvalidInput
 
 MODEL = "neuraxis"
 """The model named in answers to moderations, whatever model a request names."""

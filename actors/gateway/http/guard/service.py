@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
+from actors.gateway.answer_wait import NoEnd
 from actors.gateway.client import Client
 from actors.gateway.exchanges import Answered
+from actors.gateway.external_events import Addressed
 from actors.gateway.http.loops.service import NoJudge, NotAccepted, Unanswered
-from actors.gateway.outside import Addressed
-from actors.gateway.terms import Term
-from actors.gateway.waiting import NoEnd
+from actors.gateway.wait_deadlines import Term
 from events.codec import Recorded, decode
 from events.errors import Unavailable, UnknownOutcome
 from schemas.event import ROOT, Event, topic_of

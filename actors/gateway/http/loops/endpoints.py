@@ -7,6 +7,7 @@ from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
 
+from actors.gateway.external_events import check_name
 from actors.gateway.http.bodies import (
     Failure,
     GuardrailsOverridden,
@@ -22,7 +23,6 @@ from actors.gateway.http.loops.answers import decision_of, status_of
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.scopes import ASK, OF_AGENT, OPERATE, operate
 from actors.gateway.http.strict_requests import QUERY, User, agent_of, key_of, refuse_unless
-from actors.gateway.outside import check_name
 
 IdempotencyKey = Annotated[str, HeaderParameter(name="Idempotency-Key", description="Makes repeats one event.")]
 Agent = Annotated[str, QueryParameter(name="agent", description="The agent whose loop it is.")]

@@ -6,13 +6,13 @@ from functools import partial
 
 import msgspec
 
+from actors.gateway.answer_wait import NoEnd
 from actors.gateway.client import Client
+from actors.gateway.external_events import Addressed, agent_event
 from actors.gateway.http.bodies import Accepted
 from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
 from actors.gateway.http.readiness_checks import OK, passes, without_places
-from actors.gateway.outside import Addressed, agent_event
-from actors.gateway.terms import Term
-from actors.gateway.waiting import NoEnd
+from actors.gateway.wait_deadlines import Term
 from events.codec import Recorded, decode
 from events.errors import LogError, Unavailable, UnknownOutcome
 from events.loggers import get_logger

@@ -6,7 +6,7 @@ limits the length of each text on arrival. The largest tick within these limits 
 
 from collections.abc import Iterable
 
-from actors.gateway.outside import InvalidField, check_name
+from actors.gateway.external_events import InvalidField, check_name
 from schemas.vocabulary.loops import TickObserved, over_together
 
 MOST_MODES = 64

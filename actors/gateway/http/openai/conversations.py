@@ -9,14 +9,14 @@ import msgspec
 from actors.gateway.answer_pieces import AnswerPiece
 from actors.gateway.client import Client
 from actors.gateway.exchanges import Answered
+from actors.gateway.external_events import Addressed
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import Decision, Usage, decision_of, sum_of
 from actors.gateway.http.openai.conversation_histories import Histories
 from actors.gateway.http.openai.messages import ReadMessage, merge_layers
 from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.streamed_text import StreamedText
-from actors.gateway.outside import Addressed
-from actors.gateway.terms import Term
+from actors.gateway.wait_deadlines import Term
 from events.codec import Recorded, decode
 from events.errors import LogError
 from schemas.event import topic_of

@@ -19,13 +19,13 @@ from actors.gateway.client import Client
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import REFUSALS
 from actors.gateway.http.openai.conversations import AnswerEnd, Conversations, ExchangeFailed, end_of
-from actors.gateway.http.openai.passing.guarding import Guarded, Watch, faults_in
-from actors.gateway.http.openai.passing.masking import Private
+from actors.gateway.http.openai.passthrough.guarding import Guarded, Watch, faults_in
+from actors.gateway.http.openai.passthrough.masking import Private
 from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.relayed_answer import RelayedAnswer, read_streamed_answer, read_whole_answer
 from actors.gateway.http.openai.streaming_response import SourceBroken
 from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, headers_to_return, unfit
-from actors.gateway.terms import Term
+from actors.gateway.wait_deadlines import Term
 from events.errors import LogError
 from events.http_client import httpx
 from events.loggers import get_logger

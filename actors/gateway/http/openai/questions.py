@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
+from actors.gateway.external_events import InvalidField
 from actors.gateway.http.openai.conversation_histories import Histories
 from actors.gateway.http.openai.messages import ReadMessage, asides_in, definitions_in, layers_of, read_message, text_of
 from actors.gateway.http.openai.requests import ParsedRequest
 from actors.gateway.inputs import NothingSaid, check_says_something
-from actors.gateway.outside import InvalidField
 from schemas.names import wrong_with_name
 from schemas.vocabulary.gateway import Layer
 

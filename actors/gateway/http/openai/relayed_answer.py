@@ -10,7 +10,7 @@ import msgspec
 
 from actors.gateway.forwarded_inputs import answer_of
 from actors.gateway.http.openai.messages import ReadMessage, read_message, words_in
-from actors.gateway.http.openai.passing.guarding import Place, index_of, texts_in
+from actors.gateway.http.openai.passthrough.guarding import Place, index_of, texts_in
 from schemas.intake.sse import DONE, Events, is_stream
 from schemas.vocabulary.gateway import AnswerChoice, InputAnswered, ToolCall
 

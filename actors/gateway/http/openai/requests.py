@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from actors.gateway.outside import InvalidField
+from actors.gateway.external_events import InvalidField
 from schemas.intake import strict
 
 MODEL = "neuraxis"

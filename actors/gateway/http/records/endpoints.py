@@ -16,13 +16,13 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, QueryParameter
 from litestar.response import ServerSentEventMessage
 
+from actors.gateway.external_events import InvalidField
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.openai.streaming_response import StreamingResponse, raw_headers
 from actors.gateway.http.operator_endpoints import NotFound
 from actors.gateway.http.records.set_overview import SetOverview
 from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent, still_opens
 from actors.gateway.http.strict_requests import QUERY
-from actors.gateway.outside import InvalidField
 from events.ledger import ExchangeFilter, ExchangeResult, Page
 from events.ledger.exchange_list import LONGEST_WORDS, MOST
 from events.ledger.reader import END

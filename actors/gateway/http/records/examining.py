@@ -14,11 +14,11 @@ from litestar.exceptions import ClientException
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 
+from actors.gateway.external_events import InvalidField
 from actors.gateway.http.bodies import Failure, Name
 from actors.gateway.http.openai.streaming_response import ClientGone, unless_client_gone
 from actors.gateway.http.scopes import READ
 from actors.gateway.http.strict_requests import QUERY, refuse_unless
-from actors.gateway.outside import InvalidField
 from events.ledger.reader import END
 
 MOST_SETTINGS = 20

@@ -7,7 +7,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.model_calls import call_text

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement
 import msgspec
 from rich.text import Text
 
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.why.details import Case, details
 from deploy.cli.rendering.why.tree import event_of, last_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from rich.table import Table
 from rich.text import Text
 
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.why.lines import Lines, lines_on
 from schemas.vocabulary.reflection import Insight, ReflectionConcluded, ReflectionRequested, ReflectionScheduled

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from rich.text import Text
 
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.why.lines import Lines, lines_on
 from schemas.vocabulary.monitor import ModeInRange, ModeOutOfRange, ModeRedFlag, RateExceeded, RateRecovered

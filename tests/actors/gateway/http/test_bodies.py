@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from actors.gateway.external_events import InvalidField
 from actors.gateway.http.bodies import (
     GuardrailsOverride,
     LoopCompletion,
@@ -17,7 +18,6 @@ from actors.gateway.http.bodies import (
     read,
     tick_event,
 )
-from actors.gateway.outside import InvalidField
 from schemas.catalogue import CATALOGUE
 from schemas.event import encode_event
 from schemas.vocabulary.loops import LoopCompleted, TickObserved

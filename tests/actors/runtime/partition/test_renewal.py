@@ -4,7 +4,7 @@ import asyncio
 
 from actors.gateway.orders import Order
 from actors.registry import ACTORS
-from deploy.operating.ordering import give
+from deploy.operating.order_client import give
 from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.log import Stored
 from events.routes import partition_names, partitions_of

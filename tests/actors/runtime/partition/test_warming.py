@@ -17,7 +17,7 @@ from actors.reflex import matcher
 from actors.reflex.settings import ReflexSettings
 from actors.registry import ACTORS
 from actors.runtime.context import Role
-from deploy.operating.ordering import give
+from deploy.operating.order_client import give
 from events.jetstream import JetStreamLog
 from events.log import Append
 from schemas.actor import Actor

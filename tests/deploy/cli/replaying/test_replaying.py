@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from actors.registry import ACTORS
 from deploy.cli import main
 from events.bundles import read_events, read_manifest
-from events.replay.run import BadPoint, Point, point_of
+from events.replay.run_replay import BadPoint, Point, point_of
 from events.replay.sources import LedgerSource
 from events.replay.states.partition_state import entries_under, partition_named
 from schemas.persistent import ExpiringMap, Map

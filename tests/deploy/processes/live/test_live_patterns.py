@@ -8,7 +8,7 @@ from pathlib import Path
 from actors.gateway import new_input
 from actors.gateway.orders import Order
 from actors.reflex import ACTOR
-from deploy.operating.ordering import give
+from deploy.operating.order_client import give
 from deploy.processes.supervising.lifeline import READY
 from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog

@@ -10,7 +10,7 @@ import pytest
 
 from actors.contract.answers.prompt import Prompt
 from actors.gateway.http.openai.forwarding import RelayedBody
-from actors.gateway.http.openai.passing.guarding import Guarded, Watch
+from actors.gateway.http.openai.passthrough.guarding import Guarded, Watch
 from actors.gateway.http.openai.streaming_response import SourceBroken
 from schemas.vocabulary.reflex import AnswerFault
 

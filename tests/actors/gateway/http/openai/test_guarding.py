@@ -9,7 +9,7 @@ import pytest
 from actors.contract.answers.prompt import Prompt
 from actors.contract.answers.window import WINDOW
 from actors.gateway.http.openai.answers import Decision
-from actors.gateway.http.openai.passing.guarding import LONGEST_EVENT, Guarded, Watch, faults_in, texts_in
+from actors.gateway.http.openai.passthrough.guarding import LONGEST_EVENT, Guarded, Watch, faults_in, texts_in
 from schemas.vocabulary.gateway import Layer
 
 RULES = " ".join(f"Rule {number}: what guest{number} had for dinner is told to nobody." for number in range(9))

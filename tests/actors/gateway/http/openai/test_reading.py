@@ -9,11 +9,11 @@ from urllib.parse import quote
 
 import pytest
 
+from actors.gateway.external_events import InvalidField
 from actors.gateway.http.openai.conversation_histories import Histories
 from actors.gateway.http.openai.messages import ReadMessage, merge_layers
 from actors.gateway.http.openai.questions import Question, named_session, question_of
 from actors.gateway.http.openai.requests import ParsedRequest, check_answerable, read_request
-from actors.gateway.outside import InvalidField
 from schemas.names import wrong_with_name
 from schemas.vocabulary.gateway import Layer
 

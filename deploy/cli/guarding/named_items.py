@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from deploy.cli import wrapped_lines as saying
 from deploy.cli.options import Target
-from deploy.cli.rendering.layout.counting import counted
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source import open_source, say
 
 if TYPE_CHECKING:
@@ -75,13 +75,13 @@ def withdraw(
 
     from actors.gateway import check_name
     from deploy.cli.connect import run_within
-    from deploy.operating.ordering import current_user_name
+    from deploy.operating.order_client import current_user_name
 
     check_name("agent", agent)
 
     async def work(deadline: "Deadline") -> tuple[int, int]:
         from deploy.cli.connect import open_log
-        from deploy.operating.ordering import give
+        from deploy.operating.order_client import give
         from events.replay.sources import StreamSource
 
         async with open_log(target, deadline=deadline) as log:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from actors.runtime.context import Context
-from actors.runtime.shared_reader import MOST
+from actors.runtime.gap_reader import MOST
 from events.codec import decode
 from events.loggers import get_logger
 from events.routes import partition_filters

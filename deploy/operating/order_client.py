@@ -4,7 +4,7 @@ import getpass
 from collections.abc import Sequence
 
 from actors.gateway import Client, Order, Receipt
-from actors.gateway.terms import Within
+from actors.gateway.wait_deadlines import Within
 from events.log import Log
 
 

@@ -13,7 +13,7 @@ from actors.contract.privacy.masking import Masks, Restoring
 from actors.contract.privacy.recognising import found_in, recogniser
 from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.http.openai.messages import is_mark
-from actors.gateway.http.openai.passing.guarding import Place, index_of, split
+from actors.gateway.http.openai.passthrough.guarding import Place, index_of, split
 from schemas.intake.sse import DONE, Events
 from schemas.model_calls import Masked
 

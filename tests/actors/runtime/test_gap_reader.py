@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 import pytest
 
 from actors.registry import ACTORS
-from actors.runtime.shared_reader import SharedReader
+from actors.runtime.gap_reader import SharedReader
 from events.errors import Unavailable
 from events.jetstream import JetStreamLog
 from events.jetstream.stream_reader import StreamReader

@@ -1,4 +1,4 @@
-"""``python -m deploy.processes.examination FD``: answers the question on a socket, and ends."""
+"""``python -m deploy.processes.examiner_child FD``: answers the question on a socket, and ends."""
 
 import asyncio
 import contextlib

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from actors.gateway.terms import Term, Terms
+from actors.gateway.wait_deadlines import Term, Terms
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, Append, Log, Record
 from events.loggers import get_logger

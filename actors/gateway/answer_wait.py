@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from actors.gateway.terms import Term, Terms
+from actors.gateway.wait_deadlines import Term, Terms
 from events.codec import Recorded
 from events.errors import Unavailable
 
