@@ -161,7 +161,7 @@ def test_a_decision_that_is_not_what_was_recorded_is_shown_and_fails_the_replay(
     assert row["exchange"] in done.stdout
     damaged, different = done.stderr.splitlines()
     assert re.fullmatch(
-        rf"neuraxis: ledger {re.escape(str(ledger))} is damaged: row \d+ is not what was written\. .*", damaged
+        rf"neuraxis: ledger {re.escape(str(ledger))} is damaged: row [\d,]+ is not what was written\. .*", damaged
     )
     assert different == "neuraxis: 1 decision came out otherwise than recorded"
     broken = run(tmp_path, "log", "verify", "--log", str(ledger), status=1)

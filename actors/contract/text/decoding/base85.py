@@ -23,6 +23,10 @@ _LEAST = 20
 MOST_RUNS = 256
 """Runs of a text that are decoded."""
 
+_SURE = 24
+"""Characters from which text with letters beyond ASCII is no chance find where its run goes on and is no text any more:
+other data, such as base64, is also made of these signs, and many bytes are letters of UTF-8."""
+
 _PIECE = 1_280
 """Signs of a run that are decoded in one go, at first: how long it is, only its end tells."""
 
@@ -127,8 +131,13 @@ def _runs(data: npt.NDArray[np.uint8]) -> Iterator[str | Undecoded]:
                 break
             said, end = _decoded(data, begin, digits)
             decoded += 1
-            if is_text(said):
+            if is_text(said) and (said.isascii() or len(said) >= _SURE or _is_over(digits[data[end : end + _GROUP]])):
                 yield said
+
+
+def _is_over(digits: Digits) -> bool:
+    """Return whether no whole group comes next."""
+    return len(digits) < _GROUP or bool((digits == _NONE).any())
 
 
 def _places(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp]:
