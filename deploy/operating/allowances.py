@@ -53,7 +53,7 @@ async def judged_input(source: Source, exchange: str) -> Judged:
     """Return the input of an exchange.
 
     Raises:
-        NothingThere: the exchange has none that can be read, or its session was forgotten.
+        NothingFound: the exchange has none that can be read, or its session was forgotten.
         InvalidInput: it has no text of its own.
     """
     for stored in await source.exchange(exchange):
@@ -100,7 +100,7 @@ async def verdict_orders(
     too.
 
     Raises:
-        NothingThere: the exchange has no input that can be read.
+        NothingFound: the exchange has no input that can be read.
         InvalidInput: it has no text, or one too long to be allowed; or its agent has the largest number of allowances.
     """
     judged = await judged_input(source, exchange)
@@ -134,7 +134,7 @@ async def withdrawal_orders(source: Source, agent: str, names: Iterable[str], by
     """Return the orders that withdraw allowances of an agent.
 
     Raises:
-        NothingThere: the agent has none of one of the names.
+        NothingFound: the agent has none of one of the names.
     """
     return orders_for(
         agent,

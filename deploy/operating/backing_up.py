@@ -39,7 +39,7 @@ def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
 
     Raises:
         Misconfigured: there is no ledger, or something of that name is there already.
-        NothingThere: the ledger holds no rows.
+        NothingFound: the ledger holds no rows.
         LedgerDamaged, Unavailable: as for ``events.ledger.back_up``. Where the bundle alone fails, the copy stays.
     """
     if to.exists() and not to.is_dir():

@@ -103,7 +103,7 @@ async def reset(
     """Reset a session's breaker, whatever state it is in.
 
     Raises:
-        NothingThere: the breaker has judged no input of that session. Its name may be misspelt, so it must not be
+        NothingFound: the breaker has judged no input of that session. Its name may be misspelt, so it must not be
             reported as reset.
         NotCarriedOut, LogError, InvalidInput: see :func:`give_breaker_order`.
     """

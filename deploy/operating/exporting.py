@@ -66,7 +66,7 @@ async def export_lines(
         key: Replace people's words by hashes under this key; None writes them as they are stored.
 
     Raises:
-        NothingThere: no event is selected.
+        NothingFound: no event is selected.
         LedgerDamaged: the rows that were read differ from those that were written.
         LogError: the source cannot be read.
     """
@@ -103,7 +103,7 @@ async def choose(source: Source, *, exchanges: Sequence[str] = (), session: str 
     end.
 
     Raises:
-        NothingThere: an exchange that is named is unknown or has not ended, or none is chosen.
+        NothingFound: an exchange that is named is unknown or has not ended, or none is chosen.
         LogError: the source cannot be read.
     """
     end = (await source.info()).last_seq

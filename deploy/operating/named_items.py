@@ -53,7 +53,7 @@ def orders_for(
         withdrawal: Makes the event from a name.
 
     Raises:
-        NothingThere: the agent has none of one of the names.
+        NothingFound: the agent has none of one of the names.
     """
     known, chosen = set(in_force), tuple(dict.fromkeys(names))
     if missing := [name for name in chosen if name not in known]:

@@ -112,7 +112,7 @@ async def withdrawal_orders(source: Source, agent: str, names: Iterable[str], by
     """Return the orders that withdraw precedents of an agent.
 
     Raises:
-        NothingThere: the agent has none of one of the names.
+        NothingFound: the agent has none of one of the names.
     """
     return orders_for(
         agent,

@@ -162,7 +162,7 @@ async def decided_again(source: Source, question: DecideAgain) -> DecidedAgain:
 
     Raises:
         BadConfiguration: a setting is not known, or does not take that value.
-        NothingThere: the exchange is not in the log up to there.
+        NothingFound: the exchange is not in the log up to there.
         LogError: the log cannot be read.
     """
     changes = changes_of(settings_of(None, layers_of(question.settings)), source.partitions)
@@ -229,7 +229,7 @@ async def state_shown(source: Source, question: ShowState) -> Any:
     Raises:
         UnknownActor: there is none of that name.
         NoSuchPartition, BadCondition: the key, or the path, leads nowhere in any log.
-        NothingThere: the point is not in the log, or the path leads nowhere there.
+        NothingFound: the point is not in the log, or the path leads nowhere there.
         LogError: the log cannot be read.
     """
     actor = actor_named(question.actor)

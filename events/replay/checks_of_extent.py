@@ -43,7 +43,7 @@ class Span(msgspec.Struct, frozen=True):
 
 
 async def span_of(source: Source) -> Span:
-    """Return a log's extent; raises NothingThere if it holds no event."""
+    """Return a log's extent; raises NothingFound if it holds no event."""
     info = await source.info()
     if not info.messages:
         raise NothingFound(f"the {source.name} holds no events, so that nothing was looked at: {_remedy(source)}")
@@ -56,7 +56,7 @@ async def check_reaches(source: Source, upto: Point = END) -> str:
     """Check a point up to which a log is read; return a note if the log ends before it, else an empty text.
 
     Raises:
-        NothingThere: the log holds no event up to there.
+        NothingFound: the log holds no event up to there.
     """
     span = await span_of(source)
     if upto.seq < span.first_seq or upto.time_ns < span.first_ns:
@@ -101,7 +101,7 @@ async def check_holds_both(source: Source, first: Point, second: Point) -> str:
 
 
 async def check_holds_since(source: Source, since: int) -> None:
-    """Raise NothingThere unless the log holds an event of a sequence, or of a later one."""
+    """Raise NothingFound unless the log holds an event of a sequence, or of a later one."""
     span = await span_of(source)
     if since > span.last_seq:
         raise NothingFound(
@@ -111,7 +111,7 @@ async def check_holds_since(source: Source, since: int) -> None:
 
 
 async def check_holds_key(source: Source, key: str, *, tokens: Sequence[str] = ()) -> None:
-    """Raise NothingThere unless some event is of a session, an agent or an exchange that is called ``key``.
+    """Raise NothingFound unless some event is of a session, an agent or an exchange that is called ``key``.
 
     ``tokens`` name partitions: they are no sessions, and there.
     """

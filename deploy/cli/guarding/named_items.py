@@ -32,7 +32,7 @@ async def list_in_force(
     """Return an agent's items in force, and say on stderr if there are none. Call it inside a command.
 
     Raises:
-        NothingThere: there are none, and the log holds nothing of the agent, although it was named.
+        NothingFound: there are none, and the log holds nothing of the agent, although it was named.
     """
     from events.replay.checks_of_extent import check_holds_key
 

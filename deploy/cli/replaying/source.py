@@ -56,7 +56,7 @@ async def open_source(target: Target, log_file: Path | None) -> AsyncIterator["S
 
     Raises:
         LogError, NotRunning, BadContext: see ``LedgerReader`` and ``open_log``.
-        NothingThere: the file is a copy that lacks all its rows.
+        NothingFound: the file is a copy that lacks all its rows.
     """
     from events.replay.sources import LedgerSource
 
@@ -162,7 +162,7 @@ async def keep_open(open_things: AsyncExitStack, ledger: "LedgerSource") -> None
     """Have a ledger closed with ``open_things``; before that, damage and gaps in what was read are reported on stderr.
 
     Raises:
-        NothingThere: it is a copy that lacks all its rows.
+        NothingFound: it is a copy that lacks all its rows.
     """
     open_things.callback(ledger.close)
     open_things.callback(tell_damage, ledger)
@@ -185,7 +185,7 @@ async def tell_gaps(source: "Source") -> None:
 
 
 async def check_shortfall(ledger: "LedgerSource") -> None:
-    """Raise NothingThere for a copy that lacks all its rows; warn of one that may lack its last rows."""
+    """Raise NothingFound for a copy that lacks all its rows; warn of one that may lack its last rows."""
     from events.replay.checks_of_extent import span_of
 
     if ledger.lacks_journal:

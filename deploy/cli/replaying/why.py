@@ -86,7 +86,7 @@ async def resolve(source: "Source", wanted: str) -> str:
     """Return the id of an exchange from the beginning of its id, or from ``last``.
 
     Raises:
-        NothingThere: no exchange has it.
+        NothingFound: no exchange has it.
         WrongUse: several have it.
     """
     from deploy.cli.failures import WrongUse

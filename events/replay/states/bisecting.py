@@ -138,7 +138,7 @@ async def first_holding(
 
     Raises:
         NoSuchPath: its path does not exist in any state, so it could never hold.
-        OtherKind: its path never has a value of the kind that it compares with.
+        KindMismatch: its path never has a value of the kind that it compares with.
         Misconfigured, LogError: as ``events.replay.run_replay.run_replay`` does.
     """
     search = _Search(actor, partition, key, condition)
