@@ -53,8 +53,3 @@ def saturating_share(amount: int, half: int) -> float:
 def layers_left_out(count: int) -> tuple[Unread, ...]:
     """Return the entry for layers that nobody reads. Its share is 1: the input counts as not read at all."""
     return (Unread(layer="", what="layers", amount=count, why="most_layers", share=1.0),) if count else ()
-
-
-def largest_share(unread: tuple[Unread, ...]) -> float:
-    """Return the largest share, 0 if everything was read."""
-    return max((each.share for each in unread), default=0.0)

@@ -37,14 +37,13 @@ _logger = get_logger("neuraxis.ledger")
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a projector is, for health checks: last sequence written, rows, highest anchored sequence.
+    """How far a projector is, for health checks: last sequence written, and rows.
 
     ``trouble`` says why it waits (a full disk, say), or what it could not anchor; empty if all is well.
     """
 
     position: int = 0
     rows: int = 0
-    anchored_through: int = 0
     trouble: str = ""
 
 

@@ -18,7 +18,6 @@ from actors.webhook.settings import Receiver
 from deploy.processes.broker.users import write_private
 from deploy.processes.supervising.supervisor import Status
 
-DEFAULT_FOLDER = Path(".neuraxis")
 _ENDING = 5.0
 """Seconds to wait for the rest of a killed set to end."""
 

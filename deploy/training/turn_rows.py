@@ -95,12 +95,6 @@ class _Line(msgspec.Struct, frozen=True):
     category: str = ""
 
 
-class _Template(msgspec.Struct, frozen=True):
-    name: str
-    pattern: str
-    slots: Mapping[str, Sequence[str]]
-
-
 def load_turns(paths: Iterable[Path]) -> list[TurnRow]:
     """Return the rows of files of labelled turns; attacks, and lines that say nothing of their text, are left out.
 

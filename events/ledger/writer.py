@@ -78,12 +78,6 @@ class LedgerWriter:
         with translated_errors(self._path, "read the ledger's head"):
             return await self._head()
 
-    async def last_message(self) -> Stored | None:
-        """Return the last message, or None when the ledger is empty."""
-        with translated_errors(self._path, "read the ledger's last row"):
-            row = await self._one(f"SELECT {MESSAGE_COLUMNS} FROM events ORDER BY seq DESC LIMIT 1")
-            return None if row is None else to_stored(*row)
-
     async def last_own(self) -> Stored | None:
         """Return the last of the ledger's own events (its anchors), or None."""
         with translated_errors(self._path, "read the ledger's anchors"):
