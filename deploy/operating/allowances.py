@@ -92,18 +92,16 @@ def events_of(
 
 
 async def verdict_orders(
-    source: Source, exchange: str, verdict: Verdict, harm_level: float, by: str, why: str
-) -> tuple[Judged, list[Order]]:
-    """Return the input that is judged, and the orders that record the verdict.
+    source: Source, judged: Judged, verdict: Verdict, harm_level: float, by: str, why: str
+) -> list[Order]:
+    """Return the orders that record a verdict on an input.
 
     The latest verdict on an exchange counts: an allowance by an earlier one is withdrawn, unless this one allows it,
     too.
 
     Raises:
-        NothingFound: the exchange has no input that can be read.
-        InvalidInput: it has no text, or one too long to be allowed; or its agent has the largest number of allowances.
+        InvalidInput: its text is too long to be allowed, or its agent has the largest number of allowances.
     """
-    judged = await judged_input(source, exchange)
     if verdict == "false-alarm" and len(judged.received.text) > MOST_CHARACTERS:
         raise InvalidInput(f"the text has more than {MOST_CHARACTERS:,} characters: `neuraxis allowances add` a phrase")
     precedent, *allowances = events_of(judged, verdict, harm_level, by, why)
@@ -115,7 +113,7 @@ async def verdict_orders(
     ):
         withdrawn = AllowanceWithdrawn(allowance=judged.precedent, by=by, why=why)
         orders.append(Order(event=withdrawn, agent=judged.agent))
-    return judged, orders
+    return orders
 
 
 async def allowance_orders(source: Source, agent: str, allowance: AllowanceRecorded) -> list[Order]:

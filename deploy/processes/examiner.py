@@ -11,8 +11,8 @@ import sys
 import msgspec
 
 from actors.gateway.external_events import InvalidField
-from actors.gateway.http.operator_endpoints import NotFound
 from actors.gateway.http.readiness_checks import without_places
+from actors.gateway.http.scopes import NotFound
 from actors.gateway.wait_deadlines import Terms, term_of
 from deploy.processes.supervising.child import end, spawn
 from events.errors import Unavailable

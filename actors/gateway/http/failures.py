@@ -16,8 +16,7 @@ from actors.gateway.http.openai.conversations import ExchangeFailed
 from actors.gateway.http.openai.endpoints import UnknownModel
 from actors.gateway.http.openai.failures import ApiFailure
 from actors.gateway.http.openai.upstream import UpstreamFailed
-from actors.gateway.http.operator_endpoints import NotFound
-from actors.gateway.http.scopes import Forbidden
+from actors.gateway.http.scopes import Forbidden, NotFound
 from actors.gateway.http.strict_requests import LOOP
 from events.errors import LogError, Refused
 from events.loggers import get_logger

@@ -30,10 +30,6 @@ Turned = Literal["harm", "false-alarm", "benign"]
 """How an exchange turned out."""
 
 
-class NotFound(LookupError):
-    """Something that was named does not exist; the message says what was looked for."""
-
-
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A person says how an exchange turned out: its input becomes a precedent of its agent.
 

@@ -57,6 +57,10 @@ class Forbidden(Exception):
     """The key does not allow this; the message says what it lacks."""
 
 
+class NotFound(LookupError):
+    """Something that was named does not exist, or not for this caller; the message says what was looked for."""
+
+
 async def keep_to_scope(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Let in only keys that the endpoint accepts: a guard of Litestar's, run before bodies. Raises Forbidden."""
     method = connection.scope.get("method")
@@ -106,6 +110,19 @@ def check_agent(connection: ASGIConnection[Any, Any, Any, Any], agent: str) -> s
     if own and agent != own:
         raise Forbidden(f"the key is for agent {own} alone: name that one, or none")
     return agent
+
+
+def check_exchange(exchange: str, agent: str, only: str, whose: str = "") -> None:
+    """Raise NotFound unless an exchange is of the only agent that a caller may know of.
+
+    Args:
+        exchange: The exchange's id.
+        agent: Whose it is.
+        only: The agent that it must be of; empty: any.
+        whose: How the message names that agent. By default, its name.
+    """
+    if only and agent != only:
+        raise NotFound(f"{whose or f'agent {only}'} has no exchange {exchange[:64]!r}")
 
 
 def still_opens(connection: ASGIConnection[Any, Any, Any, Any]) -> Callable[[], bool]:

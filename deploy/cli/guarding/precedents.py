@@ -197,14 +197,14 @@ async def _judge(
 ) -> dict[str, str | int]:
     from deploy.cli.connect import open_log
     from deploy.cli.replaying.why import resolve
-    from deploy.operating.allowances import verdict_orders
+    from deploy.operating.allowances import judged_input, verdict_orders
     from deploy.operating.order_client import current_user_name, give
     from events.replay.sources import StreamSource
 
     async with open_log(target, deadline=deadline) as log:
         source = StreamSource(log)
-        exchange = await resolve(source, wanted)
-        judged, orders = await verdict_orders(source, exchange, verdict, harm_level, by or current_user_name(), why)
+        judged = await judged_input(source, await resolve(source, wanted))
+        orders = await verdict_orders(source, judged, verdict, harm_level, by or current_user_name(), why)
         deadline.note_sending("the verdict", _FIND)
         last = (await give(log, orders, deadline.inner_s)).seq
         return {"agent": judged.agent, "precedent": judged.precedent, "verdict": verdict, "seq": last}

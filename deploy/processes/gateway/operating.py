@@ -14,11 +14,11 @@ from actors.gateway.http.operator_endpoints import (
     HARM_LEVEL,
     AllowanceShown,
     BreakerWasReset,
-    NotFound,
     Verdict,
     VerdictRecorded,
 )
 from actors.gateway.http.readiness_checks import without_places
+from actors.gateway.http.scopes import NotFound, check_exchange
 from actors.gateway.orders import Order
 from deploy.operating import breaker_orders
 from deploy.operating.allowances import (
@@ -60,11 +60,9 @@ class BrokerOperations:
         """Put a verdict on record; with ``agent``, on an exchange of that one alone."""
         async with self._log("exchange") as log:
             source = StreamSource(log)
-            if agent and (await judged_input(source, verdict.exchange)).agent != agent:
-                raise NotFound(f"agent {agent} has no exchange {verdict.exchange[:64]!r}")
-            judged, orders = await verdict_orders(
-                source, verdict.exchange, verdict.verdict, verdict.harm_level, verdict.by, verdict.why
-            )
+            judged = await judged_input(source, verdict.exchange)
+            check_exchange(verdict.exchange, judged.agent, agent)
+            orders = await verdict_orders(source, judged, verdict.verdict, verdict.harm_level, verdict.by, verdict.why)
             seq = await self._append(log, orders)
         return VerdictRecorded(agent=judged.agent, precedent=judged.precedent, verdict=verdict.verdict, seq=seq)
 
@@ -73,7 +71,8 @@ class BrokerOperations:
         async with self._log("exchange") as log:
             source = StreamSource(log)
             try:
-                judged, orders = await verdict_orders(source, exchange, "harm", HARM_LEVEL, by, why)
+                judged = await judged_input(source, exchange)
+                orders = await verdict_orders(source, judged, "harm", HARM_LEVEL, by, why)
             except (NothingFound, InvalidInput):
                 return None
             known = {each.precedent: each.outcome for each in await listed_precedents(source, judged.agent)}

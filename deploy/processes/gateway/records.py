@@ -13,9 +13,9 @@ import msgspec
 
 from actors.gateway.external_events import InvalidField
 from actors.gateway.http.feedback.service import Rated
-from actors.gateway.http.operator_endpoints import NotFound
 from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.records.set_overview import LiveHealth, SetOverview
+from actors.gateway.http.scopes import NotFound
 from actors.runtime.membership.availability import readable_heartbeats
 from deploy.health.stage_health import stage_health
 from deploy.health.stage_watch import NEEDED
@@ -89,9 +89,13 @@ class BrokerRecords:
     async def written(self) -> int:
         """Return the sequence up to which the ledger is written; -1 if that is not known."""
         try:
-            return (await self.exchanges(ExchangeFilter(limit=1))).head
+            return await self._head()
         except LogError:
             return -1
+
+    async def _head(self) -> int:
+        """Return the sequence up to which the ledger is written; raises a LogError if that is not known."""
+        return (await self.exchanges(ExchangeFilter(limit=1))).head
 
     async def exchange(self, exchange: str) -> ExchangeResult:
         """Return how an exchange ended."""
@@ -103,7 +107,7 @@ class BrokerRecords:
         A caller may speak of an answer as soon as it has it, and the ledger comes behind. No more of the log is read
         than the ledger lacks: whoever makes up ids makes little work.
         """
-        head = (await self.exchanges(ExchangeFilter(limit=1))).head
+        head = await self._head()
         try:
             result = await self.exchange(exchange)
             rated = Rated(exchange=exchange, agent=result.agent, session=result.session)

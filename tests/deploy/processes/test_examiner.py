@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actors.gateway.external_events import InvalidField
-from actors.gateway.http.operator_endpoints import NotFound
+from actors.gateway.http.scopes import NotFound
 from deploy.processes import examiner
 from deploy.processes.examiner import AT_ONCE, WAITING, Examiner
 from events.errors import Unavailable

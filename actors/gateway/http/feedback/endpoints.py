@@ -12,8 +12,8 @@ from actors.gateway.external_events import InvalidField
 from actors.gateway.http.bodies import Failure, Name
 from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.loops.endpoints import IdempotencyKey
-from actors.gateway.http.operator_endpoints import NotFound, Operations
-from actors.gateway.http.scopes import ASK, OF_AGENT, agent_of_key, may_operate, operate
+from actors.gateway.http.operator_endpoints import Operations
+from actors.gateway.http.scopes import ASK, OF_AGENT, agent_of_key, check_exchange, may_operate, operate
 from actors.gateway.http.strict_requests import User, agent_of, key_of, refuse_unless
 from schemas.vocabulary.feedback import FeedbackGiven, HarmReported, Reward
 
@@ -74,10 +74,9 @@ async def give_feedback(
     service: FeedbackService = request.app.state.feedback
     given, key = _event_of(data), key_of(idempotency_key)
     rated = await service.rated(data.exchange)
-    if user and agent_of(request, None, user) != rated.agent:
-        raise NotFound(f"the agent of that user has no exchange {data.exchange[:64]!r}")
-    if (own := agent_of_key(request)) and rated.agent != own:
-        raise NotFound(f"agent {own} has no exchange {data.exchange[:64]!r}")
+    if user:
+        check_exchange(data.exchange, rated.agent, agent_of(request, None, user), "the agent of that user")
+    check_exchange(data.exchange, rated.agent, agent_of_key(request))
     given = msgspec.structs.replace(given, mode=rated.mode)
     event = await service.give(rated, given, key)
     precedent = None

@@ -19,9 +19,8 @@ from litestar.response import ServerSentEventMessage
 from actors.gateway.external_events import InvalidField
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.openai.streaming_response import StreamingResponse, raw_headers
-from actors.gateway.http.operator_endpoints import NotFound
 from actors.gateway.http.records.set_overview import SetOverview
-from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent, still_opens
+from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent, check_exchange, still_opens
 from actors.gateway.http.strict_requests import QUERY
 from events.ledger import ExchangeFilter, ExchangeResult, Page
 from events.ledger.exchange_list import LONGEST_WORDS, MOST
@@ -206,9 +205,8 @@ _EVENT_STREAM = raw_headers(
 async def _exchange(request: Request[Any, Any, State], exchange: str) -> ExchangeResult:
     """Return how an exchange ended; to a key of another agent it does not exist."""
     records: Records = request.app.state.records
-    found, own = await records.exchange(exchange), agent_of_key(request)
-    if own and found.agent != own:
-        raise NotFound(f"agent {own} has no exchange {exchange[:64]!r}")
+    found = await records.exchange(exchange)
+    check_exchange(exchange, found.agent, agent_of_key(request))
     return found
 
 

@@ -5,9 +5,10 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from actors.gateway.http.feedback.service import Rated
-from actors.gateway.http.operator_endpoints import BreakerWasReset, NotFound, Verdict, VerdictRecorded
+from actors.gateway.http.operator_endpoints import BreakerWasReset, Verdict, VerdictRecorded
 from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.records.set_overview import SetOverview
+from actors.gateway.http.scopes import NotFound
 from events.errors import Unavailable
 from events.ledger import ExchangeFilter, ExchangeResult, Page
 

@@ -21,7 +21,7 @@ from actors.gateway.http.keys.key import hash_of
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.openai.conversations import Conversations
-from actors.gateway.http.operator_endpoints import NotFound
+from actors.gateway.http.scopes import NotFound
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.cli.rendering.sentences import sentence_on

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from actors.gateway.http.feedback.service import Rated, new_feedback
-from actors.gateway.http.operator_endpoints import NotFound
+from actors.gateway.http.scopes import NotFound
 from schemas.subjects import Partitions
 from schemas.vocabulary.feedback import FeedbackGiven, HarmReported
 from tests.actors.gateway.http.rig import gateway

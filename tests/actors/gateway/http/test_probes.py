@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 from actors.gateway.external_events import InvalidField
 from actors.gateway.http.loops.service import NotAccepted
 from actors.gateway.http.openai.failures import failure_of
-from actors.gateway.http.operator_endpoints import NotFound
 from actors.gateway.http.readiness_checks import without_places
+from actors.gateway.http.scopes import NotFound
 from events.errors import LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome
 from tests.actors.gateway.http.rig import gateway, guarding
 from tests.events.simulated_world import in_world
