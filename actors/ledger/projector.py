@@ -283,7 +283,7 @@ class LedgerProjector:
             wait = min(2 * wait, self._settings.retry_most_s)
 
     def _report(self, trouble: str = "") -> None:
-        self.progress = Progress(self._head.seq, self._head.rows, self._anchoring.through, trouble)
+        self.progress = Progress(self._head.seq, self._head.rows, trouble)
         self.following.set()
         if self._on_progress is not None:
             self._on_progress(self.progress)
