@@ -81,6 +81,18 @@ def without_oldest(entries: "Map[str, V]", age_of: Callable[[V], int | tuple[boo
     return entries
 
 
+def with_entry(
+    entries: "Map[str, V]", key: str, value: V, most: int, age_of: Callable[[V], int | tuple[bool, int]]
+) -> "Map[str, V]":
+    """Return a map with an entry set; before a new one in a map of ``most``, the oldest are dropped.
+
+    See :func:`without_oldest`.
+    """
+    if key not in entries and len(entries) >= most:
+        entries = without_oldest(entries, age_of)
+    return entries.set(key, value)
+
+
 class JoinBuffer(msgspec.Struct, Generic[V], frozen=True):
     """Joins the messages about each exchange until a verdict settles it; also knows which exchanges were settled
     lately.

@@ -43,7 +43,7 @@ from actors.drift.outcomes import (
 from actors.drift.settings import DriftSettings
 from schemas.actor import Emission, Message
 from schemas.event import topic_of
-from schemas.persistent import ExpiringMap, Map, without_oldest
+from schemas.persistent import ExpiringMap, Map, with_entry
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.drift import (
     DriftScheduled,
@@ -217,9 +217,8 @@ def _with(state: State, message: Message, mind: AgentState) -> State:
     minds = state.minds
     if msgspec.structs.replace(mind, seen_ns=0) == AgentState():
         return msgspec.structs.replace(state, minds=minds.delete(message.agent)) if message.agent in minds else state
-    if message.agent not in minds and len(minds) >= state.settings.agents:
-        minds = without_oldest(minds, lambda each: each.seen_ns)
-    minds = minds.set(message.agent, msgspec.structs.replace(mind, seen_ns=message.time_ns))
+    seen = msgspec.structs.replace(mind, seen_ns=message.time_ns)
+    minds = with_entry(minds, message.agent, seen, state.settings.agents, lambda each: each.seen_ns)
     return msgspec.structs.replace(state, minds=minds)
 
 

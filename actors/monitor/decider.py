@@ -13,7 +13,7 @@ from actors.monitor.judging import Condition, judge_modes, judge_rates, with_eve
 from actors.monitor.settings import MonitorSettings
 from schemas.actor import Emission, Message
 from schemas.event import Event
-from schemas.persistent import Map, without_oldest
+from schemas.persistent import Map, with_entry
 from schemas.vocabulary.monitor import ModeInRange, ModeOutOfRange, ModeRedFlag, Rate, RateExceeded, RateRecovered
 from schemas.vocabulary.router import FeedbackObserved, Mode, ModeSelected
 
@@ -79,10 +79,7 @@ def watch_of(state: State, agent: str) -> AgentWindow:
 
 
 def _with(state: State, agent: str, watch: AgentWindow) -> State:
-    watches = state.watches
-    if agent not in watches and len(watches) >= state.settings.agents:
-        watches = without_oldest(watches, _worth)
-    return State(state.settings, watches.set(agent, watch))
+    return State(state.settings, with_entry(state.watches, agent, watch, state.settings.agents, _worth))
 
 
 def _worth(watch: AgentWindow) -> tuple[bool, int]:

@@ -18,7 +18,7 @@ from actors.reflection.sampling import Case, Owed, case_of, draw_sample, owed_af
 from actors.reflection.settings import ReflectionSettings
 from schemas.actor import Emission, Message
 from schemas.event import Event, topic_of
-from schemas.persistent import ExpiringMap, Map, without_oldest
+from schemas.persistent import ExpiringMap, Map, with_entry
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import ANSWER_INVALID, UNANSWERED, LlmCompleted, LlmFailed
@@ -127,10 +127,8 @@ def evolve(state: State, message: Message) -> State:
 
 
 def _with(state: State, message: Message, mind: AgentState) -> State:
-    minds = state.minds
-    if message.agent not in minds and len(minds) >= state.settings.agents:
-        minds = without_oldest(minds, lambda each: each.seen_ns)
-    minds = minds.set(message.agent, msgspec.structs.replace(mind, seen_ns=message.time_ns))
+    seen = msgspec.structs.replace(mind, seen_ns=message.time_ns)
+    minds = with_entry(state.minds, message.agent, seen, state.settings.agents, lambda each: each.seen_ns)
     return msgspec.structs.replace(state, minds=minds)
 
 

@@ -27,7 +27,7 @@ from actors.regulator.record import Loop
 from actors.regulator.settings import RegulatorSettings
 from schemas.actor import Emission, Message
 from schemas.event import Event, topic_of
-from schemas.persistent import Map, without_oldest
+from schemas.persistent import Map, with_entry
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.reflection import ReflectionConcluded
 from schemas.vocabulary.regulator import (
@@ -76,10 +76,8 @@ def evolve(state: State, message: Message) -> State:
     after = _evolved(loop, message, state.settings)
     if after is loop:
         return state
-    loops = state.loops
-    if message.agent not in loops and len(loops) >= state.settings.agents:
-        loops = without_oldest(loops, _worth)
-    loops = loops.set(message.agent, msgspec.structs.replace(after, seen_ns=message.time_ns))
+    seen = msgspec.structs.replace(after, seen_ns=message.time_ns)
+    loops = with_entry(state.loops, message.agent, seen, state.settings.agents, _worth)
     return msgspec.structs.replace(state, loops=loops)
 
 

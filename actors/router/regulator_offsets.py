@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from schemas.persistent import Map, without_oldest
+from schemas.persistent import Map, with_entry
 from schemas.vocabulary.regulator import BOUNDS, FLOORS, Adjusted, CycleCompleted, RegulatorScheduled, Reverted
 
 Offsets = Map[str, float]
@@ -47,9 +47,8 @@ def with_regulation(
     offsets = _offsets_after(known, word, weights)
     if offsets is None:
         return overlays
-    if known is None and len(overlays) >= most:
-        overlays = without_oldest(overlays, lambda each: (bool(each.offsets), each.heard_ns))
-    return overlays.set(agent, Overlay(offsets, now_ns))
+    overlay = Overlay(offsets, now_ns)
+    return with_entry(overlays, agent, overlay, most, lambda each: (bool(each.offsets), each.heard_ns))
 
 
 def moved_offsets(offsets: Offsets, parameter: str, delta: float, weights: Mapping[str, float]) -> Offsets:

@@ -41,7 +41,7 @@ from actors.self_review.tick import Tick
 from actors.self_review.tick import tick_of as tick_seen
 from schemas.actor import Message
 from schemas.event import Event
-from schemas.persistent import ExpiringMap, Map, without_oldest
+from schemas.persistent import ExpiringMap, Map, with_entry
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterPassed
@@ -223,10 +223,8 @@ def _keep(state: State, exchange: str, pending: Pending) -> State:
 
 
 def _with_mind(state: State, message: Message, mind: AgentState) -> State:
-    minds = state.minds
-    if message.agent not in minds and len(minds) >= state.settings.agents:
-        minds = without_oldest(minds, lambda mind: mind.seen_ns)
-    minds = minds.set(message.agent, msgspec.structs.replace(mind, seen_ns=message.time_ns))
+    seen = msgspec.structs.replace(mind, seen_ns=message.time_ns)
+    minds = with_entry(state.minds, message.agent, seen, state.settings.agents, lambda each: each.seen_ns)
     return msgspec.structs.replace(state, minds=minds)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from actors.responder.memories import fact_line
 from deploy.operating.agent_events import events_of_agent
 from events.jetstream import JetStreamLog
 from schemas.event import Event, topic_of
@@ -9,13 +10,11 @@ from schemas.subjects import stored_subject
 from schemas.vocabulary.drift import DriftThought
 from schemas.vocabulary.memory import (
     NO_LONGER_SO,
-    Fact,
     FactsRetired,
     MemoryActionsAnswered,
     MemoryRecalled,
     MemoryRemembered,
     Recollection,
-    Retired,
 )
 
 _TELLING = (MemoryRemembered, MemoryActionsAnswered, MemoryRecalled, FactsRetired, DriftThought)
@@ -44,25 +43,21 @@ async def sessions_with_copies(log: JetStreamLog, agent: str, session: str) -> t
 def _told(event: Event) -> Iterator[str]:
     if isinstance(event, MemoryRemembered):
         yield event.gist
-        yield from map(_text_of, event.facts)
+        yield from map(fact_line, event.facts)
     elif isinstance(event, MemoryActionsAnswered):
-        yield from map(_text_of, event.stored)
+        yield from map(fact_line, event.stored)
     elif isinstance(event, DriftThought):
         yield event.text  # it quotes the session of its episode; the event is addressed to that session
-
-
-def _text_of(fact: Fact | Retired) -> str:
-    return f"{fact.key}: {fact.value}"
 
 
 def _recalled(event: Event) -> Iterator[str]:
     if isinstance(event, MemoryRecalled):
         yield from map(_recollected, event.recollections)
-        yield from map(_text_of, event.retired)
+        yield from map(fact_line, event.retired)
     elif isinstance(event, MemoryActionsAnswered):
         yield from (_recollected(each) for result in event.results for each in result.recollections)
     elif isinstance(event, FactsRetired):
-        yield from map(_text_of, event.retired)  # told by another session, and corrected by this one
+        yield from map(fact_line, event.retired)  # told by another session, and corrected by this one
 
 
 def _recollected(memory: Recollection) -> str:

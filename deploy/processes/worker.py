@@ -31,7 +31,7 @@ from deploy.processes.effectors import EFFECTORS, configured_effectors
 from deploy.processes.inbox import is_inbox
 from deploy.processes.query_services import serving_queries
 from deploy.processes.supervising.lifeline import Lifeline
-from deploy.processes.supervising.stopping import stop_signal
+from deploy.processes.supervising.stopping import first_error, stop_signal
 from events.errors import LogCut, LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
 from events.loggers import get_logger
@@ -112,7 +112,7 @@ def run(job: Job, lifeline: Lifeline) -> None:
         asyncio.run(_run(job, lifeline))
     except* Exception as wrong:
         # Of several that end the process the first says why, be it a foreseen one or a bug: a group says nothing.
-        raise _first(wrong) from wrong
+        raise first_error(wrong) from wrong
     finally:
         lifeline.close()
 
@@ -126,7 +126,7 @@ async def _run(job: Job, lifeline: Lifeline) -> None:
             if others is not None or cut is None:
                 raise
             # Whatever this process knows may be of messages that are gone: it begins again, as after a restart.
-            _logger.error("log_cut_begins_anew", hosts=job.hosts, detail=str(_first(cut)))
+            _logger.error("log_cut_begins_anew", hosts=job.hosts, detail=str(first_error(cut)))
         else:
             return
 
@@ -298,11 +298,3 @@ def _member_name(hosts: Sequence[str]) -> str:
     where = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
     what = hosts[0] if len(hosts) == 1 else "actors"
     return f"{where}-{what}-{os.getpid()}-{secrets.token_hex(3)}"
-
-
-def _first(group: BaseExceptionGroup[Exception]) -> Exception:
-    wrong: BaseException = group
-    while isinstance(wrong, BaseExceptionGroup):
-        wrong = wrong.exceptions[0]
-    assert isinstance(wrong, Exception)
-    return wrong

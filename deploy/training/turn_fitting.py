@@ -13,8 +13,9 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import minimize, minimize_scalar
 
-from actors.contract.text.dialogue_act.features import Keys, TurnFeatures, features_of, turn_of, word_keys
+from actors.contract.text.dialogue_act.features import TurnFeatures, features_of, turn_of, word_keys
 from actors.contract.text.dialogue_act.model import KINDS, WEIGHT_UNIT, TurnKind, TurnModel, evidence_of
+from actors.contract.text.hashing import Keys
 from deploy.training.turn_rows import WRITTEN, TurnRow
 
 Numbers = npt.NDArray[np.float64]

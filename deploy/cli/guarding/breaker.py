@@ -21,6 +21,7 @@ from deploy.cli.options import (
     whole_number,
     why_option,
 )
+from deploy.cli.rendering.layout.counted_nouns import number_list
 from deploy.cli.replaying.source import log_option, open_source
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _head(found: Shown) -> Iterator[str]:
     refused = f" · refused {found.refusals} of {found.interactions}" if found.state != "TERMINATED" else ""
     yield f"violations {sum(found.violations.values())} ({kinds}){refused}"
     yield f"recovery attempts {found.attempts} · turns of the running one {found.attempt_turns}"
-    yield f"latest falsehoods {_numbers(found.falsehoods)} · balances {_numbers(found.balances)}"
+    yield f"latest falsehoods {number_list(found.falsehoods)} · balances {number_list(found.balances)}"
 
 
 @breaker.command(
@@ -255,7 +256,3 @@ async def _ordered(
 
     async with open_log(target, deadline=deadline) as log:
         return await give_breaker_order(log, agent, session, order, answer, deadline=deadline, seen=seen)
-
-
-def _numbers(values: tuple[float, ...]) -> str:
-    return " ".join(f"{value:g}" for value in values) or "none"

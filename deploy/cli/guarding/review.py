@@ -11,6 +11,7 @@ import msgspec
 from deploy.cli import state_output as showing
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
+from deploy.cli.rendering.layout.counted_nouns import number_list
 from deploy.cli.replaying.source import log_option, open_source
 
 if TYPE_CHECKING:
@@ -95,8 +96,8 @@ def _head(found: Shown) -> Iterator[str]:
     colour = {"open": "green", "armed": "yellow"}.get(found.gate, "cyan")
     gate = click.style(found.gate.replace("_", " "), fg=colour, bold=True)
     yield f"agent {found.agent}: {gate} · {found.ticks} ticks · criticality {found.criticality:g}"
-    since = f" · since the review {_numbers(found.scores_since_review)}" if found.gate == "armed" else ""
-    yield f"last scores {_numbers(found.last_scores)}{since}"
+    since = f" · since the review {number_list(found.scores_since_review)}" if found.gate == "armed" else ""
+    yield f"last scores {number_list(found.last_scores)}{since}"
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
@@ -174,7 +175,3 @@ def _opposition(mind: "AgentState", settings: "SelfReviewSettings") -> Iterable[
             counts = sum(mind.decisions[one].values()), sum(mind.decisions[other].values())
             value = opposition(one, other, mind.decisions, settings)
             yield OppositionShown(modes=f"{one} / {other}", opposition=value, decisions=counts)
-
-
-def _numbers(values: tuple[float, ...]) -> str:
-    return " ".join(f"{value:g}" for value in values) or "none"

@@ -40,7 +40,7 @@ from deploy.processes.gateway.upstream import forwarding_to
 from deploy.processes.inbox import listening_inbox
 from deploy.processes.listen_address import url_of
 from deploy.processes.supervising.lifeline import Lifeline
-from deploy.processes.supervising.stopping import stop_signal
+from deploy.processes.supervising.stopping import first_error, stop_signal
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.storage_check import storage_fault
 from events.log import Log
@@ -73,7 +73,7 @@ def run(job: Job, lifeline: Lifeline) -> None:
     try:
         asyncio.run(_run(job, lifeline))
     except* Exception as wrong:
-        raise _first(wrong) from wrong
+        raise first_error(wrong) from wrong
     finally:
         job.listener.close()
         lifeline.close()
@@ -248,11 +248,3 @@ def hosted_actors(presences: Sequence[bytes]) -> frozenset[str]:
     """Return the names of the actors that living workers say they host and have brought up to the log's end."""
     said = (heartbeat_of(presence) for presence in presences)
     return frozenset(actor for each in said if each for actor in each.actors if actor not in each.recovering)
-
-
-def _first(group: BaseExceptionGroup[Exception]) -> Exception:
-    wrong: BaseException = group
-    while isinstance(wrong, BaseExceptionGroup):
-        wrong = wrong.exceptions[0]
-    assert isinstance(wrong, Exception)
-    return wrong

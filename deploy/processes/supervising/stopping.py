@@ -46,3 +46,12 @@ async def _limit_the_stop(stop: asyncio.Event) -> None:
     """Once the stop is wished for, end the process in time even if its loop should hang: a C timer sees to it."""
     await stop.wait()
     faulthandler.dump_traceback_later(STOP_DEADLINE, exit=True)
+
+
+def first_error(group: BaseExceptionGroup[Exception]) -> Exception:
+    """Return the first error of a group, and of groups in it: of several that end a process, it says why."""
+    wrong: BaseException = group
+    while isinstance(wrong, BaseExceptionGroup):
+        wrong = wrong.exceptions[0]
+    assert isinstance(wrong, Exception)
+    return wrong

@@ -9,7 +9,6 @@ The hashes are integers computed here: the same in every process and on every ma
 """
 
 import re
-import zlib
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -18,19 +17,18 @@ import numpy as np
 import numpy.typing as npt
 
 from actors.contract.text.folding import INVISIBLE, fold
+from actors.contract.text.hashing import Keys, finish, mix, symbol_hash
 from actors.contract.text.tokens import split_tokens
 
 OPENING, CLOSING = 300, 100
 """Characters that are read at either end of a longer text."""
 
-Keys = npt.NDArray[np.uint32]
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[^\w\s]|\n+|_")
 _LENGTHS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 28, 40, 60, 90)
 _SIZES = (60, 120, 240, 480, 1_000, 3_000)
 _QUESTION = "?？؟;՞፧"
 _LETTER_GRAMS = (2, 3, 4, 5)
-_MIX_A, _MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 _WORD_SALT = 3
 _BEGIN, _END = "<s>", "</s>"
 _RARE, _NAME, _NUMBER = "<x>", "<N>", "<9>"
@@ -95,36 +93,29 @@ def _marks(clean: str, shown: str, words: int, capitals: int, numbers: int) -> t
     return tuple(marks)
 
 
-@lru_cache(maxsize=65536)
-def symbol_key(symbol: str) -> int:
-    """Return a 64-bit key of a symbol, made of two checksums: one alone is too short to keep n-grams distinct."""
-    data = symbol.encode("utf-8", "surrogatepass")
-    return zlib.crc32(data) << 32 | zlib.crc32(data[::-1], 0x5A17)
-
-
 def word_keys(words: Sequence[str]) -> Keys:
     """Return the key of each word; a set of common words is stored in this form."""
-    return _finish(np.array([symbol_key(word) for word in words], dtype=np.uint64), _WORD_SALT)
+    return finish(np.array([symbol_hash(word) for word in words], dtype=np.uint64), _WORD_SALT)
 
 
 def features_of(turn: TurnFeatures, common: Keys) -> Keys:
     """Return a turn's features, each once, ascending; words in ``common`` (ascending) are not replaced by a shape."""
-    plain = np.array([symbol_key(each) for each in (_BEGIN, *turn.words, _END)], dtype=np.uint64)
-    alone = _finish(plain[1:-1], _WORD_SALT)
+    plain = np.array([symbol_hash(each) for each in (_BEGIN, *turn.words, _END)], dtype=np.uint64)
+    alone = finish(plain[1:-1], _WORD_SALT)
     is_common = is_among(alone, common)
     # A common word stands for itself, any other word is replaced by its shape.
-    shaped = np.array([symbol_key(shape) for shape in turn.shapes], dtype=np.uint64)
+    shaped = np.array([symbol_hash(shape) for shape in turn.shapes], dtype=np.uint64)
     outline = plain.copy()
     outline[1:-1] = np.where(is_common, plain[1:-1], shaped)
-    two, outline_two = _mix(plain[:-1], plain[1:]), _mix(outline[:-1], outline[1:])
+    two, outline_two = mix(plain[:-1], plain[1:]), mix(outline[:-1], outline[1:])
     families = [
         alone,
-        _finish(two, 5),
-        _finish(_mix(two[:-1], plain[2:]), 7),
-        _finish(outline_two, 11),
-        _finish(_mix(outline_two[:-1], outline[2:]), 13),
-        _finish(_mix(_mix(outline_two[:-2], outline[2:-1]), outline[3:]), 17),
-        _finish(np.array([symbol_key(mark) for mark in turn.marks], dtype=np.uint64), 19),
+        finish(two, 5),
+        finish(mix(two[:-1], plain[2:]), 7),
+        finish(outline_two, 11),
+        finish(mix(outline_two[:-1], outline[2:]), 13),
+        finish(mix(mix(outline_two[:-2], outline[2:-1]), outline[3:]), 17),
+        finish(np.array([symbol_hash(mark) for mark in turn.marks], dtype=np.uint64), 19),
         *_letters(turn.folded),
     ]
     # Faster than ``np.unique``, whose many internal calls dominate at this size.
@@ -142,8 +133,8 @@ def _letters(folded: str) -> list[Keys]:
     for size in _LETTER_GRAMS:
         if len(codes) < size:
             break
-        grams = _mix(grams[:-1], codes[size - 1 :])
-        found.append(_finish(grams, 100 + size))
+        grams = mix(grams[:-1], codes[size - 1 :])
+        found.append(finish(grams, 100 + size))
     return found
 
 
@@ -154,15 +145,3 @@ def is_among(keys: Keys, among: Keys) -> npt.NDArray[np.bool_]:
     spots = np.minimum(np.searchsorted(among, keys), len(among) - 1)
     found: npt.NDArray[np.bool_] = among[spots] == keys
     return found
-
-
-def _mix(first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    mixed = (first * _MIX_A) ^ ((second + _MIX_B) * _MIX_B)
-    folded: npt.NDArray[np.uint64] = mixed ^ (mixed >> np.uint64(29))
-    return folded
-
-
-def _finish(hashes: npt.NDArray[np.uint64], salt: int) -> Keys:
-    mixed = (hashes ^ np.uint64(salt)) * _MIX_A
-    mixed = (mixed ^ (mixed >> np.uint64(31))) * _MIX_B
-    return (mixed >> np.uint64(32)).astype(np.uint32)

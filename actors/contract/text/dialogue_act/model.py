@@ -14,7 +14,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from actors.contract.text.dialogue_act.features import Keys, TurnFeatures, features_of, is_among, turn_of, word_keys
+from actors.contract.text.dialogue_act.features import TurnFeatures, features_of, is_among, turn_of, word_keys
+from actors.contract.text.hashing import Keys
 from actors.contract.text.judge.weight_files import are_sorted_keys, arrays_in, unfit_model
 
 TurnKind = Literal["answerable", "underspecified", "social", "recall", "task"]

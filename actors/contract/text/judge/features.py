@@ -4,13 +4,13 @@ All hashes are integers computed here, so that they are the same in every proces
 version of the libraries.
 """
 
-import zlib
 from functools import cache, lru_cache
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from actors.contract.text.hashing import Keys, finish, mix, symbol_hash
 from actors.contract.text.judge.conjunctions import conjunction_names, conjunctions_at
 from actors.contract.text.judge.lexicon import classify, lexicon
 from actors.contract.text.judge.passages import Occurrences, occurrences_of
@@ -25,10 +25,8 @@ PAIR_SPAN = 10
 SEGMENT_LEAST, SEGMENT_MOST = 2, 40
 """Least words of a sentence to be a segment of its own, and the token count at which a segment is cut."""
 
-Keys = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]
 
-_MIX_A, _MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 _SALTS = np.array([11, 23, 37, 51, 67, 83, 97, 113, 131, 149], dtype=np.uint64)
 """One salt for each kind of n-gram, in this order.
 
@@ -84,13 +82,6 @@ def read(text: str, mark: str = "") -> Reading:
 
 
 @lru_cache(maxsize=65536)
-def _symbol_hash(symbol: str) -> int:
-    # Two checksums give 64 bits; one alone is too short to keep n-grams distinct.
-    data = symbol.encode("utf-8", "surrogatepass")
-    return zlib.crc32(data) << 32 | zlib.crc32(data[::-1], 0x5A17)
-
-
-@lru_cache(maxsize=65536)
 def stem(word: str) -> str:
     """Return an ASCII word without a common English ending, any other word as it is."""
     if word.isascii():
@@ -103,25 +94,13 @@ def stem(word: str) -> str:
 @lru_cache(maxsize=65536)
 def _plain_hash(word: str) -> int:
     if word.isdecimal():
-        return _symbol_hash("<number>")
-    return _symbol_hash("<line>" if word[0] == "\n" else stem(word))
+        return symbol_hash("<number>")
+    return symbol_hash("<line>" if word[0] == "\n" else stem(word))
 
 
 @cache
 def _class_hashes() -> npt.NDArray[np.uint64]:
-    return np.array([_symbol_hash(f"<{name}>") for name in lexicon().classes], dtype=np.uint64)
-
-
-def _mix(first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    mixed = (first * _MIX_A) ^ ((second + _MIX_B) * _MIX_B)
-    folded: npt.NDArray[np.uint64] = mixed ^ (mixed >> np.uint64(29))
-    return folded
-
-
-def _finish(hashes: npt.NDArray[np.uint64], salts: npt.NDArray[np.uint64]) -> Keys:
-    mixed = (hashes ^ salts) * _MIX_A
-    mixed = (mixed ^ (mixed >> np.uint64(31))) * _MIX_B
-    return (mixed >> np.uint64(32)).astype(np.uint32)
+    return np.array([symbol_hash(f"<{name}>") for name in lexicon().classes], dtype=np.uint64)
 
 
 def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Places, Places]:
@@ -134,15 +113,15 @@ def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Plac
     at = np.arange(len(words), dtype=np.int64)
     classed = np.nonzero(kinds >= 0)[0]
     symbols[classed] = _class_hashes()[kinds[classed]]
-    own = np.array([_symbol_hash(words[place]) for place in classed.tolist()], dtype=np.uint64)
-    bigrams = _mix(symbols[:-1], symbols[1:])
-    trigrams = _mix(bigrams[:-1], symbols[2:])
+    own = np.array([symbol_hash(words[place]) for place in classed.tolist()], dtype=np.uint64)
+    bigrams = mix(symbols[:-1], symbols[1:])
+    trigrams = mix(bigrams[:-1], symbols[2:])
     near = symbols[classed]
     gaps = [(gap, classed[gap:] - classed[:-gap] <= PAIR_SPAN) for gap in range(1, _NEIGHBOURS)]
     firsts = np.concatenate([near[:-gap][close] for gap, close in gaps])
     seconds = np.concatenate([near[gap:][close] for gap, close in gaps])
     chained = classed[2:] - classed[:-2] <= PAIR_SPAN + 4
-    chains = _mix(_mix(near[:-2], near[1:-1]), near[2:])[chained]
+    chains = mix(mix(near[:-2], near[1:-1]), near[2:])[chained]
     opening = starts[starts < len(words)]
     two = opening[opening + 1 < len(words)]
     letters = list(map(_letter_hashes, words))
@@ -154,7 +133,7 @@ def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Plac
         own,
         bigrams,
         trigrams,
-        _mix(firsts, seconds),
+        mix(firsts, seconds),
         chains,
         symbols[opening],
         bigrams[two],
@@ -187,7 +166,7 @@ def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Plac
     )
     # All kinds at once: for the few hundred n-grams of a text, most of the time is the overhead of calls.
     salts = np.repeat(_SALTS, [len(each) for each in hashes])
-    return _finish(np.concatenate(hashes), salts), np.concatenate(begins), np.concatenate(ends)
+    return finish(np.concatenate(hashes), salts), np.concatenate(begins), np.concatenate(ends)
 
 
 _NONE = np.zeros(0, dtype=np.uint64)
@@ -199,18 +178,18 @@ def _letter_hashes(word: str) -> npt.NDArray[np.uint64]:
     if not _LETTERS <= len(word) <= _LONGEST_SPELLED or not word[0].isalpha() or " " in word:
         return _NONE
     marked = f"^{word}$"
-    found = [_symbol_hash(marked[place : place + _LETTERS]) for place in range(len(marked) - _LETTERS + 1)]
+    found = [symbol_hash(marked[place : place + _LETTERS]) for place in range(len(marked) - _LETTERS + 1)]
     return np.array(found, dtype=np.uint64)
 
 
 @cache
 def _sign_hashes() -> tuple[int, ...]:
-    return tuple(_symbol_hash(f"<&{name}>") for name in conjunction_names())
+    return tuple(symbol_hash(f"<&{name}>") for name in conjunction_names())
 
 
 @cache
 def _mark_key(mark: str) -> int:
-    return int(_finish(np.array([_symbol_hash(f"<view {mark}>")], dtype=np.uint64), _SALTS[-1:])[0])
+    return int(finish(np.array([symbol_hash(f"<view {mark}>")], dtype=np.uint64), _SALTS[-1:])[0])
 
 
 def _segments(words: list[str]) -> Places:

@@ -84,6 +84,6 @@ class Chunks:
         )
 
 
-def event_of(body: msgspec.Struct) -> bytes:
+def event_of(body: object) -> bytes:
     """Return a body as a server-sent event."""
     return b"data: " + msgspec.json.encode(body) + b"\n\n"

@@ -12,6 +12,7 @@ import msgspec
 from actors.contract.privacy.masking import Masks, Restoring
 from actors.contract.privacy.recognising import found_in, recogniser
 from actors.contract.privacy.settings import PrivacySettings
+from actors.gateway.http.openai.chunks import event_of
 from actors.gateway.http.openai.messages import is_mark
 from actors.gateway.http.openai.passthrough.guarding import Place, index_of, split
 from schemas.intake.sse import DONE, Events
@@ -81,7 +82,7 @@ class Private:
                 name: body[name] for name in ("id", "object", "created", "model") if name in body
             }
         before = self._flushed() if b'"finish_reason"' in data and _is_over(body) else b""
-        return before + (raw if restored == body else _event_of(restored))
+        return before + (raw if restored == body else event_of(restored))
 
     @property
     def _holds(self) -> bool:
@@ -103,7 +104,7 @@ class Private:
     def _flushed(self) -> bytes:
         """Return events for held text that turned out not to be a placeholder."""
         held = [(place, each.end()) for place, each in self._restoring.items() if each.holds]
-        return b"".join(_event_of({**self._first, **_at(place, text)}) for place, text in held)
+        return b"".join(event_of({**self._first, **_at(place, text)}) for place, text in held)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -139,7 +140,3 @@ def _at(place: Place, text: str) -> dict[str, Any]:
 def _is_over(body: Any) -> bool:
     choices = body.get("choices") if isinstance(body, dict) else None
     return any(isinstance(each, dict) and each.get("finish_reason") for each in choices or ())
-
-
-def _event_of(body: Any) -> bytes:
-    return b"data: " + msgspec.json.encode(body) + b"\n\n"
