@@ -1,21 +1,14 @@
 """Where recorded events are read from: a ledger file, a bundle, or the live stream; the same questions to both."""
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Protocol
 from urllib.parse import unquote
 
-from events.bundles import is_bundle, unpack
-from events.bundles.archive import SUFFIX
-from events.errors import LedgerDamaged, Misconfigured
 from events.jetstream import JetStreamLog
 from events.ledger import Extent, LedgerReader
-from events.ledger.checking.setting_aside import is_no_ledger
 from events.ledger.reader import END, matcher
 from events.ledger.rows import topic_of_subject
 from events.log import LogInfo, Stored
@@ -23,6 +16,7 @@ from events.losses import Losses
 from events.replay.damage import Damage
 from events.replay.gaps import Gaps
 from events.replay.merging import merged_by_seq
+from events.replay.readable_file import ledger_file
 from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of
 from schemas.subjects import EVERYTHING, Partitions, split_stored, topic_filter
@@ -360,32 +354,6 @@ def _by_topic(by_subject: Mapping[str, int]) -> dict[str, int]:
     for subject, count in by_subject.items():
         totals[topic_of_subject(subject)] += count
     return dict(sorted(totals.items(), key=lambda pair: (-pair[1], pair[0])))
-
-
-@contextmanager
-def ledger_file(path: Path) -> Iterator[Path]:
-    """Give a ledger file: ``path`` itself, or, where that is a bundle, a copy unpacked for as long as this lasts.
-
-    Raises:
-        Misconfigured: the file is something else.
-        LedgerDamaged, Misconfigured, Unavailable: the bundle is not sound, or cannot be unpacked.
-    """
-    if path.suffix == SUFFIX and not path.exists():
-        raise Misconfigured(f"{path}: there is no such bundle; `neuraxis log export --format bundle` writes one")
-    if not is_bundle(path):
-        if path.suffix == SUFFIX and path.is_file():
-            raise LedgerDamaged(f"{path} is no bundle, or damaged: take another copy, or export it anew")
-        if is_no_ledger(path):
-            raise Misconfigured(
-                f"{path} is neither a ledger nor a bundle: name the ledger.db of a data folder, or a copy of one"
-            )
-        yield path
-        return
-    with TemporaryDirectory(prefix="neuraxis-") as folder, ThreadPoolExecutor(1) as thread:
-        unpacked = Path(folder) / "ledger.db"
-        # In a thread of its own: callers may be within an event loop, and writing a ledger needs one.
-        thread.submit(lambda: asyncio.run(unpack(path, unpacked))).result()
-        yield unpacked
 
 
 async def time_of_end(source: Source, upto: int) -> int:

@@ -74,7 +74,8 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.cli.wrapped_lines import say
     from events.ledger import verify as verify_ledger
-    from events.replay.sources import LedgerSource, ledger_file
+    from events.replay.readable_file import ledger_file
+    from events.replay.sources import LedgerSource
 
     file = log_file or target.data.ledger
     with progress("verifying", None), ledger_file(file) as readable:
