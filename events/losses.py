@@ -1,4 +1,4 @@
-"""The losses that a log has on record (``ledger.loss_recorded``).
+"""The losses that a log has recorded (``ledger.loss_recorded``).
 
 A record comes after the loss in the log. Decisions made before the record may rest on lost messages. Decisions made
 after it rest only on the messages that are left, since every partition folds the log again when it reads the record.

@@ -7,8 +7,14 @@ from schemas.vocabulary.reflection import Dimension
 from schemas.vocabulary.router import ModeSelected
 
 LITTLE_WARMTH = 0.4
+"""Below this warmth of its context, little is remembered that a message is about."""
+
 FEW_FACTS = 3
+"""Below so many facts, too."""
+
 LOW_DENSITY = 0.3
+"""Below this share of distinct words among its words, a message does not show what it wants."""
+
 SHORT = 3
 """Tokens up to which a message may be no more than a gesture."""
 

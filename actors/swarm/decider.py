@@ -102,7 +102,7 @@ class SwarmState(msgspec.Struct, frozen=True):
 
 
 def decide(state: SwarmState, message: Message) -> tuple[Emission, ...]:
-    """Record the index after the message, if it has moved."""
+    """Return the index after the message, if it has moved: an event that records it."""
     if not _can_move(state, message):
         return ()
     after = _observe(state, message)

@@ -36,7 +36,7 @@ READ: Sequence[SecurityRequirement] = [{SCHEME: ["read"]}]
 """For ``security``: shows what is recorded."""
 
 OPERATE: Sequence[SecurityRequirement] = [{SCHEME: ["operate"]}]
-"""For ``security``: changes what the set does. Each request but GET is put on record with the key's id."""
+"""For ``security``: changes what the set does. Each request but GET is recorded with the key's id."""
 
 ANY_KEY: Sequence[SecurityRequirement] = [{SCHEME: []}]
 """For ``security``: any scope is enough."""
@@ -75,7 +75,7 @@ async def keep_to_scope(connection: ASGIConnection[Any, Any, Any, Any], handler:
     if key.agent and not handler.opt.get(OF_AGENT):
         raise Forbidden("this tells of all agents, or changes all of them, and the key has an agent: use another key")
     if "operate" in needed and method != HttpMethod.GET:
-        await _put_on_record(connection, key)
+        await _record_act(connection, key)
 
 
 def scopes_of(handler: BaseRouteHandler) -> tuple[str, ...] | None:
@@ -89,7 +89,7 @@ async def operate(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
     """Check and record a request whose body asks for what only an operator may do. Raises Forbidden."""
     key: Key = connection.auth
     _check_scope(key, "operate")
-    await _put_on_record(connection, key)
+    await _record_act(connection, key)
 
 
 def may_operate(connection: ASGIConnection[Any, Any, Any, Any]) -> bool:
@@ -138,8 +138,8 @@ def _check_scope(key: Key, scope: Scope | str) -> None:
         raise Forbidden(f"this takes a key with the scope {scope}: `neuraxis keys add --scope {scope}` makes one")
 
 
-async def _put_on_record(connection: ASGIConnection[Any, Any, Any, Any], key: Key) -> None:
-    """Record an act before it is done, so that no act is missing in the log."""
+async def _record_act(connection: ASGIConnection[Any, Any, Any, Any], key: Key) -> None:
+    """Record an act before it is done: no act may be missing in the log."""
     audit: Audit = connection.app.state.audit
     action = f"{connection.scope.get('method')} {connection.scope.get('path_template', '')}"
     about = "/".join(str(value) for value in connection.path_params.values())

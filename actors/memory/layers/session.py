@@ -69,9 +69,9 @@ def turn_of(number: int, said: str, answered: str) -> Turn:
 
 def sessions_of(sessions: ExpiringMap[Session], agent: str) -> dict[str, Session]:
     """Return the memories of an agent's sessions, by session, including sessions that are no longer recalled."""
-    beginning = f"{agent}\n"
+    prefix = f"{agent}\n"
     younger_last = (*sessions.old.items(), *sessions.young.items())
-    return {key.removeprefix(beginning): session for key, session in younger_last if key.startswith(beginning)}
+    return {key.removeprefix(prefix): session for key, session in younger_last if key.startswith(prefix)}
 
 
 def replaced(sessions: ExpiringMap[Session], agent: str, name: str, session: Session) -> ExpiringMap[Session]:

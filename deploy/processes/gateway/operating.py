@@ -57,7 +57,7 @@ class BrokerOperations:
         self._wait_s = wait_s
 
     async def judge(self, verdict: Verdict, agent: str) -> VerdictRecorded:
-        """Put a verdict on record; with ``agent``, on an exchange of that one alone."""
+        """Record a verdict; with ``agent``, only on an exchange of that agent."""
         async with self._log("exchange") as log:
             source = StreamSource(log)
             judged = await judged_input(source, verdict.exchange)
@@ -81,7 +81,7 @@ class BrokerOperations:
         return judged.precedent
 
     async def allow(self, agent: str, allowance: AllowanceRecorded) -> int:
-        """Put an allowance on record; return its sequence."""
+        """Record an allowance; return its sequence."""
         async with self._log("allowance") as log:
             return await self._append(log, await allowance_orders(StreamSource(log), agent, allowance))
 

@@ -97,7 +97,7 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def pending(self) -> int:
-        """How many messages have no decision on record yet."""
+        """How many messages have no recorded decision yet."""
         return sum(counts.pending for counts in self.coverage.values())
 
 

@@ -96,7 +96,7 @@ class Guarded:
         return b"".join(out)
 
     def end(self) -> None:
-        """Take it that the stream is over: what is still held was read whole, and waits for the last word."""
+        """End the stream: all that is still held has been read, and waits for the verdict on the rest."""
         if self._buffer:
             self.read(self._buffer)
             self._buffer = b""
