@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "bisect": "deploy.cli.replaying.bisect:bisect",
     "log": "deploy.cli.logs.log:log",
     "backup": "deploy.cli.logs.backup:backup",
+    "restore": "deploy.cli.logs.restore:restore",
     "alerts": "deploy.cli.asking.alerts:alerts",
     "failed": "deploy.cli.asking.failed:failed",
     "patterns": "deploy.cli.guarding.patterns:patterns",
