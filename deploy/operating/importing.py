@@ -116,9 +116,7 @@ async def _opened(copy: Path, progress: Progress) -> AsyncIterator[Recording]:
         with LedgerReader(ledger) as reader:
             info = reader.info()
             if not info.rows:
-                raise NothingFound(
-                    f"{copy} holds no events: nothing was imported; take a copy of a log that has some"
-                )
+                raise NothingFound(f"{copy} holds no events: nothing was imported; take a copy of a log that has some")
             if info.lacks_journal:
                 raise LedgerDamaged(
                     f"{copy} was copied while a set wrote to it, and may lack its last rows: take one that "
