@@ -67,8 +67,10 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
     )
     if found.bundle:
         saying.say(f"{found.bundle}: the same events as a bundle")
-    if kept is not None:
+    if kept:
         saying.say(f"{to / KEYS}: {counted(kept, 'key')} of sealed sessions; who has both can read their words")
+    elif kept == 0:
+        saying.say("no words in it are sealed by a key that is left, so that no keys were written")
     if behind:
         saying.say(f"the stream is {counted(behind, 'event')} ahead of the ledger: not in the copy", err=True)
 
@@ -87,7 +89,8 @@ async def _keep_keys(target: Target, ledger: Path, file: Path) -> int:
 
     async with open_log(target) as log:
         found = await collect_keys(log, ledger)
-    write_keys(file, found)
+    if found.keys:
+        write_keys(file, found)
     return len(found.keys)
 
 
