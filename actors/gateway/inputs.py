@@ -41,6 +41,7 @@ class InputOptions(TypedDict, total=False):
     deadline_after_ms: int
     exchange: str
     purpose: Purpose
+    rerun_of: str
     wordless: bool
 
 
@@ -59,12 +60,14 @@ def new_input(
     exchange: str = "",
     stream: bool = False,
     purpose: Purpose = "answer",
+    rerun_of: str = "",
     wordless: bool = False,
     limits: InputLimits = DEFAULT_LIMITS,
 ) -> Addressed:
     """Check an input and wrap it; ``exchange`` is made up when not given. ``limits`` are those of the edge.
 
-    ``purpose`` says who answers it: see ``schemas.vocabulary.gateway.Purpose``. ``wordless``: something else than words
+    ``purpose`` says who answers it: see ``schemas.vocabulary.gateway.Purpose``. ``rerun_of`` names the exchange whose
+    input this is, sent again. ``wordless``: something else than words
     goes with it, such as a picture, and is all that it may have.
 
     Raises:
@@ -76,7 +79,7 @@ def new_input(
     """
     check_name("agent", agent)
     check_name("session", session)
-    for name, value in {"label": label, "situation": situation, "exchange": exchange}.items():
+    for name, value in {"label": label, "situation": situation, "exchange": exchange, "rerun_of": rerun_of}.items():
         if len(value) > MAX_NAME:
             raise InvalidInput(f"the {name} has {len(value)} characters: at most {MAX_NAME}")
         _utf8(name, value)
@@ -100,6 +103,7 @@ def new_input(
         label=label,
         stream=stream,
         purpose=purpose,
+        rerun_of=rerun_of,
     )
     exchange = exchange or new_exchange_id(now_ns)
     return build_event(

@@ -9,12 +9,9 @@ from actors.contract.text.allowances import MOST, MOST_CHARACTERS
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.orders import Order
 from deploy.operating.named_items import in_force, orders_for
-from events.codec import Recorded, decode
-from events.log import Seal
-from events.replay.checks_of_extent import NothingFound
+from deploy.operating.recorded_inputs import RecordedInput, recorded_input
 from events.replay.sources import Source
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
-from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.precedents import PrecedentRecorded
 
 Verdict = Literal["harm", "false-alarm", "benign"]
@@ -31,52 +28,37 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """An input on which a person gives a verdict: whose it was, and its text."""
-
-    exchange: str
-    agent: str
-    received: InputReceived
-
-    @property
-    def precedent(self) -> str:
-        """The name of the precedent and of the allowance that a verdict on it makes."""
-        return f"verdict-{self.exchange}"
-
-
 async def allowances_in_force(source: Source, agent: str) -> list[Listed]:
     """Return an agent's allowances in force, in the order of recording."""
     return await in_force(source, agent, "allowance", AllowanceRecorded, AllowanceWithdrawn, Listed)
 
 
-async def judged_input(source: Source, exchange: str) -> Judged:
-    """Return the input of an exchange.
+async def judged_input(source: Source, exchange: str) -> RecordedInput:
+    """Return the input of an exchange on which a person gives a verdict.
 
     Raises:
         NothingFound: the exchange has none that can be read, or its session was forgotten.
         InvalidInput: it has no text of its own.
     """
-    for stored in await source.exchange(exchange):
-        record = decode(stored)
-        if isinstance(record, Recorded) and isinstance(record.message.event, InputReceived):
-            if stored.seal not in (Seal.AS_STORED, Seal.OPENED):
-                raise NothingFound(
-                    f"the words of exchange {exchange} are sealed, and their key is gone or out of reach"
-                )
-            if not record.message.event.text.strip():
-                raise InvalidInput(
-                    f"exchange {exchange} has no text of its own, which a verdict is on: name what stands in its "
-                    "layers by `neuraxis precedents import` or `neuraxis allowances add`"
-                )
-            return Judged(exchange=exchange, agent=record.message.agent, received=record.message.event)
-    raise NothingFound(f"exchange {exchange} in the {source.name} has no input that this release can read")
+    judged = await recorded_input(source, exchange)
+    if not judged.received.text.strip():
+        raise InvalidInput(
+            f"exchange {exchange} has no text of its own, which a verdict is on: name what stands in its "
+            "layers by `neuraxis precedents import` or `neuraxis allowances add`"
+        )
+    return judged
+
+
+def precedent_name(exchange: str) -> str:
+    """Return the name of the precedent and of the allowance that a verdict on an exchange makes."""
+    return f"verdict-{exchange}"
 
 
 def events_of(
-    judged: Judged, verdict: Verdict, harm_level: float, by: str, why: str
+    judged: RecordedInput, verdict: Verdict, harm_level: float, by: str, why: str
 ) -> tuple[PrecedentRecorded, *tuple[AllowanceRecorded, ...]]:
     """Return the events that record a verdict: a precedent and, for a false alarm, an allowance of the text."""
-    name = judged.precedent
+    name = precedent_name(judged.exchange)
     precedent = PrecedentRecorded(
         precedent=name,
         description=judged.received.text,
@@ -92,7 +74,7 @@ def events_of(
 
 
 async def verdict_orders(
-    source: Source, judged: Judged, verdict: Verdict, harm_level: float, by: str, why: str
+    source: Source, judged: RecordedInput, verdict: Verdict, harm_level: float, by: str, why: str
 ) -> list[Order]:
     """Return the orders that record a verdict on an input.
 
@@ -109,9 +91,9 @@ async def verdict_orders(
     for allowance in allowances:
         orders += await allowance_orders(source, judged.agent, allowance)
     if not allowances and any(
-        each.allowance == judged.precedent for each in await allowances_in_force(source, judged.agent)
+        each.allowance == precedent_name(judged.exchange) for each in await allowances_in_force(source, judged.agent)
     ):
-        withdrawn = AllowanceWithdrawn(allowance=judged.precedent, by=by, why=why)
+        withdrawn = AllowanceWithdrawn(allowance=precedent_name(judged.exchange), by=by, why=why)
         orders.append(Order(event=withdrawn, agent=judged.agent))
     return orders
 

@@ -15,6 +15,7 @@ from events.replay.sources import LedgerSource
 
 LEDGER = "ledger.db"
 BUNDLE = "log.nxb"
+KEYS = "session-keys.json"
 """Names of the files in a backup's folder."""
 
 
@@ -77,6 +78,12 @@ def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
         last_seq=found.last_seq,
         head=found.head,
     )
+
+
+def check_is_free(path: Path) -> None:
+    """Raise Misconfigured if something of that name is there."""
+    if path.exists():
+        raise Misconfigured(f"{path} exists: name another place, or move it away")
 
 
 def _to_bundle(copy: Path, archive: Path) -> str:

@@ -1,4 +1,4 @@
-"""Importing a bundle into an empty stream: at a named broker, or in a data folder in which no set runs."""
+"""Importing a bundle or a ledger into an empty stream: at a named broker, or in a data folder in which no set runs."""
 
 import asyncio
 import os
@@ -11,51 +11,61 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from deploy.config.loading import Config
+from deploy.operating.session_keys import NO_KEYS, SessionKeys, restore_keys
 from deploy.processes.broker import ADMIN, EmbeddedBroker
 from deploy.processes.broker.users import context_file
 from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
 from deploy.processes.supervising.supervisor import Supervisor
-from events.bundles import Manifest, unpack
-from events.errors import Misconfigured
+from events.bundles import is_bundle, unpack
+from events.errors import LedgerDamaged, Misconfigured
 from events.jetstream import Access, Connection
 from events.jetstream.importing import Recording, append, begin, check, finish, import_progress
 from events.ledger import LedgerReader
-from events.replay.gaps import stretches_text
+from events.ledger.checking.verify import verify
+from events.replay.checks_of_extent import NothingFound
+from events.replay.gaps import Stretch, stretches_text
 from events.sealing.bodies import HEADER as SEALED
-from schemas.subjects import EVERYTHING
+from schemas.subjects import EVERYTHING, Partitions
 
 Progress = Callable[[str, int], None]
 """Called with what is being done (``checking``, ``importing``, ``reading back``) and the sequence reached."""
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """The result of an import: the bundle's manifest, the sequence it went on from, and whether words are sealed."""
+    """The result of an import: how many events, the head of their chain (hex digits), and the counts of partitions.
 
-    manifest: Manifest
+    ``after`` is the sequence it went on from; ``sealed``: people's words in it are sealed. ``keys`` counts those that
+    were put back.
+    """
+
+    events: int
+    head: str
+    partitions: Partitions
     after: int
     sealed: bool
+    keys: int = 0
 
 
-class _Unpacked(msgspec.Struct, frozen=True):
-    manifest: Manifest
-    recording: Recording
+async def into_broker(
+    access: Access, copy: Path, config: Config, progress: Progress, keys: SessionKeys = NO_KEYS
+) -> Imported:
+    """Import a bundle or a ledger into the stream that the configuration names, at a broker.
 
-
-async def into_broker(access: Access, bundle: Path, config: Config, progress: Progress) -> Imported:
-    """Import into the stream that the configuration names, at a broker.
-
-    The login must be one that may make streams: the embedded broker's ``admin``, and no other of its users.
+    The login must be one that may make streams: the embedded broker's ``admin``, and no other of its users. ``keys``
+    are those of sessions whose words are sealed; one is stored where the broker has none of its name.
 
     Raises:
-        LedgerDamaged, Misconfigured: the bundle is not sound, or the stream is not empty.
+        LedgerDamaged, Misconfigured: the copy is not sound, or the stream is not empty.
         LogError: the broker cannot be reached, or refuses.
     """
-    async with _unpacked(bundle, progress) as unpacked:
-        return await _import(access, unpacked, config, progress)
+    async with _opened(copy, progress) as recording:
+        return await _import(access, recording, config, progress, keys)
 
 
-async def into_folder(data: DataFolder, bundle: Path, config: Config, progress: Progress) -> Imported:
+async def into_folder(
+    data: DataFolder, copy: Path, config: Config, progress: Progress, keys: SessionKeys = NO_KEYS
+) -> Imported:
     """Import into the stream of a data folder; the folder's embedded broker is started before and stopped afterwards.
 
     Raises:
@@ -63,14 +73,14 @@ async def into_folder(data: DataFolder, bundle: Path, config: Config, progress: 
         ProgramFailed: the broker cannot be started.
         LedgerDamaged, LogError: as for :func:`into_broker`.
     """
-    async with _unpacked(bundle, progress) as unpacked:
+    async with _opened(copy, progress) as recording:
         os.umask(0o077)  # people's words are in the store
         with data.locked() as lock:
             broker = EmbeddedBroker(data.broker, config.broker, stream=config.log.stream, keep_fds=(lock,))
             async with _running(broker):
                 context = BrokerChoice(context=str(context_file(broker.layout.contexts, ADMIN)))
                 access = access_of(context, data, name="neuraxis log import")
-                return await _import(access, unpacked, config, progress, data.ledger)
+                return await _import(access, recording, config, progress, keys, data.ledger)
 
 
 @asynccontextmanager
@@ -92,44 +102,76 @@ async def _running(broker: EmbeddedBroker) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _unpacked(bundle: Path, progress: Progress) -> AsyncIterator[_Unpacked]:
-    """Unpack a bundle, which proves it sound before anything of it is stored."""
+async def _opened(copy: Path, progress: Progress) -> AsyncIterator[Recording]:
+    """Open a bundle or a ledger as a recording; it is proved sound before anything of it is stored."""
     with TemporaryDirectory(prefix="neuraxis-") as folder:
-        ledger = Path(folder) / "ledger.db"
-        manifest = await unpack(bundle, ledger, partial(progress, "checking"))
-        if manifest.missing:
-            raise Misconfigured(
-                f"{bundle} is of a log that lost {stretches_text(manifest.missing)}: no stream can be given its events "
-                "at their sequences; read it with --log"
-            )
+        ledger = copy
+        if is_bundle(copy):
+            ledger = Path(folder) / "ledger.db"
+            await unpack(copy, ledger, partial(progress, "checking"))
+        found = await asyncio.to_thread(verify, ledger)
+        if not found.ok:
+            first = found.findings[0]
+            raise LedgerDamaged(f"{copy}: not imported: {first.check} at sequence {first.seq}: {first.detail}")
         with LedgerReader(ledger) as reader:
-            batches = partial(reader.history, [EVERYTHING], 0, manifest.last_seq)
-            recording = Recording(
-                partitions=manifest.partitions,
-                events=manifest.events,
-                head=manifest.head,
+            info = reader.info()
+            if not info.rows:
+                raise NothingFound(f"{copy} holds no events: nothing was imported; take a copy of a log that has some")
+            if info.lacks_journal:
+                raise LedgerDamaged(
+                    f"{copy} was copied while a set wrote to it, and may lack its last rows: take one that "
+                    "`neuraxis backup` made"
+                )
+            if info.rows != info.last_seq:
+                raise Misconfigured(
+                    f"{copy} is of a log that lost {stretches_text(_missing(reader, info.last_seq))}: no stream can be "
+                    "given its events at their sequences; read it with --log"
+                )
+            batches = partial(reader.history, [EVERYTHING], 0, info.last_seq)
+            yield Recording(
+                partitions=info.partitions,
+                events=info.rows,
+                head=found.head,
                 sealed=any(SEALED in stored.headers for batch in batches() for stored in batch),
                 batches=batches,
             )
-            yield _Unpacked(manifest, recording)
+
+
+def _missing(reader: LedgerReader, last_seq: int) -> list[Stretch]:
+    missing, expected = [], 1
+    for batch in reader.history([EVERYTHING], 0, last_seq):
+        for stored in batch:
+            if stored.seq > expected:
+                missing.append((expected, stored.seq - 1))
+            expected = stored.seq + 1
+    return missing
 
 
 async def _import(
-    access: Access, unpacked: _Unpacked, config: Config, progress: Progress, ledger: Path | None = None
+    access: Access,
+    recording: Recording,
+    config: Config,
+    progress: Progress,
+    keys: SessionKeys,
+    ledger: Path | None = None,
 ) -> Imported:
-    recording, stream, replicas = unpacked.recording, config.log.stream, config.log.replicas
+    stream, replicas = config.log.stream, config.log.replicas
     connection = await Connection.open(access)
     try:
         standing = await import_progress(connection, stream, recording)
         if not standing.begun:
             _refuse(ledger)
             await begin(connection, stream, recording, replicas)
+        # Before the stream is opened to workers: they would make another key for a session that goes on.
+        put_back = await restore_keys(connection, stream, keys, replicas) if recording.sealed else 0
         if not standing.whole:
             await append(connection, stream, recording, standing.after, partial(progress, "importing"))
             await finish(connection, stream, recording, partial(progress, "reading back"), replicas)
         else:
             await check(connection, stream, recording, partial(progress, "reading back"))
-        return Imported(unpacked.manifest, standing.after, recording.sealed)
+        return Imported(
+            recording.events, recording.head, recording.partitions, standing.after, recording.sealed, put_back
+        )
     finally:
         await connection.close()
 

@@ -64,6 +64,7 @@ async def import_progress(connection: Connection, stream: str, recording: Record
     """
     found = await _info(connection, stream)
     if found is None:
+        await _refuse_another_log(connection)
         await _refuse_snapshots(connection)
         return ImportProgress()
     metadata, state = found["config"].get("metadata", {}), found["state"]
@@ -195,6 +196,16 @@ async def _info(connection: Connection, stream: str) -> dict[str, Any] | None:
         if error.number == NOT_FOUND:
             return None
         raise
+
+
+async def _refuse_another_log(connection: Connection) -> None:
+    """Refuse before anything is stored what the server would refuse only when the stream is opened to workers."""
+    others = (await connection.api("STREAM.NAMES", {"subject": "log.>"})).get("streams") or ()
+    for other in others:
+        raise Misconfigured(
+            f"stream {other} has these subjects already: an account of a broker holds one log; name another broker or "
+            "account, or another folder with --data"
+        )
 
 
 async def _refuse_snapshots(connection: Connection) -> None:

@@ -50,7 +50,8 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
     ``documents`` and ``tool_results`` are for publishers of their own, who may write them by these names. Whoever reads
     the event finds them among ``layers``, behind those, and nowhere else: no guard can leave them out.
 
-    ``purpose`` says who answers: see :data:`Purpose`.
+    ``purpose`` says who answers: see :data:`Purpose`. ``rerun_of`` names the exchange whose input is sent again by this
+    one; empty: it is no rerun.
 
     ``left_out`` counts layers beyond ``schemas.intake.limits.MOST_LAYERS``, which no reader of the event gets to see:
     every guard counts them against the input (``layers``, in its ``unread``), and it is refused. No edge takes so many.
@@ -67,6 +68,7 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
     tool_results: tuple[Personal, ...] = ()
     left_out: Annotated[int, msgspec.Meta(ge=0)] = 0
     purpose: Purpose = "answer"
+    rerun_of: str = ""
 
     def __post_init__(self) -> None:
         """Take documents and tool results as layers of those roles, and no more layers than anybody looks at."""

@@ -50,9 +50,9 @@ def ask(
 
     Exit status 0 for every decision, a refusal included; 1 when the exchange FAILED.
     """
-    from deploy.cli.asking.run_exchange import run_exchange, show
+    from deploy.cli.asking.run_exchange import check_it_ended_well, run_exchange, show
     from deploy.cli.connect import run_within
-    from deploy.cli.failures import CheckFailed, WrongUse
+    from deploy.cli.failures import WrongUse
 
     words = text_of("-").removesuffix("\n").removesuffix("\r") if text == "-" else text
     if check and not words.strip():
@@ -63,13 +63,12 @@ def ask(
     found = run_within(
         target,
         timeout,
-        lambda within: run_exchange(target, words, within, agent=whose, session=talk, speaker=speaker, check=check),
+        lambda within: run_exchange(
+            target, words, within, agent=whose, session=talk, speaker=speaker, purpose="check" if check else "answer"
+        ),
     )
     show(found, as_json=as_json, speaker=speaker)
-    if found.action == "FAILED":
-        raise CheckFailed(
-            f"exchange {found.exchange} failed: {found.reason}; `neuraxis why {found.exchange}` tells more"
-        )
+    check_it_ended_well(found)
 
 
 def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:

@@ -6,12 +6,15 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
+from typing import Unpack
 
 import click
 import msgspec
 
+from actors.gateway.inputs import InputOptions
 from deploy.cli.asking.streamed_answer import StreamedAnswer
 from deploy.cli.connect import open_log
+from deploy.cli.failures import CheckFailed
 from deploy.cli.options import Target
 from deploy.cli.rendering.decision import SHOWN_EVENTS, Exchange, exchange_of, lines_of, sentence_of
 from deploy.cli.rendering.layout.printable import printable
@@ -24,7 +27,6 @@ from events.errors import LogError
 from events.jetstream import JetStreamLog
 from schemas.event import Event, topic_of
 from schemas.subjects import stored_subject
-from schemas.vocabulary.gateway import Purpose
 
 _IN_THE_END = "(in the end)"
 _LATER = "`neuraxis doctor` tells, and `neuraxis why {}` when it has one"
@@ -35,14 +37,10 @@ async def run_exchange(
     text: str,
     deadline: Deadline,
     *,
-    agent: str,
-    session: str,
     speaker: StreamedAnswer | None = None,
-    check: bool = False,
+    **given: Unpack[InputOptions],
 ) -> Exchange:
     """Send one input and wait for its end in the time that is left; ``speaker`` shows a model's words as they come.
-
-    ``check``: only the guards judge it, and nobody answers.
 
     Raises:
         InvalidInput: the text cannot be an input.
@@ -54,8 +52,7 @@ async def run_exchange(
         log = await stack.enter_async_context(open_log(target, deadline=deadline))
         client = await stack.enter_async_context(client_on(log, target.config().gateway.limits))
         inbox = await stack.enter_async_context(client.hearing(speaker.take)) if speaker is not None else ""
-        purpose: Purpose = "check" if check else "answer"
-        addressed = client.input(text, agent=agent, session=session, inbox=inbox, purpose=purpose)
+        addressed = client.input(text, inbox=inbox, **given)
         exchange = addressed.exchange
         deadline.note_sending(f"exchange {exchange}", f"`neuraxis why {exchange}` tells, once the broker answers")
         begun = time.perf_counter()
@@ -67,8 +64,10 @@ async def run_exchange(
         # The answer is here. The further events are only shown beside it, so an error in reading them is ignored.
         with suppress(TimeoutError, LogError):
             async with asyncio.timeout(deadline.left):
-                events = await _told(log, agent, session, exchange, started, answered.seq)
-        return exchange_of(addressed.exchange, agent, session, answered.event, events, latency_ms)
+                events = await _told(log, given["agent"], given["session"], exchange, started, answered.seq)
+        return exchange_of(
+            exchange, given["agent"], given["session"], answered.event, events, latency_ms, given.get("rerun_of", "")
+        )
 
 
 async def _told(log: JetStreamLog, agent: str, session: str, exchange: str, after: int, upto: int) -> Sequence[Event]:
@@ -111,6 +110,14 @@ def show(found: Exchange, *, as_json: bool, speaker: StreamedAnswer | None = Non
         click.echo(f"{click.style(_IN_THE_END, dim=True)}{told.removeprefix(_IN_THE_END)}")
     for line in [sentence_of(found), *lines_of(found)] if below else lines_of(found):
         print_hanging(console(), line, 2)
+
+
+def check_it_ended_well(found: Exchange) -> None:
+    """Raise CheckFailed for an exchange that FAILED."""
+    if found.action == "FAILED":
+        raise CheckFailed(
+            f"exchange {found.exchange} failed: {found.reason}; `neuraxis why {found.exchange}` tells more"
+        )
 
 
 def _fitted(answer: str) -> str:

@@ -196,8 +196,8 @@ async def _judge(
     target: Target, wanted: str, verdict: "Verdict", harm_level: float, by: str, why: str, deadline: "Deadline"
 ) -> dict[str, str | int]:
     from deploy.cli.connect import open_log
-    from deploy.cli.replaying.why import resolve
-    from deploy.operating.allowances import judged_input, verdict_orders
+    from deploy.cli.replaying.named_exchange import resolve
+    from deploy.operating.allowances import judged_input, precedent_name, verdict_orders
     from deploy.operating.order_client import current_user_name, give
     from events.replay.sources import StreamSource
 
@@ -207,4 +207,4 @@ async def _judge(
         orders = await verdict_orders(source, judged, verdict, harm_level, by or current_user_name(), why)
         deadline.note_sending("the verdict", _FIND)
         last = (await give(log, orders, deadline.inner_s)).seq
-        return {"agent": judged.agent, "precedent": judged.precedent, "verdict": verdict, "seq": last}
+        return {"agent": judged.agent, "precedent": precedent_name(judged.exchange), "verdict": verdict, "seq": last}

@@ -20,6 +20,7 @@ _CATCH_UP_S = 2.0
     epilog=examples(
         "neuraxis backup backups/monday",
         "neuraxis backup backups/monday --bundle --json",
+        "neuraxis backup backups/monday --keys",
         "neuraxis backup monday.db --data /srv/neuraxis",
         "neuraxis replay --verify --log backups/monday/ledger.db",
     )
@@ -31,25 +32,34 @@ _CATCH_UP_S = 2.0
     help="Copy this ledger instead of the data folder's.",
 )  # fmt: skip
 @click.option("--bundle", is_flag=True, help="Write the same events as a bundle, too, which `log import` takes.")
+@click.option("--keys", is_flag=True, help="Write the keys of sealed sessions beside it, too; the set must run.")
 @json_option
-def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, as_json: bool) -> None:
+def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bool, as_json: bool) -> None:
     """Copy the ledger as it is at this moment, prove the copy sound, and keep it for your eyes alone.
 
     The set may run. In FOLDER it is ledger.db (and log.nxb); nothing that is there is replaced. Whatever takes --log
-    reads the copy. It holds what people said as the log does: sealed words stay sealed, and their keys are not in it.
+    reads the copy, and `restore` makes a log of it again. It holds what people said as the log does: sealed words stay
+    sealed. Without their keys (--keys: session-keys.json) they count as forgotten once they are restored.
     """
     import msgspec
 
+    from deploy.cli.failures import WrongUse
     from deploy.cli.output import emit
     from deploy.cli.rendering.layout.terminal import progress
-    from deploy.operating.backing_up import back_up_set
+    from deploy.operating.backing_up import KEYS, back_up_set, check_is_free
 
+    if keys and to.suffix == ".db" and not to.is_dir():
+        raise WrongUse(f"--keys writes a file beside the copy: name a folder instead of {to}")
+    if keys:
+        check_is_free(to / KEYS)
+        asyncio.run(_reach(target))  # before anything is copied
     with progress("backing up", None):
         end = asyncio.run(_end(target)) if ledger is None else None
         found = back_up_set(ledger or target.data.ledger, to, bundle=bundle)
+        kept = asyncio.run(_keep_keys(target, Path(found.ledger), to / KEYS)) if keys else None
     behind = None if end is None else max(0, end - found.last_seq)
     if as_json:
-        emit([{**msgspec.structs.asdict(found), "behind": behind}], as_json=True)
+        emit([{**msgspec.structs.asdict(found), "behind": behind, "keys": kept}], as_json=True)
         return
     saying.say(
         f"{found.ledger}: {counted(found.rows, 'row')}, sequence {found.first_seq:,} to {found.last_seq:,},"
@@ -57,8 +67,31 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, as_json:
     )
     if found.bundle:
         saying.say(f"{found.bundle}: the same events as a bundle")
+    if kept:
+        saying.say(f"{to / KEYS}: {counted(kept, 'key')} of sealed sessions; who has both can read their words")
+    elif kept == 0:
+        saying.say("no words in it are sealed by a key that is left, so that no keys were written")
     if behind:
         saying.say(f"the stream is {counted(behind, 'event')} ahead of the ledger: not in the copy", err=True)
+
+
+async def _reach(target: Target) -> None:
+    from deploy.cli.connect import open_log
+
+    async with open_log(target):
+        pass
+
+
+async def _keep_keys(target: Target, ledger: Path, file: Path) -> int:
+    """Write the keys that open a copy's sealed words; return how many."""
+    from deploy.cli.connect import open_log
+    from deploy.operating.session_keys import collect_keys, write_keys
+
+    async with open_log(target) as log:
+        found = await collect_keys(log, ledger)
+    if found.keys:
+        write_keys(file, found)
+    return len(found.keys)
 
 
 def _tell_unasked(why: str) -> None:

@@ -13,6 +13,7 @@ from deploy.cli.rendering.layout.counted_nouns import counted
 
 if TYPE_CHECKING:
     from deploy.operating.importing import Imported, Progress
+    from deploy.operating.session_keys import SessionKeys
 
 
 @command(
@@ -47,45 +48,52 @@ def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
         manifest = asyncio.run(unpack(bundle, ledger))
         click.echo(f"{ledger}: {counted(manifest.events, 'event')}, head {manifest.head[:12]}", err=True)
         return
-    from deploy.cli.rendering.layout.terminal import progress
+    report(target, import_copy(target, bundle))
 
-    with progress("importing", 3 * read_manifest(bundle).events) as advance:
+
+def import_copy(target: Target, copy: Path, keys: "SessionKeys | None" = None) -> "Imported":
+    """Import a bundle or a ledger into the log that the options name, and show how far it has come."""
+    from deploy.cli.rendering.layout.terminal import progress
+    from deploy.operating.session_keys import NO_KEYS
+
+    with progress("importing", None) as advance:
         done = {"checking": 0, "importing": 0, "reading back": 0}
 
         def told(what: str, reached: int) -> None:
             done[what] = reached
             advance(sum(done.values()))
 
-        found = asyncio.run(_import(target, bundle, told))
-    _report(target, found)
+        return asyncio.run(_import(target, copy, told, keys or NO_KEYS))
 
 
-async def _import(target: Target, bundle: Path, progress: "Progress") -> "Imported":
+async def _import(target: Target, copy: Path, progress: "Progress", keys: "SessionKeys") -> "Imported":
     from deploy.cli.connect import access_to
     from deploy.operating.importing import into_broker, into_folder
     from deploy.processes.broker_access import effective_choice
 
     config = target.config()
     if effective_choice(target.flags, config.broker, os.environ).named:
-        return await into_broker(access_to(target), bundle, config, progress)
-    return await into_folder(target.data, bundle, config, progress)
+        return await into_broker(access_to(target), copy, config, progress, keys)
+    return await into_folder(target.data, copy, config, progress, keys)
 
 
-def _report(target: Target, found: "Imported") -> None:
-    settings, manifest = target.config().log, found.manifest
-    what = f"stream {settings.stream}: {counted(manifest.events, 'event')}, head {manifest.head[:12]}"
-    if found.after == manifest.events:
+def report(target: Target, found: "Imported") -> None:
+    """Say on stderr what was imported, and what its workers need."""
+    settings = target.config().log
+    what = f"stream {settings.stream}: {counted(found.events, 'event')}, head {found.head[:12]}"
+    if found.after == found.events:
         what += "; they were imported already"
     elif found.after:
         what += f"; went on behind sequence {found.after:,}"
     click.echo(what, err=True)
-    if found.sealed:
+    if found.sealed and found.keys:
+        click.echo(f"people's words in it are sealed; {counted(found.keys, 'key')} put back", err=True)
+    elif found.sealed:
         click.echo(
-            "people's words in it are sealed, and the keys are not in the bundle: they count as forgotten", err=True
+            "people's words in it are sealed, and their keys are not in the copy: they count as forgotten", err=True
         )
-    if (settings.agents, settings.sessions) != (manifest.agent_partitions, manifest.session_partitions):
+    agents, sessions = found.partitions.agents, found.partitions.sessions
+    if (settings.agents, settings.sessions) != (agents, sessions):
         click.echo(
-            f"its workers need log.agents = {manifest.agent_partitions} and log.sessions = "
-            f"{manifest.session_partitions} in their configuration",
-            err=True,
+            f"its workers need log.agents = {agents} and log.sessions = {sessions} in their configuration", err=True
         )

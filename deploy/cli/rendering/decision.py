@@ -63,7 +63,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     ``confidence`` is the router's in its last choice of a mode, None if no mode was chosen. ``memories`` counts those
     that were used for the answer. ``finish_reason`` is how a model's answer ended, in OpenAI's words (empty if no model
     wrote it), and ``cuts`` are the parts of the prompt that were too long. ``latency_ms`` is the time from sending the
-    input to receiving its end. ``sentence`` says in plain words how it ended and why.
+    input to receiving its end. ``sentence`` says in plain words how it ended and why. ``rerun_of`` is the exchange
+    whose input was sent again, if it was.
     """
 
     exchange: str
@@ -85,6 +86,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     act: Acted | None
     latency_ms: float
     sentence: str = ""
+    rerun_of: str = ""
 
 
 SHOWN_EVENTS = (*FACTS, ActIterated, ActFinished)
@@ -92,7 +94,13 @@ SHOWN_EVENTS = (*FACTS, ActIterated, ActFinished)
 
 
 def exchange_of(
-    exchange: str, agent: str, session: str, end: ResponseEmitted, events: Sequence[Event], latency_ms: float
+    exchange: str,
+    agent: str,
+    session: str,
+    end: ResponseEmitted,
+    events: Sequence[Event],
+    latency_ms: float,
+    rerun_of: str = "",
 ) -> Exchange:
     """Return an exchange from its end and, in stream order, its events that are shown (:data:`SHOWN_EVENTS`)."""
     choices = [event for event in events if isinstance(event, ModeSelected)]
@@ -116,6 +124,7 @@ def exchange_of(
         act=_acted(events),
         latency_ms=latency_ms,
         sentence=sentence_on(end, events),
+        rerun_of=rerun_of,
     )
 
 
@@ -149,7 +158,8 @@ def decision_line(found: Exchange) -> str:
         parts.append(f"ended by {found.finish_reason}")
     if found.cuts:
         parts.append(cuts_text(found.cuts))
-    return " · ".join([*parts, f"{found.latency_ms:.1f} ms", found.exchange])
+    again = [f"rerun of {found.rerun_of}"] if found.rerun_of else []
+    return " · ".join([*parts, f"{found.latency_ms:.1f} ms", found.exchange, *again])
 
 
 def tiebreak_line(tiebreak: Tiebreak) -> str:

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 
-LAST = "last"
-_LISTED = 5
-
 
 @command(
     epilog=examples(
@@ -70,6 +67,7 @@ async def _look_up(
     target: Target, log_file: Path | None, wanted: str
 ) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None", "Sequence[Stretch]"]:
     """Return an exchange, the settings that explain it, and the gaps of the log in and behind it."""
+    from deploy.cli.replaying.named_exchange import resolve
     from events.replay.checks_of_extent import NothingFound
     from events.replay.explain import explain
 
@@ -80,34 +78,6 @@ async def _look_up(
             raise NothingFound(f"no event of exchange {exchange} in the {source.name} can be read by this release")
         missing = source.gaps.missing(await source.losses())
         return explanation, await _router(source, explanation), await _coherence(source, explanation), missing
-
-
-async def resolve(source: "Source", wanted: str) -> str:
-    """Return the id of an exchange from the beginning of its id, or from ``last``.
-
-    Raises:
-        NothingFound: no exchange has it.
-        WrongUse: several have it.
-    """
-    from deploy.cli.failures import WrongUse
-    from events.replay.checks_of_extent import NothingFound
-
-    if wanted == LAST:
-        last = await source.last_exchange()
-        if last is None:
-            raise NothingFound(f"the {source.name} holds no exchange yet: send one with `neuraxis ask`")
-        return last
-    found = await source.exchange_ids(wanted, _LISTED + 1)
-    if wanted in found or len(found) == 1:
-        return wanted if wanted in found else found[0]
-    if not found:
-        raise NothingFound(
-            f"no exchange in the {source.name} begins with {wanted!r}: `neuraxis why last` takes the latest"
-        )
-    more = ", ..." if len(found) > _LISTED else ""
-    raise WrongUse(
-        f"more than one exchange begins with {wanted!r}: {', '.join(found[:_LISTED])}{more}; give more of it"
-    )
 
 
 async def _router(source: "Source", explanation: "Explanation") -> "RouterSettings | None":

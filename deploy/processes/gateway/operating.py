@@ -25,6 +25,7 @@ from deploy.operating.allowances import (
     allowance_orders,
     allowances_in_force,
     judged_input,
+    precedent_name,
     verdict_orders,
     withdrawal_orders,
 )
@@ -64,7 +65,9 @@ class BrokerOperations:
             check_exchange(verdict.exchange, judged.agent, agent)
             orders = await verdict_orders(source, judged, verdict.verdict, verdict.harm_level, verdict.by, verdict.why)
             seq = await self._append(log, orders)
-        return VerdictRecorded(agent=judged.agent, precedent=judged.precedent, verdict=verdict.verdict, seq=seq)
+        return VerdictRecorded(
+            agent=judged.agent, precedent=precedent_name(judged.exchange), verdict=verdict.verdict, seq=seq
+        )
 
     async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
         """Make a harmful precedent of an exchange's input, unless there is one; return its name, if any."""
@@ -76,9 +79,9 @@ class BrokerOperations:
             except (NothingFound, InvalidInput):
                 return None
             known = {each.precedent: each.outcome for each in await listed_precedents(source, judged.agent)}
-            if known.get(judged.precedent) != "harmful":
+            if known.get(precedent_name(judged.exchange)) != "harmful":
                 await self._append(log, orders)
-        return judged.precedent
+        return precedent_name(judged.exchange)
 
     async def allow(self, agent: str, allowance: AllowanceRecorded) -> int:
         """Record an allowance; return its sequence."""

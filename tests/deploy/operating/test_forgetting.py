@@ -6,6 +6,8 @@ The tests share a set: each has an agent, sessions and words of its own.
 import asyncio
 import contextlib
 import json
+import re
+import shutil
 import sqlite3
 import subprocess
 import time
@@ -27,7 +29,7 @@ from events.snapshot import snapshot_key
 from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryForgotten
-from tests.broker import files_below
+from tests.broker import Broker, files_below
 from tests.faults.rig import DEADLINE, RunningSet, at_rest, ledger_caught_up, read_all, running_set, waited
 from tests.forked import forked
 
@@ -316,3 +318,29 @@ def test_a_log_that_is_not_sealed_says_that_its_words_stay(tmp_path: Path, monke
         assert found["memories"] > 0
         assert found["readable"] > 0
         assert not found["key_destroyed"]
+
+
+def test_a_backup_is_restored_readable_with_its_keys_and_as_forgotten_without(
+    sealed_set: RunningSet, broker: Broker, tmp_path: Path
+) -> None:
+    converse(sealed_set, "garden", ("I planted rutabagas",), "rose")
+    asyncio.run(caught_up(sealed_set))
+    assert "session-keys.json: " in neuraxis(sealed_set, "backup", str(tmp_path / "monday"), "--keys").stdout
+    assert (tmp_path / "monday" / "session-keys.json").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "bare").mkdir()
+    shutil.copy(tmp_path / "monday" / "ledger.db", tmp_path / "bare")
+
+    def at(where: Broker, *words: str, status: int = 0) -> "subprocess.CompletedProcess[str]":
+        done = forked((*words, "--nats", where.url), folder=tmp_path)
+        assert done.returncode == status, done.stderr
+        return done
+
+    shown = ("log", "tail", "--no-follow", "--text", "--count", "100000")
+    assert re.search(r"sealed; \d+ keys? put back", at(broker, "restore", "monday").stderr)
+    assert "rutabagas" in at(broker, *shown).stdout
+    assert "imported already" in at(broker, "restore", "monday").stderr
+    elsewhere = at(broker, "restore", "bare", "--set", "log.stream=OTHER", status=2)
+    assert "stream NEURAXIS has these subjects" in elsewhere.stderr
+    with Broker(tmp_path / "other") as other:
+        assert "count as forgotten" in at(other, "restore", "bare").stderr
+        assert "rutabagas" not in at(other, *shown).stdout

@@ -63,12 +63,15 @@ def test_a_killed_import_keeps_workers_out_until_it_is_run_again_and_whole(tmp_p
     assert "imported already" in run(tmp_path, "log", "import", str(bundle)).stderr
 
 
-@pytest.mark.parametrize("redacted", [False, True], ids=["as recorded", "redacted"])
+@pytest.mark.parametrize("redacted", [False, True], ids=["restored from a ledger", "imported and redacted"])
 def test_an_imported_log_is_the_same_log_and_goes_on(tmp_path: Path, talk: Path, redacted: bool):
     if redacted:
         talk = bundle_of(tmp_path / "talk.db", "--redact")
+        said = run(tmp_path, "log", "import", str(talk)).stderr
+    else:
+        said = run(tmp_path, "restore", "talk.db").stderr
+        assert "neuraxis up --data .neuraxis goes on with it" in said
     recorded = [stored for batch in read_events(talk) for stored in batch]
-    said = run(tmp_path, "log", "import", str(talk)).stderr
     assert ("count as forgotten" in said) == redacted
     assert "log.agents = 2" in said
     running = Live(tmp_path, *COUNTS, "--http", "off")
@@ -113,6 +116,23 @@ def test_a_damaged_bundle_stores_nothing(tmp_path: Path, talk: Path):
     sound = talk.read_bytes()
     talk.write_bytes(sound[: len(sound) // 2])
     run(tmp_path, "log", "import", str(talk), status=1)
+    assert not (tmp_path / ".neuraxis").exists()
+
+
+def test_what_is_no_backup_is_not_restored(tmp_path: Path, talk: Path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.db").write_text("no ledger")
+    write(tmp_path / "rows" / "ledger.db", [], partitions=PARTITIONS)
+    damaged = (tmp_path / "talk.db").read_bytes().replace(b"capital of Peru", b"capital of Pera")
+    (tmp_path / "damaged.db").write_bytes(damaged)
+    for backup, status, complaint in (
+        ("nowhere", 2, "there is no such file or folder"),
+        ("empty", 2, "holds neither ledger.db nor log.nxb"),
+        ("text.db", 1, "text.db"),
+        ("damaged.db", 1, "not imported: "),
+        ("rows", 1, "holds no events"),
+    ):
+        assert complaint in run(tmp_path, "restore", backup, status=status).stderr
     assert not (tmp_path / ".neuraxis").exists()
 
 

@@ -59,6 +59,7 @@ def _received(event: InputReceived) -> Lines:
     lines: list[RenderableType] = [Text(quoted_line(event.text), "italic") if event.text else Text("(empty)", "dim")]
     lines += [Text(f"{layer.role}: {quoted_line(layer.content)}", "italic") for layer in event.layers]
     facts = [_PURPOSES[event.purpose]] if event.purpose in _PURPOSES else []
+    facts += [f"rerun of {event.rerun_of}"] if event.rerun_of else []
     facts += [f"label {event.label}"] if event.label else []
     facts += [f"situation {event.situation}"] if event.situation != "general" else []
     facts += [f"{event.left_out:,} layers beyond what anybody looks at"] if event.left_out else []

@@ -54,6 +54,7 @@ COPIED: dict[tuple[str, ...], tuple[str, ...]] = {
     ("diff",): ("diff", "1", "2"),
     ("log", "export"): ("log", "export", "-o", "out.jsonl"),
     ("log", "record"): ("log", "record", "case", "--folder", "kept"),
+    ("rerun",): ("rerun", "last"),
     ("state",): ("state", "breaker", "evening"),
     ("what-if",): ("what-if", "--set", "router.profile=seed"),
     ("why",): ("why", "last"),

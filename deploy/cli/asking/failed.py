@@ -1,0 +1,120 @@
+"""``neuraxis failed``."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.cli import wrapped_lines as saying
+from deploy.cli.command_types import Commands
+from deploy.cli.options import Target, examples, json_option, target_options, timeout_option, whole_number
+from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.cli.replaying.source import log_option, open_indexed_source
+
+if TYPE_CHECKING:
+    from deploy.cli.rendering.decision import Exchange
+    from deploy.operating.failed_decisions import FailedDecision
+
+_ANSWER_S = 65.0
+_COLUMNS = ("seq", "time", "actor", "reason", "error", "failed_topic", "exchange", "ended", "rerun")
+
+
+@click.group(cls=Commands, epilog=examples("neuraxis failed list", "neuraxis failed redrive"))
+def failed() -> None:
+    """Decisions and effects that failed, and their inputs sent again."""
+
+
+@failed.command(
+    name="list",
+    epilog=examples("neuraxis failed list", "neuraxis failed list --actor router --log backup/ledger.db --json"),
+)
+@target_options
+@log_option
+@click.option("--actor", default="", help="Only of this actor or effector.")
+@json_option
+def list_(target: Target, log_file: Path | None, actor: str, as_json: bool) -> None:
+    """Print what failed, oldest first: who failed on which message and why, and what became of the exchange."""
+    import msgspec
+
+    from deploy.cli.output import emit
+
+    found = [each for each in asyncio.run(_failures(target, log_file)) if not actor or each.actor == actor]
+    if not found and not as_json:
+        saying.say(f"nothing {f'of {actor} ' if actor else ''}has failed", err=True)
+    emit(map(msgspec.structs.asdict, found), as_json=as_json, columns=_COLUMNS)
+
+
+@failed.command(
+    epilog=examples(
+        "neuraxis failed redrive                # shows what would be sent",
+        "neuraxis failed redrive --yes          # sends it",
+        "neuraxis failed redrive 4711 --yes --json",
+    )
+)
+@click.argument("sequences", type=whole_number(1), nargs=-1, metavar="[SEQ]...")
+@target_options
+@click.option("--yes", "do", is_flag=True, help="Send them; without, only show what would be sent.")
+@timeout_option(_ANSWER_S, "How long each may take.")
+@json_option
+def redrive(target: Target, sequences: tuple[int, ...], do: bool, timeout: float, as_json: bool) -> None:
+    """Send the inputs of exchanges that FAILED again, once what failed them is mended; each in its session.
+
+    SEQ is where `failed list` has a failure; without one, all are meant. An input is sent as a new exchange that names
+    the old one, and only once: not if it was sent again before, by whomever, and not if its exchange ended otherwise
+    than FAILED or was of none. Interrupted, it goes on where it stopped when it is run again.
+
+    Exit status 1 when one of them FAILED again.
+    """
+    from deploy.cli.failures import CheckFailed
+    from deploy.operating.failed_decisions import exchanges_to_redrive, named_failures
+
+    found = named_failures(asyncio.run(_failures(target, None)), sequences)
+    exchanges = exchanges_to_redrive(found)
+    if not do:
+        _show_plan(found, exchanges, as_json)
+        return
+    again = [_send(target, exchange, timeout, as_json) for exchange in exchanges]
+    failed_again = sum(each.action == "FAILED" for each in again)
+    if not as_json:
+        saying.say(f"{counted(len(again), 'input')} sent again, {failed_again:,} failed again", err=True)
+    if failed_again:
+        raise CheckFailed(f"{counted(failed_again, 'exchange')} FAILED again: `neuraxis failed list` tells on what")
+
+
+async def _failures(target: Target, log_file: Path | None) -> "list[FailedDecision]":
+    from deploy.operating.failed_decisions import failed_decisions
+
+    async with open_indexed_source(target, log_file) as source:
+        return await failed_decisions(source)
+
+
+def _show_plan(found: "Sequence[FailedDecision]", exchanges: Sequence[str], as_json: bool) -> None:
+    import msgspec
+
+    from deploy.cli.output import emit
+
+    rows = [{**msgspec.structs.asdict(each), "redrive": not each.why_not, "why_not": each.why_not} for each in found]
+    emit(rows, as_json=as_json, columns=("seq", "actor", "reason", "exchange", "redrive", "why_not"))
+    if not as_json:
+        then = ": --yes sends them" if exchanges else ""
+        saying.say(f"{counted(len(exchanges), 'input')} would be sent again{then}", err=True)
+
+
+def _send(target: Target, exchange: str, timeout: float, as_json: bool) -> "Exchange":
+    from deploy.cli.asking.run_exchange import run_exchange, show
+    from deploy.cli.connect import run_until
+    from deploy.operating.deadline import Deadline
+    from deploy.operating.failed_decisions import redriven_exchange
+    from deploy.operating.recorded_inputs import recorded_input, rerun_options
+
+    async def run(within: Deadline) -> "Exchange":
+        async with open_indexed_source(target, None) as source:
+            recorded = await recorded_input(source, exchange)
+        given = rerun_options(recorded, recorded.session, redriven_exchange(exchange))
+        return await run_exchange(target, recorded.received.text, within, **given)
+
+    again = run_until(Deadline(timeout), run)
+    show(again, as_json=as_json)
+    return again

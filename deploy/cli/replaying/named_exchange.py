@@ -1,0 +1,35 @@
+"""Which exchange a command means: by its id, by the beginning of one, or the latest."""
+
+from typing import TYPE_CHECKING
+
+from deploy.cli.failures import WrongUse
+from events.replay.checks_of_extent import NothingFound
+
+if TYPE_CHECKING:
+    from events.replay.sources import Source
+
+LAST = "last"
+_LISTED = 5
+
+
+async def resolve(source: "Source", wanted: str) -> str:
+    """Return the id of an exchange from the beginning of its id, or from ``last``.
+
+    Raises:
+        NothingFound: no exchange has it.
+        WrongUse: several have it.
+    """
+    if wanted == LAST:
+        last = await source.last_exchange()
+        if last is None:
+            raise NothingFound(f"the {source.name} holds no exchange yet: send one with `neuraxis ask`")
+        return last
+    found = await source.exchange_ids(wanted, _LISTED + 1)
+    if wanted in found or len(found) == 1:
+        return wanted if wanted in found else found[0]
+    if not found:
+        raise NothingFound(f"no exchange in the {source.name} begins with {wanted!r}: `last` is the latest")
+    more = ", ..." if len(found) > _LISTED else ""
+    raise WrongUse(
+        f"more than one exchange begins with {wanted!r}: {', '.join(found[:_LISTED])}{more}; give more of it"
+    )

@@ -1,0 +1,122 @@
+"""Decisions and effects that failed, what became of their exchanges, and the inputs to send again."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from events.codec import Recorded, decode
+from events.ledger.reader import END
+from events.replay.checks_of_extent import NothingFound, span_of
+from events.replay.sources import Source
+from schemas.catalogue import CATALOGUE
+from schemas.event import Failed, topic_of
+from schemas.identity import event_id
+from schemas.intake.timestamps import rfc3339
+from schemas.subjects import topic_filter
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.responder import ResponseEmitted
+
+_FAILURES = [topic_filter(topic) for topic, entry in CATALOGUE.items() if issubclass(entry.event, Failed)]
+_WHAT_CAME = [topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted)]
+
+
+class FailedDecision(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that an actor or an effector failed on.
+
+    ``reason`` and ``error`` are as in ``schemas.event.Failed``. ``ended`` is how the exchange ended: an action, empty
+    while it has not, or where there is no exchange. ``rerun`` is the latest exchange that sent its input again.
+    """
+
+    seq: int
+    time: str
+    actor: str
+    reason: str
+    error: str
+    failed_seq: int
+    failed_topic: str
+    agent: str
+    session: str
+    exchange: str
+    ended: str = ""
+    rerun: str = ""
+
+    @property
+    def why_not(self) -> str:
+        """Why its input is not sent again; empty if it can be."""
+        if not self.exchange:
+            return "it belongs to no exchange"
+        if self.rerun:
+            return f"sent again as {self.rerun}"
+        if not self.ended:
+            return "its exchange has not ended"
+        return "" if self.ended == "FAILED" else f"its exchange ended {self.ended} without it"
+
+
+async def failed_decisions(source: Source) -> list[FailedDecision]:
+    """Return all failures of a log, in order.
+
+    Raises:
+        NothingFound: the log holds no event.
+        LogError: the source cannot be read.
+    """
+    await span_of(source)
+    found: list[FailedDecision] = []
+    async for batch in source.as_stored(_FAILURES, 0, END):
+        for stored in batch:
+            record = decode(stored)
+            if isinstance(record, Recorded) and isinstance(record.message.event, Failed):
+                found.append(_failure(record, record.message.event))
+    exchanges = {each.exchange for each in found if each.exchange}
+    if not exchanges:
+        return found
+    ended: dict[str, str] = {}
+    reruns: dict[str, str] = {}
+    async for batch in source.as_stored(_WHAT_CAME, 0, END):
+        for stored in batch:
+            record = decode(stored)
+            if not isinstance(record, Recorded):
+                continue
+            message = record.message
+            if isinstance(message.event, ResponseEmitted) and message.exchange in exchanges:
+                ended[message.exchange] = message.event.action
+            elif isinstance(message.event, InputReceived) and message.event.rerun_of in exchanges:
+                reruns[message.event.rerun_of] = message.exchange
+    return [
+        msgspec.structs.replace(each, ended=ended.get(each.exchange, ""), rerun=reruns.get(each.exchange, ""))
+        for each in found
+    ]
+
+
+def _failure(record: Recorded, failed: Failed) -> FailedDecision:
+    message = record.message
+    return FailedDecision(
+        seq=message.seq,
+        time=rfc3339(message.time_ns),
+        actor=CATALOGUE[topic_of(failed)].owner,
+        reason=failed.reason,
+        error=failed.error,
+        failed_seq=failed.failed_seq,
+        failed_topic=failed.failed_topic,
+        agent=message.agent,
+        session=message.session,
+        exchange=message.exchange,
+    )
+
+
+def exchanges_to_redrive(failures: Sequence[FailedDecision]) -> list[str]:
+    """Return the exchanges whose inputs can be sent again: those that FAILED and were not. Each once, in order."""
+    return list(dict.fromkeys(each.exchange for each in failures if not each.why_not))
+
+
+def redriven_exchange(exchange: str) -> str:
+    """Return the id of the exchange that redrives another: always the same, so that the broker stores it once."""
+    return event_id(exchange, "redrive", 0)
+
+
+def named_failures(failures: Sequence[FailedDecision], sequences: Sequence[int]) -> list[FailedDecision]:
+    """Return the failures at the given sequences, or all if none is given; raises NothingFound for an unknown one."""
+    known = {each.seq: each for each in failures}
+    for seq in sequences:
+        if seq not in known:
+            raise NothingFound(f"no failure is recorded at sequence {seq:,}: `neuraxis failed list` shows all")
+    return [known[seq] for seq in dict.fromkeys(sequences)] if sequences else list(failures)

@@ -1,0 +1,69 @@
+"""Inputs as they were recorded: to be judged by a person, or to be sent again."""
+
+import msgspec
+
+from actors.gateway.external_events import InvalidInput
+from actors.gateway.inputs import InputOptions
+from events.codec import Recorded, decode
+from events.log import Seal
+from events.replay.checks_of_extent import NothingFound
+from events.replay.sources import Source
+from schemas.vocabulary.gateway import InputReceived
+
+
+class RecordedInput(msgspec.Struct, frozen=True, kw_only=True):
+    """The input of an exchange: whose it was, in which session, what it said, and its sequence."""
+
+    exchange: str
+    agent: str
+    session: str
+    seq: int
+    received: InputReceived
+
+
+async def recorded_input(source: Source, exchange: str) -> RecordedInput:
+    """Return the input of an exchange.
+
+    Raises:
+        NothingFound: the exchange has none that this release can read, or its words are out of reach.
+    """
+    for stored in await source.exchange(exchange):
+        record = decode(stored)
+        if isinstance(record, Recorded) and isinstance(received := record.message.event, InputReceived):
+            if stored.seal not in (Seal.AS_STORED, Seal.OPENED):
+                raise NothingFound(
+                    f"the words of exchange {exchange} are sealed, and their key is gone or out of reach"
+                )
+            found = record.message
+            return RecordedInput(
+                exchange=exchange, agent=found.agent, session=found.session, seq=found.seq, received=received
+            )
+    raise NothingFound(f"exchange {exchange} in the {source.name} has no input that this release can read")
+
+
+def rerun_options(recorded: RecordedInput, session: str, exchange: str = "") -> InputOptions:
+    """Return the options that send a recorded input again, in a session; ``exchange`` is its new id, if it is given.
+
+    An input that was forwarded is only checked: the model that it went to is not ours to ask.
+
+    Raises:
+        InvalidInput: parts of it were left out when it was received, so that it cannot be sent as it was.
+    """
+    received = recorded.received
+    if received.left_out:
+        raise InvalidInput(
+            f"{received.left_out:,} layers of exchange {recorded.exchange} were never read, so that it cannot be sent "
+            "as it was: send it anew from where it came from"
+        )
+    return InputOptions(
+        agent=recorded.agent,
+        session=session,
+        layers=received.layers,
+        situation=received.situation,
+        label=received.label,
+        deadline_after_ms=received.deadline_after_ms,
+        purpose="answer" if received.purpose == "answer" else "check",
+        exchange=exchange,
+        rerun_of=recorded.exchange,
+        wordless=not received.text.strip(),
+    )

@@ -1,0 +1,91 @@
+"""The keys that sealed sessions can be read by, kept in a file beside a backup, and put back from it.
+
+Whoever has the backup and this file can read what people said, also what was forgotten since: see docs/forgetting.md.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from events.errors import LedgerDamaged, Misconfigured, Unavailable
+from events.jetstream import Connection, JetStreamLog
+from events.jetstream.session_keys import KeyValueKeys
+from events.ledger import LedgerReader
+from events.private_files import open_private
+from events.sealing.bodies import HEADER as SEALED
+from events.sealing.keys import key_name_in_headers
+
+_AT_ONCE = 500
+
+
+class SessionKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Secrets of sessions, by the names of their keys."""
+
+    keys: dict[str, bytes]
+
+    def __repr__(self) -> str:
+        return f"SessionKeys({len(self.keys)})"
+
+
+NO_KEYS = SessionKeys({})
+
+
+async def collect_keys(log: JetStreamLog, ledger: Path) -> SessionKeys:
+    """Return the keys that open the sealed words of a ledger, as far as they were not destroyed.
+
+    Raises:
+        LogError: the ledger or the broker cannot be read.
+    """
+    if log.sealing is None:
+        return NO_KEYS
+    with LedgerReader(ledger) as reader:
+        names = {
+            key_name_in_headers(stored.headers.get("ce-agent", ""), stored.headers.get("ce-session", ""))
+            for batch in reader.history()
+            for stored in batch
+            if SEALED in stored.headers
+        }
+    found: dict[str, bytes] = {}
+    for some in _in_parts(sorted(names)):
+        entries = await log.sealing.keyring.store.load(some)
+        found |= {name: entry.secret for name, entry in entries.items() if entry.secret}
+    return SessionKeys(dict(sorted(found.items())))
+
+
+def _in_parts(names: list[str]) -> Iterator[list[str]]:
+    each = iter(names)
+    while part := list(islice(each, _AT_ONCE)):
+        yield part
+
+
+def write_keys(file: Path, keys: SessionKeys) -> None:
+    """Write keys to a file that its owner alone can read; raises Unavailable."""
+    try:
+        with open_private(file) as out:
+            out.write(msgspec.json.encode(keys))
+    except OSError as wrong:
+        raise Unavailable(f"{file} cannot be written: {wrong.strerror or wrong}") from wrong
+
+
+def read_keys(file: Path) -> SessionKeys:
+    """Read the keys that :func:`write_keys` wrote; raises Misconfigured or LedgerDamaged."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=SessionKeys)
+    except OSError as wrong:
+        raise Misconfigured(f"{file} cannot be read: {wrong.strerror or wrong}") from wrong
+    except msgspec.DecodeError as wrong:  # the message of the error may show a part of a key
+        raise LedgerDamaged(f"{file} does not hold session keys as `neuraxis backup --keys` writes them") from wrong
+
+
+async def restore_keys(connection: Connection, stream: str, keys: SessionKeys, replicas: int) -> int:
+    """Store keys where the stream has none of that name; return how many were stored now.
+
+    Raises:
+        LogError: the broker refuses, or cannot be reached.
+    """
+    if not keys.keys:
+        return 0
+    store = await KeyValueKeys.over(connection, stream, replicas)
+    return sum([await store.create(name, secret, 0) for name, secret in keys.keys.items()])

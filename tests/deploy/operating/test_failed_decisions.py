@@ -1,0 +1,206 @@
+"""What failed is listed, and its inputs are sent again: by the command line over a real broker."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from actors.gateway.external_events import build_event
+from actors.gateway.inputs import new_input
+from deploy.cli import main
+from events.codec import Recorded, decode
+from events.jetstream import JetStreamLog
+from events.log import Append, Tail
+from schemas.event import Event, topic_of
+from schemas.identity import event_id
+from schemas.subjects import topic_filter
+from schemas.vocabulary.gateway import InputReceived, Layer
+from schemas.vocabulary.memory import MemoryFailed
+from schemas.vocabulary.reflex import ReflexFailed
+from schemas.vocabulary.regulator import RegulatorFailed
+from schemas.vocabulary.responder import Action, ResponseEmitted
+from tests.broker import Broker
+
+NOW_NS = 1_750_000_000 * 10**9
+LAYERS = (Layer(role="document", content="The ferry leaves at seven."),)
+FAILURE: dict[str, Any] = {"reason": "decider_raised", "error": "ValueError", "failed_seq": 1, "failed_topic": "x"}
+
+
+def end(action: Action) -> ResponseEmitted:
+    return ResponseEmitted(
+        stage="DELIBERATIVE", action=action, reason="r", mode=None, first_mode=None, response="Seven.", backend="c"
+    )
+
+
+async def store(log: JetStreamLog, event: Event, exchange: str = "") -> None:
+    made = build_event(
+        event,
+        id=event_id(exchange, topic_of(event), 0),
+        partitions=log.partitions,
+        now_ns=NOW_NS,
+        agent="ann",
+        session="talk" if exchange else "",
+        exchange=exchange,
+    )
+    await log.append([Append([made.record])])
+
+
+async def store_input(log: JetStreamLog, exchange: str, purpose: Any = "answer") -> None:
+    made = new_input(
+        "When does it leave?",
+        agent="ann",
+        session="talk",
+        layers=LAYERS,
+        situation="travel",
+        exchange=exchange,
+        purpose=purpose,
+        partitions=log.partitions,
+        now_ns=NOW_NS,
+    )
+    await log.append([Append([made.record])])
+
+
+@pytest.fixture
+def with_failures(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Broker:
+    """A log in which two exchanges FAILED, one ended without memory, and one failure is of no exchange."""
+
+    async def make() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        for exchange, failed, action in (
+            ("e-1", ReflexFailed(**FAILURE), "FAILED"),
+            ("e-2", MemoryFailed(**FAILURE), "EXECUTED"),
+            ("e-3", ReflexFailed(**FAILURE), "FAILED"),
+        ):
+            await store_input(log, exchange, "forward" if exchange == "e-3" else "answer")
+            await store(log, failed, exchange)
+            await store(log, end(action), exchange)  # type: ignore[arg-type]
+        await store(log, RegulatorFailed(**FAILURE))
+        await log.close()
+
+    asyncio.run(make())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NATS_URL", broker.url)
+    return broker
+
+
+@pytest.fixture
+def answering(with_failures: Broker) -> Iterator[list[Action]]:
+    """Ends each new exchange, in the place of workers: with the actions in this list, then as EXECUTED."""
+    actions: list[Action] = []
+    listening: Future[Callable[[], object]] = Future()
+
+    async def answer() -> None:
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        log = await JetStreamLog.connect(with_failures.url)
+        tail = await log.tail([topic_filter(topic_of(InputReceived))], (await log.info()).last_seq)
+        reading = asyncio.create_task(_answer(log, tail, actions))
+        listening.set_result(lambda: loop.call_soon_threadsafe(stop.set))
+        await stop.wait()
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        await tail.close()
+        await log.close()
+
+    thread = Thread(target=asyncio.run, args=(answer(),))
+    thread.start()
+    stop = listening.result(30)
+    yield actions
+    stop()
+    thread.join(30)
+
+
+async def _answer(log: JetStreamLog, tail: Tail, actions: list[Action]) -> None:
+    while True:
+        for stored in await tail.next():
+            record = decode(stored)
+            if isinstance(record, Recorded):
+                await store(log, end(actions.pop(0) if actions else "EXECUTED"), record.message.exchange)
+
+
+def neuraxis(*arguments: str, status: int = 0) -> Result:
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exit_code == status, result.output
+    return result
+
+
+def rows(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def inputs(broker: Broker) -> Sequence[Recorded]:
+    async def read() -> list[Recorded]:
+        log = await JetStreamLog.connect(broker.url)
+        filters, upto = [topic_filter(topic_of(InputReceived))], (await log.info()).last_seq
+        found = [decode(stored) async for batch in log.history(filters, 0, upto) for stored in batch]
+        await log.close()
+        return [each for each in found if isinstance(each, Recorded)]
+
+    return asyncio.run(read())
+
+
+def test_failures_are_listed_with_what_became_of_their_exchanges(with_failures: Broker) -> None:
+    listed = rows(neuraxis("failed", "list", "--json"))
+    assert [(row["actor"], row["exchange"], row["ended"], row["rerun"]) for row in listed] == [
+        ("reflex", "e-1", "FAILED", ""),
+        ("memory", "e-2", "EXECUTED", ""),
+        ("reflex", "e-3", "FAILED", ""),
+        ("regulator", "", "", ""),
+    ]
+    assert [row["actor"] for row in rows(neuraxis("failed", "list", "--actor", "memory", "--json"))] == ["memory"]
+    assert "nothing of router has failed" in neuraxis("failed", "list", "--actor", "router").stderr
+
+
+def test_a_dry_run_tells_what_would_be_sent_and_sends_nothing(with_failures: Broker) -> None:
+    planned = neuraxis("failed", "redrive", "--json")
+    assert [(row["exchange"], row["redrive"], row["why_not"]) for row in rows(planned)] == [
+        ("e-1", True, ""),
+        ("e-2", False, "its exchange ended EXECUTED without it"),
+        ("e-3", True, ""),
+        ("", False, "it belongs to no exchange"),
+    ]
+    assert "2 inputs would be sent again: --yes sends them" in neuraxis("failed", "redrive").stderr
+    assert len(inputs(with_failures)) == 3
+    refused = neuraxis("failed", "redrive", "1", "--yes", status=1)
+    assert "no failure is recorded at sequence 1" in refused.stderr
+
+
+def test_what_failed_is_sent_again_once_in_its_session_as_it_was(
+    with_failures: Broker, answering: list[Action]
+) -> None:
+    answering.append("FAILED")
+    again = neuraxis("failed", "redrive", "--yes", "--json", status=1)
+    assert "1 exchange FAILED again" in again.stderr
+    assert [(row["rerun_of"], row["action"]) for row in rows(again)] == [("e-1", "FAILED"), ("e-3", "EXECUTED")]
+
+    assert neuraxis("failed", "redrive", "--yes", "--json").stdout == ""
+    before, after = inputs(with_failures)[:3], inputs(with_failures)[3:]
+    assert len(after) == 2
+    for old, new in ((before[0], after[0]), (before[2], after[1])):
+        assert isinstance(old.message.event, InputReceived)
+        assert isinstance(new.message.event, InputReceived)
+        assert (new.message.agent, new.message.session) == ("ann", "talk")
+        assert new.message.event.layers == LAYERS
+        assert (new.message.event.text, new.message.event.situation) == ("When does it leave?", "travel")
+        assert new.message.event.rerun_of == old.message.exchange
+    # Who forwarded it asks its own model, so that here it can only be checked.
+    assert [each.message.event.purpose for each in after] == ["answer", "check"]  # type: ignore[attr-defined]
+
+
+def test_any_input_is_sent_again_in_a_session_of_its_own(with_failures: Broker, answering: list[Action]) -> None:
+    (row,) = rows(neuraxis("rerun", "e-2", "--json"))
+    assert (row["rerun_of"], row["agent"], row["action"]) == ("e-2", "ann", "EXECUTED")
+    assert row["session"].startswith("rerun-")
+    assert row["exchange"] != "e-2"
+    sent = inputs(with_failures)[-1].message
+    assert isinstance(sent.event, InputReceived)
+    assert (sent.event.rerun_of, sent.event.layers, sent.session) == ("e-2", LAYERS, row["session"])
+    shown = neuraxis("rerun", "e-1", "--session", "talk")
+    assert "rerun of e-1" in shown.stdout
+    assert "rerun of e-1" in neuraxis("why", "last").stdout
+    assert "begins with 'e-9'" in neuraxis("rerun", "e-9", status=1).stderr
