@@ -307,9 +307,9 @@ def _foreign_durables(others: Sequence[str], stream: str) -> tuple[str, ...]:
 
 
 def _buckets(owner_names: Sequence[str]) -> tuple[str, ...]:
-    # A false heartbeat or a lost snapshot costs only work. A false snapshot would make decisions wrong, and any snapshot
-    # holds what its actor has read: so each owner may write and read its own snapshots alone. Those who look for lost
-    # messages, and those who forget, read all of them.
+    # A false heartbeat or a lost snapshot costs only work. A false snapshot would make decisions wrong, and a snapshot
+    # holds what its actor has read: so each owner may write and read its own snapshots alone. Who looks for lost
+    # messages, and who forgets, reads all of them.
     erasing = f"$JS.API.STREAM.MSG.DELETE.KV_{SNAPSHOTS_BUCKET}"
     getting = f"$JS.API.DIRECT.GET.KV_{SNAPSHOTS_BUCKET}.$KV.{SNAPSHOTS_BUCKET}"
     whose = ("",) if READING_SNAPSHOTS.intersection(owner_names) else tuple(f"{owner}." for owner in owner_names)

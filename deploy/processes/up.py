@@ -273,9 +273,13 @@ def _embedded(plan: Plan, lock: int) -> BrokerPlace:
 
 
 async def _external(plan: Plan) -> BrokerPlace:
-    access = access_of(plan.reach, plan.data, name="neuraxis up")
+    access = access_of(plan.reach, plan.data, user=ADMIN, name="neuraxis up")
     await prepare(access, plan.config)
-    await record_loss_from_snapshots(access, plan.config, plan.data.ledger)
+    writing = access_of(plan.reach, plan.data, user=LEDGER, name="neuraxis up")
+    await record_loss_from_snapshots(writing, plan.config, plan.data.ledger)
+    if plan.reach.logins:
+        contexts = plan.reach.folder
+        return BrokerPlace((), lambda: access.servers, lambda user: str(context_file(contexts, user)), str(contexts))
     # By file, not by argument: everybody on a machine can read a process's arguments.
     write_context(plan.data.external, context_of(access))
     return BrokerPlace((), lambda: access.servers, lambda _: str(plan.data.external.resolve()))

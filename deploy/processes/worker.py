@@ -214,11 +214,11 @@ async def _actors(job: Job, connection: Connection, log: JetStreamLog, member: s
         build=version("neuraxis"),
         snapshot_every=settings.snapshot_every,
         batch_from=BATCH_FROM if job.config.broker.sync == "always" else BATCH_FROM_UNFLUSHED,
-        stands_in=[ACTORS[name] for name in await _witnesses_for(connection, job.hosts)],
+        stands_in=[ACTORS[name] for name in await stand_ins_of(connection, job.hosts)],
     )
 
 
-async def _witnesses_for(connection: Connection, hosts: Sequence[str]) -> tuple[str, ...]:
+async def stand_ins_of(connection: Connection, hosts: Sequence[str]) -> tuple[str, ...]:
     """Return the witnesses that a worker runs while nobody else does: those whose events its login may append."""
     others = [name for name in WITNESSES if name not in hosts]
     who = await ask_rights(connection) if others else None

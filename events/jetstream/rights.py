@@ -28,7 +28,7 @@ class LoginRights(msgspec.Struct, frozen=True):
 
     publish: SubjectRights = SubjectRights()
     subscribe: SubjectRights = SubjectRights()
-    responses: msgspec.Raw | None = None
+    responses: dict[str, int] | None = None
 
     @property
     def responds(self) -> bool:

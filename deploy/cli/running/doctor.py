@@ -53,7 +53,8 @@ def _patient(target: Target) -> "SetToExamine":
     llm = config.section("llm", LlmSettings)
     reach = effective_choice(target.flags, config.broker, os.environ)
     run = None if reach.named else target.data.read()  # a named broker may belong to another set
-    embedded = run is not None and run.contexts
+    # Who has a folder of logins has that of the system account.
+    asks_server = reach.as_user(SYSTEM).exists() if reach.logins else run is not None and run.contexts
     model = run.model if run is not None else None
     if model is None and llm.base_url:
         model = ModelInUse(backend="openai", base_url=base_url(llm.base_url), models=names_of(llm.models))
@@ -69,7 +70,7 @@ def _patient(target: Target) -> "SetToExamine":
         expected = Partitions(in_force.agents, in_force.sessions)
     return SetToExamine(
         access=access_of(reach, target.data, user=ADMIN, name="neuraxis doctor"),
-        system=access_of(reach, target.data, user=SYSTEM, name="neuraxis doctor") if embedded else None,
+        system=access_of(reach, target.data, user=SYSTEM, name="neuraxis doctor") if asks_server else None,
         stream=stream_of(target),
         expected=expected,
         actors=tuple(ACTORS),

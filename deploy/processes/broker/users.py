@@ -82,6 +82,7 @@ class Context(msgspec.Struct, omit_defaults=True):
     user: str = ""
     password: str = ""
     creds: str = ""
+    nkey: str = ""
     ca: str = ""
     inbox_prefix: str = ""
 

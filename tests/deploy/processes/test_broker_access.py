@@ -95,7 +95,7 @@ def test_a_context_stands_for_an_access_and_back(tmp_path: Path) -> None:
     [
         (None, "there is no NATS context"),
         ("{", "cannot be read"),
-        ('{"url": "nats://broker", "nkey": "x"}', "uses nkey, which neuraxis does not support"),
+        ('{"url": "nats://broker", "token": "x"}', "uses token, which neuraxis does not support"),
         ('{"url": "nats://broker", "creds": "/no/such.creds"}', "/no/such.creds cannot be read"),
     ],
 )

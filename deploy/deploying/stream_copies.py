@@ -1,0 +1,43 @@
+"""Making a deployment's streams and buckets, with as many copies as are configured."""
+
+from collections.abc import Sequence
+
+from deploy.config.loading import Config
+from deploy.processes.up import prepare
+from events.jetstream import Access, Connection
+from events.jetstream.connection import ApiError
+from events.jetstream.stream import NOT_FOUND
+from schemas.permissions import MEMBERS_BUCKET, SNAPSHOTS_BUCKET, keys_bucket
+
+
+def streams_of(stream: str) -> tuple[str, ...]:
+    """Return the streams of a deployment whose log is in ``stream``: the log's, and those of its buckets."""
+    return (stream, *(f"KV_{bucket}" for bucket in (MEMBERS_BUCKET, SNAPSHOTS_BUCKET, keys_bucket(stream))))
+
+
+async def prepare_with_copies(access: Access, config: Config) -> Sequence[str]:
+    """Make what is missing, and give what is there the configured number of copies; return a line for each stream.
+
+    Raises:
+        LogError: the broker cannot be reached, is not what this release needs, or has too few servers.
+    """
+    await prepare(access, config)
+    wanted = config.log.replicas
+    lines = []
+    connection = await Connection.open(access)
+    try:
+        for name in streams_of(config.log.stream):
+            try:
+                found = (await connection.api(f"STREAM.INFO.{name}"))["config"]
+            except ApiError as error:
+                if error.number == NOT_FOUND:  # keys are of sealed streams alone
+                    continue
+                raise
+            before = int(found["num_replicas"])
+            if before != wanted:
+                await connection.api(f"STREAM.UPDATE.{name}", {**found, "num_replicas": wanted})
+            copies = "1 copy" if wanted == 1 else f"{wanted} copies"
+            lines.append(f"{name}: {copies}" + (f", before {before}" if before != wanted else ""))
+    finally:
+        await connection.close()
+    return lines
