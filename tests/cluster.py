@@ -58,9 +58,10 @@ class Server:
             process.wait(DEADLINE_S)
 
     def pause(self) -> None:
-        """SIGSTOP it: its connections stay open and silent, as behind a network that is cut."""
+        """SIGSTOP it and wait until it stands still: its connections stay open and silent, as of a cut network."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        os.waitpid(self._process.pid, os.WUNTRACED)
 
     def resume(self) -> None:
         """SIGCONT it."""
