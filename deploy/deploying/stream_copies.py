@@ -21,11 +21,12 @@ async def prepare_with_copies(access: Access, config: Config) -> Sequence[str]:
     Raises:
         LogError: the broker cannot be reached, is not what this release needs, or has too few servers.
     """
-    await prepare(access, config)
     wanted = config.log.replicas
     lines = []
     connection = await Connection.open(access)
     try:
+        await _drop_fleeting_members(connection)
+        await prepare(access, config, lasting=True)
         for name in streams_of(config.log.stream):
             try:
                 found = (await connection.api(f"STREAM.INFO.{name}"))["config"]
@@ -41,3 +42,16 @@ async def prepare_with_copies(access: Access, config: Config) -> Sequence[str]:
     finally:
         await connection.close()
     return lines
+
+
+async def _drop_fleeting_members(connection: Connection) -> None:
+    """Delete a bucket of members that a restart of the broker would lose; it is worth nothing after three seconds."""
+    name = f"KV_{MEMBERS_BUCKET}"
+    try:
+        found = await connection.api(f"STREAM.INFO.{name}")
+    except ApiError as error:
+        if error.number == NOT_FOUND:
+            return
+        raise
+    if found["config"]["storage"] != "file":
+        await connection.api(f"STREAM.DELETE.{name}")

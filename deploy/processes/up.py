@@ -274,7 +274,7 @@ def _embedded(plan: Plan, lock: int) -> BrokerPlace:
 
 async def _external(plan: Plan) -> BrokerPlace:
     access = access_of(plan.reach, plan.data, user=ADMIN, name="neuraxis up")
-    await prepare(access, plan.config)
+    await prepare(access, plan.config, lasting=True)
     writing = access_of(plan.reach, plan.data, user=LEDGER, name="neuraxis up")
     await record_loss_from_snapshots(writing, plan.config, plan.data.ledger)
     if plan.reach.logins:
@@ -342,13 +342,14 @@ async def prepare_embedded(broker: EmbeddedBroker, config: Config, ledger: Path 
         await record_loss_from_snapshots(access, config, ledger)
 
 
-async def prepare(access: Access, config: Config, *, create: bool = True) -> None:
+async def prepare(access: Access, config: Config, *, create: bool = True, lasting: bool = False) -> None:
     """Make, or check, the stream and the buckets that workers need.
 
     Args:
         access: Whom to connect as, to which broker.
         config: Names, partitions, replicas, and whether people's words are sealed.
         create: Make the stream when it is missing; otherwise that is an error.
+        lasting: Whether all that is made outlives a restart of the broker: nobody makes it again.
 
     Raises:
         LogError: the broker cannot be reached, or is not what this release needs.
@@ -358,7 +359,7 @@ async def prepare(access: Access, config: Config, *, create: bool = True) -> Non
     try:
         log = await configured_log(connection, settings, create=create)
         await KeyValueSnapshots.over(connection, settings.replicas)
-        await KeyValueMembership.over(connection, settings.replicas)
+        await KeyValueMembership.over(connection, settings.replicas, lasting=lasting)
         await log_lost_keys(connection, log.stream)
     finally:
         await connection.close()
