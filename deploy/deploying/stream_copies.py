@@ -1,6 +1,7 @@
 """Making a deployment's streams and buckets, with as many copies as are configured."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
 from deploy.config.loading import Config
 from deploy.processes.up import prepare
@@ -15,6 +16,16 @@ def streams_of(stream: str) -> tuple[str, ...]:
     return (stream, *(f"KV_{bucket}" for bucket in (MEMBERS_BUCKET, SNAPSHOTS_BUCKET, keys_bucket(stream))))
 
 
+async def stream_infos(connection: Connection, stream: str) -> AsyncIterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the streams of a deployment that are there, each with the server's information; raises LogError."""
+    for name in streams_of(stream):
+        try:
+            yield name, await connection.api(f"STREAM.INFO.{name}")
+        except ApiError as error:
+            if error.number != NOT_FOUND:  # keys are of sealed streams alone
+                raise
+
+
 async def prepare_with_copies(access: Access, config: Config) -> Sequence[str]:
     """Make what is missing, and give what is there the configured number of copies; return a line for each stream.
 
@@ -27,13 +38,8 @@ async def prepare_with_copies(access: Access, config: Config) -> Sequence[str]:
     try:
         await _drop_fleeting_members(connection)
         await prepare(access, config, lasting=True)
-        for name in streams_of(config.log.stream):
-            try:
-                found = (await connection.api(f"STREAM.INFO.{name}"))["config"]
-            except ApiError as error:
-                if error.number == NOT_FOUND:  # keys are of sealed streams alone
-                    continue
-                raise
+        async for name, info in stream_infos(connection, config.log.stream):
+            found = info["config"]
             before = int(found["num_replicas"])
             if before != wanted:
                 await connection.api(f"STREAM.UPDATE.{name}", {**found, "num_replicas": wanted})

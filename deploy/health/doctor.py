@@ -23,6 +23,7 @@ from deploy.health.model_check import examine_effectors, examine_model
 from deploy.health.readiness import NO_LEDGER, query_ledger_fault
 from deploy.health.rights_check import examine_rights
 from deploy.health.servers_check import (
+    ServerFacts,
     ask_servers,
     examine_copies,
     judge_servers,
@@ -154,7 +155,8 @@ async def _log(connection: Connection, patient: SetToExamine) -> list[Finding]:
         info = await connection.api(f"STREAM.INFO.{patient.stream}")
         here = (before + time.time()) / 2
     except LogError as wrong:
-        return [Finding("stream", Verdict.FAIL, str(wrong), _NO_STREAM)]
+        servers = await ask_servers(patient.system, ())
+        return [Finding("stream", Verdict.FAIL, str(wrong), _NO_STREAM), _servers(servers, (), patient)]
     replicas = int(info["config"]["num_replicas"])
     state = info["state"]
     members = members_of(info.get("cluster") or {})
@@ -163,7 +165,7 @@ async def _log(connection: Connection, patient: SetToExamine) -> list[Finding]:
         judge_stream(patient.stream, state, replicas),
         judge_settings(info["config"], partitions),
         await _copies(connection, patient),
-        judge_servers(servers, members),
+        _servers(servers, members, patient),
         await examine_rights(patient.logins, patient.users),
         judge_partitions(partitions, patient.expected),
         await examine_keys(connection, patient.stream),
@@ -175,6 +177,10 @@ async def _log(connection: Connection, patient: SetToExamine) -> list[Finding]:
         await examine_effectors(connection, patient.stream, patient.effectors),
         await examine_model(patient.model, os.environ, patient.key_file, patient.asking),
     ]
+
+
+def _servers(servers: Sequence[ServerFacts], members: Sequence[str], patient: SetToExamine) -> Finding:
+    return judge_servers(servers, members, len(patient.access.servers.split(",")) if patient.replicas > 1 else 1)
 
 
 async def _copies(connection: Connection, patient: SetToExamine) -> Finding:

@@ -9,12 +9,11 @@ import msgspec
 from nats.aio.msg import Msg
 
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.deploying.stream_copies import streams_of
+from deploy.deploying.stream_copies import stream_infos
 from deploy.health.findings import Finding, Verdict
 from events.errors import LogError
 from events.jetstream import Access, Connection
-from events.jetstream.connection import ApiError
-from events.jetstream.stream import NOT_FOUND, stream_config
+from events.jetstream.stream import stream_config
 from schemas.subjects import Partitions
 
 _PATIENCE_S = 2.0
@@ -91,17 +90,20 @@ def _interval(storage: Mapping[str, Any]) -> int:
     return 0 if storage.get("sync_always") else int(storage.get("sync_interval", 0)) or 1
 
 
-def judge_servers(servers: Sequence[ServerFacts], expected: Collection[str]) -> Finding:
-    """Judge whether all servers answer, with one version and one time."""
+def judge_servers(servers: Sequence[ServerFacts], expected: Collection[str], count: int = 1) -> Finding:
+    """Judge whether all servers answer, with one version and one time.
+
+    ``expected`` are their names, as far as known, and ``count`` how many addresses clients were given.
+    """
     if not servers:
         seen = "only a login of the broker's system account may ask each server"
         return Finding("servers", Verdict.SKIP, seen)
     silent = sorted(set(expected) - {server.name for server in servers})
-    if silent:
-        remedy = (
-            f"start it, or look at it with `curl http://127.0.0.1:8222/healthz` on its machine: {', '.join(silent)}"
-        )
-        return Finding("servers", Verdict.FAIL, f"{', '.join(silent)} did not answer", remedy)
+    if silent or len(servers) < count:
+        remedy = "start it, or look at it with `curl http://127.0.0.1:8222/healthz` on its machine"
+        there = ", ".join(server.name for server in servers)
+        seen = f"{', '.join(silent)} did not answer" if silent else f"of {count} servers only {there} answered"
+        return Finding("servers", Verdict.FAIL, seen, remedy)
     versions = sorted({server.version for server in servers})
     behind = [server.behind_s for server in servers]
     apart = max(behind) - min(behind)
@@ -119,13 +121,7 @@ def judge_servers(servers: Sequence[ServerFacts], expected: Collection[str]) -> 
 async def examine_copies(connection: Connection, stream: str, wanted: int) -> Finding:
     """Check how many copies stream, buckets and durable consumers have, and whether all are up to date."""
     few, late = [], []
-    for name in streams_of(stream):
-        try:
-            info = await connection.api(f"STREAM.INFO.{name}")
-        except ApiError as error:
-            if error.number == NOT_FOUND:
-                continue
-            raise
+    async for name, info in stream_infos(connection, stream):
         if int(info["config"]["num_replicas"]) != wanted:
             few.append(f"{name} has {info['config']['num_replicas']}")
         late += [f"{name} on {peer}" for peer in stale_peers(info.get("cluster") or {})]

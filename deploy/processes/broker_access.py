@@ -93,6 +93,12 @@ def access_of(reach: BrokerChoice, data: DataFolder, *, user: str = OPERATOR, na
             raise NotRunning(f"the set in {data.path} is still starting: try again, or wait for its --ready-file")
         context = str(context_file(Path(run.contexts), user)) if run.contexts else run.context
         reach = msgspec.structs.replace(reach, context=context)
+    if reach.logins and not reach.as_user(user).exists():
+        there = ", ".join(sorted(file.stem for file in reach.folder.glob("*.json"))) or "none"
+        raise BadContext(
+            f"the folder {reach.folder} holds no login {user}, only {there}: copy {user}.json and its secret there, or "
+            f"write them with `neuraxis deploy nats-conf` (--login for a worker of several actors)"
+        )
     reach = reach.as_user(user)
     access = _from_context(reach.context) if reach.context else Access(servers="")
     if reach.url:

@@ -273,6 +273,8 @@ def _embedded(plan: Plan, lock: int) -> BrokerPlace:
 
 
 async def _external(plan: Plan) -> BrokerPlace:
+    for user in (DECIDERS, GATEWAY, OPERATOR) if plan.reach.logins else ():
+        access_of(plan.reach, plan.data, user=user)  # one that is missing is told here, not by a child that ends
     access = access_of(plan.reach, plan.data, user=ADMIN, name="neuraxis up")
     await prepare(access, plan.config, lasting=True)
     writing = access_of(plan.reach, plan.data, user=LEDGER, name="neuraxis up")
