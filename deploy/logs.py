@@ -100,6 +100,7 @@ def set_up(level: str = "info", style: Format = "auto", **bound: str) -> None:
     # An HTTP client at debug writes headers, and with them keys.
     for library in ("asyncio", "httpx", "httpcore"):
         logging.getLogger(library).setLevel(logging.WARNING)
+    logging.getLogger("asyncio").addFilter(_says_something)
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(**bound)
 
@@ -121,6 +122,11 @@ def set_up_for_command() -> None:
                 foreign_pre_chain=[structlog.stdlib.add_log_level, redact], processors=processors
             )
         )
+
+
+def _says_something(record: logging.LogRecord) -> bool:
+    """Whether a line of asyncio's is worth reading: it warns at the end of each TLS connection to a broker."""
+    return not record.getMessage().startswith("returning true from eof_received()")
 
 
 class _ToStderr(logging.Handler):

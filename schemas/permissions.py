@@ -24,8 +24,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from schemas.catalogue import CATALOGUE, owned_by, prefixes_of
-from schemas.event import ROOT, Configured, topic_of
-from schemas.stages import WITNESSES
+from schemas.event import ROOT, topic_of
 from schemas.subjects import NO_PARTITION, STORED_ROOT, stored_subject, topic_filter
 from schemas.vocabulary.ledger import LossRecorded
 
@@ -60,6 +59,12 @@ BEGINNING = frozenset({"gateway", "operator"})
 
 FORGETTING = frozenset({"operator"})
 """Owners who may destroy such keys."""
+
+READING_SNAPSHOTS = frozenset({"ledger", "operator"})
+"""Owners who read all snapshots: the ledger looks in them for lost messages, and who forgets looks for words."""
+
+OWN_RIGHTS = "$SYS.REQ.USER.INFO"
+"""Where every server tells a login who it is and what it may do."""
 
 ORDERED_QUEUES: Mapping[str, tuple[str, ...]] = {"webhook": tuple(map(str, range(1, 9)))}
 """Owner of an effector -> the names of its ordered queues; each queue has a durable consumer of its own."""
@@ -133,8 +138,6 @@ def stored_filters(owner: str) -> tuple[str, ...]:
 def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> BrokerUser:
     """Return the user of the processes that run ``owner_names``.
 
-    Workers of actors may append the events of the witnesses, too: they run the witnesses while nobody else does.
-
     Raises:
         ValueError: the catalogue lacks an owner.
     """
@@ -142,11 +145,9 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> 
         raise ValueError(f"{', '.join(unknown)}: no such owner; the catalogue has {', '.join(owners())}")
     others = [owner for owner in owners() if owner not in owner_names]
     asking = any(owner in ASKING for owner in owner_names)
-    deciding = any(issubclass(entry.event, Configured) for owner in owner_names for entry in owned_by(owner))
-    appending = tuple(dict.fromkeys((*owner_names, *(WITNESSES if deciding else ()))))
-    publish = [filter for owner in appending for filter in stored_filters(owner)]
+    publish = [OWN_RIGHTS, *(filter for owner in owner_names for filter in stored_filters(owner))]
     publish += _reading(stream)
-    publish += _buckets(appending)
+    publish += _buckets(owner_names)
     publish += _keys(owner_names, stream)
     own = [name for owner in owner_names for name in durable_names(owner)]
     publish += [f"{root}.{stream}.{name}.>" for name in own for root in _ACK_ROOTS]
@@ -160,7 +161,7 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> 
         publish.append("_INBOX.>")
     return BrokerUser(
         name=name,
-        owners=appending,
+        owners=tuple(owner_names),
         permissions=Permissions(
             publish_allow=tuple(publish),
             publish_deny=(*_public_subjects(asking), *_foreign_durables(others, stream)),
@@ -182,7 +183,7 @@ def observer_user(name: str = "observer") -> BrokerUser:
         name=name,
         owners=(),
         permissions=Permissions(
-            publish_allow=(f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
+            publish_allow=(OWN_RIGHTS, f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
             publish_deny=_public_subjects(asking=True),
             subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>"),
         ),
@@ -195,6 +196,7 @@ def specialist_user(name: str = "specialist") -> BrokerUser:
         name=name,
         owners=(),
         permissions=Permissions(
+            publish_allow=(OWN_RIGHTS,),
             subscribe_allow=(f"{SPECIALIST_ROOT}.>", f"{_SERVICE_ROOT}.>", f"{inbox_prefix(name)}.>"),
             allow_responses=True,
         ),
@@ -214,7 +216,7 @@ def reader_user(name: str = "reader", stream: str = STREAM, consumers: Sequence[
         name=name,
         owners=(),
         permissions=Permissions(
-            publish_allow=(f"$JS.API.STREAM.INFO.{stream}", *own),
+            publish_allow=(OWN_RIGHTS, f"$JS.API.STREAM.INFO.{stream}", *own),
             publish_deny=(f"{STORED_ROOT}.>", f"{ROOT}.>"),
             subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>"),
         ),
@@ -228,7 +230,7 @@ def auditor_user(name: str = "auditor", stream: str = STREAM) -> BrokerUser:
         name=name,
         owners=(),
         permissions=Permissions(
-            publish_allow=(*observer.publish_allow, *_reading(stream), *_bucket_reading(), *_keys((), stream)),
+            publish_allow=(*observer.publish_allow, *_reading(stream), *_bucket_looking(), *_keys((), stream)),
             publish_deny=(*observer.publish_deny, *_foreign_durables(owners(), stream)),
             subscribe_allow=(*observer.subscribe_allow, f"$KV.{keys_bucket(stream)}.>"),
         ),
@@ -244,7 +246,7 @@ def admin_user(name: str = "admin") -> BrokerUser:
         name=name,
         owners=(),
         permissions=Permissions(
-            publish_allow=("$JS.API.>", f"{IMPORT_ROOT}.>", f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
+            publish_allow=(OWN_RIGHTS, "$JS.API.>", f"{IMPORT_ROOT}.>", f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
             publish_deny=(f"{STORED_ROOT}.>", *_public_subjects(asking=True)),
             subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>", "$JS.EVENT.ADVISORY.>", "$KV.>"),
         ),
@@ -305,11 +307,19 @@ def _foreign_durables(others: Sequence[str], stream: str) -> tuple[str, ...]:
 
 
 def _buckets(owner_names: Sequence[str]) -> tuple[str, ...]:
-    # A false heartbeat or a lost snapshot costs only work. A false snapshot would make decisions wrong, so each owner
-    # may write its own snapshots alone.
-    snapshots = (f"$KV.{SNAPSHOTS_BUCKET}.{owner}.>" for owner in owner_names)
+    # A false heartbeat or a lost snapshot costs only work. A false snapshot would make decisions wrong, and a snapshot
+    # holds what its actor has read: so each owner may write and read its own snapshots alone. Who looks for lost
+    # messages, and who forgets, reads all of them.
     erasing = f"$JS.API.STREAM.MSG.DELETE.KV_{SNAPSHOTS_BUCKET}"
-    return (*_bucket_reading(), f"$KV.{MEMBERS_BUCKET}.>", erasing, *snapshots)
+    getting = f"$JS.API.DIRECT.GET.KV_{SNAPSHOTS_BUCKET}.$KV.{SNAPSHOTS_BUCKET}"
+    whose = ("",) if READING_SNAPSHOTS.intersection(owner_names) else tuple(f"{owner}." for owner in owner_names)
+    return (
+        *_bucket_looking(),
+        f"$KV.{MEMBERS_BUCKET}.>",
+        erasing,
+        *(f"{getting}.{owner}>" for owner in whose),
+        *(f"$KV.{SNAPSHOTS_BUCKET}.{owner}.>" for owner in owner_names),
+    )
 
 
 def _keys(owner_names: Sequence[str], stream: str) -> tuple[str, ...]:
@@ -322,14 +332,11 @@ def _keys(owner_names: Sequence[str], stream: str) -> tuple[str, ...]:
     return tuple(allowed)
 
 
-def _bucket_reading() -> tuple[str, ...]:
-    buckets = (MEMBERS_BUCKET, SNAPSHOTS_BUCKET)
-    return tuple(
-        subject
-        for bucket in buckets
-        for subject in (
-            f"$JS.API.STREAM.INFO.KV_{bucket}",
-            f"$JS.API.DIRECT.GET.KV_{bucket}",
-            f"$JS.API.DIRECT.GET.KV_{bucket}.>",
-        )
+def _bucket_looking() -> tuple[str, ...]:
+    """Return what it takes to see who is alive, and whether the buckets are there."""
+    return (
+        f"$JS.API.STREAM.INFO.KV_{MEMBERS_BUCKET}",
+        f"$JS.API.DIRECT.GET.KV_{MEMBERS_BUCKET}",
+        f"$JS.API.DIRECT.GET.KV_{MEMBERS_BUCKET}.>",
+        f"$JS.API.STREAM.INFO.KV_{SNAPSHOTS_BUCKET}",
     )

@@ -100,7 +100,7 @@ class Broker:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                preexec_fn=_die_with(os.getpid()),
+                preexec_fn=die_with(os.getpid()),
             )
         self._process = process
         ports_file = ports / f"nats-server_{process.pid}.ports"
@@ -192,7 +192,7 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.005)
 
 
-def _die_with(parent: int) -> Callable[[], None] | None:
+def die_with(parent: int) -> Callable[[], None] | None:
     """Return what a child does before it becomes nats-server, so that it dies with ``parent``; Linux only."""
     if sys.platform != "linux":
         return None

@@ -136,7 +136,9 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Folder of the set.",
         ),
         click.option("--nats", default="", metavar="URL", help="Broker to use instead; also NATS_URL."),
-        click.option("--context", default="", metavar="NAME|FILE", help="The same by a NATS CLI context."),
+        click.option(
+            "--context", default="", metavar="NAME|FILE|DIR", help="The same by a NATS CLI context, or logins' folder."
+        ),
         click.option("--creds", default="", metavar="FILE", help="NATS credentials file."),
         click.option("--tls-ca", default="", metavar="FILE", help="CA certificates to trust the broker by."),
     )  # fmt: skip

@@ -21,6 +21,16 @@ from deploy.health.gateway_check import examine_gateway
 from deploy.health.lost_keys import examine_keys
 from deploy.health.model_check import examine_effectors, examine_model
 from deploy.health.readiness import NO_LEDGER, query_ledger_fault
+from deploy.health.rights_check import examine_rights
+from deploy.health.servers_check import (
+    ServerFacts,
+    ask_servers,
+    examine_copies,
+    judge_servers,
+    judge_settings,
+    members_of,
+    worst_storage,
+)
 from deploy.health.stage_check import judge_budgets, judge_snapshots, judge_stages
 from deploy.health.webhook_check import examine_receivers
 from deploy.processes.broker.storing import storing_failure
@@ -31,6 +41,7 @@ from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.storage_check import NO_STREAM, storage_fault
 from events.jetstream.stream import ensure_stream
 from events.ledger import LedgerReader
+from schemas.permissions import BrokerUser
 from schemas.stages import LEDGER
 from schemas.subjects import Partitions
 
@@ -66,10 +77,11 @@ _RESTARTED = "read what `neuraxis up` printed before each `program_restarts`; sh
 class SetToExamine(msgspec.Struct, frozen=True, kw_only=True):
     """The set to check, and what should be true of it.
 
-    ``system`` gives access to the embedded broker's system account; it is None for a broker that the user runs.
+    ``system`` gives access to the broker's system account; it is None where there is no login of it.
     ``expected`` are the configured partitions. ``actors`` and ``effectors`` should be running, and ``stages`` should be
     served. ``model`` is the language model in use, if known; ``key_file`` holds its key, if the environment does not.
-    ``receivers`` get alerts. ``asking`` are the settings that make an actor ask a model.
+    ``receivers`` get alerts. ``asking`` are the settings that make an actor ask a model. ``replicas`` copies are
+    configured. ``logins`` are those to look at, and ``users`` what the catalogue gives to each.
     """
 
     access: Access
@@ -86,6 +98,9 @@ class SetToExamine(msgspec.Struct, frozen=True, kw_only=True):
     ledger: Path
     run: RunFile | None
     asking: tuple[str, ...] = ()
+    replicas: int = 1
+    logins: Mapping[str, Access] = {}
+    users: Mapping[str, BrokerUser] = {}
 
 
 async def examine(patient: SetToExamine) -> list[Finding]:
@@ -140,14 +155,21 @@ async def _log(connection: Connection, patient: SetToExamine) -> list[Finding]:
         info = await connection.api(f"STREAM.INFO.{patient.stream}")
         here = (before + time.time()) / 2
     except LogError as wrong:
-        return [Finding("stream", Verdict.FAIL, str(wrong), _NO_STREAM)]
+        servers = await ask_servers(patient.system, ())
+        return [Finding("stream", Verdict.FAIL, str(wrong), _NO_STREAM), _servers(servers, (), patient)]
     replicas = int(info["config"]["num_replicas"])
     state = info["state"]
+    members = members_of(info.get("cluster") or {})
+    servers = await ask_servers(patient.system, members)
     return [
         judge_stream(patient.stream, state, replicas),
+        judge_settings(info["config"], partitions),
+        await _copies(connection, patient),
+        _servers(servers, members, patient),
+        await examine_rights(patient.logins, patient.users),
         judge_partitions(partitions, patient.expected),
         await examine_keys(connection, patient.stream),
-        judge_sync(await _storage(patient.system), replicas),
+        judge_sync(worst_storage(servers), replicas),
         judge_clock(_seconds(info.get("ts", "")), here),
         await _readers(connection, patient.stream),
         *await _workers(connection, patient, partitions),
@@ -157,20 +179,15 @@ async def _log(connection: Connection, patient: SetToExamine) -> list[Finding]:
     ]
 
 
-async def _storage(system: Access | None) -> Mapping[str, Any] | None:
-    """Ask the embedded server how often it flushes to disk; None if we may not ask it."""
-    if system is None:
-        return None
+def _servers(servers: Sequence[ServerFacts], members: Sequence[str], patient: SetToExamine) -> Finding:
+    return judge_servers(servers, members, len(patient.access.servers.split(",")) if patient.replicas > 1 else 1)
+
+
+async def _copies(connection: Connection, patient: SetToExamine) -> Finding:
     try:
-        connection = await Connection.open(system)
-        try:
-            answer = await connection.request("$SYS.REQ.SERVER.PING.JSZ", b'{"config":true}', deadline=2.0)
-        finally:
-            await connection.close()
-    except LogError:
-        return None
-    found: Mapping[str, Any] | None = msgspec.json.decode(answer.data).get("data", {}).get("config")
-    return found
+        return await examine_copies(connection, patient.stream, patient.replicas)
+    except LogError as wrong:
+        return Finding("copies", Verdict.WARN, f"this user may not look at them: {wrong}", _OTHER_USER)
 
 
 async def _readers(connection: Connection, stream: str) -> Finding:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -13,7 +12,7 @@ from deploy.processes.broker.users import OPERATOR, Context, context_file
 from deploy.processes.running_set import DataFolder, NotRunning
 from events.jetstream.connection import Access
 
-_UNSUPPORTED = ("nkey", "nsc", "cert", "key", "token", "socks_proxy", "user_jwt", "jetstream_domain")
+_UNSUPPORTED = ("nsc", "cert", "key", "token", "socks_proxy", "user_jwt", "jetstream_domain")
 
 
 class BadContext(ValueError):
@@ -23,7 +22,11 @@ class BadContext(ValueError):
 
 
 class BrokerChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person said about how to reach a broker; empty is nothing."""
+    """What a person said about how to reach a broker; empty is nothing.
+
+    ``context`` names a NATS CLI context, its file, or a folder of such files, one a login, as ``deploy nats-conf``
+    writes: each process then takes its own.
+    """
 
     url: str = ""
     context: str = ""
@@ -34,6 +37,26 @@ class BrokerChoice(msgspec.Struct, frozen=True, kw_only=True):
     def named(self) -> bool:
         """Whether a broker was named at all."""
         return bool(self.url or self.context)
+
+    @property
+    def logins(self) -> str:
+        """The folder of logins that ``context`` names; empty where it names one context."""
+        return self.context if self.context and Path(self.context).expanduser().is_dir() else ""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of logins, absolute."""
+        return Path(self.logins).expanduser().resolve()
+
+    def as_user(self, user: str) -> "BrokerChoice":
+        """Return the choice of one login, where there is a folder of them."""
+        if not self.logins:
+            return self
+        return msgspec.structs.replace(self, context=str(context_file(self.folder, user)))
+
+    def exists(self) -> bool:
+        """Whether the context that is named is a file that is there."""
+        return Path(self.context).expanduser().is_file()
 
 
 def effective_choice(flags: BrokerChoice, settings: BrokerSettings, environment: Mapping[str, str]) -> BrokerChoice:
@@ -55,7 +78,7 @@ def access_of(reach: BrokerChoice, data: DataFolder, *, user: str = OPERATOR, na
     Args:
         reach: What was said; see :func:`effective_choice`.
         data: The data folder.
-        user: As whom to connect to the embedded broker.
+        user: As whom to connect to the embedded broker, and where there is a folder of logins.
         name: What the connection is called at the broker.
 
     Raises:
@@ -70,6 +93,13 @@ def access_of(reach: BrokerChoice, data: DataFolder, *, user: str = OPERATOR, na
             raise NotRunning(f"the set in {data.path} is still starting: try again, or wait for its --ready-file")
         context = str(context_file(Path(run.contexts), user)) if run.contexts else run.context
         reach = msgspec.structs.replace(reach, context=context)
+    if reach.logins and not reach.as_user(user).exists():
+        there = ", ".join(sorted(file.stem for file in reach.folder.glob("*.json"))) or "none"
+        raise BadContext(
+            f"the folder {reach.folder} holds no login {user}, only {there}: copy {user}.json and its secret there, or "
+            f"write them with `neuraxis deploy nats-conf` (--login for a worker of several actors)"
+        )
+    reach = reach.as_user(user)
     access = _from_context(reach.context) if reach.context else Access(servers="")
     if reach.url:
         access = _with_url(access, reach.url)
@@ -77,8 +107,6 @@ def access_of(reach: BrokerChoice, data: DataFolder, *, user: str = OPERATOR, na
         access = msgspec.structs.replace(access, credentials=_readable(reach.creds))
     if reach.tls_ca:
         access = msgspec.structs.replace(access, tls_ca=_readable(reach.tls_ca))
-    if access.credentials and find_spec("nkeys") is None:
-        raise BadContext("credentials files need the package nkeys: `pip install nkeys`")
     return msgspec.structs.replace(access, name=name)
 
 
@@ -108,6 +136,7 @@ def context_of(access: Access) -> Context:
         user=access.user,
         password=access.password,
         creds=access.credentials,
+        nkey=access.nkey,
         ca=access.tls_ca,
         inbox_prefix=access.inbox_prefix,
     )
@@ -126,14 +155,15 @@ def _from_context(context: str) -> Access:
     if unsupported := [field for field in _UNSUPPORTED if everything.get(field)]:
         raise BadContext(
             f"the NATS context {path} uses {', '.join(unsupported)}, which neuraxis does not support: "
-            "use a user and password, or a creds file"
+            "use a user and password, an nkey, or a creds file"
         )
     access = Access(
         servers="",
         user=found.user,
         password=found.password,
-        credentials=_readable(found.creds) if found.creds else "",
-        tls_ca=_readable(found.ca) if found.ca else "",
+        credentials=_beside(path, found.creds),
+        nkey=_beside(path, found.nkey),
+        tls_ca=_beside(path, found.ca),
         inbox_prefix=found.inbox_prefix or "_INBOX",
     )
     return _with_url(access, found.url or "nats://127.0.0.1:4222")
@@ -146,8 +176,13 @@ def _context_path(context: str) -> Path:
     return home / "nats" / "context" / f"{context}.json"
 
 
+def _beside(context: Path, file: str) -> str:
+    """Return a file that a context names; where it is relative, it lies beside the context, so that both can move."""
+    return _readable(str(context.parent / Path(file).expanduser())) if file else ""
+
+
 def _readable(file: str) -> str:
     path = Path(file).expanduser()
     if not os.access(path, os.R_OK):
         raise BadContext(f"{path} cannot be read: correct the path, or its permissions")
-    return str(path)
+    return str(path.absolute())

@@ -273,9 +273,15 @@ def _embedded(plan: Plan, lock: int) -> BrokerPlace:
 
 
 async def _external(plan: Plan) -> BrokerPlace:
-    access = access_of(plan.reach, plan.data, name="neuraxis up")
-    await prepare(access, plan.config)
-    await record_loss_from_snapshots(access, plan.config, plan.data.ledger)
+    for user in (DECIDERS, GATEWAY, OPERATOR) if plan.reach.logins else ():
+        access_of(plan.reach, plan.data, user=user)  # one that is missing is told here, not by a child that ends
+    access = access_of(plan.reach, plan.data, user=ADMIN, name="neuraxis up")
+    await prepare(access, plan.config, lasting=True)
+    writing = access_of(plan.reach, plan.data, user=LEDGER, name="neuraxis up")
+    await record_loss_from_snapshots(writing, plan.config, plan.data.ledger)
+    if plan.reach.logins:
+        contexts = plan.reach.folder
+        return BrokerPlace((), lambda: access.servers, lambda user: str(context_file(contexts, user)), str(contexts))
     # By file, not by argument: everybody on a machine can read a process's arguments.
     write_context(plan.data.external, context_of(access))
     return BrokerPlace((), lambda: access.servers, lambda _: str(plan.data.external.resolve()))
@@ -338,13 +344,14 @@ async def prepare_embedded(broker: EmbeddedBroker, config: Config, ledger: Path 
         await record_loss_from_snapshots(access, config, ledger)
 
 
-async def prepare(access: Access, config: Config, *, create: bool = True) -> None:
+async def prepare(access: Access, config: Config, *, create: bool = True, lasting: bool = False) -> None:
     """Make, or check, the stream and the buckets that workers need.
 
     Args:
         access: Whom to connect as, to which broker.
         config: Names, partitions, replicas, and whether people's words are sealed.
         create: Make the stream when it is missing; otherwise that is an error.
+        lasting: Whether all that is made outlives a restart of the broker: nobody makes it again.
 
     Raises:
         LogError: the broker cannot be reached, or is not what this release needs.
@@ -354,7 +361,7 @@ async def prepare(access: Access, config: Config, *, create: bool = True) -> Non
     try:
         log = await configured_log(connection, settings, create=create)
         await KeyValueSnapshots.over(connection, settings.replicas)
-        await KeyValueMembership.over(connection, settings.replicas)
+        await KeyValueMembership.over(connection, settings.replicas, lasting=lasting)
         await log_lost_keys(connection, log.stream)
     finally:
         await connection.close()

@@ -34,7 +34,9 @@ from deploy.processes.supervising.lifeline import Lifeline
 from deploy.processes.supervising.stopping import first_error, stop_signal
 from events.errors import LogCut, LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
+from events.jetstream.rights import ask_rights
 from events.loggers import get_logger
+from schemas.permissions import stored_filters
 from schemas.stages import WITNESSES
 
 LEDGER = "ledger"
@@ -212,8 +214,18 @@ async def _actors(job: Job, connection: Connection, log: JetStreamLog, member: s
         build=version("neuraxis"),
         snapshot_every=settings.snapshot_every,
         batch_from=BATCH_FROM if job.config.broker.sync == "always" else BATCH_FROM_UNFLUSHED,
-        stands_in=[ACTORS[name] for name in WITNESSES if name not in job.hosts],
+        stands_in=[ACTORS[name] for name in await stand_ins_of(connection, job.hosts)],
     )
+
+
+async def stand_ins_of(connection: Connection, hosts: Sequence[str]) -> tuple[str, ...]:
+    """Return the witnesses that a worker runs while nobody else does: those whose events its login may append."""
+    others = [name for name in WITNESSES if name not in hosts]
+    who = await ask_rights(connection) if others else None
+    if who is None:
+        return tuple(others)
+    may = who.permissions.publish
+    return tuple(name for name in others if all(map(may.include, stored_filters(name))))
 
 
 @asynccontextmanager

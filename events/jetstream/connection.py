@@ -39,6 +39,7 @@ _logger = get_logger("neuraxis.broker")
 class Access(msgspec.Struct, frozen=True, kw_only=True):
     """How to reach a broker: server URLs, and what it asks for. Secrets are never shown in a repr or a log.
 
+    ``credentials`` and ``nkey`` are files: a NATS credentials file, and the seed of an nkey.
     ``inbox_prefix`` must be one the user may subscribe to (each broker user has its own).
     """
 
@@ -46,6 +47,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     user: str = ""
     password: str = ""
     credentials: str = ""
+    nkey: str = ""
     tls_ca: str = ""
     inbox_prefix: str = "_INBOX"
     name: str = "neuraxis"
@@ -109,6 +111,8 @@ class Connection:
             options |= {"user": access.user, "password": access.password}
         if access.credentials:
             options["user_credentials"] = access.credentials
+        if access.nkey:
+            options["nkeys_seed"] = access.nkey
         if access.tls_ca:
             options["tls"] = ssl.create_default_context(cafile=access.tls_ca)
         connection._opening, connection._announce = True, announce

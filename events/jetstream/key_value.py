@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from events.errors import LogError, Unavailable, UnknownOutcome
 from events.jetstream.connection import ApiError, Connection, Reply
-from events.jetstream.stream import NOT_FOUND
+from events.jetstream.stream import NOT_FOUND, make_stream
 from events.loggers import get_logger
 
 MEMBERS_BUCKET = "NEURAXIS_members"
@@ -54,7 +54,7 @@ async def ensure_bucket(
     except ApiError as error:
         if error.number != NOT_FOUND:
             raise
-        await connection.api(f"STREAM.CREATE.KV_{bucket}", config)
+        await make_stream(connection, config)
 
 
 async def _put(connection: Connection, bucket: str, key: str, data: bytes, headers: dict[str, str] | None) -> int:
@@ -68,17 +68,20 @@ async def _put(connection: Connection, bucket: str, key: str, data: bytes, heade
 class KeyValueMembership:
     """Members as keys of a bucket in memory that forgets them after :data:`MEMBER_EXPIRY` seconds.
 
-    In memory, because a heartbeat is worth nothing after a restart and should cost no disk flush.
+    In memory, because a heartbeat is worth nothing after a restart and should cost no disk flush. A server that is
+    restarted has then lost the bucket itself, so it is kept on disk (``lasting``) where workers may not make it again.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, replicas: int = 1) -> None:
         self._connection = connection
+        self._replicas = replicas
 
     @classmethod
-    async def over(cls, connection: Connection, replicas: int = 1) -> "KeyValueMembership":
+    async def over(cls, connection: Connection, replicas: int = 1, *, lasting: bool = False) -> "KeyValueMembership":
         """Make the bucket if need be."""
-        await ensure_bucket(connection, MEMBERS_BUCKET, storage="memory", max_age=MEMBER_EXPIRY, replicas=replicas)
-        return cls(connection)
+        storage = "file" if lasting else "memory"
+        await ensure_bucket(connection, MEMBERS_BUCKET, storage=storage, max_age=MEMBER_EXPIRY, replicas=replicas)
+        return cls(connection, replicas)
 
     async def beat(self, worker: str, value: bytes) -> None:
         """Renew a membership; a bucket lost in a restart of the broker is made again."""
@@ -86,7 +89,7 @@ class KeyValueMembership:
             await _put(self._connection, MEMBERS_BUCKET, worker, value, None)
         except Unavailable:
             if self._connection.connected:
-                await self.over(self._connection)
+                await self.over(self._connection, self._replicas)
             raise
 
     async def leave(self, worker: str) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from events.errors import Misconfigured, Unavailable
+from events.errors import Misconfigured, Unavailable, UnknownOutcome
 from events.jetstream.connection import ApiError, Connection
 from schemas.event import ROOT
 from schemas.permissions import IMPORT_ROOT
@@ -108,11 +108,25 @@ async def ensure_stream(
                 f"the broker holds no stream {name}: start the workers first, or name another"
             ) from error
         made = partitions or Partitions()
-        await connection.api(f"STREAM.CREATE.{name}", stream_config(name, made, replicas, bool(sealed)))
+        await make_stream(connection, stream_config(name, made, replicas, bool(sealed)))
         found = await connection.api(f"STREAM.INFO.{name}")
     config = found["config"]
     imported_through = _check_import(name, config)
     return StreamFacts(_check(name, config, partitions), _check_seal(name, config, sealed), imported_through)
+
+
+async def make_stream(connection: Connection, config: dict[str, Any]) -> None:
+    """Make a stream; raises Misconfigured where this login may not, else as ``Connection.api`` does."""
+    name = config["name"]
+    try:
+        await connection.api(f"STREAM.CREATE.{name}", config)
+    except UnknownOutcome as unanswered:
+        if "ermission" not in str(unanswered):
+            raise
+        raise Misconfigured(
+            f"the broker holds no stream {name}, and this login may not make it: run `neuraxis deploy streams` with "
+            "one that may, such as admin"
+        ) from unanswered
 
 
 def _without_jetstream(connection: Connection) -> Misconfigured:

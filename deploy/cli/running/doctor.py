@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deploy.cli.command_types import command
@@ -42,9 +43,10 @@ def _patient(target: Target) -> "SetToExamine":
     from deploy.cli.connect import stream_of
     from deploy.config.models import model_settings_in, names_of
     from deploy.health.doctor import SetToExamine
+    from deploy.health.rights_check import expected_users, logins_in, name_of
     from deploy.health.stage_watch import needed_by
     from deploy.processes.broker import ADMIN, SYSTEM
-    from deploy.processes.broker_access import access_of, effective_choice
+    from deploy.processes.broker_access import BrokerChoice, access_of, effective_choice
     from deploy.processes.effectors import needed_effectors
     from deploy.processes.running_set import ModelInUse
     from schemas.subjects import Partitions
@@ -53,7 +55,8 @@ def _patient(target: Target) -> "SetToExamine":
     llm = config.section("llm", LlmSettings)
     reach = effective_choice(target.flags, config.broker, os.environ)
     run = None if reach.named else target.data.read()  # a named broker may belong to another set
-    embedded = run is not None and run.contexts
+    # Who has a folder of logins has that of the system account.
+    asks_server = reach.as_user(SYSTEM).exists() if reach.logins else run is not None and run.contexts
     model = run.model if run is not None else None
     if model is None and llm.base_url:
         model = ModelInUse(backend="openai", base_url=base_url(llm.base_url), models=names_of(llm.models))
@@ -67,9 +70,17 @@ def _patient(target: Target) -> "SetToExamine":
         receivers, effectors, key_file = in_force.receivers, in_force.effectors, in_force.key_file
         stages = in_force.stages or stages
         expected = Partitions(in_force.agents, in_force.sessions)
+    access = access_of(reach, target.data, user=ADMIN, name="neuraxis doctor")
+    folder = reach.folder if reach.logins else Path(run.contexts) if run is not None and run.contexts else None
+    logins = {name_of(access): access}
+    if folder is not None:
+        logins = {
+            name: access_of(BrokerChoice(context=str(folder)), target.data, user=name) for name in logins_in(folder)
+        }
+        logins.pop(SYSTEM, None)
     return SetToExamine(
-        access=access_of(reach, target.data, user=ADMIN, name="neuraxis doctor"),
-        system=access_of(reach, target.data, user=SYSTEM, name="neuraxis doctor") if embedded else None,
+        access=access,
+        system=access_of(reach, target.data, user=SYSTEM, name="neuraxis doctor") if asks_server else None,
         stream=stream_of(target),
         expected=expected,
         actors=tuple(ACTORS),
@@ -78,6 +89,9 @@ def _patient(target: Target) -> "SetToExamine":
         model=model,
         key_file=key_file,
         asking=tuple(f"{name}={value}" for name, value in model_settings_in(config)),
+        replicas=config.log.replicas,
+        logins=logins,
+        users=expected_users(stream_of(target), config.broker.alert_consumers, folder),
         receivers=receivers,
         data=target.data.path,
         ledger=target.data.ledger,

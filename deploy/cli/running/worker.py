@@ -52,9 +52,11 @@ def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, na
     reach = effective_choice(target.flags, config.broker, os.environ)
     alone = {worker.LEDGER: LEDGER, **dict.fromkeys(HOSTED, EFFECTORS)}
     user, *others = dict.fromkeys(alone.get(host, DECIDERS) for host in hosts)
-    if others and not reach.named:
+    if reach.logins and len(hosts) == 1 and reach.as_user(hosts[0]).exists():
+        user, others = hosts[0], []  # each actor has a login of its own
+    if others and (reach.logins or not reach.named):
         apart = " ".join(host for host in hosts if alone.get(host, DECIDERS) != DECIDERS)
-        raise WrongUse(f"the embedded broker has users for each kind of work: run `neuraxis worker {apart}` by itself")
+        raise WrongUse(f"the broker has logins for each kind of work: run `neuraxis worker {apart}` by itself")
     worker.run(
         worker.Job(
             hosts=hosts,

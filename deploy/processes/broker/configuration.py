@@ -11,7 +11,9 @@ MAX_PAYLOAD = 2 * 1024 * 1024
 NEVER = "87600h"
 """``never`` as nats-server takes it: an interval of ten years."""
 
-_MEMORY = 256 * 1024 * 1024
+MEMORY_BYTES = 256 * 1024 * 1024
+"""Bytes of streams in memory: who is alive."""
+
 _LOG_BYTES = 10 * 1024 * 1024
 
 
@@ -73,7 +75,7 @@ def server_configuration(
         "jetstream": {
             "store_dir": str(layout.store),
             "sync_interval": NEVER if sync == "never" else sync,
-            "max_memory_store": _MEMORY,
+            "max_memory_store": MEMORY_BYTES,
             "max_file_store": max_store,
         },
         "log_file": str(layout.log),

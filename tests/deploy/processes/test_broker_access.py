@@ -95,7 +95,7 @@ def test_a_context_stands_for_an_access_and_back(tmp_path: Path) -> None:
     [
         (None, "there is no NATS context"),
         ("{", "cannot be read"),
-        ('{"url": "nats://broker", "nkey": "x"}', "uses nkey, which neuraxis does not support"),
+        ('{"url": "nats://broker", "token": "x"}', "uses token, which neuraxis does not support"),
         ('{"url": "nats://broker", "creds": "/no/such.creds"}', "/no/such.creds cannot be read"),
     ],
 )
@@ -142,3 +142,25 @@ def test_a_set_whose_broker_has_no_address_yet_is_said_to_be_starting(tmp_path: 
         data.write(msgspec.structs.replace(RUN, nats_url=""))
         with pytest.raises(NotRunning, match="still starting"):
             access_of(BrokerChoice(), data)
+
+
+def test_of_a_folder_of_logins_each_process_uses_its_own(tmp_path: Path) -> None:
+    context(tmp_path / "reflex.json", url="nats://broker:4222", nkey="reflex.nk", inbox_prefix="_INBOX.reflex")
+    (tmp_path / "reflex.nk").write_text("a seed")
+    reach = BrokerChoice(context=str(tmp_path))
+    found = access_of(reach, DataFolder(tmp_path), user="reflex")
+    assert (found.nkey, found.inbox_prefix) == (str(tmp_path / "reflex.nk"), "_INBOX.reflex")
+    with pytest.raises(BadContext, match="holds no login router, only reflex: copy"):
+        access_of(reach, DataFolder(tmp_path), user="router")
+
+
+def test_files_of_a_context_lie_beside_it_wherever_it_is_read_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "my.creds").write_text("credentials")
+    context(tmp_path / "c.json", url="nats://broker:4222", creds="my.creds")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    found = access_of(BrokerChoice(context="../c.json"), DataFolder(tmp_path))
+    assert Path(found.credentials).resolve() == tmp_path / "my.creds"
+    assert Path(context_of(found).creds).is_absolute()

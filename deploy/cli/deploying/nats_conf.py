@@ -1,0 +1,110 @@
+"""``neuraxis deploy nats-conf``."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from deploy.cli.command_types import command
+from deploy.cli.options import config_options, examples, json_option
+
+
+@command(
+    name="nats-conf",
+    epilog=examples(
+        "neuraxis deploy nats-conf --out broker",
+        "neuraxis deploy nats-conf --out broker --nodes 3 --hosts a.example,b.example,c.example --tls",
+        "neuraxis deploy nats-conf --out broker --login deciders=all --login effectors=effectors",
+        "neuraxis deploy nats-conf --permissions --json",
+    ),
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder to write to; secrets in it are kept."
+)
+@click.option("--nodes", type=click.Choice(["1", "3"]), default="1", show_default=True, help="Servers.")
+@click.option("--hosts", default="", metavar="HOST[:PORT],...", help="Where clients reach them.  [default: 127.0.0.1]")
+@click.option(
+    "--login",
+    "logins",
+    multiple=True,
+    metavar="NAME=ACTOR,...",
+    help="A login for a worker of these actors.  [default: one for each actor]",
+)
+@click.option("--passwords", is_flag=True, help="Passwords instead of nkeys.")
+@click.option("--tls", is_flag=True, help="TLS, with certificates of yours in tls/ of each server's folder.")
+@click.option("--tls-ca", type=click.Path(path_type=Path, dir_okay=False), help="CA certificates to trust, with --tls.")
+@click.option("--dev-ca", is_flag=True, help="TLS, with certificates made here, for a trial.")
+@click.option(
+    "--at", default="/etc/neuraxis/broker", show_default=True, metavar="DIR", help="Where a server's files will lie."
+)
+@click.option(
+    "--store", default="/var/lib/neuraxis/broker", show_default=True, metavar="DIR", help="Where a server stores."
+)
+@click.option("--max-store", default="50GB", show_default=True, metavar="SIZE", help="What a store may grow to.")
+@click.option("--permissions", is_flag=True, help="Print what each login may do, and write no file.")
+@config_options
+@json_option
+def nats_conf(
+    out: Path | None,
+    nodes: str,
+    hosts: str,
+    logins: Sequence[str],
+    passwords: bool,
+    tls: bool,
+    tls_ca: Path | None,
+    dev_ca: bool,
+    at: str,
+    store: str,
+    max_store: str,
+    permissions: bool,
+    config_file: Path | None,
+    sets: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Write the configuration of a nats-server, or of a cluster of three, with a login for each process.
+
+    What a login may publish and subscribe to comes from the catalogue. The servers get public keys alone: the seeds,
+    in logins/, are for the processes. Written again, the files keep their secrets.
+    """
+    from deploy.cli.failures import WrongUse
+    from deploy.cli.options import DATA, Target, content_of
+    from deploy.cli.output import emit
+    from deploy.deploying.broker_plan import BadPlan, BrokerPlan, check_folder, check_size, nodes_of
+    from deploy.deploying.logins import BadLogin, deployed_users, grouped_logins, one_login_each
+    from deploy.deploying.nkey_files import BadSecret
+    from deploy.deploying.permissions_document import permissions_rows, permissions_text
+    from deploy.deploying.writing_broker import write_broker
+
+    config = Target(DATA, "", "", "", "", config_file, sets).config()
+    stream, alert_consumers = config.log.stream, config.broker.alert_consumers
+    try:
+        workers = grouped_logins(logins) if logins else one_login_each()
+        users = deployed_users(stream, alert_consumers, workers)
+        if permissions:
+            if as_json:
+                emit(permissions_rows(users, stream), as_json=True)
+            else:
+                click.echo(permissions_text(users, stream), nl=False)
+            return
+        if out is None:
+            raise WrongUse("say where to write: --out DIR, or --permissions to print what logins may do")
+        if dev_ca and tls_ca is not None:
+            raise WrongUse("--dev-ca makes the certificates, and --tls-ca names those of another authority: use one")
+        plan = BrokerPlan(
+            nodes=nodes_of(int(nodes), hosts),
+            users=users,
+            stream=stream,
+            alert_consumers=alert_consumers,
+            sync=config.broker.sync,
+            store=check_folder("--store", store),
+            max_store=check_size(max_store),
+            at=check_folder("--at", at),
+            tls=tls or dev_ca or tls_ca is not None,
+            tls_ca=dev_ca or tls_ca is not None,
+        )
+        ca = content_of(str(tls_ca)) if tls_ca is not None else b""
+        emit(write_broker(plan, out, passwords=passwords, ca=ca, development=dev_ca), as_json=as_json)
+    except (BadLogin, BadPlan, BadSecret) as wrong:
+        raise WrongUse(str(wrong)) from wrong
+    except OSError as wrong:
+        raise WrongUse(f"{wrong.filename or out} cannot be written: {wrong.strerror or wrong}") from wrong

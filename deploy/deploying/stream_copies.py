@@ -1,0 +1,63 @@
+"""Making a deployment's streams and buckets, with as many copies as are configured."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from deploy.config.loading import Config
+from deploy.processes.up import prepare
+from events.jetstream import Access, Connection
+from events.jetstream.connection import ApiError
+from events.jetstream.stream import NOT_FOUND
+from schemas.permissions import MEMBERS_BUCKET, SNAPSHOTS_BUCKET, keys_bucket
+
+
+def streams_of(stream: str) -> tuple[str, ...]:
+    """Return the streams of a deployment whose log is in ``stream``: the log's, and those of its buckets."""
+    return (stream, *(f"KV_{bucket}" for bucket in (MEMBERS_BUCKET, SNAPSHOTS_BUCKET, keys_bucket(stream))))
+
+
+async def stream_infos(connection: Connection, stream: str) -> AsyncIterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the streams of a deployment that are there, each with the server's information; raises LogError."""
+    for name in streams_of(stream):
+        try:
+            yield name, await connection.api(f"STREAM.INFO.{name}")
+        except ApiError as error:
+            if error.number != NOT_FOUND:  # keys are of sealed streams alone
+                raise
+
+
+async def prepare_with_copies(access: Access, config: Config) -> Sequence[str]:
+    """Make what is missing, and give what is there the configured number of copies; return a line for each stream.
+
+    Raises:
+        LogError: the broker cannot be reached, is not what this release needs, or has too few servers.
+    """
+    wanted = config.log.replicas
+    lines = []
+    connection = await Connection.open(access)
+    try:
+        await _drop_fleeting_members(connection)
+        await prepare(access, config, lasting=True)
+        async for name, info in stream_infos(connection, config.log.stream):
+            found = info["config"]
+            before = int(found["num_replicas"])
+            if before != wanted:
+                await connection.api(f"STREAM.UPDATE.{name}", {**found, "num_replicas": wanted})
+            copies = "1 copy" if wanted == 1 else f"{wanted} copies"
+            lines.append(f"{name}: {copies}" + (f", before {before}" if before != wanted else ""))
+    finally:
+        await connection.close()
+    return lines
+
+
+async def _drop_fleeting_members(connection: Connection) -> None:
+    """Delete a bucket of members that a restart of the broker would lose; it is worth nothing after three seconds."""
+    name = f"KV_{MEMBERS_BUCKET}"
+    try:
+        found = await connection.api(f"STREAM.INFO.{name}")
+    except ApiError as error:
+        if error.number == NOT_FOUND:
+            return
+        raise
+    if found["config"]["storage"] != "file":
+        await connection.api(f"STREAM.DELETE.{name}")

@@ -1,0 +1,173 @@
+"""What the servers of a broker are like: their versions, clocks and flushing, and the copies that they keep."""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from nats.aio.msg import Msg
+
+from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.deploying.stream_copies import stream_infos
+from deploy.health.findings import Finding, Verdict
+from events.errors import LogError
+from events.jetstream import Access, Connection
+from events.jetstream.stream import stream_config
+from schemas.subjects import Partitions
+
+_PATIENCE_S = 2.0
+_ALONE_S = 0.3
+APART_WARNING_S, APART_FAILURE_S = 0.5, 30.0
+"""How far the clocks of two servers may be apart: deadlines are set by the clock of whichever leads the stream."""
+
+_MAKE_COPIES = "`neuraxis deploy streams` gives each as many copies as log.replicas says"
+
+
+class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server says of itself; ``behind_s`` is how far its clock was behind ours when it answered."""
+
+    name: str
+    version: str
+    behind_s: float
+    storage: Mapping[str, Any]
+
+
+async def ask_servers(system: Access | None, expected: Collection[str]) -> list[ServerFacts]:
+    """Ask every server, as a login of the system account; empty where we have none, or nobody answers.
+
+    It waits for the servers that are ``expected`` by name, and no longer than two seconds.
+    """
+    if system is None:
+        return []
+    found: dict[str, ServerFacts] = {}
+    told = asyncio.Event()
+
+    async def take(msg: Msg) -> None:
+        facts = _facts(msg.data)
+        if facts is not None:
+            found[facts.name] = facts
+            if expected and set(expected) <= found.keys():
+                told.set()
+
+    try:
+        connection = await Connection.open(system)
+        try:
+            inbox = connection.new_inbox()
+            await connection.nc.subscribe(inbox, cb=take)
+            await connection.publish("$SYS.REQ.SERVER.PING.JSZ", b'{"config":true}', reply=inbox)
+            try:
+                async with asyncio.timeout(_PATIENCE_S if expected else _ALONE_S):
+                    await told.wait()
+            except TimeoutError:
+                pass  # who has not answered is told of below
+        finally:
+            await connection.close()
+    except LogError:
+        return []
+    return [found[name] for name in sorted(found)]
+
+
+def _facts(answer: bytes) -> ServerFacts | None:
+    try:
+        said = msgspec.json.decode(answer)
+        server = said["server"]
+        then = datetime.fromisoformat(server["time"][:26].rstrip("Z") + "+00:00").timestamp()
+        storage = (said.get("data") or {}).get("config") or {}
+        behind = datetime.now().timestamp() - then
+        return ServerFacts(name=server["name"], version=server["ver"], behind_s=behind, storage=storage)
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def worst_storage(servers: Sequence[ServerFacts]) -> Mapping[str, Any] | None:
+    """Return how the server flushes that flushes least; None where none has said."""
+    told = [server.storage for server in servers if server.storage]
+    return max(told, key=_interval) if told else None
+
+
+def _interval(storage: Mapping[str, Any]) -> int:
+    return 0 if storage.get("sync_always") else int(storage.get("sync_interval", 0)) or 1
+
+
+def judge_servers(servers: Sequence[ServerFacts], expected: Collection[str], count: int = 1) -> Finding:
+    """Judge whether all servers answer, with one version and one time.
+
+    ``expected`` are their names, as far as known, and ``count`` how many addresses clients were given.
+    """
+    if not servers:
+        seen = "only a login of the broker's system account may ask each server"
+        return Finding("servers", Verdict.SKIP, seen)
+    silent = sorted(set(expected) - {server.name for server in servers})
+    if silent or len(servers) < count:
+        remedy = "start it, or look at it with `curl http://127.0.0.1:8222/healthz` on its machine"
+        there = ", ".join(server.name for server in servers)
+        seen = f"{', '.join(silent)} did not answer" if silent else f"of {count} servers only {there} answered"
+        return Finding("servers", Verdict.FAIL, seen, remedy)
+    versions = sorted({server.version for server in servers})
+    behind = [server.behind_s for server in servers]
+    apart = max(behind) - min(behind)
+    seen = f"{counted(len(servers), 'server')}, nats-server {', '.join(versions)}, clocks {apart:.3f} s apart"
+    if apart > APART_WARNING_S:
+        verdict = Verdict.FAIL if apart > APART_FAILURE_S else Verdict.WARN
+        return Finding(
+            "servers", verdict, seen, "synchronise the servers' clocks by NTP: the one that leads sets times"
+        )
+    if len(versions) > 1:
+        return Finding("servers", Verdict.WARN, seen, "bring all to one version, one server after the other")
+    return Finding("servers", Verdict.OK, seen)
+
+
+async def examine_copies(connection: Connection, stream: str, wanted: int) -> Finding:
+    """Check how many copies stream, buckets and durable consumers have, and whether all are up to date."""
+    few, late = [], []
+    async for name, info in stream_infos(connection, stream):
+        if int(info["config"]["num_replicas"]) != wanted:
+            few.append(f"{name} has {info['config']['num_replicas']}")
+        late += [f"{name} on {peer}" for peer in stale_peers(info.get("cluster") or {})]
+    for consumer in (await connection.api(f"CONSUMER.LIST.{stream}")).get("consumers") or ():
+        own = int(consumer["config"].get("num_replicas", 0))
+        if consumer["config"].get("durable_name") and own not in (0, wanted):
+            few.append(f"consumer {consumer['name']} has {own}")
+    return judge_copies(few, late, wanted)
+
+
+def members_of(cluster: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the servers that keep a copy of a stream."""
+    names = (cluster.get("leader", ""), *(peer["name"] for peer in cluster.get("replicas") or ()))
+    return tuple(sorted(filter(None, names)))
+
+
+def stale_peers(cluster: Mapping[str, Any]) -> list[str]:
+    """Return the servers whose copy of a stream is not up to date."""
+    peers = cluster.get("replicas") or ()
+    return [peer["name"] for peer in peers if peer.get("offline") or not peer.get("current")]
+
+
+def judge_copies(few: Sequence[str], late: Sequence[str], wanted: int) -> Finding:
+    """Judge the numbers of copies; ``few`` have others than ``wanted``, ``late`` are not up to date."""
+    configured = "1 copy" if wanted == 1 else f"{wanted} copies"
+    if few:
+        return Finding("copies", Verdict.FAIL, f"{', '.join(few)}; configured are {configured}", _MAKE_COPIES)
+    if late:
+        remedy = "start the server, and wait: it takes what it has missed from the others"
+        return Finding("copies", Verdict.WARN, f"not up to date: {', '.join(late)}", remedy)
+    return Finding("copies", Verdict.OK, f"stream, buckets and consumers have {configured}, all up to date")
+
+
+def judge_settings(config: Mapping[str, Any], partitions: Partitions) -> Finding:
+    """Judge whether the stream keeps everything, on disk, and knows repeated messages again."""
+    wanted = stream_config(str(config["name"]), partitions, 1)
+    wrong = [
+        f"{field} is {config.get(field)!r} instead of {wanted[field]!r}"
+        for field in ("storage", "discard", "max_msgs", "max_bytes", "max_age")
+        if config.get(field, wanted[field]) != wanted[field]
+    ]
+    if int(config.get("duplicate_window", 0)) < wanted["duplicate_window"]:
+        wrong.append(
+            f"duplicate_window is {config.get('duplicate_window')!r} instead of {wanted['duplicate_window']!r}"
+        )
+    if wrong:
+        remedy = f"put it right with `nats stream edit {config['name']}`; a stream in memory is to be made anew"
+        return Finding("settings", Verdict.FAIL, "; ".join(wrong), remedy)
+    return Finding("settings", Verdict.OK, "the stream keeps every message, on disk")

@@ -1,0 +1,92 @@
+"""What this connection's login may publish and subscribe to, as the server itself says."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from events.errors import LogError
+from events.jetstream.connection import Connection
+from schemas.permissions import OWN_RIGHTS
+
+_DEADLINE = 2.0
+
+
+class SubjectRights(msgspec.Struct, frozen=True):
+    """Subjects that are allowed (all where none is named) and denied; what is both is denied."""
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+    def include(self, subject: str) -> bool:
+        """Whether every subject that ``subject``, which may have wildcards, stands for is allowed."""
+        allowed = not self.allow or any(covers(pattern, subject) for pattern in self.allow)
+        return allowed and not any(overlap(pattern, subject) for pattern in self.deny)
+
+
+class LoginRights(msgspec.Struct, frozen=True):
+    """A login's rights. ``responds``: whether it may answer the requests that it receives."""
+
+    publish: SubjectRights = SubjectRights()
+    subscribe: SubjectRights = SubjectRights()
+    responses: dict[str, int] | None = None
+
+    @property
+    def responds(self) -> bool:
+        """Whether it may answer the requests that it receives."""
+        return self.responses is not None or not self.publish.allow
+
+
+class WhoAmI(msgspec.Struct, frozen=True):
+    """What a server says of a login: its name (the public key of an nkey), its account, and its rights."""
+
+    user: str = ""
+    account: str = ""
+    permissions: LoginRights = LoginRights()
+
+
+class _Answer(msgspec.Struct):
+    data: WhoAmI = WhoAmI()
+
+
+async def ask_rights(connection: Connection) -> WhoAmI | None:
+    """Ask the server who we are and what we may do; None where it does not say, or we may not ask."""
+    try:
+        answer = await connection.request(OWN_RIGHTS, deadline=_DEADLINE)
+        return msgspec.json.decode(answer.data, type=_Answer).data
+    except (LogError, msgspec.DecodeError):
+        return None
+
+
+def covers(pattern: str, subject: str) -> bool:
+    """Whether ``pattern`` matches every subject that ``subject``, which may have wildcards itself, matches."""
+    wanted = subject.split(".")
+    tokens = pattern.split(".")
+    for place, token in enumerate(tokens):
+        if token == ">":
+            return len(wanted) > place
+        if place >= len(wanted) or wanted[place] == ">":
+            return False
+        if token not in ("*", wanted[place]):
+            return False
+    return len(tokens) == len(wanted)
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether some subject matches both patterns."""
+    left, right = one.split("."), other.split(".")
+    for place in range(max(len(left), len(right))):
+        if place >= len(left) or place >= len(right):
+            return False
+        if ">" in (left[place], right[place]):
+            return True
+        if "*" not in (left[place], right[place]) and left[place] != right[place]:
+            return False
+    return True
+
+
+def missing(rights: LoginRights, publish: Sequence[str], subscribe: Sequence[str]) -> list[str]:
+    """Return what a login lacks of what it needs, as ``publish SUBJECT`` and ``subscribe SUBJECT``."""
+    return [
+        *(f"publish {subject}" for subject in publish if not rights.publish.include(subject)),
+        *(f"subscribe {subject}" for subject in subscribe if not rights.subscribe.include(subject)),
+    ]

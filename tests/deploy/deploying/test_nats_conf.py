@@ -1,0 +1,135 @@
+"""``neuraxis deploy nats-conf``: its files are ones, keep their secrets, and say no secret to anybody."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from deploy.cli import main
+from deploy.deploying.logins import one_login_each
+from tests.broker import nats_server
+from tests.cluster import deployed
+from tests.each import each
+
+THREE = ("--nodes", "3", "--hosts", "a.example,b.example:4333,[2001:db8::3]")
+
+
+def nats_conf(*words: str) -> Result:
+    return CliRunner().invoke(main, ["deploy", "nats-conf", *words])
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@each(
+    "flags",
+    [
+        (),
+        THREE,
+        (*THREE, "--passwords"),
+        (*THREE, "--dev-ca"),
+        ("--hosts", "broker.example", "--dev-ca", "--max-store", "2TB", "--set", "broker.sync=1s"),
+        ("--login", "deciders=all", "--login", "effectors=effectors", "--set", "log.stream=OTHER"),
+        ("--set", "broker.sync=never"),
+    ],
+)
+def test_nats_server_takes_every_file(flags: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> None:
+    out = tmp_path_factory.mktemp("conf")
+    told = nats_conf("--out", str(out), "--at", str(out / "broker-1"), *flags)
+    assert told.exit_code == 0, told.stderr
+    configurations = sorted(out.glob("broker-*/nats-server.conf"))
+    assert len(configurations) == (3 if "3" in flags else 1)
+    for file in configurations:
+        subprocess.run([nats_server(), "-t", "-c", str(file)], check=True, capture_output=True)
+
+
+@each("flags", [(), THREE, (*THREE, "--passwords", "--dev-ca")])
+def test_secrets_are_the_owner_s_alone_and_never_printed(
+    flags: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    out = tmp_path_factory.mktemp("conf") / "broker"
+    told = nats_conf("--out", str(out), *flags)
+    secrets = [file.read_text() for pattern in ("*.nk", "*.password") for file in out.rglob(pattern)]
+    assert len(secrets) >= len(one_login_each())
+    assert not [secret for secret in secrets if secret in told.output]
+    assert {oct(file.stat().st_mode & 0o777) for file in out.rglob("*") if file.is_file()} == {"0o600"}
+    assert {oct(file.stat().st_mode & 0o777) for file in out.rglob("*") if file.is_dir()} == {"0o700"}
+
+
+def test_servers_and_contexts_hold_no_seed(tmp_path: Path) -> None:
+    nats_conf("--out", str(tmp_path), *THREE)
+    files = written(tmp_path)
+    seeds = [content for name, content in files.items() if name.endswith(".nk")]
+    others = [content for name, content in files.items() if not name.endswith(".nk")]
+    assert seeds
+    assert not [seed for seed in seeds if any(seed in content for content in others)]
+
+
+def test_writing_again_keeps_every_secret(tmp_path: Path) -> None:
+    nats_conf("--out", str(tmp_path), *THREE)
+    before = written(tmp_path)
+    nats_conf("--out", str(tmp_path), *THREE)
+    assert written(tmp_path) == before
+
+
+def test_a_login_s_file_that_holds_another_secret_is_refused_by_name(tmp_path: Path) -> None:
+    nats_conf("--out", str(tmp_path))
+    (tmp_path / "logins" / "router.nk").write_text("nothing of the kind")
+    told = nats_conf("--out", str(tmp_path))
+    assert told.exit_code == 2
+    assert "router.nk holds no nkey seed: put the file back" in told.stderr
+
+
+@each(
+    ("words", "expected"),
+    [
+        ((), "say where to write"),
+        (("--out", "x", "--nodes", "3"), "--nodes 3 needs as many hosts, and --hosts names none"),
+        (("--out", "x", "--nodes", "3", "--hosts", "a,b"), "--hosts names 2"),
+        (("--out", "x", "--nodes", "3", "--hosts", "a,b,a"), "two servers would use port 4222 of a"),
+        (("--out", "x", "--nodes", "3", "--hosts", "a,a:6222,b"), "two servers would use port 6222 of a"),
+        (("--out", "x", "--hosts", "a b"), "'a b' is no host of a server"),
+        (("--out", "x", "--hosts", "a:70000"), "is no host of a server"),
+        (("--out", "x", "--max-store", "much"), "'much' is no size"),
+        (("--out", "x", "--store", "store"), "--store 'store' is no absolute path"),
+        (("--out", "x", "--at", '/a"b'), "is no absolute path"),
+        (("--out", "x", "--login", "reflex"), "'reflex' is no login: write NAME=ACTOR,ACTOR"),
+        (("--out", "x", "--login", "w=reflx"), "did you mean 'reflex'?"),
+        (("--out", "x", "--login", "w="), "runs no actor"),
+        (("--out", "x", "--login", "admin=reflex"), "'admin' is a login of every deployment"),
+        (("--out", "x", "--login", "w=reflex", "--login", "w=act"), "login 'w' is given twice"),
+        (("--out", "x", "--dev-ca", "--tls-ca", "none.pem"), "use one"),
+        (("--out", "x", "--tls-ca", "none.pem"), "none.pem cannot be read"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line(
+    words: tuple[str, ...], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = nats_conf(*words)
+    assert told.exit_code == 2
+    assert expected in told.stderr
+    assert "Traceback" not in told.output
+    assert not (tmp_path / "x").exists()
+
+
+def test_permissions_are_printed_for_who_administers_the_broker_by_other_means(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in nats_conf("--permissions", "--json").stdout.splitlines()]
+    nats_conf("--out", str(tmp_path))
+    assert json.loads((tmp_path / "permissions.json").read_text()) == rows
+    router = next(row for row in rows if row["login"] == "router")
+    assert router["inbox_prefix"] == "_INBOX.router"
+    assert "log.*.*.router.>" in router["permissions"]["publish"]["allow"]
+    text = nats_conf("--permissions").stdout
+    assert "login router\n  inbox prefix  _INBOX.router\n  appends for   router\n" in text
+    assert "  publish allow  log.*.*.router.>\n" in text
+
+
+@each(("passwords", "dev_ca"), [(True, False), (False, True)])
+def test_a_login_gets_in_by_its_file(passwords: bool, dev_ca: bool, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("server")
+    with deployed(folder, nodes=1, workers={"w": ("reflex",)}, passwords=passwords, dev_ca=dev_ca) as running:
+        assert running.make_streams()[0] == "NEURAXIS: 1 copy"

@@ -1,0 +1,66 @@
+"""``deploy streams`` makes what workers may not, and what it makes outlives the servers."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from events.errors import LogError, Misconfigured
+from events.jetstream import Connection, JetStreamLog, KeyValueMembership
+from tests.cluster import Deployed, deployed
+
+
+async def beaten(running: Deployed, login: str) -> list[str]:
+    """Return who is alive once a worker of a login has said that it is."""
+    connection = await Connection.open(running.access(login))
+    try:
+        membership = await KeyValueMembership.over(connection)
+        await membership.beat(login, b"here")
+        return list(await membership.members())
+    finally:
+        await connection.close()
+
+
+def test_workers_find_each_other_again_after_the_only_server_was_restarted(tmp_path: Path) -> None:
+    async def once_served() -> list[str]:
+        async with asyncio.timeout(20):
+            while True:
+                try:
+                    return await beaten(running, "w")
+                except LogError:
+                    await asyncio.sleep(0.1)
+
+    with deployed(tmp_path, nodes=1, workers={"w": ("reflex",)}) as running:
+        assert asyncio.run(beaten(running, "w")) == ["w"]
+        running.servers[0].kill()
+        running.servers[0].start()
+        running.wait_ready()
+        assert asyncio.run(once_served()) == ["w"]
+
+
+def test_a_bucket_in_memory_that_was_there_before_is_made_anew(tmp_path: Path) -> None:
+    async def replace() -> str:
+        connection = await Connection.open(running.access("admin"))
+        try:
+            await connection.api("STREAM.DELETE.KV_NEURAXIS_members")
+            await KeyValueMembership.over(connection)
+            await asyncio.to_thread(running.make_streams)
+            config = (await connection.api("STREAM.INFO.KV_NEURAXIS_members"))["config"]
+        finally:
+            await connection.close()
+        return str(config["storage"])
+
+    with deployed(tmp_path, nodes=1, workers={"w": ("reflex",)}) as running:
+        assert asyncio.run(replace()) == "file"
+
+
+def test_a_worker_that_comes_before_its_stream_says_who_makes_it(tmp_path: Path) -> None:
+    async def come_first() -> None:
+        connection = await Connection.open(running.access("admin"))
+        await connection.api("STREAM.DELETE.NEURAXIS")
+        await connection.close()
+        with pytest.raises(Misconfigured, match="no stream NEURAXIS, and this login may not make it: run `neuraxis"):
+            await JetStreamLog.connect(running.access("w"))
+
+    with deployed(tmp_path, nodes=1, workers={"w": ("reflex",)}) as running:
+        asyncio.run(come_first())
