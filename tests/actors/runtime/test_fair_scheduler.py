@@ -36,7 +36,7 @@ class Partition:
 
 def test_partitions_that_wait_take_turns() -> None:
     async def body() -> list[str]:
-        turns, told = FairScheduler(), list[str]()
+        turns, told = FairScheduler(SystemClock()), list[str]()
         for name, backlog in (("a", 4), ("b", 2), ("c", 1)):
             turns.add(Partition(name, backlog, turns, told))
         running = asyncio.create_task(turns.run())
@@ -49,7 +49,7 @@ def test_partitions_that_wait_take_turns() -> None:
 
 def test_no_turn_is_given_while_messages_are_handed_out_and_none_is_read_beyond_the_room() -> None:
     async def body() -> None:
-        turns, told = FairScheduler(), list[str]()
+        turns, told = FairScheduler(SystemClock()), list[str]()
         turns.add(Partition("a", ROOM + 3, turns, told))
         running = asyncio.create_task(turns.run())
         with turns.paused():
@@ -62,6 +62,34 @@ def test_no_turn_is_given_while_messages_are_handed_out_and_none_is_read_beyond_
         running.cancel()
 
     asyncio.run(body())
+
+
+def test_work_in_the_background_is_done_in_order_once_no_partition_waits_for_its_turn() -> None:
+    async def body() -> list[str]:
+        turns, told = FairScheduler(SystemClock()), list[str]()
+        turns.add_background(lambda: told.append("first"))
+        turns.add_background(lambda: told.append("second"))
+        turns.add(Partition("a", 2, turns, told))
+        running = asyncio.create_task(turns.run())
+        await until(lambda: len(told) == 4, "all turns, and what waits behind them")
+        running.cancel()
+        return told
+
+    assert asyncio.run(body()) == ["a", "a", "first", "second"]
+
+
+def test_no_more_is_read_while_much_waits_in_the_background() -> None:
+    async def body() -> int:
+        turns, done = FairScheduler(SystemClock()), list[int]()
+        for number in range(ROOM + 3):
+            turns.add_background(lambda number=number: done.append(number))
+        running = asyncio.create_task(turns.run())
+        async with asyncio.timeout(DEADLINE_S):
+            await turns.wait_capacity()
+        running.cancel()
+        return len(done)
+
+    assert asyncio.run(body()) >= 3
 
 
 class Counted(SystemClock):
