@@ -136,8 +136,8 @@ class Sender:
                 single.add_done_callback(self._singles.discard)
             while len(self._singles) >= SINGLES:
                 # So that a backlog collects into a batch. But not for long: a broker that is away acknowledges nothing.
-                done, _ = await asyncio.wait(self._singles, timeout=_RETRY_MOST, return_when=asyncio.FIRST_COMPLETED)
-                if not done:
+                ended, _ = await asyncio.wait(self._singles, timeout=_RETRY_MOST, return_when=asyncio.FIRST_COMPLETED)
+                if not ended:
                     break
 
     async def _send_batch(self, waiting: Sequence[_Sending]) -> set[_Sending]:
