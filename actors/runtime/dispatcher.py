@@ -78,14 +78,15 @@ class Dispatcher:
         try:
             while True:
                 batch = await tail.next()
-                for start in range(0, len(batch), _SLICE):
-                    with self._turns.paused():
-                        await self._dispatch_all(batch[start : start + _SLICE])
-                        await self._dispatch_late()
-                    self._renew_snapshots()
-                    await committer.wait_capacity()
-                    await self._turns.wait_capacity()
-                    await asyncio.sleep(0)
+                with self._turns.busy():
+                    for start in range(0, len(batch), _SLICE):
+                        with self._turns.paused():
+                            await self._dispatch_all(batch[start : start + _SLICE])
+                            await self._dispatch_late()
+                        self._renew_snapshots()
+                        await committer.wait_capacity()
+                        await self._turns.wait_capacity()
+                        await asyncio.sleep(0)
         finally:
             await tail.close()
 

@@ -6,7 +6,8 @@ other partitions are decided at once. Large messages are always decided in such 
 partition delay a message of another by one decision, not by all of them. The order within a partition never changes,
 and no decision depends on this schedule.
 
-Work in the background has its turn when no partition waits for one.
+Work in the background has its turn when no partition waits for one and the dispatcher waits for messages (is not
+``busy``), or when so much waits that reading pauses.
 
 No turn is given while messages are dispatched (``paused``). Otherwise a partition would use its turns before the
 dispatcher has seen the messages of other partitions that come later in the same read.
@@ -53,6 +54,7 @@ class FairScheduler:
         self._clock = clock
         self._line: dict[Scheduled, None] = {}
         self._background: deque[Callable[[], None]] = deque()
+        self._busy = False
         self._wanted = asyncio.Event()
         self._free = asyncio.Event()
         self._free.set()
@@ -73,6 +75,17 @@ class FairScheduler:
         self._wanted.set()
 
     @contextlib.contextmanager
+    def busy(self) -> Iterator[None]:
+        """Do no work in the background for the length of the block, unless reading pauses for it."""
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+            if self._background:
+                self._wanted.set()
+
+    @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Give no turns for the length of the block."""
         self._free.clear()
@@ -83,9 +96,14 @@ class FairScheduler:
 
     async def wait_capacity(self) -> None:
         """Wait until there is room for more messages."""
-        while sum(decider.backlog for decider in self._line) + len(self._background) > ROOM:
+        while self._is_full:
             self._given.clear()
+            self._wanted.set()
             await self._given.wait()
+
+    @property
+    def _is_full(self) -> bool:
+        return sum(decider.backlog for decider in self._line) + len(self._background) > ROOM
 
     async def run(self) -> None:
         """Give turns until cancelled, one per iteration of the event loop."""
@@ -96,7 +114,7 @@ class FairScheduler:
             if decider is not None:
                 del self._line[decider]
                 decider.turn()
-            elif self._background:
+            elif self._background and (not self._busy or self._is_full):
                 self._work_in_background()
             else:
                 self._wanted.clear()

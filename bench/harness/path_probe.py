@@ -15,6 +15,7 @@ import types
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from importlib import import_module
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ SYNC = {
     "actors.runtime.partition.event_author:EventAuthor.group": "encoding",
     "events.decision:address_events": "encoding",
     "actors.runtime.committer:Committer._pump": "committing",
+    "events.jetstream.client:HeaderClient._write_now": "socket out",
+    "events.jetstream.connection:Connection._answered": "acknowledging",
     "events.jetstream.stream_reader:StreamReader._take": "reading",
 }
 """Function -> the part of the work that its time is counted under; what a counted function calls is counted apart."""
@@ -41,7 +44,6 @@ ASYNC = {
     "nats.aio.client:Client._flusher": "socket out",
     "events.jetstream.client:HeaderClient._process_headers": "decoding",
     "events.jetstream.client:HeaderClient._send_publish": "encoding",
-    "events.jetstream.connection:Connection._answered": "acknowledging",
     "events.jetstream.connection:Connection.publish": "committing",
     "events.jetstream.log:JetStreamLog.append": "committing",
     "actors.runtime.committer:Committer._commit": "committing",
@@ -125,7 +127,15 @@ def _steps(coroutine: Coroutine[Any, Any, Any], part: str) -> Generator[Any, Any
 
 
 def install() -> None:
-    """Wrap the functions; raises AttributeError for one that is gone."""
+    """Wrap the functions.
+
+    Raises:
+        AttributeError: one is gone.
+        TypeError: one is a coroutine function and was none, or the other way about.
+    """
+    for place in (*SYNC, *ASYNC, *BY_ACTOR):
+        if iscoroutinefunction(_found(place)) is not (place in ASYNC):
+            raise TypeError(f"{place} stands in the wrong one of SYNC and ASYNC")
     for place, part in SYNC.items():
         _wrap(place, lambda function, part=part: counted(function, lambda *_: part))
     for place, part in ASYNC.items():
@@ -140,12 +150,22 @@ def install() -> None:
 
 
 def _wrap(place: str, wrapper: Callable[[Any], Any]) -> None:
+    owner, name = _owner_of(place)
+    setattr(owner, name, wrapper(getattr(owner, name)))
+
+
+def _found(place: str) -> Any:
+    owner, name = _owner_of(place)
+    return getattr(owner, name)
+
+
+def _owner_of(place: str) -> tuple[Any, str]:
     module, _, path = place.partition(":")
     owner: Any = import_module(module)
     *outer, name = path.split(".")
     for each in outer:
         owner = getattr(owner, each)
-    setattr(owner, name, wrapper(getattr(owner, name)))
+    return owner, name
 
 
 def _mark_event(what: str, headers: Mapping[str, str] | None) -> None:
