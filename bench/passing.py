@@ -4,13 +4,16 @@ The endpoint answers at once, so that only the time before it is measured. The p
 same server and HTTP client as the gateway, which reads a request whole and passes it on. Ours is a whole set as
 ``neuraxis up`` runs it, input guards on, each append flushed before it is acknowledged: an answer comes once it is
 recorded. Requests come at a fixed rate without waiting for answers, a session each. Sides take turns; the median round
-counts. The aim is a p50 of at most 10 ms more than the proxy's. Run it with ``python -m bench.passing [ROUNDS]``.
+counts. The aim is a p50 of at most 10 ms more than the proxy's. Beside it stand the processor time of each process of
+the set, and the rate up to which the set answers all within a second of the last request. Run it with
+``python -m bench.passing [ROUNDS]``.
 """
 
 import asyncio
 import contextlib
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,15 +24,24 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 
 from bench.harness.guards_inputs import text_of
-from bench.harness.table import Row, percentile_rows, show
+from bench.harness.processes import used_by_set
+from bench.harness.table import Row, percentile_rows, rows_of, show
+from deploy.processes.running_set import RunFile
 
 ROUNDS = 3
 RATE = 50
 """Requests a second: half of what two cores should handle, since load, proxy and endpoint share them here."""
 
+RATES = range(50, 401, 25)
+"""Requests a second that are tried in turn, for the most that the set holds."""
+
 STEADY_S = 5.0
+BEHIND_S = 1.0
+"""Seconds within which the last answer must come after the last request, or a backlog has grown."""
+
 WARM_UP_S = 3.0
 OURS, PROXY, ENDPOINT = "neuraxis", "a bare proxy", "the endpoint itself"
 _PATH = "/v1/chat/completions"
@@ -94,7 +106,8 @@ def _serve(url: str) -> None:
 
 
 @contextlib.contextmanager
-def _served(url: str = "") -> Iterator[str]:
+def served(url: str = "") -> Iterator[str]:
+    """Run the endpoint, or the proxy to ``url``, in a process of its own; yields its address."""
     with subprocess.Popen([sys.executable, "-m", "bench.passing", "serve", url], stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
@@ -104,19 +117,19 @@ def _served(url: str = "") -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _set(url: str) -> Iterator[str]:
-    """Run a set that passes on to ``url``; yields its gateway's address."""
+def running_set(url: str, program: str = "deploy.cli", **more: str) -> Iterator[RunFile]:
+    """Run a set that passes on to ``url``; yields what it says of itself. ``more`` are environment variables."""
     with tempfile.TemporaryDirectory(prefix="neuraxis-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         ready, said = folder / "ready", folder / "said"
         flags = ["--http", "127.0.0.1:0", "--llm", "composer", "--ready-file", str(ready)]
         with said.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "deploy.cli", "up", *flags, "--set", f"gateway.upstream.url={url}/v1"],
+                [sys.executable, "-m", program, "up", *flags, "--set", f"gateway.upstream.url={url}/v1"],
                 cwd=folder,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), **more},
             )
         try:
             deadline = time.monotonic() + _START_S
@@ -124,7 +137,7 @@ def _set(url: str) -> Iterator[str]:
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError(f"the set did not start:\n{said.read_text()}")
                 time.sleep(0.05)
-            yield str(json.loads((folder / ".neuraxis" / "run.json").read_text())["http"])
+            yield msgspec.json.decode((folder / ".neuraxis" / "run.json").read_bytes(), type=RunFile)
         finally:
             process.terminate()
             process.wait(30)
@@ -145,17 +158,29 @@ class Load:
         async with httpx.AsyncClient(base_url=url, trust_env=False, limits=limits, timeout=30) as http:
             yield cls(http)
 
-    async def steady(self, seconds: float) -> list[float]:
-        """Send requests at the rate for a while; return the seconds that each took, sorted."""
+    async def most(self) -> int:
+        """Return the highest of the rates at which no backlog grows, 0 if one grows at the lowest."""
+        held = 0
+        for rate in RATES:
+            begun = time.perf_counter()
+            await self.steady(STEADY_S, rate)
+            if time.perf_counter() - begun > STEADY_S + BEHIND_S:
+                break
+            held = rate
+        return held
+
+    async def steady(self, seconds: float, rate: int = RATE) -> list[float]:
+        """Send requests at a rate for a while; return the seconds that each took, sorted."""
         begun = time.perf_counter()
         async with asyncio.TaskGroup() as tasks:
             asking = []
-            for number in range(round(RATE * seconds)):
-                await asyncio.sleep(max(0.0, begun + number / RATE - time.perf_counter()))
-                asking.append(tasks.create_task(self._ask()))
+            for number in range(round(rate * seconds)):
+                await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
+                asking.append(tasks.create_task(self.ask()))
         return sorted(task.result() for task in asking)
 
-    async def _ask(self) -> float:
+    async def ask(self) -> float:
+        """Send a request; return the seconds that its answer took."""
         self._next += 1
         body = {
             "model": "bench",
@@ -178,32 +203,38 @@ def _question(number: int) -> str:
 
 async def _run(rounds: int) -> list[Row]:
     taken: dict[str, list[Sequence[float]]] = defaultdict(list)
+    used: dict[str, list[float]] = defaultdict(list)
     async with contextlib.AsyncExitStack() as stack:
-        answering = stack.enter_context(_served())
-        urls = {
-            ENDPOINT: answering,
-            PROXY: stack.enter_context(_served(answering)),
-            OURS: stack.enter_context(_set(answering)),
-        }
+        answering = stack.enter_context(served())
+        run = stack.enter_context(running_set(answering))
+        urls = {ENDPOINT: answering, PROXY: stack.enter_context(served(answering)), OURS: run.http}
         loads = {name: await stack.enter_async_context(Load.open(url)) for name, url in urls.items()}
         for load in loads.values():
             await load.steady(WARM_UP_S)
         for number in range(rounds):
             for name in list(loads) if number % 2 == 0 else reversed(list(loads)):
+                before = used_by_set(run)
                 taken[name].append(await loads[name].steady(STEADY_S))
+                for process, one in used_by_set(run).items() if name == OURS else ():
+                    used[process].append(one.since(before[process], len(taken[name][-1])).cpu_us / 1e3)
+        held = await loads[OURS].most()
     added = [
         [max(0.0, ours - bare) for ours, bare in zip(*pair, strict=True)]
         for pair in zip(taken[OURS], taken[PROXY], strict=True)
     ]
     setting = f"{RATE}/s"
+    medians = {process: statistics.median(found) for process, found in used.items()}
+    medians["all of them"] = sum(medians.values())
     return [
         *percentile_rows(taken, {OURS: (PROXY,), PROXY: (ENDPOINT,)}, setting),
         *percentile_rows({f"{OURS}, beyond the proxy": added}, {}, setting),
+        *rows_of(medians, {}, f"{setting}, processor", "ms an exchange"),
+        *rows_of({OURS: float(held)}, {}, "most held", "exchanges/s"),
     ]
 
 
 def main() -> None:
-    """Measure every case and print the rows; takes about a minute."""
+    """Measure every case and print the rows; takes about two minutes."""
     if sys.argv[1:2] == ["serve"]:
         _serve(sys.argv[2])
         return

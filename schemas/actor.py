@@ -126,6 +126,8 @@ class Actor(Generic[S]):
         models: For actors that ask trained models: own event -> the names of the models that were used.
         missing_model: For actors that ask trained models: own event -> the name of a model that was used and that this
             process does not have, or empty. Verification cannot make such a decision again, and reports it.
+        in_background: Whether no exchange waits for what it decides: it observes, learns or regulates. The shell lets
+            it decide when nothing more urgent is to be done; the order of its messages is the log's all the same.
     """
 
     name: str
@@ -148,6 +150,7 @@ class Actor(Generic[S]):
     evicts_cache: tuple[type[Event], ...] = ()
     models: Callable[[Event], tuple[str, ...]] | None = None
     missing_model: Callable[[Event], str] | None = None
+    in_background: bool = False
 
     def __post_init__(self) -> None:
         # Here, since the catalogue needs the scopes of this module.

@@ -32,6 +32,7 @@ ACTOR: Actor[State] = Actor(
     initial=State,
     decide=decide,
     evolve=evolve,
+    in_background=True,
 )
 
 __all__ = ["ACTOR"]

@@ -31,4 +31,5 @@ ACTOR = Actor(
     decide=decide,
     evolve=evolve,
     timer=timer,
+    in_background=True,
 )

@@ -55,6 +55,7 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     reconfigure=reconfigured,
     log_lines=log_lines,
+    in_background=True,
 )
 
 __all__ = ["ACTOR"]

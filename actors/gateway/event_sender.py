@@ -12,6 +12,9 @@ from events.loggers import get_logger
 BATCH_FROM = 24
 """From this many waiting events on, one atomic batch is cheaper than single publishes."""
 
+SINGLES = 16
+"""From this many single publishes in flight on, what is queued waits for one of them."""
+
 REMEMBERED_S = 30.0
 """Seconds for which an unconfirmed append is reported as trouble, unless a later one is confirmed."""
 
@@ -131,9 +134,11 @@ class Sender:
                 single = self._tasks.create_task(self._send_one(sending))
                 self._singles.add(single)
                 single.add_done_callback(self._singles.discard)
-            if waiting:
-                # Let the single publishes be sent before more are taken, so that a backlog collects into a batch.
-                await asyncio.wait([sending.accepted for sending in waiting], timeout=_RETRY_MOST)
+            while len(self._singles) >= SINGLES:
+                # So that a backlog collects into a batch. But not for long: a broker that is away acknowledges nothing.
+                ended, _ = await asyncio.wait(self._singles, timeout=_RETRY_MOST, return_when=asyncio.FIRST_COMPLETED)
+                if not ended:
+                    break
 
     async def _send_batch(self, waiting: Sequence[_Sending]) -> set[_Sending]:
         """Send all as one batch; return those with a known outcome: none if the batch was refused or is in doubt."""

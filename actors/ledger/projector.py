@@ -222,6 +222,8 @@ class LedgerProjector:
                 for start in range(0, len(batch), self._settings.batch_rows):
                     if not await self._write(writer, batch[start : start + self._settings.batch_rows], stop):
                         return
+                if len(batch) < self._settings.batch_rows:
+                    await asyncio.wait((stopping,), timeout=self._settings.rest_ms / 1_000)
         finally:
             stopping.cancel()
             if reading is not None:

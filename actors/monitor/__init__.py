@@ -26,6 +26,7 @@ ACTOR: Actor[State] = Actor(
     initial=initial,
     decide=decide,
     evolve=evolve,
+    in_background=True,
 )
 
 __all__ = ["ACTOR"]

@@ -47,6 +47,7 @@ ACTOR: Actor[State] = Actor(
     decide=decide,
     evolve=evolve,
     reconfigure=reconfigured,
+    in_background=True,
 )
 
 __all__ = ["ACTOR"]

@@ -1,7 +1,13 @@
-"""One subscription for all partitions of a process: each message is read and decoded once, then dispatched."""
+"""One subscription for all partitions of a process: each message is read and decoded once, then dispatched.
+
+Every partition takes its messages in the order of the log. Between partitions the urgent come first: actors that an
+exchange waits for decide at once, of these the ones that call models after the others, and actors in the background
+when the process would otherwise wait for the next message.
+"""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from actors.runtime.clock import Clock
@@ -72,14 +78,15 @@ class Dispatcher:
         try:
             while True:
                 batch = await tail.next()
-                for start in range(0, len(batch), _SLICE):
-                    with self._turns.paused():
-                        await self._dispatch_all(batch[start : start + _SLICE])
-                        await self._dispatch_late()
-                    self._renew_snapshots()
-                    await committer.wait_capacity()
-                    await self._turns.wait_capacity()
-                    await asyncio.sleep(0)
+                with self._turns.busy():
+                    for start in range(0, len(batch), _SLICE):
+                        with self._turns.paused():
+                            await self._dispatch_all(batch[start : start + _SLICE])
+                            await self._dispatch_late()
+                        self._renew_snapshots()
+                        await committer.wait_capacity()
+                        await self._turns.wait_capacity()
+                        await asyncio.sleep(0)
         finally:
             await tail.close()
 
@@ -104,7 +111,9 @@ class Dispatcher:
         if takers:
             delivery = decode(stored)
             for shard, own in takers:
-                if shard.actor.missing_model is None:
+                if shard.actor.in_background:
+                    self._turns.add_background(partial(shard.on_message, delivery, own))
+                elif shard.actor.missing_model is None:
                     shard.on_message(delivery, own)
                 else:
                     self._late.append((shard, delivery, own))
@@ -139,7 +148,10 @@ class Dispatcher:
         This includes actors that do not consume the order to forget: they may keep text of an exchange that has ended.
         """
         orders, self._orders = self._orders, []
-        for order in orders:
-            for (name, partition), shard in self._shards.items():
-                if partition in partitions_of(self._by_name[name], order.subject, self._log.partitions):
-                    shard.renew_snapshot(order.seq)
+        for order in orders:  # behind the order itself, which actors in the background have yet to take
+            self._turns.add_background(partial(self._renew_snapshots_for, order))
+
+    def _renew_snapshots_for(self, order: Stored) -> None:
+        for (name, partition), shard in self._shards.items():
+            if partition in partitions_of(self._by_name[name], order.subject, self._log.partitions):
+                shard.renew_snapshot(order.seq)

@@ -6,14 +6,20 @@ other partitions are decided at once. Large messages are always decided in such 
 partition delay a message of another by one decision, not by all of them. The order within a partition never changes,
 and no decision depends on this schedule.
 
+Work in the background has its turn when no partition waits for one and the dispatcher waits for messages (is not
+``busy``), or when so much waits that reading pauses.
+
 No turn is given while messages are dispatched (``paused``). Otherwise a partition would use its turns before the
 dispatcher has seen the messages of other partitions that come later in the same read.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Protocol
+
+from actors.runtime.clock import Clock
 
 SLICE_NS = 5_000_000
 """Nanoseconds that a partition may decide without a break; a decision that has begun is always finished."""
@@ -21,8 +27,11 @@ SLICE_NS = 5_000_000
 LONG_BYTES = 16_384
 """From this size in bytes on, a message may take longer than a slice, so its partition waits for its turn."""
 
+BACKGROUND_NS = 500_000
+"""Nanoseconds of work in the background before something more urgent may have its turn."""
+
 ROOM = 2_000
-"""Reading pauses while more messages than this wait for the turn of their partition."""
+"""Reading pauses while more messages than this wait for the turn of their partition, or in the background."""
 
 
 class Scheduled(Protocol):
@@ -39,10 +48,13 @@ class Scheduled(Protocol):
 
 
 class FairScheduler:
-    """The partitions that wait for their next turn, first in, first out."""
+    """The partitions that wait for their next turn, first in, first out, and behind them work in the background."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._line: dict[Scheduled, None] = {}
+        self._background: deque[Callable[[], None]] = deque()
+        self._busy = False
         self._wanted = asyncio.Event()
         self._free = asyncio.Event()
         self._free.set()
@@ -57,6 +69,22 @@ class FairScheduler:
         self._line.setdefault(decider)
         self._wanted.set()
 
+    def add_background(self, work: Callable[[], None]) -> None:
+        """Put work at the end of what is done in the background, in this order."""
+        self._background.append(work)
+        self._wanted.set()
+
+    @contextlib.contextmanager
+    def busy(self) -> Iterator[None]:
+        """Do no work in the background for the length of the block, unless reading pauses for it."""
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+            if self._background:
+                self._wanted.set()
+
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Give no turns for the length of the block."""
@@ -68,9 +96,14 @@ class FairScheduler:
 
     async def wait_capacity(self) -> None:
         """Wait until there is room for more messages."""
-        while sum(decider.backlog for decider in self._line) > ROOM:
+        while self._is_full:
             self._given.clear()
+            self._wanted.set()
             await self._given.wait()
+
+    @property
+    def _is_full(self) -> bool:
+        return sum(decider.backlog for decider in self._line) + len(self._background) > ROOM
 
     async def run(self) -> None:
         """Give turns until cancelled, one per iteration of the event loop."""
@@ -78,10 +111,20 @@ class FairScheduler:
             await self._wanted.wait()
             await self._free.wait()
             decider = next(iter(self._line), None)
-            if decider is None:
+            if decider is not None:
+                del self._line[decider]
+                decider.turn()
+            elif self._background and (not self._busy or self._is_full):
+                self._work_in_background()
+            else:
                 self._wanted.clear()
                 continue
-            del self._line[decider]
-            decider.turn()
             self._given.set()
             await asyncio.sleep(0)
+
+    def _work_in_background(self) -> None:
+        begun = self._clock.elapsed_ns()
+        while self._background:
+            self._background.popleft()()
+            if self._clock.elapsed_ns() - begun >= BACKGROUND_NS:
+                return

@@ -115,7 +115,7 @@ class Worker:
         async with asyncio.TaskGroup() as tasks:
             info = await self._log.info()
             self._began_at = info.last_seq
-            turns, losses = FairScheduler(), await Losses.of(self._log, info.last_seq)
+            turns, losses = FairScheduler(self._clock), await Losses.of(self._log, info.last_seq)
             actors = tuple(self._actors.values())
             feed = Dispatcher(self._log, actors, self.shards, info.last_seq, losses, turns=turns, clock=self._clock)
             self.committer = Committer(self._log, tasks, self._batch_from)

@@ -64,4 +64,5 @@ ACTOR: Actor[State] = Actor(
     initial=initial,
     decide=decide,
     evolve=evolve,
+    in_background=True,
 )

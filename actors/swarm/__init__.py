@@ -41,6 +41,7 @@ ACTOR: Actor[SwarmState] = Actor(
     evolve=evolve,
     reconfigure=reconfigured,
     on_availability=on_availability,
+    in_background=True,
 )
 
 __all__ = ["ACTOR"]

@@ -71,7 +71,7 @@ class Connection:
         token: Random part of names that must be this connection's own (inboxes, consumers, batches).
     """
 
-    def __init__(self, nc: Client, access: Access) -> None:
+    def __init__(self, nc: HeaderClient, access: Access) -> None:
         self.nc = nc
         self.access = access
         self.token = secrets.token_hex(6)
@@ -135,7 +135,7 @@ class Connection:
         connection._opening = False
         connection._absence.ended()
         try:
-            await nc.subscribe(f"{connection._inbox}.*", cb=connection._answered)
+            await nc.listen(f"{connection._inbox}.*", connection._answered)
             connection._check_server()
         except BaseException:
             await connection.close()
@@ -286,7 +286,7 @@ class Connection:
         self._end_calls("the connection was closed")
         await _abandon(self.nc)
 
-    async def _answered(self, msg: Msg) -> None:
+    def _answered(self, msg: Msg) -> None:
         call = self._calls.pop(msg.subject.rpartition(".")[2], None)
         if call is not None and not call.done():
             call.set_result(Reply(msg.headers or {}, msg.data))

@@ -173,13 +173,11 @@ class StreamReader:
         self._inbox = self._connection.new_inbox()
         generation = self._generation
 
-        async def take(msg: Msg) -> None:
+        def take(msg: Msg) -> None:
             if generation == self._generation:
                 self._take(msg)
 
-        self._subscription = await self._connection.nc.subscribe(
-            self._inbox, cb=take, pending_msgs_limit=4 * BACKLOG * PULL, pending_bytes_limit=512 * 1024 * 1024
-        )
+        self._subscription = await self._connection.nc.listen(self._inbox, take)
         config: dict[str, Any] = {
             "name": self._consumer,
             "deliver_policy": "by_start_sequence",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from actors.gateway import Answered, Client
-from actors.gateway.event_sender import BATCH_FROM
+from actors.gateway.event_sender import BATCH_FROM, SINGLES
 from actors.gateway.external_events import Addressed
 from events.errors import Refused, Unavailable
 from schemas.intake.limits import MOST_BYTES
@@ -137,16 +137,29 @@ def test_a_backlog_goes_as_one_batch_and_less_goes_singly(count: int, appends: i
     in_world(body)
 
 
-def test_what_piles_up_behind_a_slow_append_becomes_a_batch() -> None:
+def test_what_piles_up_behind_slow_appends_becomes_a_batch() -> None:
     async def body(stream: SimulatedStream) -> None:
         async with Client.open(log_of(stream)) as edge:
-            first = asyncio.create_task(edge.submit(asking()))
+            first = [asyncio.create_task(edge.submit(each)) for each in several(SINGLES)]
             await asyncio.sleep(0.01)
-            seqs = await submit_all(edge, several(200))
-            assert sorted(int(str(seq)) for seq in [await first, *seqs]) == list(range(1, 202))
-        assert stream.incidents[Incident.STORED] == 2
+            seqs = await submit_all(edge, several(200)[SINGLES:])
+            assert sorted(int(str(seq)) for seq in [*await asyncio.gather(*first), *seqs]) == list(range(1, 201))
+        assert stream.incidents[Incident.STORED] == SINGLES + 1
 
     in_world(body, Faults(request_delay_s=(0.1, 0.1)))
+
+
+def test_an_input_does_not_wait_for_the_acknowledgement_of_another() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with Client.open(log_of(stream)) as edge:
+            begun = clock()
+            first = asyncio.create_task(edge.submit(asking()))
+            await asyncio.sleep(0.01)
+            await edge.submit(asking(exchange="second"))
+            assert clock() - begun < 0.3, "it was sent after the first was acknowledged"
+            await first
+
+    in_world(body, Faults(request_delay_s=(0.1, 0.1), reply_delay_s=(0.1, 0.1)))
 
 
 def test_a_known_input_in_a_batch_costs_the_others_nothing() -> None:

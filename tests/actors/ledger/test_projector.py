@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.broker import Broker
 from tests.events.ledger.messages import PARTITIONS, exchanges, query, read
 from tests.simulated import SimulatedConnection, SimulatedLog, SimulatedStream
 
-SETTINGS = LedgerSettings(anchor_every=10, batch_rows=7, retry_first_s=0.001, retry_most_s=0.01)
+SETTINGS = LedgerSettings(anchor_every=10, batch_rows=7, rest_ms=0, retry_first_s=0.001, retry_most_s=0.01)
 DEADLINE_S = 30.0
 
 
@@ -107,6 +108,30 @@ def test_everything_in_the_log_is_written_and_anchored(tmp_path: Path) -> None:
     assert report.ok
     assert report.anchors == 3
     assert query(path, "SELECT count(*) FROM exchanges WHERE ended_seq IS NOT NULL") == [(9,)]
+
+
+def test_rows_that_come_while_it_rests_share_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches, plain = list[int](), LedgerWriter.append
+
+    async def counted(self: LedgerWriter, batch: Sequence[Stored], mark_every: int = 0) -> Any:
+        batches.append(len(batch))
+        return await plain(self, batch, mark_every)
+
+    monkeypatch.setattr(LedgerWriter, "append", counted)
+
+    async def body(stream: SimulatedStream) -> None:
+        log = SimulatedLog(SimulatedConnection(stream))
+        first, *others = exchanges(1)
+        run = Run(log, tmp_path / "ledger.db", LedgerSettings(rest_ms=1_000))
+        await log.append(records([first]))
+        await run.reaches(1)
+        for each in others:
+            await log.append(records([each]))
+        await run.reaches(1 + len(others))
+        await run.stop()
+        assert batches[:2] == [1, len(others)]
+
+    in_world(body)
 
 
 def test_a_stop_without_news_anchors_nothing_more(tmp_path: Path) -> None:

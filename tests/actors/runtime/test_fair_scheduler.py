@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import pytest
 
@@ -36,7 +37,7 @@ class Partition:
 
 def test_partitions_that_wait_take_turns() -> None:
     async def body() -> list[str]:
-        turns, told = FairScheduler(), list[str]()
+        turns, told = FairScheduler(SystemClock()), list[str]()
         for name, backlog in (("a", 4), ("b", 2), ("c", 1)):
             turns.add(Partition(name, backlog, turns, told))
         running = asyncio.create_task(turns.run())
@@ -49,7 +50,7 @@ def test_partitions_that_wait_take_turns() -> None:
 
 def test_no_turn_is_given_while_messages_are_handed_out_and_none_is_read_beyond_the_room() -> None:
     async def body() -> None:
-        turns, told = FairScheduler(), list[str]()
+        turns, told = FairScheduler(SystemClock()), list[str]()
         turns.add(Partition("a", ROOM + 3, turns, told))
         running = asyncio.create_task(turns.run())
         with turns.paused():
@@ -59,6 +60,42 @@ def test_no_turn_is_given_while_messages_are_handed_out_and_none_is_read_beyond_
         async with asyncio.timeout(DEADLINE_S):
             await turns.wait_capacity()
         assert 3 <= len(told) < 20
+        running.cancel()
+
+    asyncio.run(body())
+
+
+def test_work_in_the_background_is_done_in_order_once_no_partition_waits_for_its_turn() -> None:
+    async def body() -> list[str]:
+        turns, told = FairScheduler(SystemClock()), list[str]()
+        turns.add_background(lambda: told.append("first"))
+        turns.add_background(lambda: told.append("second"))
+        turns.add(Partition("a", 2, turns, told))
+        running = asyncio.create_task(turns.run())
+        await until(lambda: len(told) == 4, "all turns, and what waits behind them")
+        running.cancel()
+        return told
+
+    assert asyncio.run(body()) == ["a", "a", "first", "second"]
+
+
+def test_the_background_waits_while_messages_come_unless_it_is_full() -> None:
+    async def body() -> None:
+        turns, done = FairScheduler(SystemClock()), list[int]()
+        running = asyncio.create_task(turns.run())
+        with turns.busy():
+            for number in range(ROOM):
+                turns.add_background(partial(done.append, number))
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert done == []
+            for number in range(ROOM, ROOM + 3):
+                turns.add_background(partial(done.append, number))
+            async with asyncio.timeout(DEADLINE_S):
+                await turns.wait_capacity()
+            assert len(done) >= 3
+        await until(lambda: len(done) == ROOM + 3, "the rest")
+        assert done == list(range(ROOM + 3))
         running.cancel()
 
     asyncio.run(body())

@@ -52,7 +52,7 @@ def test_any_block_of_headers_can_be_read(junk: bytes) -> None:
 
 def test_nats_py_still_calls_what_is_overridden() -> None:
     """Otherwise everything works, and costs as much as it did."""
-    assert all(hasattr(Client, name) for name in ("_send_publish", "_process_headers"))
+    assert all(hasattr(Client, name) for name in ("_send_publish", "_process_headers", "_process_msg"))
 
 
 def test_headers_and_statuses_pass_through_a_server_unchanged(broker: Broker) -> None:
@@ -73,3 +73,45 @@ def test_headers_and_statuses_pass_through_a_server_unchanged(broker: Broker) ->
         await connection.close()
 
     asyncio.run(main())
+
+
+def test_a_function_that_listens_is_given_all_in_order_and_its_error_costs_the_next_nothing(broker: Broker) -> None:
+    heard, count = list[bytes](), 2_000
+
+    async def main() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        done = asyncio.Event()
+
+        def take(msg: Msg) -> None:
+            heard.append(msg.data)
+            if msg.data == b"7":
+                raise ValueError("what it was given")
+            if len(heard) == count:
+                done.set()
+
+        await connection.nc.listen("here", take)
+        for number in range(count):
+            await connection.publish("here", b"%d" % number, headers={"number": str(number)})
+        async with asyncio.timeout(20):
+            await done.wait()
+        await connection.close()
+
+    asyncio.run(main())
+    assert heard == [b"%d" % number for number in range(count)]
+
+
+def test_a_message_larger_than_the_sockets_buffer_arrives_whole(broker: Broker) -> None:
+    bodies = [bytes([65 + place]) * 500_000 for place in range(8)]
+
+    async def main() -> list[bytes]:
+        connection = await Connection.open(Access(servers=broker.url))
+        heard: asyncio.Queue[bytes] = asyncio.Queue()
+        await connection.nc.listen("here", lambda msg: heard.put_nowait(msg.data))
+        for body in bodies:
+            await connection.publish("here", body, headers={"large": "yes"})
+        async with asyncio.timeout(20):
+            found = [await heard.get() for _ in bodies]
+        await connection.close()
+        return found
+
+    assert asyncio.run(main()) == bodies

@@ -3,7 +3,7 @@
 
 import { Again } from "./again.js";
 import { Away, Locked, ask, follow, key } from "./api.js";
-import { counted, element, moment, replace } from "./dom.js";
+import { element, moment, replace } from "./dom.js";
 import { Exchanges } from "./exchanges.js";
 import { showOverview } from "./overview.js";
 import { Reset } from "./reset.js";
@@ -58,6 +58,7 @@ async function take() {
       ask("/api/overview", { at: point }, cut.signal),
     ]);
     if (cut.signal.aborted) return;
+    // In one frame: where no graphics card paints, each frame that changes something costs more than all the making.
     requestAnimationFrame(() => show(page, seen, point));
     loaded = true;
     works("looks");

@@ -13,14 +13,17 @@ const tag = (kind, text) => element("span", { class: `tag ${kind}` }, text);
  * reset, which acts on the present alone.
  */
 export function showOverview({ recorded, now }, exchanges, narrow, reset) {
-  replace(at("alerts-told"), [firing(recorded)]);
-  replace(at("alerts"), alerts(recorded));
-  replace(at("ends"), ends(recorded, exchanges));
-  replace(at("modes"), modes(recorded));
-  replace(at("breakers"), breakers(recorded, Boolean(now)));
-  replace(at("regulator"), adjustments(recorded.adjustments));
-  replace(at("reviews"), reviews(recorded.reviews));
-  replace(at("stages"), stages(now, recorded.head));
+  const { alerts_firing: fire, ended, modes: shares, modes_by_agent: agents, breakers_open: broken } = recorded;
+  const latencies = exchanges.map((each) => each.latency_ms);
+  const ends_ = [recorded.exchanges, recorded.open, ended, recorded.p50_ms, recorded.p99_ms, latencies];
+  panel("alerts-told", [recorded.alerts, fire], () => [firing(recorded)]);
+  panel("alerts", [recorded.alerts, fire], () => alerts(recorded));
+  panel("ends", ends_, () => ends(recorded, exchanges));
+  panel("modes", [recorded.decisions, shares, agents], () => modes(recorded));
+  panel("breakers", [recorded.breakers, broken, Boolean(now)], () => breakers(recorded, Boolean(now)));
+  panel("regulator", recorded.adjustments, () => adjustments(recorded.adjustments));
+  panel("reviews", recorded.reviews, () => reviews(recorded.reviews));
+  panel("stages", [now, recorded.head], () => stages(now, recorded.head));
   // Listeners are set again where a button came to be anew.
   for (const button of at("breakers").querySelectorAll("button[data-session]")) {
     button.onclick = () => narrow(button.dataset.session);
@@ -28,6 +31,16 @@ export function showOverview({ recorded, now }, exchanges, narrow, reset) {
   for (const button of at("breakers").querySelectorAll("button[data-reset]")) {
     button.onclick = () => reset(recorded.breakers.find((each) => keyOf(each) === button.dataset.reset), button);
   }
+}
+
+const shown = new Map();
+
+// A panel is built anew where what it shows has changed, and each day: times of another day are told with their date.
+function panel(place, data, make) {
+  const told = JSON.stringify([data, new Date().toDateString()]);
+  if (shown.get(place) === told) return;
+  shown.set(place, told);
+  replace(at(place), make());
 }
 
 // The first ones as a list; the others can be unfolded, as far as the gateway names them.

@@ -1,0 +1,261 @@
+"""A process of a set under measurement: ``neuraxis``, with marks of what happens to an event, and clocks for its parts.
+
+Run as ``python -m bench.harness.path_probe ARGUMENTS``, in the place of ``python -m neuraxis_server``; ``up`` starts
+its processes the same way. At its end each process writes what it noted into the folder ``NEURAXIS_PROBES``. Time is
+counted while there is a file ``counting``. Functions are wrapped by name: one that is gone fails the start.
+"""
+
+import atexit
+import json
+import os
+import sys
+import threading
+import time
+import types
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from importlib import import_module
+from inspect import iscoroutinefunction
+from pathlib import Path
+from typing import Any
+
+FOLDER = "NEURAXIS_PROBES"
+"""Name of the variable with the folder for what the processes note."""
+
+COUNTING = "counting"
+
+SYNC = {
+    "actors.runtime.dispatcher:Dispatcher._dispatch": "routing",
+    "actors.runtime.dispatcher:decode": "decoding",
+    "actors.gateway.exchanges:decode": "decoding",
+    "actors.runtime.partition.decision_loop:DecisionLoop.work": "partition",
+    "actors.runtime.partition.event_author:EventAuthor.group": "encoding",
+    "events.decision:address_events": "encoding",
+    "actors.runtime.committer:Committer._pump": "committing",
+    "events.jetstream.client:HeaderClient._write_now": "socket out",
+    "events.jetstream.connection:Connection._answered": "acknowledging",
+    "events.jetstream.stream_reader:StreamReader._take": "reading",
+}
+"""Function -> the part of the work that its time is counted under; what a counted function calls is counted apart."""
+
+ASYNC = {
+    "nats.protocol.parser:Parser.parse": "socket in",
+    "nats.aio.client:Client._flush_pending": "socket out",
+    "nats.aio.client:Client._flusher": "socket out",
+    "events.jetstream.client:HeaderClient._process_headers": "decoding",
+    "events.jetstream.client:HeaderClient._send_publish": "encoding",
+    "events.jetstream.connection:Connection.publish": "committing",
+    "events.jetstream.log:JetStreamLog.append": "committing",
+    "actors.runtime.committer:Committer._commit": "committing",
+    "actors.gateway.http.openai.forwarding:UpstreamForwarder.forward": "forwarding",
+    "actors.gateway.http.openai.upstream:Upstream.send": "upstream",
+}
+"""The same for coroutines."""
+
+BY_ACTOR = {"events.decision:decide_only": "deciding", "events.decision:fold": "fold", "events.view:fold": "fold"}
+"""The same for functions whose first argument is an actor; its name is added to the part."""
+
+_here = threading.local()
+_ns: dict[str, int] = defaultdict(int)
+_calls: dict[str, int] = defaultdict(int)
+_marks: list[tuple[int, str, str, str, str]] = []
+_counting = False
+
+
+def mark(what: str, event: str, topic: str = "", exchange: str = "") -> None:
+    """Note that something happened to an event, now."""
+    _marks.append((time.monotonic_ns(), what, event, topic, exchange))
+
+
+def _enter(part: str) -> None:
+    stack: list[str] = _here.__dict__.setdefault("stack", [])
+    now = time.thread_time_ns()
+    if stack and _counting:
+        _ns[stack[-1]] += now - _here.since
+    stack.append(part)
+    _here.since = now
+
+
+def _leave() -> None:
+    now = time.thread_time_ns()
+    part = _here.stack.pop()
+    if _counting:
+        _ns[part] += now - _here.since
+    _here.since = now
+
+
+def counted(function: Callable[..., Any], part_of: Callable[..., str]) -> Callable[..., Any]:
+    """Return a function whose processor time is counted, without that of counted functions that it calls."""
+
+    def run(*arguments: Any, **options: Any) -> Any:
+        part = part_of(*arguments)
+        _calls[part] += _counting
+        _enter(part)
+        try:
+            return function(*arguments, **options)
+        finally:
+            _leave()
+
+    return run
+
+
+def counted_coroutine(function: Callable[..., Coroutine[Any, Any, Any]], part: str) -> Callable[..., Any]:
+    """Return the same for a coroutine function: only the time in which it runs is counted."""
+
+    async def run(*arguments: Any, **options: Any) -> Any:
+        _calls[part] += _counting
+        return await _steps(function(*arguments, **options), part)
+
+    return run
+
+
+@types.coroutine
+def _steps(coroutine: Coroutine[Any, Any, Any], part: str) -> Generator[Any, Any, Any]:
+    step, given = coroutine.send, None
+    while True:
+        _enter(part)
+        try:
+            waits_for = step(given)  # type: ignore[arg-type]
+        except StopIteration as done:
+            return done.value
+        finally:
+            _leave()
+        try:
+            step, given = coroutine.send, (yield waits_for)
+        except BaseException as raised:
+            step, given = coroutine.throw, raised  # type: ignore[assignment]
+
+
+def install() -> None:
+    """Wrap the functions.
+
+    Raises:
+        AttributeError: one is gone.
+        TypeError: one is a coroutine function and was none, or the other way about.
+    """
+    for place in (*SYNC, *ASYNC, *BY_ACTOR):
+        if iscoroutinefunction(_found(place)) is not (place in ASYNC):
+            raise TypeError(f"{place} stands in the wrong one of SYNC and ASYNC")
+    for place, part in SYNC.items():
+        _wrap(place, lambda function, part=part: counted(function, lambda *_: part))
+    for place, part in ASYNC.items():
+        _wrap(place, lambda function, part=part: counted_coroutine(function, part))
+    for place, part in BY_ACTOR.items():
+        _wrap(place, lambda function, part=part: counted(function, lambda actor, *_: f"{part} {actor.name}"))
+    _wrap("events.jetstream.client:HeaderClient._send_publish", _marking_sent)
+    _wrap("events.jetstream.log:JetStreamLog.append", _marking_acknowledged)
+    _wrap("events.jetstream.stream_reader:StreamReader._take", _marking_delivered)
+    _wrap("events.view:View.decide_next", _marking_decided)
+    _wrap("actors.gateway.http.openai.upstream:Upstream.send", _marking_asked)
+
+
+def _wrap(place: str, wrapper: Callable[[Any], Any]) -> None:
+    owner, name = _owner_of(place)
+    setattr(owner, name, wrapper(getattr(owner, name)))
+
+
+def _found(place: str) -> Any:
+    owner, name = _owner_of(place)
+    return getattr(owner, name)
+
+
+def _owner_of(place: str) -> tuple[Any, str]:
+    module, _, path = place.partition(":")
+    owner: Any = import_module(module)
+    *outer, name = path.split(".")
+    for each in outer:
+        owner = getattr(owner, each)
+    return owner, name
+
+
+def _mark_event(what: str, headers: Mapping[str, str] | None) -> None:
+    if _counting and headers and "ce-exchange" in headers:
+        mark(what, headers["ce-id"], headers["ce-type"], headers["ce-exchange"])
+
+
+def _marking_sent(function: Any) -> Any:
+    async def run(client: Any, subject: str, reply: str, payload: bytes, size: int, headers: Any) -> None:
+        await function(client, subject, reply, payload, size, headers)
+        _mark_event("sent", headers)
+
+    return run
+
+
+def _marking_acknowledged(function: Any) -> Any:
+    async def run(log: Any, appends: Any) -> int:
+        last: int = await function(log, appends)
+        for append in appends:
+            for record in append.records:
+                _mark_event("acknowledged", record.headers)
+        return last
+
+    return run
+
+
+def _marking_delivered(function: Any) -> Any:
+    def run(reader: Any, msg: Any) -> None:
+        function(reader, msg)
+        _mark_event("delivered", msg.headers)
+
+    return run
+
+
+def _marking_decided(function: Any) -> Any:
+    def run(view: Any, **options: Any) -> Any:
+        begun = time.monotonic_ns()
+        decided = function(view, **options)
+        for one in decided if _counting else ():
+            if one.message.exchange:
+                _marks.append((begun, "begun", one.message.id, one.topic, one.message.exchange))
+                mark("decided", one.message.id, one.topic, one.message.exchange)
+        return decided
+
+    return run
+
+
+def _marking_asked(function: Any) -> Any:
+    async def run(upstream: Any, *arguments: Any, **options: Any) -> Any:
+        mark("asked", "upstream")
+        response = await function(upstream, *arguments, **options)
+        mark("answered", "upstream")
+        return response
+
+    return run
+
+
+def _follow_count(folder: Path) -> None:
+    """Count while the file says so; looked at by a thread, since the event loop is what is measured."""
+    global _counting
+    while True:
+        _counting = (folder / COUNTING).exists()
+        time.sleep(0.02)
+
+
+def _write(folder: Path) -> None:
+    noted = {"arguments": sys.argv[1:], "ns": _ns, "calls": _calls, "marks": _marks}
+    (folder / f"{os.getpid()}.json").write_text(json.dumps(noted))
+
+
+def main() -> None:
+    """Run the command line, noting."""
+    folder = Path(os.environ[FOLDER])
+    if sys.argv[1] == "up":
+        from deploy.processes import worker_program
+
+        plain = worker_program.spawn
+
+        def probed(argv: tuple[str, ...], **options: Any) -> Any:
+            return plain(tuple(__spec__.name if each == "neuraxis_server" else each for each in argv), **options)
+
+        worker_program.spawn = probed
+    else:
+        install()
+        atexit.register(_write, folder)
+        threading.Thread(target=_follow_count, args=(folder,), daemon=True).start()
+    from neuraxis_server import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

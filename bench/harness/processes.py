@@ -1,0 +1,33 @@
+"""What the processes of a set have used, as the kernel counts it."""
+
+from pathlib import Path
+
+import msgspec
+
+from deploy.processes.running_set import RunFile
+
+
+class Used(msgspec.Struct, frozen=True):
+    """What a process has used: microseconds of processor time, and how often it was woken."""
+
+    cpu_us: float
+    woken: float
+
+    def since(self, before: "Used", count: int) -> "Used":
+        """Return the share of one of ``count`` in what was used since an earlier look."""
+        return Used((self.cpu_us - before.cpu_us) / count, (self.woken - before.woken) / count)
+
+
+def used_by(pid: int) -> Used:
+    """Return what a process has used so far, all its threads together."""
+    ns = woken = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        ns += int((task / "schedstat").read_text().split()[0])
+        status = (task / "status").read_text()
+        woken += int(status.partition("\nvoluntary_ctxt_switches:")[2].split("\n")[0])
+    return Used(ns / 1e3, woken)
+
+
+def used_by_set(run: RunFile) -> dict[str, Used]:
+    """Return the same of each process of a running set, by name."""
+    return {status.name: used_by(status.pid) for status in run.processes if status.pid}
