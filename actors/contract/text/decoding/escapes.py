@@ -82,7 +82,12 @@ def undo_blanks(text: str) -> str:
     if not any(map(text.__contains__, _MARKS_OF_BLANKS)):
         return ""
     places = [match.span() for match in _BLANK.finditer(text)]
-    return _BLANK.sub(" ", stretches_of(text, places)) if places else ""
+    return with_blanks(stretches_of(text, places)) if places else ""
+
+
+def with_blanks(text: str) -> str:
+    """Return a text of the same length with blanks in the place of escaped white space."""
+    return _BLANK.sub(lambda match: " " * len(match[0]), text)
 
 
 def undo_escapes(text: str) -> Iterator[str]:
