@@ -49,6 +49,8 @@ OF_IT_OR_OF_ALL = "greeter or none_stopped or not ["
 
 RAISED = re.compile(r"^<!-- behaviour 2: (?P<path>\S+) -->\n```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 
+PLACE_OF_BEHAVIOUR = re.compile(r"Its actor gets `(?P<new>behaviour=\d+)`, behind `(?P<last>[^`]+)`")
+
 
 def written_files(text: str) -> dict[str, str]:
     return {match["path"]: match["code"] for match in STEP.finditer(text)}
@@ -173,6 +175,11 @@ def raise_behaviour(folder: Path) -> None:
     before = decider.read_text()
     decider.write_text(before[: before.index("def decide")] + raised["actors/greeter/decider.py"])
     (folder / "tests/actors/greeter/test_behaviours.py").write_text(raised["tests/actors/greeter/test_behaviours.py"])
-    actor, last = folder / "actors/greeter/__init__.py", "    evolve=evolve,\n"
+    actor, place = (
+        folder / "actors/greeter/__init__.py",
+        PLACE_OF_BEHAVIOUR.search((ROOT / "CONTRIBUTING.md").read_text()),
+    )
+    assert place is not None
+    last = f"    {place['last']},\n"
     assert last in actor.read_text()
-    actor.write_text(actor.read_text().replace(last, f"{last}    behaviour=2,\n"))
+    actor.write_text(actor.read_text().replace(last, f"{last}    {place['new']},\n"))
