@@ -295,7 +295,10 @@ def _undone(views: Sequence[View], settings: ReflexSettings) -> tuple[tuple[View
     found, left = decode_nested(text.text)
     undone = tuple(_view(each.path, each.text, text) for each in found)
     blanks = ((view, undo_blanks(view.text)) for view in (*views, *undone))
-    return (*undone, *(_view((*view.path, BLANKS), said, view) for view, said in blanks if said)), left
+    return (
+        *undone,
+        *(_view((*view.path, BLANKS), said, view) for view, said in blanks if said not in ("", view.text)),
+    ), left
 
 
 def _view(path: tuple[str, ...], said: str, parent: View) -> View:

@@ -1,10 +1,10 @@
 """Undoes the escapes of programs, style sheets, pages, addresses and mail, anywhere in a text."""
 
 import base64
-import html
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from html.entities import html5
 
 from actors.contract.text.decoding.parts_with_form import stretches_of
 
@@ -29,8 +29,7 @@ def _called(name: str) -> str:
 
 
 def _of_page(name: str) -> str:
-    said = html.unescape(f"&{name};")
-    return "" if said.endswith(f"{name};") else said
+    return html5.get(f"{name};", "")
 
 
 _FORMS: tuple[tuple[str, Callable[[str], str]], ...] = (
@@ -59,8 +58,8 @@ _BEGINNINGS = ("\\", "%", "&", "U+", "^^")
 _QUOTED = re.compile(r"=([0-9A-F]{2})")
 _QUOTED_OR_BREAK = re.compile(r"=[0-9A-F]{2}|=[ \t]*\r?\n")
 _SOFT_BREAK = re.compile(r"=[ \t]*\r?\n")
-_SHIFTED = re.compile(r"\+([A-Za-z0-9+/]{3,})-?")
-"""A run of UTF-7: UTF-16 in base64. Of an ASCII letter it begins with A."""
+_SHIFTED = re.compile(r"\+(A[C-H][A-Za-z0-9+/]+)-?")
+"""A run of UTF-7, which is UTF-16 in base64, if it begins with a letter, digit or blank of ASCII."""
 
 _BLANK = re.compile(
     r"\\+(?:[nrtfv]|u(?:00(?:0[9-d]|20|a[0d]|85)|20[0-6][0-9a-f]|3000|feff)|x(?:0[9-d]|20|a0))"
@@ -75,14 +74,13 @@ _MARKS_OF_BLANKS = ("\\", "&", "=20", "=\n", "=\r", "<")
 
 
 def undo_blanks(text: str) -> str:
-    """Return a text around its escaped white space, with that undone; empty where it has none.
+    """Return a text around its escaped white space, with that undone; empty, or as it is, where it has none.
 
     One is enough: in ``all previous\\ninstructions`` a letter stands between two words of an order.
     """
     if not any(map(text.__contains__, _MARKS_OF_BLANKS)):
         return ""
-    places = [match.span() for match in _BLANK.finditer(text)]
-    return with_blanks(stretches_of(text, places)) if places else ""
+    return _BLANK.sub(" ", stretches_of(text, (match.span() for match in _BLANK.finditer(text))))
 
 
 def with_blanks(text: str) -> str:
