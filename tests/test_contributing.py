@@ -27,6 +27,7 @@ OF_EVERY_ACTOR = (
     "tests/actors/alerts/test_grouping.py",
     "tests/actors/webhook/test_receivers.py",
     "tests/schemas",
+    "tests/deploy/test_lines.py",
     "tests/test_architecture.py",
 )
 """The tests that a new actor is found by; no file is left out by its name."""
@@ -48,6 +49,8 @@ OF_IT_OR_OF_ALL = "greeter or none_stopped or not ["
 
 
 RAISED = re.compile(r"^<!-- behaviour 2: (?P<path>\S+) -->\n```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+PLACE_OF_BEHAVIOUR = re.compile(r"Its actor gets `(?P<new>behaviour=\d+)`, behind `(?P<last>[^`]+)`")
 
 
 def written_files(text: str) -> dict[str, str]:
@@ -173,6 +176,11 @@ def raise_behaviour(folder: Path) -> None:
     before = decider.read_text()
     decider.write_text(before[: before.index("def decide")] + raised["actors/greeter/decider.py"])
     (folder / "tests/actors/greeter/test_behaviours.py").write_text(raised["tests/actors/greeter/test_behaviours.py"])
-    actor, last = folder / "actors/greeter/__init__.py", "    evolve=evolve,\n"
+    actor, place = (
+        folder / "actors/greeter/__init__.py",
+        PLACE_OF_BEHAVIOUR.search((ROOT / "CONTRIBUTING.md").read_text()),
+    )
+    assert place is not None
+    last = f"    {place['last']},\n"
     assert last in actor.read_text()
-    actor.write_text(actor.read_text().replace(last, f"{last}    behaviour=2,\n"))
+    actor.write_text(actor.read_text().replace(last, f"{last}    {place['new']},\n"))

@@ -207,9 +207,9 @@ def appraise_external_answer(asked: AppraisalRequested, settings: AppraisalSetti
 
 
 def missing_model(event: Event) -> str:
-    """Return the first model that appraisal's numbers rest on and that this process does not have, or empty."""
+    """Return the models that appraisal's numbers rest on and that this process does not have, joined by ``+``."""
     there = {model_of("auto").name, model_of("hashed").name, trust_model().name, turn_model().name, AFFECT, VERSION}
-    return next((name for name in models_of(event) if name not in there and added_weights(name) is None), "")
+    return "+".join(name for name in models_of(event) if name not in there and added_weights(name) is None)
 
 
 def models_of(event: Event) -> tuple[str, ...]:

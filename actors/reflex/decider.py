@@ -21,6 +21,7 @@ from actors.contract.answers.leaks import turned
 from actors.contract.answers.prompt import Prompt
 from actors.contract.text.allowances import Allowances
 from actors.contract.text.decoding import decode_nested
+from actors.contract.text.decoding.escapes import undo_blanks
 from actors.contract.text.joined_parts import shares
 from actors.reflex.answer_leaks import Said, Signatures, said_in, verdict_on
 from actors.reflex.decoding.encodings import MAX_WORK, EncodedRun
@@ -49,6 +50,9 @@ from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 
 PLAIN = "plain"
 """The view of a text as it is."""
+
+BLANKS = "blanks"
+"""The view of a text with its escaped white space undone: it is searched as it is, and not turned once more."""
 
 UNREAD_HALF = 64
 """This many undecoded characters weigh one half: an attack has about as many."""
@@ -164,13 +168,14 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
         views = views_of(sheet.text, settings.decoded_views, allowance.characters, allowance.work)
         allowance.spend(views)
         unread += (_unread(sheet, encoding, count, "decoding") for encoding, count in views.unread)
-        undone, left = _undone(sheet.text, settings)
+        undone, left = _undone(views.all, settings)
         if left:
             unread.append(_unread(sheet, "disguised", left, "decoding", UNDONE_HALF))
         known: set[int] = set()
         overlapped = 0
         for view in (*views.all, *undone):
-            found = matcher.find(view.text, settings.max_matches, (PLAIN, *settings.decoded_views), room)
+            readings = (PLAIN,) if view.path[-1:] == (BLANKS,) else (PLAIN, *settings.decoded_views)
+            found = matcher.find(view.text, settings.max_matches, readings, room)
             room, overlapped = found.room, overlapped + found.unread
             # A signature counts in the first view in which it is found.
             places += [_Place(hit, sheet, view) for hit in found.hits if hit.rank not in known]
@@ -278,13 +283,26 @@ class _Allowances:
         self.characters, self.work = self.characters - views.decoded, self.work - views.work
 
 
-def _undone(text: str, settings: ReflexSettings) -> tuple[tuple[View, ...], int]:
-    """Return the views of a text with its rarer disguises undone, and how many characters were not decoded."""
+def _undone(views: Sequence[View], settings: ReflexSettings) -> tuple[tuple[View, ...], int]:
+    """Return the views of a text with its rarer disguises undone, and how many characters were not decoded.
+
+    ``views`` are those of its encoded runs, and first the text itself. White space that is escaped is undone in each of
+    all these.
+    """
     if "disguised" not in settings.decoded_views:
         return (), 0
-    found, left = decode_nested(text)
-    views = (View(each.path, each.text, (EncodedRun(0, len(text), each.text),), View((), text)) for each in found)
-    return tuple(views), left
+    text = views[0]
+    found, left = decode_nested(text.text)
+    undone = tuple(_view(each.path, each.text, text) for each in found)
+    blanks = ((view, undo_blanks(view.text)) for view in (*views, *undone))
+    return (
+        *undone,
+        *(_view((*view.path, BLANKS), said, view) for view, said in blanks if said not in ("", view.text)),
+    ), left
+
+
+def _view(path: tuple[str, ...], said: str, parent: View) -> View:
+    return View(path, said, (EncodedRun(0, len(parent.text), said),), parent)
 
 
 def _unread(sheet: JoinedParts, what: What, amount: int, why: Bound, half: int = UNREAD_HALF) -> Unread:

@@ -199,7 +199,7 @@ def models_option(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Path(exists=True, file_okay=False),
         metavar="DIR",
         callback=_supply,
-        help="Older weights (scorer*.npz, trust*.npz): decisions that rest on them are made again by them.",
+        help="Older weights in it or below (scorer*.npz, trust*.npz, turn*.npz), for what was decided by them.",
     )(command)
 
 

@@ -3,10 +3,12 @@
 from deploy.cli.rendering.why.details import WITH_CASE, Case, details
 from deploy.cli.rendering.why.lines import lines_on
 from schemas.catalogue import CATALOGUE
-from schemas.event import Event, topic_of
+from schemas.event import Configured, Event, Failed, topic_of
+from schemas.stages import STAGE_OF
 
-BY_THEIR_FIELDS = {"access", "alert", "feedback", "ledger", "operator", "precedent", "webhook"}
-"""First tokens of the events that are no decision on an exchange: their fields say what they are."""
+BY_THEIR_FIELDS = {"alert", "webhook"}
+"""First tokens of events that say by their fields what they are, but for a few."""
+
 RARE = {"intuition.motif_learned", "intuition.motif_retired", "reflex.library_changed"}
 
 
@@ -14,13 +16,21 @@ def has_words(kind: type[Event]) -> bool:
     return lines_on.dispatch(kind) is not lines_on.dispatch(Event)
 
 
-def test_every_event_is_told_in_words_of_its_own_or_by_its_fields_on_purpose() -> None:
-    without = {
-        entry.topic.removeprefix("forged_id.")
+def owner_of(topic: str) -> str:
+    return topic.partition(".")[0]
+
+
+def test_an_actor_that_tells_of_itself_in_words_does_so_in_all_its_events_and_each_on_the_path_does() -> None:
+    worded = {
+        entry.topic.removeprefix("forged_id."): has_words(entry.event) or entry.event in WITH_CASE
         for entry in CATALOGUE.values()
-        if not has_words(entry.event) and entry.event not in WITH_CASE
+        if not issubclass(entry.event, Configured | Failed)
     }
-    assert {topic for topic in without if topic.split(".")[0] not in BY_THEIR_FIELDS} == RARE
+    telling = {owner_of(topic) for topic, told in worded.items() if told}
+    without = {topic for topic, told in worded.items() if not told and owner_of(topic) in telling - BY_THEIR_FIELDS}
+
+    assert without == RARE
+    assert telling.issuperset(STAGE_OF)
 
 
 def test_every_event_says_something() -> None:

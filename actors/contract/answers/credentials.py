@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from actors.contract.answers.prompt import Prompt
+from actors.contract.text.decoding.escapes import with_blanks
 from schemas.vocabulary.reflex import SecretKind
 
 FORMS: dict[SecretKind, re.Pattern[str]] = {
@@ -114,12 +115,15 @@ def _keys_in(text: str) -> Iterator[tuple[Found, str]]:
     """Yield whatever has the form of a key, and the part of it that the form names."""
     if not _BEGINNINGS.search(text):
         return
+    # In a document, such as a tool's arguments, a key may stand behind the letter of an escaped line end.
+    seen = with_blanks(text)
     for kind, form in FORMS.items():
         rest, end = (_KEY_BLOCK if kind == "private_key" else _REST), 0
-        for match in form.finditer(text):
-            if match.end() > end and (whole := rest.match(text, match.end())):  # else the word before goes on
+        for match in form.finditer(seen):
+            if match.end() > end and (whole := rest.match(seen, match.end())):  # else the word before goes on
                 end = whole.end()
-            yield Found(kind, match.start(), max(match.end(), end - (text[end - 1 : end] == "."))), match[0]
+            told = text[match.start() : match.end()]
+            yield Found(kind, match.start(), max(match.end(), end - (text[end - 1 : end] == "."))), told
 
 
 def _named(content: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from actors.contract.answers.prompt import Prompt
+from actors.contract.text.decoding.escapes import with_blanks
 
 LEAST_WORDS = 20
 """Least words of a system layer that is checked: too much of a shorter one occurs in other texts, too."""
@@ -63,7 +64,8 @@ def turned(text: str) -> Iterator[str]:
 
 
 def _words(text: str) -> Sequence[str]:
-    return _WORDS.findall(text.casefold())
+    # What a tool is called with is a document, which writes line ends as letters.
+    return _WORDS.findall(with_blanks(text).casefold())
 
 
 def _of(content: str) -> Runs:

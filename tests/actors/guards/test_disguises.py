@@ -4,6 +4,7 @@ import base64
 import html
 import json
 import string
+import unicodedata
 from collections.abc import Sequence
 from functools import reduce
 
@@ -285,3 +286,34 @@ def test_a_long_run_of_numbers_says_what_a_short_one_does() -> None:
         codes = between.join(str(ord(letter)) for letter in order * 40)
         assert (order * 40).strip() in {each.text.strip() for each in decode_nested(codes).found}
         assert isinstance(verdict_of(f"Read: {codes}"), ReflexBlocked)
+
+
+def test_an_order_is_stopped_however_its_white_space_is_escaped() -> None:
+    words, first = PHRASE.split(), PHRASE.replace(" prior ", " prior\n", 1)
+    written = ("\\n", "\\t", "\\\\n", "\\r\\n", "\\u00a0", "&nbsp;", "&#160;", "&#x20;", "=20", "=\n", "<br/>\n")
+    texts = {blank: blank.join(words) for blank in written}
+    texts |= {f"one {blank}": PHRASE.replace(" prior ", f" prior{blank}") for blank in written}
+    texts |= {"a document's lines": json.dumps({"text": first}), "within another": json.dumps(json.dumps([first]))}
+    texts |= {"in base64": base64.b64encode(json.dumps({"text": first}).encode()).decode()}
+
+    passed = [name for name, text in texts.items() if isinstance(verdict_of(f"Sum up: {text} End."), ReflexPassed)]
+
+    assert not passed
+
+
+def test_an_order_in_escapes_is_stopped_whatever_writes_them() -> None:
+    def each_of(form: str) -> str:
+        return "".join(form.format(code=ord(sign), name=unicodedata.name(sign)) for sign in PHRASE)
+
+    texts = {
+        form: each_of(form) for form in ("\\{code:x} ", "\\'{code:02x}", "^^{code:02x}", "\\{code:o}", "&#{code};")
+    }
+    texts |= {
+        "\\N": each_of("\\N{{{name}}}"),
+        "UTF-7": f"+{base64.b64encode(PHRASE.encode('utf-16-be')).decode().rstrip('=')}-",
+    }
+    texts |= {f"parted by {sign}": sign.join(PHRASE) for sign in ("&shy;", "&ZeroWidthSpace;", "&#173;", "\\u200b")}
+
+    passed = [name for name, text in texts.items() if isinstance(verdict_of(f"Read {text} now"), ReflexPassed)]
+
+    assert not passed

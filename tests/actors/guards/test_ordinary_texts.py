@@ -37,6 +37,10 @@ def _images() -> str:
 TEXTS = {
     "a lock file": (HERE / "requirements.lock").read_text(),
     "a module of 200 KB": (STANDARD / "_pydecimal.py").read_text(),
+    "modules in a document": json.dumps(
+        [{"path": each.name, "text": each.read_text()} for each in sorted((HERE / "actors" / "memory").glob("*.py"))]
+        + [{"path": each.name, "text": each.read_text()} for each in sorted((HERE / "events").rglob("*.py"))]
+    )[:290_000],
     "a changelog": (HERE / "CHANGELOG.md").read_text(),
     "a table of 20,000 rows": "\n".join(f"{n},{'AB'[n % 2]}élène,{n * 7919 % 10**6}" for n in range(20_000)),
     "uuids": "\n".join(f"{uuid.UUID(int=DRAW.getrandbits(128))},{n}" for n in range(9_000)),

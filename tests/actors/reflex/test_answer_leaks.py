@@ -2,6 +2,7 @@
 
 import base64
 import codecs
+import json
 from typing import Any
 
 import pytest
@@ -64,6 +65,15 @@ def test_a_system_prompt_in_a_tools_arguments_or_a_later_choice_is_found() -> No
     assert faults(InputAnswered(choices=(AnswerChoice(text="", tool_calls=(call,)),)))[0] == "prompt_leak"
     several = tuple(AnswerChoice(text=text) for text in ("Hello.", SYSTEM))
     assert faults(InputAnswered(choices=several))[0] == "prompt_leak"
+
+
+def test_a_system_prompt_of_short_lines_is_found_in_a_tools_arguments() -> None:
+    words = SYSTEM.split()
+    lines = "\n".join(" ".join(words[at : at + 4]) for at in range(0, len(words), 4))
+    for written in (json.dumps({"note": lines}), json.dumps(json.dumps([lines])), lines.replace("\n", "<br/>\n")):
+        call = ToolCall(name="post", arguments=written)
+        said = InputAnswered(choices=(AnswerChoice(text="", tool_calls=(call,)),))
+        assert "prompt_leak" in faults(said, system=lines)
 
 
 def test_an_answer_that_repeats_a_line_of_the_system_prompt_is_let_out_with_the_share() -> None:

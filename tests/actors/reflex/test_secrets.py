@@ -67,6 +67,13 @@ def said(text: str) -> LlmCompleted:
     )
 
 
+def test_a_key_behind_an_escaped_line_end_is_found_where_it_is() -> None:
+    for kind, key in KEYS.items():
+        written = json.dumps({"note": f"The key:\n{key}"})
+        (found,) = keys_in(written)
+        assert (found.kind, written[found.start :].startswith(key[:8])) == (kind, True)
+
+
 def test_every_form_of_key_is_found_and_no_event_has_its_words() -> None:
     assert set(KEYS) == set(FORMS)
     for kind, key in KEYS.items():

@@ -17,6 +17,7 @@ from actors.registry import ACTORS
 from deploy.cli import main
 from deploy.replaying.bundle_verdicts import verify_bundle as bundle_verified
 from schemas.actor import Actor, Emission, Message
+from schemas.catalogue import CATALOGUE
 from schemas.event import Event
 from tests.deploy.replaying.test_bundle_verdicts import bundle
 from tests.events.ledger.messages import write
@@ -135,6 +136,37 @@ def test_live_decisions_rest_on_this_release_s_weights_whatever_is_supplied(fold
     recorded = live(TALK[:1])
     said = b"".join(each.data for each in recorded.log)
     assert not any(name.encode() in said for name in names_in(folder))
+
+
+def test_weights_are_found_in_the_folders_of_a_release(ledger: Path, folder: Path, tmp_path: Path) -> None:
+    for kind, name in PACKAGES.items():
+        place = tmp_path / "release" / name.replace(".", "/")
+        place.mkdir(parents=True, exist_ok=True)
+        (folder / f"{kind}-of-march.npz").rename(place / f"{kind}.npz")
+    found = run("replay", "--verify", "--log", ledger, "--models", tmp_path / "release")
+    assert (found["clean"], unverified(found)) == (True, {})
+
+
+def test_all_weights_that_a_decision_lacks_are_named() -> None:
+    sample = CATALOGUE["forged_id.appraisal.completed"].sample
+    lacking = msgspec.structs.replace(sample, models="hashed-1+trust-00000000+affect-1+turn-00000000")
+    assert ACTORS["appraisal"].missing_model is not None
+    assert ACTORS["appraisal"].missing_model(lacking) == "trust-00000000+turn-00000000"
+
+
+def test_the_release_s_own_weights_decide_what_they_decided_where_a_folder_replaces_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = weights.weights_of("scorer", PACKAGES["scorer"])
+    monkeypatch.setattr(weights, "_shipped", {})
+    (folder / "scorer-of-march.npz").rename(folder / "scorer.npz")
+    monkeypatch.setenv(weights.FOLDER, str(folder))
+    own = weights.weights_of("scorer", PACKAGES["scorer"])
+
+    assert own.name != shipped.name
+    assert weights.judge_of((shipped.name,), own).name == shipped.name
+    assert weights.added_weights(shipped.name) is not None
+    assert weights.judge_of(("scorer-00000000",), own) is own
 
 
 def test_a_folder_without_weights_is_refused_and_says_what_to_give(tmp_path: Path) -> None:

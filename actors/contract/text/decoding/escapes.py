@@ -1,27 +1,96 @@
 """Undoes the escapes of programs, style sheets, pages, addresses and mail, anywhere in a text."""
 
+import base64
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterator
+from html.entities import html5
 
 from actors.contract.text.decoding.parts_with_form import stretches_of
 
 FEWEST = 4
 """Least escapes of a text; fewer cannot hide a word."""
 
-_ESCAPE = re.compile(
-    r"\\[ux]\{([0-9a-fA-F]{1,6})\}|%u([0-9a-fA-F]{4})|\\00([0-9a-fA-F]{4})\s?|\\([0-3][0-7]{2})"
-    r"|&#0*([0-9]{2,7});?|&#[xX]0*([0-9a-fA-F]{2,6});?|U\+([0-9A-Fa-f]{4,6})\s?"
-    r"|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\x([0-9a-fA-F]{2})|%([0-9a-fA-F]{2})"
+
+def _coded(base: int) -> Callable[[str], str]:
+    return lambda digits: _character_of(int(digits, base))
+
+
+def _character_of(code: int) -> str:
+    # Code points beyond the last are no characters: they stay as they are.
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else ""
+
+
+def _called(name: str) -> str:
+    try:
+        return unicodedata.lookup(name)
+    except KeyError:
+        return ""
+
+
+def _of_page(name: str) -> str:
+    return html5.get(f"{name};", "")
+
+
+_FORMS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    (r"\\[ux]\{([0-9a-fA-F]{1,6})\}", _coded(16)),
+    (r"%u([0-9a-fA-F]{4})", _coded(16)),
+    (r"\\00([0-9a-fA-F]{4})\s?", _coded(16)),
+    (r"\\([0-9a-fA-F]{2})[ \t\r\n]", _coded(16)),
+    (r"\\([0-3][0-7]{2})", _coded(8)),
+    (r"\\([0-7]{2})(?![0-9A-Za-z])", _coded(8)),
+    (r"&#0*([0-9]{2,7});?", _coded(10)),
+    (r"&#[xX]0*([0-9a-fA-F]{2,6});?", _coded(16)),
+    (r"&([A-Za-z][A-Za-z0-9]{1,31});", _of_page),
+    (r"U\+([0-9A-Fa-f]{4,6})\s?", _coded(16)),
+    (r"\\u([0-9a-fA-F]{4})", _coded(16)),
+    (r"\\U([0-9a-fA-F]{8})", _coded(16)),
+    (r"\\N\{([A-Za-z0-9 -]{2,80})\}", _called),
+    (r"\\x([0-9a-fA-F]{2})", _coded(16)),
+    (r"\\'([0-9a-fA-F]{2})", _coded(16)),
+    (r"\^\^([0-9a-f]{2})", _coded(16)),
+    (r"%([0-9a-fA-F]{2})", _coded(16)),
 )
-_BASES = (16, 16, 16, 8, 10, 16, 16, 16, 16, 16, 16)
+"""Each escape, and the character that its group stands for; empty where it stands for none."""
+
+_ESCAPE = re.compile("|".join(form for form, _ in _FORMS))
+_BEGINNINGS = ("\\", "%", "&", "U+", "^^")
 _QUOTED = re.compile(r"=([0-9A-F]{2})")
 _QUOTED_OR_BREAK = re.compile(r"=[0-9A-F]{2}|=[ \t]*\r?\n")
 _SOFT_BREAK = re.compile(r"=[ \t]*\r?\n")
+_SHIFTED = re.compile(r"\+(A[C-H][A-Za-z0-9+/]+)-?")
+"""A run of UTF-7, which is UTF-16 in base64, if it begins with a letter, digit or blank of ASCII."""
+
+_BLANK = re.compile(
+    r"\\+(?:[nrtfv]|u(?:00(?:0[9-d]|20|a[0d]|85)|20[0-6][0-9a-f]|3000|feff)|x(?:0[9-d]|20|a0))"
+    r"|&(?:nbsp|ensp|emsp|thinsp|Tab|NewLine|NonBreakingSpace|ZeroWidthSpace|shy|zwn?j"
+    r"|#0*(?:9|1[0-3]|32|160|173)|#x0*(?:[9-d]|20|a[0d]|20[0-6][0-9a-f]));?"
+    r"|=20(?:=?\r?\n)?|=\r?\n|<br\s*/?>\s*",
+    re.I,
+)
+"""White space as programs, pages and mail write it, and what they write for characters that nobody sees."""
+
+_MARKS_OF_BLANKS = ("\\", "&", "=20", "=\n", "=\r", "<")
+
+
+def undo_blanks(text: str) -> str:
+    """Return a text around its escaped white space, with that undone; empty, or as it is, where it has none.
+
+    One is enough: in ``all previous\\ninstructions`` a letter stands between two words of an order.
+    """
+    if not any(map(text.__contains__, _MARKS_OF_BLANKS)):
+        return ""
+    return _BLANK.sub(" ", stretches_of(text, (match.span() for match in _BLANK.finditer(text))))
+
+
+def with_blanks(text: str) -> str:
+    """Return a text of the same length with blanks in the place of escaped white space."""
+    return _BLANK.sub(lambda match: " " * len(match[0]), text)
 
 
 def undo_escapes(text: str) -> Iterator[str]:
     """Yield a text with its escapes undone."""
-    if text.count("\\") + text.count("%") + text.count("&#") + text.count("U+") >= FEWEST:
+    if sum(map(text.count, _BEGINNINGS)) >= FEWEST:
         said, count = _ESCAPE.subn(_character, stretches_of(text, (match.span() for match in _ESCAPE.finditer(text))))
         if count >= FEWEST and said != text:
             yield said
@@ -30,10 +99,22 @@ def undo_escapes(text: str) -> Iterator[str]:
         said, count = _QUOTED.subn(lambda match: chr(int(match[1], 16)), _SOFT_BREAK.sub("", seen))
         if count >= FEWEST or (said and said != seen and "=\n" in text):
             yield said
+    if "+A" in text:
+        seen = stretches_of(text, (match.span() for match in _SHIFTED.finditer(text)))
+        said = _SHIFTED.sub(_unshifted, seen)
+        if said != seen:
+            yield said
 
 
 def _character(match: re.Match[str]) -> str:
     group = match.lastindex or 1
-    code = int(match[group], _BASES[group - 1])
-    # Code points beyond the last are no characters: they stay as they are.
-    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else match[0]
+    return _FORMS[group - 1][1](match[group]) or match[0]
+
+
+def _unshifted(match: re.Match[str]) -> str:
+    run = match[1]
+    try:
+        said = base64.b64decode(run + "=" * (-len(run) % 4))[: len(run) * 3 // 4 // 2 * 2].decode("utf-16-be")
+    except ValueError:
+        return match[0]
+    return said if said.isascii() else match[0]

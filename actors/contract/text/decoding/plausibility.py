@@ -1,5 +1,7 @@
 """Whether the result of a decoding is text at all."""
 
+from actors.contract.text.folding import INVISIBLE
+
 LEAST = 6
 """Least characters of a decoded text."""
 
@@ -11,20 +13,26 @@ _BREAKS = {ord(char): None for char in "\n\t\r"}
 
 
 def is_text(said: str) -> bool:
-    """Return whether nearly all characters of a decoded text are printable."""
+    """Return whether nearly all characters of a decoded text are printable; white space of any kind is.
+
+    Invisible characters do not count: a disguise may have one between any two letters.
+    """
     if len(said) < LEAST:
         return False
     if said.isascii():
         return len(said.encode().translate(None, PRINTED)) <= 0.03 * len(said)
     if said.translate(_BREAKS).isprintable():
         return True
-    return sum(char.isprintable() or char in "\n\t\r" for char in said) >= 0.97 * len(said)
+    seen = INVISIBLE.sub("", said)
+    return len(seen) >= LEAST and sum(char.isprintable() or char.isspace() for char in seen) >= 0.97 * len(seen)
 
 
 def is_mostly_letters(said: str) -> bool:
-    """Return whether a decoded text consists mostly of letters."""
+    """Return whether a decoded text consists mostly of letters, without its invisible characters."""
     if not is_text(said):
         return False
+    if not said.isascii():
+        said = INVISIBLE.sub("", said)
     # Counting ASCII letters is nearly always enough.
     letters = len(said.encode("ascii", "ignore").translate(None, _NOT_LETTERS))
     return letters >= 0.5 * len(said) or (not said.isascii() and sum(map(str.isalpha, said)) >= 0.5 * len(said))

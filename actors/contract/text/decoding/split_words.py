@@ -16,6 +16,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from actors.contract.text.decoding.candidate_forms import has_letters_apart
 from actors.contract.text.decoding.encoded_words import parts_of
+from actors.contract.text.decoding.parts_with_form import stretches_of
 from actors.contract.text.decoding.undecoded import Undecoded
 from actors.contract.text.folding import fold
 from actors.contract.text.judge.lexicon import lexicon
@@ -62,10 +63,10 @@ def rejoin_split_words(text: str) -> Iterator[str | Undecoded]:
     """Yield a text with its split words joined, if it has any, and with words that run together separated."""
     said = text
     if has_letters_apart(text):
-        said = _LETTERS.sub(_together, text)
+        said = _with_letters_together(text)
         if said != text:
-            # Where long words are split, short ones are, too.
-            said = _FEW_LETTERS.sub(_together, said)
+            places = (match.span() for match in _LETTERS.finditer(text))
+            yield _with_letters_together(stretches_of(text, places))
     if any(map(said.__contains__, _LINE_ENDS)):
         said = _AT_LINE_END.sub("-", said)
     tokens = said.split()
@@ -76,8 +77,12 @@ def rejoin_split_words(text: str) -> Iterator[str | Undecoded]:
         yield Undecoded(left)
     if put_right:
         yield " ".join(_around(tokens, put_right))
-    elif said.count("\n") == text.count("\n") and said != text:
-        yield said
+
+
+def _with_letters_together(text: str) -> str:
+    said = _LETTERS.sub(_together, text)
+    # Where long words are split, short ones are, too.
+    return text if said == text else _FEW_LETTERS.sub(_together, said)
 
 
 def _around(tokens: Sequence[str], put_right: Mapping[str, str]) -> Iterator[str]:

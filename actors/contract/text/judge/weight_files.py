@@ -30,7 +30,7 @@ def arrays_in(data: bytes, kind: str, whole: tuple[str, ...], shares: str) -> Ma
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             found = {name: np.asarray(archive[name]) for name in (*whole, shares)}
     except _WRONG as wrong:
-        raise InvalidModel(f"{kind}: not a weights file: {wrong}; train it anew") from wrong
+        raise InvalidModel(f"{kind}: not a weights file; train it anew, or copy it again") from wrong
     if any(found[name].dtype.kind not in "iu" for name in whole):
         raise unfit_model(kind)
     if found[shares].dtype.kind != "f" or found[shares].ndim != 1 or not np.isfinite(found[shares]).all():

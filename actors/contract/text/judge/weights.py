@@ -7,7 +7,7 @@ older weights, if a folder with their files is supplied.
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
@@ -30,23 +30,26 @@ _READERS: Mapping[str, Callable[[bytes], Weights]] = MappingProxyType(
 KINDS = tuple(_READERS)
 """The kinds of weights files: the file name up to a dot or hyphen (``scorer.npz``, ``trust-of-march.npz``)."""
 
+_shipped: dict[str, str] = {}
+"""By kind, the packages whose weights the folder in the environment replaces: they still decide their records."""
+
 _supplied: dict[str, Weights] = {}
 _instead: dict[str, Weights] = {}
 
 
 def add_weights(folder: Path) -> tuple[str, ...]:
-    """Make the weights in a folder available to this process by name, besides its own; return their names.
+    """Make the weights in a folder and below available to this process by name, besides its own; return their names.
 
     They are used only for records that were made with them.
 
     Raises:
         InvalidModel: the folder holds no weights, or some that cannot be read or do not fit this release.
     """
-    found = [(kind, path) for kind in KINDS for path in sorted(folder.glob(f"{kind}*.npz"))]
+    found = [(kind, path) for kind in KINDS for path in sorted(folder.rglob(f"{kind}*.npz"))]
     if not found:
         raise InvalidModel(
-            f"{folder} holds no weights: give a folder with files such as scorer.npz or trust-of-march.npz, in their "
-            "releases' actors/intuition/scorer and actors/appraisal"
+            f"{folder} holds no weights: give a folder with files such as scorer.npz or trust-of-march.npz in it, "
+            "such as the folder actors of the release that recorded"
         )
     models = [_model(kind, path) for kind, path in found]
     _supplied.update({model.name: model for model in models})
@@ -78,8 +81,8 @@ def judging_with(folder: Path) -> Iterator[None]:
 
 
 def added_weights(name: str) -> Weights | None:
-    """Return the added weights of this name, or None where this process has only its own."""
-    return _instead.get(_kind_of(name)) or _supplied.get(name)
+    """Return the weights of this name besides this process's own, or None where it has no such weights."""
+    return _instead.get(_kind_of(name)) or _older(name)
 
 
 def judge_of(names: Iterable[str], own: Judge) -> Judge:
@@ -88,8 +91,26 @@ def judge_of(names: Iterable[str], own: Judge) -> Judge:
     instead = _instead.get(kind)
     if isinstance(instead, type(own)):
         return instead
-    older = (_supplied.get(name) for name in names if name != own.name and _kind_of(name) == kind)
+    older = (_older(name) for name in names if name != own.name and _kind_of(name) == kind)
     return next((each for each in older if isinstance(each, type(own))), own)
+
+
+def _older(name: str) -> Weights | None:
+    """Return supplied weights, or those of this release where the environment's folder has others in their place."""
+    package = _shipped.get(_kind_of(name))
+    if name not in _supplied and package is not None:
+        found = _packaged(_kind_of(name), package)
+        return found if found.name == name else None
+    return _supplied.get(name)
+
+
+@cache
+def _packaged(kind: str, package: str) -> Weights:
+    return _READERS[kind](_bytes_in(kind, package))
+
+
+def _bytes_in(kind: str, package: str) -> bytes:
+    return files(package).joinpath(f"{kind}.npz").read_bytes()
 
 
 def _kind_of(name: str) -> str:
@@ -133,9 +154,10 @@ def check_configured_weights() -> None:
 def _bytes_of(kind: str, package: str) -> bytes:
     """Return a weights file: from the folder if it has this kind, else the packaged one."""
     own = _own().get(kind)
-    if own is not None:
-        return _read(own, _READABLE)
-    return files(package).joinpath(f"{kind}.npz").read_bytes()
+    if own is None:
+        return _bytes_in(kind, package)
+    _shipped[kind] = package
+    return _read(own, _READABLE)
 
 
 def _own() -> Mapping[str, Path]:
