@@ -13,6 +13,7 @@ from events.codec import Recorded, decode
 from events.log import Seal
 from events.replay.checks_of_extent import NothingFound
 from events.replay.sources import Source
+from schemas.intake.blank import says_nothing
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.precedents import PrecedentRecorded
@@ -63,7 +64,7 @@ async def judged_input(source: Source, exchange: str) -> Judged:
                 raise NothingFound(
                     f"the words of exchange {exchange} are sealed, and their key is gone or out of reach"
                 )
-            if not record.message.event.text.strip():
+            if says_nothing(record.message.event.text):
                 raise InvalidInput(
                     f"exchange {exchange} has no text of its own, which a verdict is on: name what stands in its "
                     "layers by `neuraxis precedents import` or `neuraxis allowances add`"
