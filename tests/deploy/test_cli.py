@@ -200,6 +200,7 @@ def test_the_help_loads_no_actor_and_no_broker_client() -> None:
         (("worker", "router"), 3, "no set runs in .neuraxis"),
         (("worker", "router", "ledger"), 2, "run `neuraxis worker ledger` by itself"),
         (("config", "show", "ruoter"), 2, "there is no section 'ruoter'"),
+        (("config", "show", "router.profile"), 2, "name its section, 'router'"),
         (
             ("config", "show", "--set", "router.base_scores.SPEAK=1"),
             2,
