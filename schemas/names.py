@@ -6,6 +6,8 @@ rules.
 
 import re
 
+from schemas.intake.blank import is_blank
+
 MAX_NAME_CHARACTERS = 256
 MAX_NAME_BYTES = 512
 """In UTF-8. A name is percent-encoded in headers, and takes up to three times as many bytes there."""
@@ -18,7 +20,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def wrong_with_name(name: str) -> str | None:
     """Return what is wrong with a name and what to do, or None; an empty name is accepted here."""
-    if name and not name.strip():
+    if name and is_blank(name):
         return "is blank: write a word"
     if surrogate := _SURROGATE.search(name):
         return f"holds a lone surrogate at character {surrogate.start()}: it is no Unicode text; repair or drop it"

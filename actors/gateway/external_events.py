@@ -10,6 +10,7 @@ from schemas.catalogue import entry_of
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of
 from schemas.identity import event_id
+from schemas.intake.blank import is_blank
 from schemas.intake.error_messages import error_line
 from schemas.intake.timestamps import rfc3339
 from schemas.subjects import Partitions, stored_subject
@@ -105,7 +106,7 @@ def agent_event(event: Event, agent: str, *, key: str, partitions: Partitions, n
 
 def check_name(field: str, value: str, *, most: int = MAX_NAME) -> None:
     """Raise InvalidField for a name that is blank, longer than ``most`` characters, or holds control characters."""
-    if not value.strip():
+    if is_blank(value):
         raise InvalidField(field, f"{field} is empty: name one")
     if len(value) > most:
         raise InvalidField(field, f"{field} has {len(value)} characters: at most {most}")

@@ -7,6 +7,7 @@ from typing import Required, TypedDict
 from actors.gateway.external_events import MAX_NAME, Addressed, InvalidInput, build_event
 from actors.gateway.input_size import wrong_with_size
 from schemas.identity import event_id, new_exchange_id
+from schemas.intake.blank import is_blank, says_nothing
 from schemas.intake.limits import InputLimits
 from schemas.names import wrong_with_name
 from schemas.subjects import Partitions
@@ -14,12 +15,6 @@ from schemas.vocabulary.gateway import InputReceived, Layer, Purpose
 
 DEFAULT_LIMITS = InputLimits()
 """The size limits of an input where none are set."""
-
-_UNSEEN = re.compile(
-    r"[\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]{0,23}"
-)
-"""Signs that show nothing, fewer than could spell a word."""
 
 _INBOX = re.compile(r"_INBOX(\.[A-Za-z0-9_-]+)+")
 
@@ -83,7 +78,7 @@ def new_input(
         if len(value) > MAX_NAME:
             raise InvalidInput(f"the {name} has {len(value)} characters: at most {MAX_NAME}")
         _utf8(name, value)
-    if not situation.strip():
+    if is_blank(situation):
         raise InvalidInput("the situation (`context` of a line) is blank: name one, or leave it out")
     _utf8("text", text)
     for place, layer in enumerate(layers):
@@ -123,18 +118,14 @@ def check_says_something(text: str, layers: Sequence[Layer]) -> None:
     White space and a few invisible characters count as no text. Many invisible characters may spell words, so they are
     left to the guards.
     """
-    if not any(map(_has_words, (text, *(layer.content for layer in layers if layer.role != "system")))):
+    if all(map(says_nothing, (text, *(layer.content for layer in layers if layer.role != "system")))):
         beside = ": system layers are recorded, and not judged" if any(each.role == "system" for each in layers) else ""
         raise NothingSaid(f"the text is empty or blank, and there is nothing else to check or answer{beside}")
 
 
-def _has_words(text: str) -> bool:
-    return bool(text.strip()) and not _UNSEEN.fullmatch(text)
-
-
 def check_name(what: str, name: str) -> None:
     """Check the name of an agent or session, whichever ``what`` says; raises InvalidInput."""
-    if not name.strip():
+    if is_blank(name):
         raise InvalidInput(f"the {what} is empty: name the {what} this input belongs to")
     if wrong := wrong_with_name(name):
         raise InvalidInput(f"the {what} {wrong}")

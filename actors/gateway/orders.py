@@ -14,6 +14,7 @@ from schemas.actor import Scope
 from schemas.catalogue import entry_of
 from schemas.event import Event, topic_of
 from schemas.identity import event_id, new_exchange_id
+from schemas.intake.blank import is_blank
 from schemas.subjects import Partitions
 
 OWNER = "operator"
@@ -45,9 +46,9 @@ def events_of_act(orders: Sequence[Order], partitions: Partitions, now_ns: int) 
 def _addressed(order: Order, id: str, partitions: Partitions, now_ns: int) -> Addressed:
     topic, scope = topic_of(order.event), entry_of(order.event).scope
     about_session = scope is Scope.SESSION
-    if scope is not Scope.GLOBAL and not order.agent.strip():
+    if scope is not Scope.GLOBAL and is_blank(order.agent):
         raise InvalidInput(f"{topic}: the agent is empty: name the agent it is about")
-    if about_session and not order.session.strip():
+    if about_session and is_blank(order.session):
         raise InvalidInput(f"{topic}: the session is empty: name the session it is about")
     addressed = build_event(
         order.event,

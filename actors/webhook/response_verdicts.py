@@ -4,12 +4,14 @@ Slack-style receivers answer with a word such as ``invalid_payload``. Others ans
 ``{"ok": false}``, ``{"errors": [...]}``, ``{"success": false}`` or an ``errcode`` that is not 0, all under HTTP 200.
 Names are compared without case and separators (``Success``, ``error_code``); numbers and flags may be words (``"500"``,
 ``"false"``). Lists are read item by item, JSON lines line by line, and wrapped answers (``result``, ``data``,
-``responses``, ...) at every depth. A single refusal among the results counts as a refusal.
+``responses``, ...) at every depth. A single refusal among the results counts as a refusal. An HTML page comes from a
+login, a proxy or a site's start page, and not from what takes alerts: it counts as a refusal, as an XML error does.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from html import unescape
 from typing import Any
 
 import msgspec
@@ -31,9 +33,9 @@ _SAID_TO_FAIL = re.compile(r"\b(error|failed|failure|denied|invalid|refused)\b",
 _LATER = r"rate.?limit|too.?many.?requests|throttl|time.?d?.?out|unavailable|overload|try.?again"
 _SAID_TO_PASS = re.compile(_LATER, re.IGNORECASE)
 _PASSING = re.compile(
-    rf"\b(408|425|429|5\d\d)\b|{_LATER}|temporar|busy|internal|rollup_error|fatal_error", re.IGNORECASE
+    rf"\b(408|425|429|5\d\d)\b|{_LATER}|temporar|busy|maintenance|internal|rollup_error|fatal_error", re.IGNORECASE
 )
-_FLAGS = ("ok", "success", "issuccess", "succeeded", "successful", "accepted")
+_FLAGS = ("ok", "success", "issuccess", "succeeded", "successful", "accepted", "ack", "acknowledged")
 _STATUSES = ("status", "result", "outcome", "stat", "state", "type", "code")
 _NO_FLAGS = frozenset({"false", "no", "0"})
 _FAILED_STATUSES = frozenset(
@@ -44,7 +46,11 @@ _FAILED_STATUSES = frozenset(
 )
 _CODES = ("status", "code", "statuscode")
 _ERROR_CODES = ("errcode", "errorcode", "errno", "retcode")
-_ERRORS = ("error", "errors", "err", "iserror", "haserror", "haserrors", "usererrors", "errormessage", "exception")
+_ERRORS = (
+    *("error", "errors", "err", "iserror", "haserror", "haserrors", "usererrors", "errormessage", "exception"),
+    *("fault", "faults"),
+)
+_MESSAGES = ("message", "msg")
 _FAILURES = ("failure", "failures", "failed", "failedcount", "errorcount", "rejected")
 """Fields with the number or names of failed items; the reason is in other fields."""
 
@@ -62,8 +68,8 @@ _WORDS = (
     "description",
     "detail",
     "errmsg",
-    "message",
-    "msg",
+    "faultstring",
+    *_MESSAGES,
     "reason",
     "statusmessage",
     "code",
@@ -73,6 +79,12 @@ _WORDS = (
 _ADDRESS = re.compile(r"\S*(?:://|hooks\.)\S*", re.IGNORECASE)
 _LONG = re.compile(r"(?=\S*\d)[\w+/=.~-]{16,}")
 _HIDDEN = "[hidden]"
+
+# Atomic, so that the time is linear in the text: a comment could end at any of the marks behind it otherwise.
+_FIRST_ELEMENT = re.compile(r"(?is)(?>\s+|<\?.*?\?>|<!--.*?-->)*+<(?:!doctype\s+)?(?:\w+:)?(\w+)")
+_XML_ERRORS = frozenset({"error", "errors", "errorresponse", "exception", "fault"})
+_SOAP_FAULT = re.compile(r"(?i)<(?:\w+:)?fault[\s>]")
+_HEADLINE = re.compile(r"(?is)<(?:\w+:)?(?:title|h1|message|faultstring|code)(?:\s[^<>]*)?>([^<]{1,400})")
 _LEAST_FAILED = 400
 
 
@@ -101,6 +113,8 @@ def refusal(body: bytes, style: Style, secrets: tuple[str, ...] = ()) -> Refusal
         said = next(filter(None, ("; ".join(dict.fromkeys(_said(each))) for each in wrong)), UNTOLD)
     elif told is False:
         said = UNTOLD
+    elif isinstance(told, str) and (markup := _markup_refusal(told)):
+        said = markup
     elif isinstance(told, str) and style == "slack" and not told.startswith("<") and _is_an_error(told):
         said = told
     else:
@@ -118,6 +132,17 @@ def _read(text: str) -> Any:
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return [msgspec.json.decode(line) for line in text.splitlines() if line.strip()]
     return text
+
+
+def _markup_refusal(text: str) -> str | None:
+    """Return what a page, or an XML error, says in its headline; None for other texts and other markup."""
+    first = _FIRST_ELEMENT.match(text)
+    name = first[1].lower() if first else ""
+    if name != "html" and name not in _XML_ERRORS and not (first and _SOAP_FAULT.search(text)):
+        return None
+    headline = _HEADLINE.search(text)
+    kind = "an HTML page" if name == "html" else "an XML error"
+    return f"{kind}: {unescape(headline[1])}" if headline and headline[1].strip() else kind
 
 
 def _answers(told: Any) -> Iterator[dict[str, Any]]:
@@ -149,6 +174,7 @@ def _tells_of_an_error(told: Mapping[str, Any]) -> bool:
         or any(_number(told.get(name)) >= _LEAST_FAILED for name in _CODES)
         or any(_number(told.get(name)) != 0 for name in _ERROR_CODES)
         or any(told.get(name) and _word(told.get(name)) not in _NO_ERROR for name in (*_ERRORS, *_FAILURES))
+        or any(_word(told.get(name)) in _FAILED_STATUSES for name in _MESSAGES)
     )
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from schemas.intake.blank import is_blank
+
 _NO_TEXT = re.compile("[\ud800-\udfff]")
 """Surrogates: Python puts them in place of bytes of an argument that are not UTF-8."""
 
@@ -25,7 +27,7 @@ class Command(click.Command):
         for option in self.get_params(ctx):
             values = given.get(option.name or "")
             for value in values if isinstance(values, list) else [values]:
-                if isinstance(option, click.Option) and isinstance(value, str) and not value.strip():
+                if isinstance(option, click.Option) and isinstance(value, str) and is_blank(value):
                     rest = "" if option.required else ", or leave it out"
                     raise click.BadParameter(f"it is blank: write a word{rest}", ctx, option)
         rest_of_arguments = super().parse_args(ctx, args)

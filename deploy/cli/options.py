@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import wraps
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from deploy.config.loading import Config, Layer, Sections
 
 DATA = Path(".neuraxis")
+_MOST_SECONDS = 30 * 24 * 3600
 
 
 class Target:
@@ -165,12 +167,12 @@ def whole_number(least: int) -> click.IntRange:
 
 
 class Number(click.FloatRange):
-    """A number within a range, as an option's type. It refuses ``nan``, which click accepts in every range."""
+    """A number within a range, as an option's type. It refuses ``nan`` and ``inf``, which click accepts."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number; raises BadParameter."""
         number = super().convert(value, param, ctx)
-        if number != number:
+        if not isfinite(number):
             self.fail(f"{value!r} is no number", param, ctx)
         return number
 
@@ -179,7 +181,7 @@ def timeout_option(default: float, what: str = "How long this may take, connecti
     """Return a decorator that adds ``--timeout``, in seconds; see ``deploy.operating.deadline``."""
     return click.option(
         "--timeout",
-        type=Number(0, min_open=True),
+        type=Number(0, _MOST_SECONDS, min_open=True),
         default=default,
         show_default=True,
         metavar="SECONDS",

@@ -11,6 +11,7 @@ from actors.gateway.orders import Order
 from deploy.operating.named_items import in_force, orders_for
 from deploy.operating.recorded_inputs import RecordedInput, recorded_input
 from events.replay.sources import Source
+from schemas.intake.blank import says_nothing
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.precedents import PrecedentRecorded
 
@@ -41,7 +42,7 @@ async def judged_input(source: Source, exchange: str) -> RecordedInput:
         InvalidInput: it has no text of its own.
     """
     judged = await recorded_input(source, exchange)
-    if not judged.received.text.strip():
+    if says_nothing(judged.received.text):
         raise InvalidInput(
             f"exchange {exchange} has no text of its own, which a verdict is on: name what stands in its "
             "layers by `neuraxis precedents import` or `neuraxis allowances add`"

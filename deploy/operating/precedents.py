@@ -9,6 +9,7 @@ from actors.gateway.orders import Order
 from deploy.operating.item_files import BadFile, Item, items_of
 from deploy.operating.named_items import in_force, orders_for
 from events.replay.sources import Source
+from schemas.intake.blank import says_nothing
 from schemas.intake.strict import BadInput, convert
 from schemas.names import wrong_with_name
 from schemas.vocabulary.precedents import Name, PrecedentRecorded, PrecedentWithdrawn, ProposedAction
@@ -73,7 +74,7 @@ def _event_of(name: str, item: Item, by: str) -> PrecedentRecorded:
         raise BadFile.at(name, item.line, str(wrong)) from wrong
     for field in ("description", "situation", "answer"):
         text = getattr(written, field)
-        if text and not text.strip():
+        if text and says_nothing(text):
             raise BadFile.at(name, item.line, f"{field}: it is blank: write words, or leave it out")
     outcome = written.outcome or ("harmful" if written.harm_level else "benign")
     if outcome not in ("benign", "harmful"):

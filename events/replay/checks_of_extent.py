@@ -13,6 +13,7 @@ import msgspec
 
 from events.replay.run_replay import END, Point
 from events.replay.sources import LedgerSource, Source
+from schemas.intake.timestamps import to_milliseconds
 from schemas.subjects import EVERYTHING
 
 _WHOSE = ("ce-session", "ce-agent", "ce-exchange")
@@ -39,7 +40,7 @@ class Span(msgspec.Struct, frozen=True):
     @property
     def end(self) -> str:
         """The log's end, for people."""
-        return f"sequence {self.last_seq:,} ({_time(self.last_ns)})"
+        return f"sequence {self.last_seq:,} ({to_milliseconds(self.last_ns)})"
 
 
 async def span_of(source: Source) -> Span:
@@ -62,7 +63,7 @@ async def check_reaches(source: Source, upto: Point = END) -> str:
     if upto.seq < span.first_seq or upto.time_ns < span.first_ns:
         raise NothingFound(
             f"the {source.name} holds no event up to {_point(upto)}, so that nothing was looked at: it begins at "
-            f"sequence {span.first_seq:,} ({_time(span.first_ns)}) and ends at {span.end}"
+            f"sequence {span.first_seq:,} ({to_milliseconds(span.first_ns)}) and ends at {span.end}"
         )
     if END.seq > upto.seq > span.last_seq or END.time_ns > upto.time_ns > span.last_ns:
         return f"the {source.name} ends at {span.end}, before {_point(upto)}: this is how it stands at its end"
@@ -142,8 +143,4 @@ def _remedy(source: Source) -> str:
 
 
 def _point(point: Point) -> str:
-    return f"sequence {point.seq:,}" if point.seq != END.seq else _time(point.time_ns)
-
-
-def _time(time_ns: int) -> str:
-    return datetime.fromtimestamp(time_ns / 1e9, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return f"sequence {point.seq:,}" if point.seq != END.seq else to_milliseconds(point.time_ns)

@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -32,6 +32,8 @@ class Point(msgspec.Struct, frozen=True):
 _ALLOCATIONS = 200_000
 """Objects that come on top, before the collector looks at the youngest; 700 is its default."""
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 END = Point()
 """As far as there is anything."""
 
@@ -46,12 +48,12 @@ def point_of(text: str) -> Point:
         return Point(seq=int(text))
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # the year 1 or 9999, and another one in UTC
         raise BadPoint(
             f"{text!r} is no point of a log: write a sequence, or a time such as 2026-01-31T12:00:00Z"
         ) from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return Point(time_ns=int(moment.timestamp() * 1_000_000) * 1_000)
+    return Point(time_ns=(moment - _EPOCH) // timedelta(microseconds=1) * 1_000)
 
 
 async def run_replay(

@@ -63,7 +63,7 @@ def options_of(kind: type[click.ParamType[Any]]) -> list[tuple[tuple[str, ...], 
 
 def test_no_option_is_taken_that_is_blank() -> None:
     for path, option in options_of(click.ParamType):
-        for blank in ("", " \t"):
+        for blank in ("", " \t", "\u3164\u200b"):
             result = neuraxis(*path, option, blank)
             assert (result.exit_code, option in result.stderr) == (2, True), (path, option, result.output)
 
@@ -71,8 +71,18 @@ def test_no_option_is_taken_that_is_blank() -> None:
 def test_what_is_no_number_lies_within_no_range() -> None:
     assert options_of(click.FloatRange)
     for path, option in options_of(click.FloatRange):
-        result = neuraxis(*path, option, "nan")
-        assert (result.exit_code, "no number" in result.stderr) == (2, True), (path, option, result.output)
+        for written in ("nan", "inf", "1e999"):
+            result = neuraxis(*path, option, written)
+            told = "no number" in result.stderr or "is not in the range" in result.stderr
+            assert (result.exit_code, told) == (2, True), (path, option, result.output)
+
+
+def test_a_time_that_no_clock_can_hold_is_out_of_range() -> None:
+    timed = [path for path, option in options_of(click.FloatRange) if option == "--timeout"]
+    assert timed
+    for path in timed:
+        result = neuraxis(*path, "--timeout", "1e18")
+        assert (result.exit_code, "is not in the range" in result.stderr) == (2, True), (path, result.output)
 
 
 def test_a_count_that_no_log_can_hold_lies_out_of_range() -> None:
@@ -190,6 +200,7 @@ def test_the_help_loads_no_actor_and_no_broker_client() -> None:
         (("worker", "router"), 3, "no set runs in .neuraxis"),
         (("worker", "router", "ledger"), 2, "run `neuraxis worker ledger` by itself"),
         (("config", "show", "ruoter"), 2, "there is no section 'ruoter'"),
+        (("config", "show", "router.profile"), 2, "name its section, 'router'"),
         (
             ("config", "show", "--set", "router.base_scores.SPEAK=1"),
             2,

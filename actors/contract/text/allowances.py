@@ -13,6 +13,7 @@ import msgspec
 from immutables import Map
 
 from actors.contract.text.folding import fold
+from schemas.intake.blank import is_blank, says_nothing
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
 
@@ -21,6 +22,9 @@ MOST = 90
 
 MOST_CHARACTERS = 16_000
 """Most characters of an allowed text or phrase; longer ones are ignored."""
+
+LEAST_OF_PHRASE = 2
+"""Fewest letters or digits of a phrase that an operator can allow; recorded ones may have fewer."""
 
 
 class Allowance(msgspec.Struct, frozen=True):
@@ -63,6 +67,20 @@ class Allowances(msgspec.Struct, frozen=True):
         if not names:
             return received, ()
         return msgspec.structs.replace(received, text=text, layers=layers), tuple(names)
+
+
+def wrong_with_allowance(text: str, phrase: str) -> tuple[str, str] | None:
+    """Return which of the two an operator has to change, and why; None if it can be allowed."""
+    if bool(text) == bool(phrase):
+        return "phrase", "give either a phrase or a whole text"
+    field, words = ("text", text) if text else ("phrase", phrase)
+    if says_nothing(words):
+        return field, "there is no text in it"
+    if len(words) > MOST_CHARACTERS:
+        return field, f"at most {MOST_CHARACTERS:,} characters can be allowed as one text: allow a phrase of it instead"
+    if phrase and sum(each.isalnum() and not is_blank(each) for each in phrase) < LEAST_OF_PHRASE:
+        return field, f"a phrase has {LEAST_OF_PHRASE} letters or digits at least: it is passed over in every text"
+    return None
 
 
 def text_key(text: str) -> str:

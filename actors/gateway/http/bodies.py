@@ -9,6 +9,7 @@ from actors.gateway.external_events import InvalidField, check_name
 from actors.gateway.http.loops.tick_limits import check_tick
 from schemas.event import Unit
 from schemas.intake import strict
+from schemas.intake.blank import is_blank, says_nothing
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, Reruns, Tag, TickObserved, Who
 
 DONE = "done"
@@ -201,7 +202,7 @@ def read(raw: bytes, kind: type[Body]) -> Body:
         raise InvalidField(wrong.field, str(wrong), wrong.code) from wrong
     for name in _ON_RECORD:
         said = getattr(body, name, None)
-        if isinstance(said, str) and said and not said.strip():
+        if isinstance(said, str) and said and is_blank(said):
             raise InvalidField(name, f"{name} is blank: it is put on record, write a word")
     # A tick of zeros has content. One that leaves out everything has none, but self-review would learn from it.
     if kind is Tick and not any(_says(value) for name, value in msgspec.json.decode(raw).items() if name in _SEEN):
@@ -214,7 +215,8 @@ def _says(value: Any) -> bool:
     """Whether a value has content: a number, a text, or something that contains one."""
     if isinstance(value, dict | list):
         return any(map(_says, value.values() if isinstance(value, dict) else value))
-    return bool(value.strip(" ")) if isinstance(value, str) else True
+    # Control characters are refused where their field is read, which the error then names.
+    return not (is_blank(value) and value.isprintable()) if isinstance(value, str) else True
 
 
 def loop_named_in(raw: bytes) -> str | None:
@@ -263,10 +265,10 @@ def completion_event(body: LoopCompletion) -> LoopCompleted:
             f"Invalid reflection status. Must be '{DONE}'.",
         )
     by = (body.override_by or "").strip()
-    if (body.override_fatigue or body.override_max_reruns) and not by:
+    if (body.override_fatigue or body.override_max_reruns) and is_blank(by):
         raise InvalidField("override_by", "override_by: an override is recorded with who ordered it: name them")
     for field, words, other in (("answer", body.answer, body.question), ("question", body.question, body.answer)):
-        if (other or "").strip() and not (words or "").strip():
+        if not says_nothing(other or "") and says_nothing(words or ""):
             what = f"{field} is missing: a critic judges question and answer together, and one alone would go unread"
             raise InvalidField(field, what, "missing_field")
     tags = tuple(bias if isinstance(bias, str) else bias.tag for bias in body.bias_tags or ())
@@ -295,7 +297,7 @@ def override_event(loop_id: str, body: GuardrailsOverride) -> LoopOverridden:
     """Return the event of an override; raises InvalidField when it does not say who ordered it, or why."""
     check_loop(loop_id)
     for field, value in (("override_by", body.override_by), ("override_reason", body.override_reason)):
-        if not value.strip():
+        if is_blank(value):
             raise InvalidField(field, f"{field} is blank: an override is recorded with who ordered it, and why")
     check_name("override_by", body.override_by)
     if body.override_fatigue is msgspec.UNSET and body.override_max_reruns is msgspec.UNSET:

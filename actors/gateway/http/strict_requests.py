@@ -15,6 +15,7 @@ from actors.gateway.agents import AgentPer, agent_for, why_user_is_ignored
 from actors.gateway.external_events import InvalidField, InvalidInput, check_name
 from actors.gateway.http.bodies import loop_named_in, read
 from actors.gateway.http.scopes import agent_of_key, check_agent
+from schemas.intake.blank import is_blank
 from schemas.intake.strict import did_you_mean, quoted_name
 
 USER = "X-Neuraxis-User"
@@ -104,11 +105,11 @@ async def strict_address(connection: ASGIConnection[Any, Any, Any, Any], handler
             )
         if given.count(name) > 1:
             raise InvalidField(name, f"the query parameter {name} stands twice: keep one of them", "key_twice")
-        if not value.strip():
+        if is_blank(value):
             raise InvalidField(name, f"the query parameter {name} is empty: give it a value, or leave it out")
     ours: tuple[str, ...] = handler.opt.get(HEADERS, ())
     for name in (KEY_HEADER, USER, *ours):
-        if not connection.headers.get(name, "unset").strip():
+        if is_blank(connection.headers.get(name, "unset")):
             raise InvalidField(name, f"the header {name} is empty: give it a value, or leave it out")
     taken = {name.lower() for name in ours}
     for name in connection.headers:

@@ -68,7 +68,7 @@ def add(
     """
     import msgspec
 
-    from actors.contract.text.allowances import MOST_CHARACTERS
+    from actors.contract.text.allowances import wrong_with_allowance
     from actors.gateway import check_name
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
@@ -79,15 +79,13 @@ def add(
     check_name("agent", agent)
     if wrong := wrong_with_name(name) if name else "is empty: write a word":
         raise WrongUse(f"NAME: the name {wrong}")
-    if bool(phrase.strip()) == (file is not None):
-        raise WrongUse("give either --phrase PHRASE or --file FILE, and something in it")
+    if bool(phrase) == (file is not None):
+        raise WrongUse("give either --phrase PHRASE or --file FILE")
     text = "" if file is None else text_of(file)
-    if file is not None and not text.strip():
+    if file is not None and not text:
         raise WrongUse(f"{file}: there is no text in it")
-    if len(text) > MOST_CHARACTERS or len(phrase) > MOST_CHARACTERS:
-        raise WrongUse(
-            f"at most {MOST_CHARACTERS:,} characters can be allowed as one text: allow a phrase of it instead"
-        )
+    if bad := wrong_with_allowance(text, phrase):
+        raise WrongUse(f"{file or '--phrase'}: {bad[1]}")
     event = AllowanceRecorded(allowance=name, text=text, phrase=phrase, by=by or current_user_name(), why=why)
     last = run_within(target, timeout, lambda within: _add(target, event, agent, within))
     if as_json:

@@ -134,11 +134,12 @@ def override(
     """
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
+    from schemas.intake.blank import is_blank
     from schemas.vocabulary.loops import LoopOverridden
 
     if not fatigue and not max_reruns:
         raise WrongUse("nothing is named to override: give --fatigue, --max-reruns, or both")
-    if not loop.strip():
+    if is_blank(loop):
         raise WrongUse("the loop is empty: name the loop that is to run on")
     order = LoopOverridden(
         loop_id=loop, override_fatigue=fatigue, override_max_reruns=max_reruns, override_by=by, override_reason=why

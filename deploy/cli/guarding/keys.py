@@ -92,6 +92,9 @@ def list_(file: Path, as_json: bool) -> None:
     from deploy.cli.output import emit
     from deploy.operating.keys import held_keys
 
+    held = held_keys(file)
+    if not held:
+        saying.say(f"neuraxis: {file} holds no key: `neuraxis keys add` makes one", err=True)
     emit(
         [
             {
@@ -103,7 +106,7 @@ def list_(file: Path, as_json: bool) -> None:
                 "created": key.created,
                 "revoked": key.revoked,
             }
-            for key in held_keys(file)
+            for key in held
         ],
         as_json=as_json,
     )

@@ -132,10 +132,11 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
     from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.cli.output import table
     from deploy.operating.patterns import sets_in
+    from schemas.intake.blank import says_nothing
     from schemas.vocabulary.gateway import InputReceived
     from schemas.vocabulary.reflex import ReflexBlocked
 
-    if not (words := text_of("-") if text == "-" else text).strip():
+    if says_nothing(words := text_of("-") if text == "-" else text):
         raise WrongUse("the text is blank, so that there is nothing to judge: give TEXT, or - and a text on stdin")
     settings = _settings(target)
     if file:

@@ -34,7 +34,9 @@ def show(sections: tuple[str, ...], config_file: Path | None, sets: Sequence[str
 
     known = all_sections()
     if unknown := [name for name in sections if name not in known]:
-        raise WrongUse(f"there is no section {unknown[0]!r}: {did_you_mean(unknown[0], known)}")
+        section = unknown[0].partition(".")[0]
+        hint = f"name its section, {section!r}" if section in known else did_you_mean(unknown[0], known)
+        raise WrongUse(f"there is no section {unknown[0]!r}: {hint}")
     effective = load(
         known,
         file=config_file,

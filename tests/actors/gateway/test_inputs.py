@@ -192,11 +192,11 @@ def test_a_lone_surrogate_is_named_with_its_place(given: dict[str, Any], said: s
 
 @pytest.mark.parametrize("name", ["agent", "session"])
 def test_an_input_without_agent_or_session_is_refused(name: str) -> None:
-    for blank in ("", " ", "\u00a0"):
+    for blank in ("", " ", "\u00a0", "\u200b", "\u3164"):
         assert complaint(**{name: blank}) == f"the {name} is empty: name the {name} this input belongs to"
 
 
-@pytest.mark.parametrize("blank", ["", " ", "\u00a0"])
+@pytest.mark.parametrize("blank", ["", " ", "\u00a0", "\u2800"])
 def test_a_blank_situation_is_refused(blank: str) -> None:
     assert "is blank: name one, or leave it out" in complaint(situation=blank)
 

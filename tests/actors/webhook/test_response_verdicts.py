@@ -68,6 +68,15 @@ from tests.each import each
         (b'{"accepted": 0, "rejected": 1, "reason": "no such hook"}', "no such hook", False),
         (b'{"status": "KO", "message": "no such hook"}', "no such hook", False),
         (b'{"status": "invalid event", "message": "no such hook"}', "no such hook; invalid event", False),
+        (b'{"ack": false, "reason": "no such hook"}', "no such hook", False),
+        (b'{"fault": {"faultstring": "no such hook"}}', "no such hook", False),
+        (b'{"message": "error", "code": 1}', "error; code 1", False),
+        (b"<!DOCTYPE html>\n<html lang='en'><head><title>Sign in</title></head>", "an HTML page: Sign in", False),
+        (b"<!-- a --> <html><body><h1>503 Service Unavailable</h1>", "an HTML page: 503 Service Unavailable", True),
+        (b"<html><title>Scheduled maintenance &amp; more</title>", "an HTML page: Scheduled maintenance & more", True),
+        (b"<html><body></body></html>", "an HTML page", False),
+        (b"<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>", "an XML error: AccessDenied", False),
+        (b"<s:Envelope><s:Body><s:Fault><faultstring>no hook</faultstring>", "an XML error: no hook", False),
     ],
 )
 def test_an_error_under_a_good_status_is_a_refusal_with_its_reason(
@@ -83,7 +92,7 @@ def test_an_error_under_a_good_status_is_a_refusal_with_its_reason(
 @each(
     "body",
     [
-        b"", b"ok", b"OK", b"1", b"{}", b"[]", b"null", b"\xff\xfe", b"{" * 100_000, b"<html>no error</html>",
+        b"", b"ok", b"OK", b"1", b"{}", b"[]", b"null", b"\xff\xfe", b"{" * 100_000, b"<h1>Success</h1>",
         b'{"ok": true}', b'{"ok": true, "error": null}', b'{"status": "success"}', b'{"status": 1, "request": "x"}',
         b'{"status": 200}', b'{"success": true, "errors": []}', b'{"error": false}', b'{"error": ""}',
         b'{"errcode": 0, "errmsg": "ok"}', b'{"code": 0, "msg": "success"}', b'{"code": 200}', b'{"id": "404"}',
@@ -92,6 +101,8 @@ def test_an_error_under_a_good_status_is_a_refusal_with_its_reason(
         b'{"success": 1, "failure": 0, "results": [{"message_id": "0:15"}]}', b'{"ok": 1}\n{"ok": 1}', b"1\n2",
         b'{"ok": true, "message": {"alert": {"error": "of what the alert tells"}}}', b'{"result": "no error"}',
         b'{"type": "https://a.example/ok", "state": "sent"}', b'{"code": "SUCCESS"}', b'{"type": "message"}', b"true",
+        b"<?xml version='1.0'?><Response><Message>error budget</Message></Response>", b'{"message": "no error"}',
+        b"<!-- a -->" * 6_000, b"<a" * 30_000, b"<!--" * 15_000,
     ],
 )  # fmt: skip
 def test_an_answer_without_an_error_is_none(body: bytes, style: Style) -> None:

@@ -1,5 +1,6 @@
 """Sentences at a terminal are broken between words, and elsewhere not at all."""
 
+import click
 import pytest
 
 from deploy.cli import wrapped_lines as saying
@@ -49,3 +50,13 @@ def test_a_word_that_is_longer_than_the_terminal_is_not_broken(name: str, monkey
 
 def test_anything_else_gets_one_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert said(name, LONG, monkeypatch, terminal=False) == f"{LONG}\n"
+
+
+def test_styled_words_are_wrapped_as_plain_ones_are_and_keep_their_style(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = LONG.index("stop")
+    for styled in (click.style(LONG, fg="yellow"), LONG[:at] + click.style("stop that", bold=True) + LONG[at + 9 :]):
+        told = said(name, styled, monkeypatch, terminal=True)
+        assert click.unstyle(told) == said(name, LONG, monkeypatch, terminal=True)
+        assert told.replace("\n ", "").count("\x1b[") == 2

@@ -77,19 +77,25 @@ def test_allowances_are_added_listed_and_withdrawn(with_input: Broker) -> None:
         (("--file", "-"), "there is no text in it"),
         (("--file", "latin.txt"), "byte 4 of latin.txt is not UTF-8"),
         (("--phrase", "x" * 16_001), "at most 16,000 characters"),
+        (("--phrase", "\u3164"), "'--phrase': it is blank"),
+        (("--phrase", "a"), "2 letters or digits at least"),
+        (("--phrase", ". -"), "2 letters or digits at least"),
+        (("--phrase", "a\u3164"), "2 letters or digits at least"),
+        (("--file", "unseen.txt"), "there is no text in it"),
     ],
 )
 def test_an_allowance_of_nothing_or_too_much_is_refused(
     arguments: tuple[str, ...], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("unseen.txt").write_text("\u200b\u3164\n", encoding="utf-8")
     Path("latin.txt").write_bytes("caf\u00e9".encode("latin-1"))
     result = CliRunner().invoke(main, ["allowances", "add", "a-1", *arguments, "--why", "x"], input=" ")
     assert result.exit_code == 2
     assert complaint in result.stderr
 
 
-@pytest.mark.parametrize(("name", "complaint"), [("", "is empty"), (" ", "is blank")])
+@pytest.mark.parametrize(("name", "complaint"), [("", "is empty"), (" ", "is blank"), ("\u3164", "is blank")])
 def test_an_allowance_without_a_name_is_refused(name: str, complaint: str) -> None:
     result = CliRunner().invoke(main, ["allowances", "add", name, "--phrase", "x", "--why", "x"])
     assert (result.exit_code, f"NAME: the name {complaint}" in result.output) == (2, True)

@@ -48,7 +48,9 @@ def test_the_file_is_the_one_that_the_configuration_names(folder: Path) -> None:
 
 
 def test_there_are_no_keys_at_first() -> None:
-    assert keys("list", "--json").stdout == ""
+    shown = keys("list", "--json")
+    assert shown.stdout == ""
+    assert ".neuraxis/keys.jsonl holds no key" in shown.stderr
 
 
 @pytest.mark.parametrize(

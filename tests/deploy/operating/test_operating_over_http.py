@@ -133,8 +133,17 @@ def test_who_and_why_are_not_blank(field: str) -> None:
         ("/v1/allowances", BUTTON),
         ("/v1/allowances/button/withdraw", {"by": "ann", "why": "gone"}),
     ):
-        refused = ask(NOWHERE, "POST", path, {**body, field: " "})
-        assert (refused.status_code, refused.json().get("field")) == (400, field)
+        for blank in (" ", "\u200b", "\u3164"):
+            refused = ask(NOWHERE, "POST", path, {**body, field: blank})
+            assert (refused.status_code, refused.json().get("field")) == (400, field)
+
+
+def test_an_allowance_of_hardly_anything_is_refused_as_the_command_refuses_it() -> None:
+    for phrase in ("a", ".", "\u3164", "\u200b\u200b"):
+        refused = ask(NOWHERE, "POST", "/v1/allowances", {**BUTTON, "phrase": phrase})
+        assert (refused.status_code, refused.json()["field"]) == (400, "phrase")
+    refused = ask(NOWHERE, "POST", "/v1/allowances", {**BUTTON, "phrase": "", "text": "\u3164"})
+    assert (refused.status_code, refused.json()["field"]) == (400, "text")
 
 
 def test_an_allowance_is_named_as_a_path_can_name_it() -> None:

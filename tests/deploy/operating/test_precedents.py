@@ -61,6 +61,8 @@ def test_what_a_file_says_becomes_events() -> None:
         (written(precedent=""), "line 1: precedent: Expected `str` of length >= 1"),
         (written(description=" "), "line 1: description: it is blank: write words, or leave it out"),
         (written(situation="\t"), "line 1: situation: it is blank"),
+        (written(description="\u3164"), "line 1: description: it is blank"),
+        (written(precedent="\u200b"), "line 1: precedent: the name is blank"),
         (written(answer=" "), "line 1: answer: it is blank"),
         (written(description=None), "line 1: description: Expected `str`"),
         (b'[{"precedent": "p"}]', "description is missing: a precedent needs precedent and description"),

@@ -15,6 +15,7 @@ from actors.gateway.http.loops.endpoints import IdempotencyKey
 from actors.gateway.http.operator_endpoints import Operations
 from actors.gateway.http.scopes import ASK, OF_AGENT, agent_of_key, check_exchange, may_operate, operate
 from actors.gateway.http.strict_requests import User, agent_of, key_of, refuse_unless
+from schemas.intake.blank import is_blank
 from schemas.vocabulary.feedback import FeedbackGiven, HarmReported, Reward
 
 MOST_COMMENT = 8_000
@@ -90,7 +91,7 @@ async def give_feedback(
 def _event_of(body: Feedback) -> FeedbackGiven | HarmReported:
     """Return the event of feedback; raises InvalidField for feedback without content."""
     comment = body.comment or ""
-    if body.comment is not None and not comment.strip():
+    if body.comment is not None and is_blank(comment):
         raise InvalidField("comment", "comment is blank: write something, or leave it out")
     if body.reward is None and body.harmful is None and not comment:
         raise InvalidField(

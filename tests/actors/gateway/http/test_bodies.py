@@ -83,7 +83,8 @@ def test_a_field_that_is_not_known_is_refused_at_every_depth() -> None:
     "body",
     [
         {}, {"citizen": "felix"}, {"agent": "felix"}, {"modes": {}}, {"working_memory": [], "chosen": []},
-        {"thought_lines": ["", " "]}, {"stimulus_embedding": []}, {"token_budget": 8}, {"agent": "felix", "modes": {}},
+        {"thought_lines": ["", " ", "\u3164"]}, {"stimulus_embedding": []}, {"token_budget": 8},
+        {"agent": "felix", "modes": {}},
     ],
 )  # fmt: skip
 def test_a_tick_that_says_nothing_is_refused_and_one_of_zeros_is_not(body: Any) -> None:

@@ -75,6 +75,7 @@ def test_an_idempotency_key_makes_two_words_one_and_two_contents_are_two():
     [
         ({"exchange": "e-1"}, 400, "reward, harmful or comment"),
         ({"exchange": "e-1", "comment": " "}, 400, "comment is blank"),
+        ({"exchange": "e-1", "comment": "\u3164"}, 400, "comment is blank"),
         ({"exchange": "e-1", "reward": 1.1}, 400, "reward"),
         ({"exchange": "e-1", "reward": "1"}, 400, "reward"),
         ({"exchange": "e-1", "harmfull": True}, 400, "did you mean 'harmful'"),

@@ -17,6 +17,7 @@ from events.bundles import read_events, read_manifest
 from events.replay.run_replay import BadPoint, Point, point_of
 from events.replay.sources import LedgerSource
 from events.replay.states.partition_state import entries_under, partition_named
+from schemas.intake.timestamps import rfc3339
 from schemas.persistent import ExpiringMap, Map
 from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived
@@ -49,7 +50,12 @@ def test_a_point_is_a_sequence_or_a_time() -> None:
         assert point_of(text) == Point(time_ns=noon)
 
 
-@each("text", ["", "-1", "yesterday", "1.5", "١٢"])
+def test_a_time_at_either_end_of_the_calendar_is_one_that_can_be_told() -> None:
+    for text in ("0001-01-01T00:00:00.000000Z", "1969-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"):
+        assert rfc3339(point_of(text).time_ns).endswith(text[5:])
+
+
+@each("text", ["", "-1", "yesterday", "1.5", "١٢", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
 def test_what_is_neither_is_refused(text: str) -> None:
     with pytest.raises(BadPoint, match="write a sequence, or a time"):
         point_of(text)
