@@ -2,6 +2,8 @@
 
 import gc
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,26 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.broker import Broker
+
+MEMORY = Path("/dev/shm")
+ROOM_BYTES = 8 * 1024**3
+"""Free in memory, of which a run takes less than a tenth: a set plans with the room that its disk has."""
+
+
+def _keep_files_in_memory() -> None:
+    """Have temporary files made in memory where there is room: each append is flushed, which takes several times as
+    long on a disk, and seconds where others write to it. What a disk that is full or harmed does has tests of its own.
+    """
+    try:
+        usable = shutil.disk_usage(MEMORY).free >= ROOM_BYTES and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
+    except OSError:
+        return
+    if usable and os.access(MEMORY, os.W_OK) and "TMPDIR" not in os.environ:
+        os.environ["TMPDIR"] = str(MEMORY)
+        tempfile.tempdir = None
+
+
+_keep_files_in_memory()
 
 # The same examples every time, so that a red run stays red; HYPOTHESIS_PROFILE=searching looks for new ones.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -70,6 +92,12 @@ class _ByModule(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid if nodeid.startswith(ALONE) else nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Run more processes than there are cores: half of the time tests wait, for deadlines, leases and processes."""
+    return 2 * (os.cpu_count() or 1)
 
 
 @pytest.hookimpl(optionalhook=True)
