@@ -1,6 +1,8 @@
 """Fixtures that every test may use, how hypothesis searches, and what keeps a run short."""
 
+import contextlib
 import gc
+import importlib
 import os
 import shutil
 import tempfile
@@ -45,6 +47,22 @@ ALLOCATIONS = 100_000
 """Objects made, less those freed, between two searches for garbage cycles; Python's own 700 took a sixth of the time of
 tests that only compute."""
 gc.set_threshold(ALLOCATIONS, *gc.get_threshold()[1:])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Where several processes collect, load another share of the test modules first in each: what one has compiled, the
+    others find. Compiling all of them, whose asserts pytest rewrites, takes longer than collecting.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args != session.config.getini("testpaths"):
+        return
+    root, number = session.config.rootpath, int(worker["workerid"].removeprefix("gw"))
+    files = sorted((root / "tests").rglob("test_*.py"))
+    for file in files[number :: worker["workercount"]]:
+        # What cannot be loaded is told where it is collected.
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:
