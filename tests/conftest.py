@@ -1,7 +1,11 @@
 """Fixtures that every test may use, how hypothesis searches, and what keeps a run short."""
 
+import contextlib
 import gc
+import importlib
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,26 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.broker import Broker
+
+MEMORY = Path("/dev/shm")
+ROOM_BYTES = 8 * 1024**3
+"""Free in memory, of which a run takes less than a tenth: a set plans with the room that its disk has."""
+
+
+def _keep_files_in_memory() -> None:
+    """Have temporary files made in memory where there is room: each append is flushed, which takes several times as
+    long on a disk, and seconds where others write to it. What a disk that is full or harmed does has tests of its own.
+    """
+    try:
+        usable = shutil.disk_usage(MEMORY).free >= ROOM_BYTES and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
+    except OSError:
+        return
+    if usable and os.access(MEMORY, os.W_OK) and "TMPDIR" not in os.environ:
+        os.environ["TMPDIR"] = str(MEMORY)
+        tempfile.tempdir = None
+
+
+_keep_files_in_memory()
 
 # The same examples every time, so that a red run stays red; HYPOTHESIS_PROFILE=searching looks for new ones.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -23,6 +47,22 @@ ALLOCATIONS = 100_000
 """Objects made, less those freed, between two searches for garbage cycles; Python's own 700 took a sixth of the time of
 tests that only compute."""
 gc.set_threshold(ALLOCATIONS, *gc.get_threshold()[1:])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Where several processes collect, load another share of the test modules first in each: what one has compiled, the
+    others find. Compiling all of them, whose asserts pytest rewrites, takes longer than collecting.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args != session.config.getini("testpaths"):
+        return
+    root, number = session.config.rootpath, int(worker["workerid"].removeprefix("gw"))
+    files = sorted((root / "tests").rglob("test_*.py"))
+    for file in files[number :: worker["workercount"]]:
+        # What cannot be loaded is told where it is collected.
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:
@@ -70,6 +110,12 @@ class _ByModule(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid if nodeid.startswith(ALONE) else nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Run more processes than there are cores: half of the time tests wait, for deadlines, leases and processes."""
+    return 2 * (os.cpu_count() or 1)
 
 
 @pytest.hookimpl(optionalhook=True)

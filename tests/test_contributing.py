@@ -1,7 +1,7 @@
 """What CONTRIBUTING.md builds, built as it says in a copy of the project, passes the project's tests.
 
-The tests share the copy, which has the guide's actor and its command: in each folder anew Python and pytest would
-compile the whole project. A test that changes a file of it puts it back.
+The tests share the copy, which has the guide's actor and its command, and takes the bytecode along: in each folder anew
+Python and pytest would compile the whole project. A test that changes a file of it puts it back.
 """
 
 import os
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 STEP = re.compile(
     r"^\*\*\d\. .*?\*\*: `(?P<path>[^`]+\.py)`.*?^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-NOT_COPIED = shutil.ignore_patterns("__pycache__", ".*_cache", ".hypothesis", ".venv", ".git", ".neuraxis")
+NOT_COPIED = shutil.ignore_patterns(".*_cache", ".hypothesis", ".venv", ".git", ".neuraxis")
 
 OF_EVERY_ACTOR = (
     "tests/actors/greeter",

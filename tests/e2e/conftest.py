@@ -1,4 +1,4 @@
-"""One running set for all end-to-end tests of a process; they only ever add exchanges of their own."""
+"""One running set for all end-to-end tests of a process, until the last of them; they add exchanges of their own."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.e2e.http.browsing import PATIENCE_MS, browsing, opened
 from tests.e2e.live import Live
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """A set that runs; its commands need no ``--data``."""
     running = Live(tmp_path_factory.mktemp("live"))
@@ -27,13 +27,13 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def address(live: Live) -> str:
     """Where the set's gateway is."""
     return str(json.loads((live.data / "run.json").read_text())["http"])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def asked(live: Live) -> list[dict[str, Any]]:
     """Two exchanges, one answered and one refused, of a session each."""
     return [

@@ -1,5 +1,6 @@
 """Asking, chatting and feeding, against a real set of processes."""
 
+import asyncio
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from events.jetstream import JetStreamLog
 from events.ledger import LedgerReader
 from events.log import Stored
 from tests.broker import Broker
@@ -83,10 +85,13 @@ def test_a_text_that_cannot_be_an_input_is_refused_in_one_line(live: Live, text:
     assert len(done.stderr.splitlines()) == 1
 
 
+async def _make_stream(url: str) -> None:
+    await (await JetStreamLog.connect(url)).close()
+
+
 def test_without_workers_an_input_is_stored_and_its_missing_end_reported(broker: Broker, tmp_path: Path) -> None:
     run(tmp_path, "ask", "Anybody?", "--nats", broker.url, status=2)  # there is no stream yet
-    with_stream = Live(tmp_path, "--nats", broker.url)
-    with_stream.stop()
+    asyncio.run(_make_stream(broker.url))
     done = run(tmp_path, "ask", "Anybody?", "--nats", broker.url, "--timeout", "5", status=3)
     assert re.search(r"is in the log \(sequence \d+\), but after 5\.\d s it has no end: are the workers", done.stderr)
     (row,) = [

@@ -82,10 +82,12 @@ class _Server(uvicorn.Server):
 
 
 class _Hurried(H11Protocol):
-    """Closes a connection whose headers arrive too slowly, or whose client does not read what is sent.
+    """Closes a connection whose data arrive too slowly, or whose client does not read what is sent.
 
-    Uvicorn itself waits for both without limit. Meanwhile the sender would keep its data in memory, and its place among
-    the readers.
+    The time for headers applies to all that is awaited while no request is served: headers, and the rest of a body
+    whose request has had its response already, such as a refusal. Uvicorn itself waits for headers and for readers
+    without limit, and for the rest of a body as long as for another request (:data:`KEEP_ALIVE_S`). Meanwhile the
+    sender would keep its data in memory, and its place among the readers.
     """
 
     def __init__(self, *args: Any, header_s: float, stall_s: float, **more: Any) -> None:
@@ -97,11 +99,17 @@ class _Hurried(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._expect_headers()
+        self._hurry_unless_serving()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._expect_headers()
+        self._hurry_unless_serving()
+
+    def on_response_complete(self) -> None:
+        body_outstanding = self.cycle.more_body
+        super().on_response_complete()
+        if body_outstanding or self.conn.trailing_data[0]:  # or the beginning of the next request
+            self._hurry_unless_serving()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -132,7 +140,7 @@ class _Hurried(H11Protocol):
             self._stalling.cancel()
             self._stalling = None
 
-    def _expect_headers(self) -> None:
+    def _hurry_unless_serving(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
             self._relax()
         elif self._hurry is None:

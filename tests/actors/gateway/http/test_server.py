@@ -81,6 +81,34 @@ def test_the_headers_of_a_later_request_have_the_same_time() -> None:
     assert asyncio.run(main()) == b""
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"POST /v1/ticks HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{", id="part of a body"),
+        pytest.param(PROBE + b"GET /healthz HTTP/1.1\r\nHost: 127", id="part of another request"),
+    ],
+)
+def test_a_connection_with_a_response_but_the_rest_of_its_data_outstanding_is_closed(sent: bytes) -> None:
+    async def main() -> None:
+        app = Held()
+        app.may_answer.set()
+        async with serving(app, asyncio.Event(), header_s=UNHURRIED_S) as port:
+            # A connection that waits for another request is kept longer, though it began to wait earlier.
+            kept, keeper = await asyncio.open_connection("127.0.0.1", port)
+            keeper.write(PROBE)
+            await kept.readuntil(b"ok")
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(sent)
+            assert (await reader.read()).startswith(b"HTTP/1.1 200")
+            keeper.write(PROBE)
+            assert await kept.readuntil(b"ok")
+            for each in (writer, keeper):
+                each.close()
+                await each.wait_closed()
+
+    asyncio.run(main())
+
+
 def test_a_request_that_takes_long_is_not_hurried_by_the_time_for_headers() -> None:
     async def main() -> int:
         app = Held()
