@@ -8,6 +8,7 @@ from events.codec import Recorded, decode
 from events.log import Seal
 from events.replay.checks_of_extent import NothingFound
 from events.replay.sources import Source
+from schemas.intake.blank import says_nothing
 from schemas.vocabulary.gateway import InputReceived
 
 
@@ -65,5 +66,5 @@ def rerun_options(recorded: RecordedInput, session: str, exchange: str = "") -> 
         purpose="answer" if received.purpose == "answer" else "check",
         exchange=exchange,
         rerun_of=recorded.exchange,
-        wordless=not received.text.strip(),
+        wordless=says_nothing(received.text),
     )
