@@ -45,6 +45,7 @@ COMMANDS: dict[str, str] = {
     "config": "deploy.cli.running.config:config",
     "doctor": "deploy.cli.running.doctor:doctor",
     "schema": "deploy.cli.running.schema:schema",
+    "deploy": "deploy.cli.deploying:deploy",
     "bench": "deploy.cli.running.bench:bench",
 }
 """Command -> ``module:function``, in the order of the help. To add one, add its line here."""

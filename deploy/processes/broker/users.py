@@ -89,17 +89,33 @@ class Context(msgspec.Struct, omit_defaults=True):
         return f"Context(user={self.user!r})"
 
 
-def broker_users(stream: str, alert_consumers: Sequence[str] = ALERT_CONSUMERS) -> tuple[BrokerUser, ...]:
-    """Return the users of an embedded broker that holds the log in ``stream``, with permissions from the catalogue.
+ROLES = (OPERATOR, ADMIN, LEDGER, GATEWAY, OBSERVER, READER, SPECIALIST)
+"""The users of every broker, whatever processes run the actors."""
 
-    ``alert_consumers`` names the durable consumers of alerts that the reader may have.
-    """
+
+def workers_of_actors() -> dict[str, tuple[str, ...]]:
+    """Return the worker users of an embedded broker, each with the owners that its processes run."""
     acting = tuple(owner for owner in owners() if owner not in (*_EDGES, *_ALONE, *_OUTSIDE))
+    return {DECIDERS: acting, EFFECTORS: _OUTSIDE}
+
+
+def broker_users(
+    stream: str,
+    alert_consumers: Sequence[str] = ALERT_CONSUMERS,
+    workers: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[BrokerUser, ...]:
+    """Return the users of a broker that holds the log in ``stream``, with permissions from the catalogue.
+
+    Args:
+        stream: The stream that holds the log.
+        alert_consumers: The durable consumers of alerts that the reader may have.
+        workers: User -> the owners that its processes run; None for those of an embedded broker.
+    """
+    groups = workers_of_actors() if workers is None else workers
     return (
         _with_consumer_lists(worker_user(OPERATOR, _EDGES, stream)),
         admin_user(ADMIN),
-        worker_user(DECIDERS, acting, stream),
-        worker_user(EFFECTORS, _OUTSIDE, stream),
+        *(worker_user(name, tuple(owner_names), stream) for name, owner_names in groups.items()),
         worker_user(LEDGER, _ALONE, stream),
         worker_user(GATEWAY, ("gateway",), stream),
         observer_user(OBSERVER),
@@ -162,7 +178,7 @@ def accounts(users: Sequence[BrokerUser], logins: Logins) -> dict[str, Any]:
         {
             "user": user.name,
             "password": logins[user.name].password,
-            "permissions": _permissions(user.permissions),
+            "permissions": rendered_permissions(user.permissions),
         }
         for user in users
     ]
@@ -170,7 +186,8 @@ def accounts(users: Sequence[BrokerUser], logins: Logins) -> dict[str, Any]:
     return {"NEURAXIS": {"jetstream": "enabled", "users": listed}, "SYS": {"users": system}}
 
 
-def _permissions(permissions: Permissions) -> dict[str, Any]:
+def rendered_permissions(permissions: Permissions) -> dict[str, Any]:
+    """Return permissions as a server's configuration has them."""
     rendered: dict[str, Any] = {
         "publish": {"allow": permissions.publish_allow, "deny": permissions.publish_deny},
         "subscribe": {"allow": permissions.subscribe_allow, "deny": permissions.subscribe_deny},

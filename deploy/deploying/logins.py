@@ -1,0 +1,54 @@
+"""The broker logins of a deployment: one for each worker process, and one for each other role."""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+from deploy.processes.broker.users import ROLES, SYSTEM, broker_users, workers_of_actors
+from schemas.permissions import BrokerUser
+
+
+class BadLogin(ValueError):
+    """A login cannot be made as it was asked for; the message says why."""
+
+    code = "bad_login"
+
+
+def one_login_each() -> dict[str, tuple[str, ...]]:
+    """Return a login for each actor and each effector, under its own name."""
+    return {owner: (owner,) for owners in workers_of_actors().values() for owner in owners}
+
+
+def grouped_logins(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Read logins as people write them: ``NAME=ACTOR,ACTOR``, with the groups that ``neuraxis worker`` knows.
+
+    Raises:
+        BadLogin: a name or an actor is not one.
+    """
+    from deploy.processes.worker import UnknownWork, check_work
+
+    logins: dict[str, tuple[str, ...]] = {}
+    for word in words:
+        name, equals, names = word.partition("=")
+        if not equals or not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
+            raise BadLogin(f"{word!r} is no login: write NAME=ACTOR,ACTOR with a name of letters, digits, - and _")
+        if name in (*ROLES, SYSTEM):
+            raise BadLogin(f"{name!r} is a login of every deployment: give the workers another name")
+        if name in logins:
+            raise BadLogin(f"login {name!r} is given twice: list all of its actors once")
+        try:
+            owners = check_work([each.strip() for each in names.split(",") if each.strip()])
+        except UnknownWork as wrong:
+            raise BadLogin(str(wrong)) from wrong
+        if "ledger" in owners or not owners:
+            near = get_close_matches(names, one_login_each(), n=1)
+            meant = f": did you mean {near[0]!r}?" if near else ""
+            raise BadLogin(f"login {name!r} runs no actor of its own{meant or '; the ledger has a login already'}")
+        logins[name] = owners
+    return logins
+
+
+def deployed_users(
+    stream: str, alert_consumers: Sequence[str], workers: Mapping[str, Sequence[str]]
+) -> tuple[BrokerUser, ...]:
+    """Return every login with its permissions: those of the roles, and one for each group of ``workers``."""
+    return broker_users(stream, alert_consumers, workers)
