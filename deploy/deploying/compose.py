@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from deploy.deploying.files import NOTE, Files
-from deploy.deploying.plan import GRACE_S, IN_CONTAINER, PORT, START_S, Deployment, Process
+from deploy.deploying.plan import GRACE_S, IN_CONTAINER, START_S, Deployment, Process
 from neuraxis_server.probe import VARIABLE
 
 USER = "10001:10001"
@@ -19,7 +19,7 @@ def compose_files(deployment: Deployment, image: str) -> Files:
     """Return ``compose.yaml`` and what it names, but for the secrets."""
     document: dict[str, Any] = {
         "x-neuraxis": _shared(deployment, image),
-        "services": {process.name: _service(process) for process in deployment.processes},
+        "services": {process.name: _service(process, deployment.port) for process in deployment.processes},
         "networks": {"default": {}},
         "secrets": {_id(secret.source): {"file": f"./{secret.source}"} for secret in deployment.secrets},
     }
@@ -78,7 +78,7 @@ def _shared(deployment: Deployment, image: str) -> dict[str, Any]:
     }
 
 
-def _service(process: Process) -> dict[str, Any]:
+def _service(process: Process, port: int) -> dict[str, Any]:
     service: dict[str, Any] = {
         _MERGE: True,
         "command": list(process.command(IN_CONTAINER)),
@@ -97,9 +97,9 @@ def _service(process: Process) -> dict[str, Any]:
     if process.keeps:
         service["volumes"].append(f"{_LEDGER_VOLUME}:{IN_CONTAINER.data}")
     if process.serves:
-        first, last = PORT, PORT + process.group.replicas - 1
+        first, last = port, port + process.group.replicas - 1
         published = f"{first}" if first == last else f"{first}-{last}"
-        service["ports"] = [f"127.0.0.1:{published}:{PORT}"]
+        service["ports"] = [f"127.0.0.1:{published}:{port}"]
     return service
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from deploy.deploying.files import NOTE, Files
-from deploy.deploying.plan import GRACE_S, IN_CONTAINER, PORT, Deployment, Process
+from deploy.deploying.plan import GRACE_S, IN_CONTAINER, Deployment, Process
 
 _DRAIN_S = 5
 """Seconds that a gateway which is to stop still serves, until every node has heard of it."""
@@ -50,7 +50,7 @@ def _values(deployment: Deployment, image: str) -> dict[str, Any]:
         "imagePullSecrets": [],
         "configuration": deployment.configuration.decode(),
         "environment": deployment.environment,
-        "port": PORT,
+        "port": deployment.port,
         "graceSeconds": GRACE_S + _DRAIN_S,
         "drainSeconds": _DRAIN_S,
         "ledger": {"size": "20Gi", "storageClass": ""},

@@ -10,17 +10,15 @@ import msgspec
 
 from actors.llm.settings import LlmSettings
 from actors.webhook.settings import Receiver, WebhookSettings
-from deploy.config.loading import ENVIRONMENT, Config
+from deploy.config.loading import ENVIRONMENT, BadConfiguration, Config
 from deploy.config.models import ModelChoice, actor_flags
 from deploy.deploying.groups import GATEWAY, Group
 from deploy.processes.broker.users import OPERATOR
 from deploy.processes.effectors import EFFECTORS
+from deploy.processes.listen_address import address_of
 from deploy.processes.running_set import ModelInUse
 from deploy.processes.supervising.stopping import STOP_DEADLINE
 from deploy.processes.worker import LEDGER
-
-PORT = 8642
-"""Where the gateway listens."""
 
 GRACE_S = round(STOP_DEADLINE) + 6
 """Seconds from the signal to stop until a process is killed: it ends itself at :data:`STOP_DEADLINE`."""
@@ -133,12 +131,14 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         version: The release.
         processes: Its processes, one for each group.
         configuration: The configuration file that all of them read.
+        port: Where the gateway listens, on every address of its machine or container.
         environment: Environment variables of all of them; no secrets.
     """
 
     version: str
     processes: tuple[Process, ...]
     configuration: bytes
+    port: int
     environment: dict[str, str]
 
     @property
@@ -176,13 +176,18 @@ def deployment_of(
     Raises:
         NotByFile: a secret is configured to come from the environment.
         BadLoginFile: a context cannot be used.
+        BadConfiguration: the gateway has no port of its own.
     """
+    address = address_of(config.gateway.http)
+    if address is None or not address.port:
+        raise BadConfiguration(f"gateway.http is {config.gateway.http}: a deployment needs a port, as in 0.0.0.0:8642")
     head = f"# The configuration of all processes, for neuraxis {version}. It holds no secrets.\n"
     asking = (flag.partition("=") for flag in _actors_asking(config) if flag != "--set")
     return Deployment(
         version=version,
-        processes=tuple(_process(group, config, logins) for group in groups),
+        processes=tuple(_process(group, config, logins, address.port) for group in groups),
         configuration=configuration or head.encode(),
+        port=address.port,
         environment={f"{ENVIRONMENT}{key.replace('.', '__').upper()}": value for key, _, value in asking},
     )
 
@@ -199,11 +204,11 @@ def _actors_asking(config: Config) -> tuple[str, ...]:
     return actor_flags(ModelChoice(use=use, why="it is configured", context=llm.context_tokens), config)
 
 
-def _process(group: Group, config: Config, logins: Path) -> Process:
+def _process(group: Group, config: Config, logins: Path, port: int) -> Process:
     secrets = [*_login_files(logins, group.name)]
     if group.name == GATEWAY:
         secrets += _login_files(logins, OPERATOR)
-        work, options = (GATEWAY, "--http", f"0.0.0.0:{PORT}"), ["--operator-context", f"{_SECRETS}{OPERATOR}.json"]
+        work, options = (GATEWAY, "--http", f"0.0.0.0:{port}"), ["--operator-context", f"{_SECRETS}{OPERATOR}.json"]
     else:
         work, options = ("worker", *group.hosts), ["--ledger", f"{_DATA}ledger.db"] if group.name == LEDGER else []
     for key, name in _secret_files(group, config):

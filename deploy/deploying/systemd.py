@@ -8,7 +8,7 @@ ETC = "/etc/neuraxis"
 
 UNITS = "etc/systemd/system"
 
-_PLACES = Places("%d", f"{ETC}/neuraxis.toml", "%S/neuraxis")
+_PLACES = Places("%d", "%d/neuraxis.toml", "%S/neuraxis")
 
 _HARDENED = """\
 DynamicUser=yes
@@ -109,7 +109,9 @@ def _unit(description: str, command: str) -> str:
 
 def _own(process: Process) -> str:
     """Return the lines that set a process apart from others: its credentials, its limits, what it may write."""
-    lines = [f"LoadCredential={secret.name}:{ETC}/{secret.source}" for secret in process.secrets]
+    # The configuration, too, is handed over: it can be read whatever the modes of the file and its folder.
+    lines = [f"LoadCredential=neuraxis.toml:{ETC}/neuraxis.toml"]
+    lines += [f"LoadCredential={secret.name}:{ETC}/{secret.source}" for secret in process.secrets]
     lines += [f"MemoryMax={process.limits.memory_mb}M", f"CPUQuota={round(process.limits.cpus * 100)}%"]
     if process.keeps:
         lines += ["StateDirectory=neuraxis", "StateDirectoryMode=0700"]

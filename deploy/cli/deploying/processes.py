@@ -55,19 +55,37 @@ def compose(out: Path, force: bool, groups: Sequence[str], config_file: Path | N
     _write(out, compose_files(deployment, image or f"neuraxis:{deployment.version}"), deployment, force)
 
 
-@command(epilog=examples("neuraxis deploy systemd --out deployment --program /opt/neuraxis/bin/neuraxis"))
+@command(
+    epilog=examples(
+        "neuraxis deploy systemd --out deployment --program /opt/neuraxis/bin/neuraxis",
+        "neuraxis deploy systemd --out second --only senses --only path --only clock --only gateway",
+    )
+)
 @_files_options
 @click.option(
     "--program", default="/opt/neuraxis/bin/neuraxis", show_default=True, metavar="FILE", help="Where neuraxis is."
 )
-def systemd(out: Path, force: bool, groups: Sequence[str], config_file: Path | None, program: str) -> None:
+@click.option(
+    "--only", multiple=True, metavar="NAME", help="Only these groups, on a machine that does not run the others."
+)
+def systemd(
+    out: Path, force: bool, groups: Sequence[str], config_file: Path | None, program: str, only: Sequence[str]
+) -> None:
     """Write systemd units: a template for workers, the gateway and a target, hardened, with secrets as credentials."""
+    import msgspec
+
     from deploy.cli.failures import WrongUse
     from deploy.deploying.systemd import systemd_files
 
     if not program.startswith("/") or set(program) & set(" %$\"'\\"):
         raise WrongUse(f"--program {program!r}: write an absolute path without spaces and signs that systemd reads")
     deployment = _deployment(out, config_file, groups)
+    if only:
+        names = [process.name for process in deployment.processes]
+        if unknown := [name for name in only if name not in names]:
+            raise WrongUse(f"--only {', '.join(unknown)}: there is no such group: there are {', '.join(names)}")
+        chosen = tuple(process for process in deployment.processes if process.name in only)
+        deployment = msgspec.structs.replace(deployment, processes=chosen)
     _write(out, systemd_files(deployment, program), deployment, force)
 
 

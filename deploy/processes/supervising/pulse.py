@@ -58,8 +58,8 @@ class Pulse:
         fault = self.fault()
         if not self._supervised:
             more = f"\nEXTEND_TIMEOUT_USEC={START_EXTENSION_S * 1_000_000}" if fault == STARTING else ""
-            with suppress(OSError):  # a manager that is not heard from misses beats, and acts on that
-                notify_systemd(f"WATCHDOG=1\nSTATUS={fault or 'ready'}{more}")
+            with suppress(OSError):  # a manager that is busy must not hold up the work; it hears the next beat
+                notify_systemd(f"WATCHDOG=1\nSTATUS={fault or 'ready'}{more}", wait=False)
         if self._file is not None:
             self._write(self._file, Health(pid=os.getpid(), beat_s=time.monotonic(), fault=fault))
 

@@ -99,6 +99,14 @@ def test_a_process_under_our_own_supervisor_writes_no_file(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_manager_that_does_not_listen_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as deaf:
+        deaf.bind(str(tmp_path / "notify"))
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        for _ in range(2000):  # more than any queue of such a socket takes: a send that waits would wait for ever
+            Pulse("", supervised=False).tell()
+
+
 def worker(broker: Broker, folder: Path, *more: str) -> list[str]:
     file = folder / "health.json"
     return [
