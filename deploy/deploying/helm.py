@@ -10,7 +10,7 @@ import yaml
 from deploy.deploying.files import NOTE, Files
 from deploy.deploying.plan import GRACE_S, IN_CONTAINER, Deployment, Process
 
-_DRAIN_S = 5
+DRAIN_S = 5
 """Seconds that a gateway which is to stop still serves, until every node has heard of it."""
 
 
@@ -51,8 +51,8 @@ def _values(deployment: Deployment, image: str) -> dict[str, Any]:
         "configuration": deployment.configuration.decode(),
         "environment": deployment.environment,
         "port": deployment.port,
-        "graceSeconds": GRACE_S + _DRAIN_S,
-        "drainSeconds": _DRAIN_S,
+        "graceSeconds": GRACE_S + DRAIN_S,
+        "drainSeconds": DRAIN_S,
         "ledger": {"size": "20Gi", "storageClass": ""},
         "network": {"brokerPort": 4222, "brokerTo": [], "gatewayFrom": []},
         "groups": {process.name: _group(process) for process in deployment.processes},

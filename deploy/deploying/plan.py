@@ -61,7 +61,7 @@ class Secret(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a process may use. ``memory_mb`` is some three times what it was measured to need at rest."""
+    """What a process may use. All actors in one process take 160 MB at rest; their states grow with open sessions."""
 
     cpus: float
     memory_mb: int
@@ -206,11 +206,11 @@ def _actors_asking(config: Config) -> tuple[str, ...]:
 
 def _process(group: Group, config: Config, logins: Path, port: int) -> Process:
     secrets = [*_login_files(logins, group.name)]
+    work: tuple[str, ...] = ("worker", *group.hosts)
+    options = ["--ledger", f"{_DATA}ledger.db"] if group.name == LEDGER else []
     if group.name == GATEWAY:
         secrets += _login_files(logins, OPERATOR)
         work, options = (GATEWAY, "--http", f"0.0.0.0:{port}"), ["--operator-context", f"{_SECRETS}{OPERATOR}.json"]
-    else:
-        work, options = ("worker", *group.hosts), ["--ledger", f"{_DATA}ledger.db"] if group.name == LEDGER else []
     for key, name in _secret_files(group, config):
         secrets.append(Secret(SECRETS, name))
         options += ["--set", f"{key}={_SECRETS}{name}"]

@@ -161,6 +161,7 @@ def _contained(folder: Path, secrets: Path, tmp: Path, state: Path) -> Sequence[
     mounts = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/etc", "--tmpfs", "/run"]
     mounts += [*_reachable(Path(sys.base_prefix)), "--bind", str(tmp), "/tmp", "--tmpfs", "/var/lib"]
     mounts += ["--ro-bind", str(secrets), "/run/secrets", "--bind", str(state), "/var/lib/neuraxis"]
+    mounts += ["--perms", "0755", "--dir", "/etc/neuraxis"]
     mounts += ["--ro-bind", str(folder / "neuraxis.toml"), "/etc/neuraxis/neuraxis.toml"]
     left = [word for name in ("SETUID", "SETGID", "SETPCAP") for word in ("--cap-add", f"CAP_{name}")]
     alone = ["--unshare-pid", "--unshare-ipc", "--as-pid-1", "--die-with-parent", "--cap-drop", "ALL", *left]

@@ -161,7 +161,7 @@ def test_a_deployment_answers_and_stops_within_the_grace_period_and_nothing_is_l
                 worker.start()
             statuses = [answer.result() for answer in answers]
             assert 200 in statuses
-            assert set(statuses) <= {200, 503}, "a gateway that finds nobody to decide says so"
+            assert set(statuses) <= {200, 503, 504}, "a gateway that finds nobody to decide, or waits in vain, says so"
 
         for worker in workers:
             worker.wait()
