@@ -21,6 +21,7 @@ import pytest
 import yaml
 
 from deploy.deploying.plan import GRACE_S
+from deploy.processes.worker_program import WRONG_USE
 from neuraxis_server.probe import lack
 from tests.deploy.deploying.written import Unit
 from tests.deploy.waiting import until
@@ -48,9 +49,15 @@ class Started(msgspec.Struct):
             )
 
     def wait(self) -> None:
-        """Wait until it is ready."""
-        until(lambda: self.is_ready(self) or not self.runs, f"{self.name} is ready", READY_S)
-        assert self.runs, self.output.read_text()
+        """Wait until it is ready. One that ends before is started again, as its manager does, unless it was refused."""
+        until(lambda: self.is_ready(self) or self._started_again(), f"{self.name} is ready", READY_S)
+
+    def _started_again(self) -> bool:
+        if not self.runs:
+            assert self.process is not None
+            assert self.process.returncode != WRONG_USE, self.output.read_text()
+            self.start()
+        return False
 
     @property
     def runs(self) -> bool:
