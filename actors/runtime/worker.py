@@ -44,6 +44,7 @@ class Worker:
     Attributes:
         hosted: The names of the actors that it hosts, without those that it stands in for.
         ready: Set once every partition has its role, and all messages that were in the log at the start are decided.
+        stalled: Actor -> partitions led here that do not advance, as of the last heartbeat.
 
     Args:
         actors: The actors that it hosts.
@@ -79,6 +80,7 @@ class Worker:
         self.name = name
         self.counters = Counters()
         self.ready = asyncio.Event()
+        self.stalled: Mapping[str, tuple[str, ...]] = {}
         self.shards: dict[Key, Shard] = {}
         self.committer: Committer | None = None
         self._hosts: dict[str, list[str]] = {}
@@ -176,6 +178,7 @@ class Worker:
         names = sorted(self.hosted)
         behind = {name for (name, _), shard in self.shards.items() if shard.is_behind(self._began_at)}
         stalled = self._advance.stalled(self.shards, asyncio.get_running_loop().time())
+        self.stalled = by_actor(stalled)
         leads = {key for key, shard in self.shards.items() if shard.role is Role.LEADING}
         overruns: dict[str, Overrun] = {}
         waiting: dict[str, int] = {}
@@ -188,7 +191,7 @@ class Worker:
             tuple(names),
             tuple(sorted(behind) if self.shards else names),
             serves=by_actor(leads - stalled),
-            stalled=by_actor(stalled),
+            stalled=self.stalled,
             overruns=overruns,
             unsaved=by_actor(key for key, shard in self.shards.items() if shard.unsaved),
             stands_in=self._stands_in,

@@ -30,6 +30,9 @@ _WRONG_USE_CODES = frozenset(
         "bad_receiver",
         "no_such_partition",
         "bad_keys",
+        "bad_group",
+        "bad_configuration",
+        "bad_context",
     }
 )
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})

@@ -82,6 +82,8 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         standby: Whether workers fold along with partitions that others lead, to take over at once.
         log_level: Lowest level that is logged. People's words appear at ``debug`` only.
         log_format: ``json`` lines, ``pretty`` for people, or ``auto``: pretty on a terminal.
+        health_file: File in which the process says each second that it lives, and whether it is ready, for
+            ``neuraxis-probe``; empty: none. The processes that ``neuraxis up`` starts write none: it does itself.
     """
 
     processes: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
@@ -89,6 +91,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
     standby: bool = True
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "json", "pretty"] = "auto"
+    health_file: str = ""
 
 
 class UpstreamSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ Actors read no files, so that their recorded settings are complete. So the text 
 read.
 """
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,12 @@ def with_text_files(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for path in TEXTS:
         filled = _filled(filled, path, folder)
     return filled
+
+
+def names_text_files(file: Path) -> bool:
+    """Whether a configuration file names other files for its texts."""
+    written = tomllib.loads(file.read_text(encoding="utf-8"))
+    return with_text_files(written, file.parent) != written
 
 
 def _filled(value: Any, path: Sequence[str], folder: Path) -> Any:

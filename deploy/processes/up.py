@@ -35,6 +35,7 @@ from deploy.processes.effectors import needed_effectors
 from deploy.processes.listen_address import address_of, listen, url_of
 from deploy.processes.running_set import DataFolder, RunFile, RunSettings
 from deploy.processes.supervising.lifeline import notify_systemd
+from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.supervisor import Program, ProgramFailed, Supervisor
 from deploy.processes.worker_program import WorkerProgram
 from events.errors import Misconfigured
@@ -151,10 +152,18 @@ async def _run(plan: Plan, lock: int) -> None:
         for task in watching:  # what ends now ends on purpose
             task.cancel()
 
+    def fault() -> str:
+        if not announced:
+            return STARTING
+        return ", ".join(f"{status.name} does not serve" for status in supervisor.statuses() if not status.ready)
+
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
+    pulse = Pulse(plan.config.runtime.health_file, supervised=False)
+    pulse.fault = fault
     try:
-        await supervisor.run(stop, ready)
+        async with pulse.beating():
+            await supervisor.run(stop, ready)
     finally:
         for task in watching:
             task.cancel()

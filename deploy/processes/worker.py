@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from difflib import get_close_matches
 from functools import partial
@@ -32,6 +32,7 @@ from deploy.processes.effectors import EFFECTORS, configured_effectors
 from deploy.processes.inbox import is_inbox
 from deploy.processes.query_services import serving_queries
 from deploy.processes.supervising.lifeline import Lifeline
+from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.stopping import first_error, stop_signal
 from events.errors import LogCut, LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
@@ -121,9 +122,16 @@ def run(job: Job, lifeline: Lifeline) -> None:
 
 
 async def _run(job: Job, lifeline: Lifeline) -> None:
+    pulse = Pulse(job.config.runtime.health_file, supervised=lifeline.supervised)
+    async with pulse.beating():
+        await _run_on_logs(job, lifeline, pulse)
+
+
+async def _run_on_logs(job: Job, lifeline: Lifeline, pulse: Pulse) -> None:
     while True:
+        pulse.fault = lambda: STARTING
         try:
-            await _run_on_one_log(job, lifeline)
+            await _run_on_one_log(job, lifeline, pulse)
         except BaseExceptionGroup as group:
             cut, others = group.split(LogCut)
             if others is not None or cut is None:
@@ -134,17 +142,17 @@ async def _run(job: Job, lifeline: Lifeline) -> None:
             return
 
 
-async def _run_on_one_log(job: Job, lifeline: Lifeline) -> None:
+async def _run_on_one_log(job: Job, lifeline: Lifeline, pulse: Pulse) -> None:
     connection = await Connection.open(job.access, _CONNECT_DEADLINE, announce=True)
     try:
         # Only now: until there is something to hand over, a signal may end the process as it always does.
         async with stop_signal(lifeline) as stop:
-            await _work(job, connection, lifeline, stop)
+            await _work(job, connection, lifeline, stop, pulse)
     finally:
         await connection.close()
 
 
-async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyncio.Event) -> None:
+async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyncio.Event, pulse: Pulse) -> None:
     settings = job.config.log
     log = await configured_log(connection, settings)
     member, running, ready = _member_name(job.hosts), [], []
@@ -171,10 +179,11 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
         running += [effector.run(stop) for effector in effectors]
         ready += [effector.ready for effector in effectors]
         works |= {effector.effector.name: effector.ready.is_set for effector in effectors}
-        told = asyncio.Event()
+        told, announced = asyncio.Event(), asyncio.Event()
         ready += [told] if works else []
+        pulse.fault = partial(_fault, announced, stop, connection, worker, works)
         around_all = [
-            context.create_task(_announce(ready, job.hosts, lifeline), name="readiness"),
+            context.create_task(_announce(ready, job.hosts, lifeline, announced), name="readiness"),
             context.create_task(_check_when_back(connection, worker), name="log looked at again"),
         ]
         if works:
@@ -261,13 +270,36 @@ def _projector(job: Job, log: JetStreamLog, member: str) -> LedgerProjector:
     )
 
 
-async def _announce(ready: Sequence[asyncio.Event], hosts: tuple[str, ...], lifeline: Lifeline) -> None:
+def _fault(
+    announced: asyncio.Event,
+    stop: asyncio.Event,
+    connection: Connection,
+    worker: Worker | None,
+    works: Mapping[str, Callable[[], bool]],
+) -> str:
+    """Return why this process does not do all of its work now; empty: it does."""
+    if stop.is_set():
+        return "stopping"
+    if not announced.is_set():
+        return STARTING
+    if not connection.connected:
+        return "the broker cannot be reached"
+    stalled = {} if worker is None else worker.stalled
+    lacks = [f"{actor} does not advance in {', '.join(partitions)}" for actor, partitions in stalled.items()]
+    lacks += [f"{stage} does not work" for stage, is_well in works.items() if not is_well()]
+    return "; ".join(lacks)
+
+
+async def _announce(
+    ready: Sequence[asyncio.Event], hosts: tuple[str, ...], lifeline: Lifeline, announced: asyncio.Event
+) -> None:
     for event in ready:
         await event.wait()
     # What is loaded stays: looking through all of it for garbage would hold up decisions by tens of milliseconds.
     gc.collect()
     gc.freeze()
     _logger.info("worker_ready", hosts=hosts)
+    announced.set()
     lifeline.say_ready()
 
 

@@ -4,6 +4,7 @@ import click
 
 from deploy.cli.command_types import Commands
 from deploy.cli.deploying.nats_conf import nats_conf
+from deploy.cli.deploying.processes import compose, helm, systemd
 from deploy.cli.deploying.streams import streams
 from deploy.cli.options import examples
 
@@ -20,3 +21,6 @@ def deploy() -> None:
 
 deploy.add_command(nats_conf)
 deploy.add_command(streams)
+deploy.add_command(compose)
+deploy.add_command(systemd)
+deploy.add_command(helm)

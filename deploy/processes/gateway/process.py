@@ -41,6 +41,7 @@ from deploy.processes.gateway.upstream import forwarding_to
 from deploy.processes.inbox import listening_inbox
 from deploy.processes.listen_address import url_of
 from deploy.processes.supervising.lifeline import Lifeline
+from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.stopping import first_error, stop_signal
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.storage_check import storage_fault
@@ -81,7 +82,8 @@ def run(job: Job, lifeline: Lifeline) -> None:
 
 
 async def _run(job: Job, lifeline: Lifeline) -> None:
-    async with stop_signal(lifeline) as stop:
+    pulse = Pulse(job.config.runtime.health_file, supervised=lifeline.supervised)
+    async with pulse.beating(), stop_signal(lifeline) as stop:
         settings, up = job.config.gateway, asyncio.Event()
         gateway = application(
             job.keys,
@@ -98,7 +100,7 @@ async def _run(job: Job, lifeline: Lifeline) -> None:
                 await serving
                 return
             try:
-                await _serve(job, connection, lifeline, stop, gateway, (serving, up))
+                await _serve(job, connection, lifeline, stop, gateway, (serving, up), pulse)
             finally:
                 await connection.close()
         finally:
@@ -126,8 +128,11 @@ async def _serve(
     stop: asyncio.Event,
     gateway: Gateway,
     server: tuple[asyncio.Task[None], asyncio.Event],
+    pulse: Pulse,
 ) -> None:
     serving, up = server
+    announced = asyncio.Event()
+    pulse.fault = partial(_fault, announced, stop, connection)
     settings = job.config.gateway
     log = await configured_log(connection, job.config.log)
     judgements = Judgements(settings.loops)
@@ -201,7 +206,9 @@ async def _serve(
                 risk="whoever reaches this gateway learns what anybody told the agent",
                 remedy='set gateway.agent_per = "user", or have every request name an agent',
             )
-        announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
+        announcing = around.create_task(
+            _announce((judgements.caught_up, up), job, lifeline, announced), name="readiness"
+        )
         hurrying = around.create_task(_hurry((client, examinations), stop), name="hurry")
         await serving
         for task in (following, looking, counting, announcing, hurrying):
@@ -221,12 +228,22 @@ def metrics_source(metrics: Metrics, log: Log, records: BrokerRecords, stages: S
     return MetricsSource(metrics, log_seq=log_seq, ledger_seq=records.written, served=served)
 
 
-async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline) -> None:
+def _fault(announced: asyncio.Event, stop: asyncio.Event, connection: Connection) -> str:
+    """Return why this process is not ready, as far as it is its own fault (``/readyz`` looks further); empty: it is."""
+    if stop.is_set():
+        return "stopping"
+    if not announced.is_set():
+        return STARTING
+    return "" if connection.connected else "the broker cannot be reached"
+
+
+async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline, announced: asyncio.Event) -> None:
     for event in ready:
         await event.wait()
     gc.collect()
     gc.freeze()
     _logger.info("gateway_ready", url=url_of(job.listener), keys=job.keys.required)
+    announced.set()
     lifeline.say_ready()
 
 

@@ -59,11 +59,16 @@ class Lifeline:
             self._socket.close()
 
 
-def notify_systemd(state: str) -> None:
-    """Send ``state`` (such as ``READY=1``) to the service manager that started this process, if one asked for it."""
+def notify_systemd(state: str, *, wait: bool = True) -> None:
+    """Send ``state`` (such as ``READY=1``) to the service manager that started this process, if one asked for it.
+
+    Raises:
+        OSError: it cannot be reached, or, without ``wait``, does not take it at once.
+    """
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
+        line.setblocking(wait)
         line.connect("\0" + address[1:] if address.startswith("@") else address)
         line.send(state.encode())

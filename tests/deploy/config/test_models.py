@@ -129,7 +129,7 @@ def test_the_key_travels_with_the_question() -> None:
             )
             return found.warning
 
-    with pytest.raises(BadEndpoint, match="the LLM key in NEURAXIS_LLM_API_KEY is not one line"):
+    with pytest.raises(BadEndpoint, match="the key in NEURAXIS_LLM_API_KEY is not one line"):
         asyncio.run(run())
 
 

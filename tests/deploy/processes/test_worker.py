@@ -142,25 +142,6 @@ def test_a_worker_that_stands_by_itself_does_not_end_without_a_supervisor(broker
     assert process.returncode == 0, said.read_text()
 
 
-def test_the_readiness_of_a_worker_reaches_systemd(broker: Broker, tmp_path: Path) -> None:
-    address = f"\0neuraxis-test-{tmp_path.name}-{broker.pid}"
-    if sys.platform != "linux":
-        pytest.skip("abstract socket addresses exist on Linux alone")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.bind(address)
-        manager.settimeout(ALIVE_S)
-        process = subprocess.Popen(
-            command(broker, tmp_path, "ledger"),
-            env={"NOTIFY_SOCKET": f"@{address[1:]}"},
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            assert manager.recv(64) == b"READY=1"
-        finally:
-            process.terminate()
-            process.wait(ALIVE_S)
-
-
 def test_work_is_named_once_and_by_known_names() -> None:
     assert check_work(("router", "ledger", "router")) == ("router", "ledger")
     assert check_work(("all",)) == tuple(ACTORS)

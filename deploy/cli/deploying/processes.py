@@ -1,0 +1,142 @@
+"""``neuraxis deploy compose``, ``systemd`` and ``helm``: files by which others run the processes of a deployment."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deploy.cli.command_types import command
+from deploy.cli.options import examples
+
+if TYPE_CHECKING:
+    from deploy.deploying.files import Files
+    from deploy.deploying.plan import Deployment
+
+
+def _files_options(write: Callable[..., Any]) -> Callable[..., Any]:
+    file = click.Path(path_type=Path, dir_okay=False)
+    folder = click.Path(path_type=Path, file_okay=False)
+    options = (
+        click.option("--out", required=True, type=folder, metavar="DIR", help="Folder to write to; made if need be."),
+        click.option("--force", is_flag=True, help="Replace files that are there with other content."),
+        click.option(
+            "--group", "groups", multiple=True, metavar="NAME=ACTOR,...*REPLICAS",
+            help="Run these actors in one process, so many times: senses=reflex,intuition*4.  [default: see the docs]",
+        ),
+        click.option(
+            "--config", "config_file", type=file,
+            help="Configuration of all processes.  [default: neuraxis.toml in DIR if there is one]",
+        ),
+    )  # fmt: skip
+    for option in reversed(options):
+        write = option(write)
+    return write
+
+
+_image_option = click.option(
+    "--image", default="", metavar="NAME:TAG", help="The image to run.  [default: neuraxis, tagged with this release]"
+)
+
+
+@command(
+    epilog=examples(
+        "neuraxis deploy compose --out deployment",
+        "neuraxis deploy compose --out deployment --force --group gateway=gateway*4",
+    )
+)
+@_files_options
+@_image_option
+def compose(out: Path, force: bool, groups: Sequence[str], config_file: Path | None, image: str) -> None:
+    """Write a file for Docker Compose: a service for each group of actors, hardened, with secrets by file."""
+    from deploy.deploying.compose import compose_files
+
+    deployment = _deployment(out, config_file, groups)
+    _write(out, compose_files(deployment, image or f"neuraxis:{deployment.version}"), deployment, force)
+
+
+@command(
+    epilog=examples(
+        "neuraxis deploy systemd --out deployment --program /opt/neuraxis/bin/neuraxis",
+        "neuraxis deploy systemd --out second --only senses --only path --only clock --only gateway",
+    )
+)
+@_files_options
+@click.option(
+    "--program", default="/opt/neuraxis/bin/neuraxis", show_default=True, metavar="FILE", help="Where neuraxis is."
+)
+@click.option(
+    "--only", multiple=True, metavar="NAME", help="Only these groups, on a machine that does not run the others."
+)
+def systemd(
+    out: Path, force: bool, groups: Sequence[str], config_file: Path | None, program: str, only: Sequence[str]
+) -> None:
+    """Write systemd units: a template for workers, the gateway and a target, hardened, with secrets as credentials."""
+    import msgspec
+
+    from deploy.cli.failures import WrongUse
+    from deploy.deploying.systemd import systemd_files
+
+    if not program.startswith("/") or set(program) & set(" %$\"'\\"):
+        raise WrongUse(f"--program {program!r}: write an absolute path without spaces and signs that systemd reads")
+    deployment = _deployment(out, config_file, groups)
+    if only:
+        names = [process.name for process in deployment.processes]
+        if unknown := [name for name in only if name not in names]:
+            raise WrongUse(f"--only {', '.join(unknown)}: there is no such group: there are {', '.join(names)}")
+        chosen = tuple(process for process in deployment.processes if process.name in only)
+        deployment = msgspec.structs.replace(deployment, processes=chosen)
+    _write(out, systemd_files(deployment, program), deployment, force)
+
+
+@command(epilog=examples("neuraxis deploy helm --out deployment --image registry.example/neuraxis:0.1.0"))
+@_files_options
+@_image_option
+def helm(out: Path, force: bool, groups: Sequence[str], config_file: Path | None, image: str) -> None:
+    """Write a Helm chart for Kubernetes, and a kustomization that makes its Secrets of files."""
+    from deploy.deploying.helm import helm_files
+
+    deployment = _deployment(out, config_file, groups)
+    _write(out, helm_files(deployment, image or f"neuraxis:{deployment.version}"), deployment, force)
+
+
+def _deployment(out: Path, config_file: Path | None, words: Sequence[str]) -> "Deployment":
+    from importlib.metadata import version
+
+    from deploy.cli.failures import WrongUse
+    from deploy.config.loading import DEFAULT_FILE, all_sections, load
+    from deploy.config.text_files import names_text_files
+    from deploy.deploying.groups import chosen_groups
+    from deploy.deploying.plan import LOGINS, deployment_of
+
+    beside = out / DEFAULT_FILE
+    file = config_file or (beside if beside.exists() else None)
+    # Without this machine's environment: the same file gives the same deployment everywhere.
+    config = load(all_sections(), file=file, environment={})
+    if file is not None and names_text_files(file):
+        raise WrongUse(f"{file} names other files, which are not on the machines of the deployment: put their texts in")
+    configuration = file.read_bytes() if file is not None else b""
+    return deployment_of(
+        config,
+        chosen_groups(config, words),
+        configuration=configuration,
+        version=version("neuraxis"),
+        logins=out / LOGINS,
+    )
+
+
+def _write(out: Path, files: "Files", deployment: "Deployment", force: bool) -> None:
+    from deploy.cli.failures import WrongUse
+    from deploy.deploying.files import FilesExist, write_files
+
+    try:
+        written = write_files(out, files, force=force)
+    except FilesExist as there:
+        raise WrongUse(str(there)) from there
+    except OSError as wrong:
+        raise WrongUse(f"{wrong.filename or out} cannot be written: {wrong.strerror or wrong}") from wrong
+    for path in written:
+        click.echo(path)
+    if missing := [secret.source for secret in deployment.secrets if not (out / secret.source).exists()]:
+        click.echo(f"Before the start, put these into {out}: {', '.join(missing)}", err=True)
+        click.echo(f"Logins are made by: neuraxis deploy nats-conf --out {out} {' '.join(deployment.logins)}", err=True)

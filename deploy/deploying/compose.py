@@ -1,0 +1,108 @@
+"""A deployment as a file for Docker Compose (or Podman's)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from deploy.deploying.files import NOTE, Files
+from deploy.deploying.plan import GRACE_S, IN_CONTAINER, START_S, Deployment, Process
+from neuraxis_server.probe import VARIABLE
+
+USER = "10001:10001"
+"""The user of the image, who is nobody on the host."""
+
+_LEDGER_VOLUME = "ledger"
+
+
+def compose_files(deployment: Deployment, image: str) -> Files:
+    """Return ``compose.yaml`` and what it names, but for the secrets."""
+    document: dict[str, Any] = {
+        "x-neuraxis": _shared(deployment, image),
+        "services": {process.name: _service(process, deployment.port) for process in deployment.processes},
+        "networks": {"default": {}},
+        "secrets": {_id(secret.source): {"file": f"./{secret.source}"} for secret in deployment.secrets},
+    }
+    if any(process.keeps for process in deployment.processes):
+        document["volumes"] = {_LEDGER_VOLUME: {}}
+    body = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110)
+    for name in deployment.processes:
+        body = body.replace(f"  {name.name}:\n    {_MERGE}: true\n", f"  {name.name}:\n    <<: *neuraxis\n")
+    body = body.replace("x-neuraxis:\n", "x-neuraxis: &neuraxis\n")
+    return {
+        "compose.yaml": "".join(_head(deployment)).encode() + body.encode(),
+        "neuraxis.toml": deployment.configuration,
+    }
+
+
+_MERGE = "x-merge"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes no anchors of its own: the file has one, of a name that says something."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def _head(deployment: Deployment) -> Iterator[str]:
+    yield f"# {NOTE.format(command='compose', version=deployment.version)}\n"
+    yield "# `docker compose up --detach`, once these files are here, readable by user 10001 of the image:\n"
+    yield from (f"#   {secret.source}\n" for secret in deployment.secrets)
+
+
+def _shared(deployment: Deployment, image: str) -> dict[str, Any]:
+    return {
+        "image": image,
+        "user": USER,
+        "restart": "unless-stopped",
+        "stop_signal": "SIGTERM",
+        "stop_grace_period": f"{GRACE_S}s",
+        "read_only": True,
+        "tmpfs": ["/tmp:mode=1777,size=64m,noexec,nosuid,nodev"],
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges:true"],
+        "environment": {**deployment.environment, VARIABLE: "/tmp/health.json"},
+        "pids_limit": 200,
+        "healthcheck": {
+            "test": ["CMD", "neuraxis-probe", "ready"],
+            "interval": "10s",
+            "timeout": "5s",
+            "retries": 3,
+            "start_period": f"{START_S}s",
+        },
+        "logging": {"driver": "json-file", "options": {"max-size": "20m", "max-file": "5"}},
+    }
+
+
+def _service(process: Process, port: int) -> dict[str, Any]:
+    service: dict[str, Any] = {
+        _MERGE: True,
+        "command": list(process.command(IN_CONTAINER)),
+        "volumes": [f"./neuraxis.toml:{IN_CONTAINER.configuration}:ro"],
+        "secrets": [{"source": _id(secret.source), "target": secret.name} for secret in process.secrets],
+        "deploy": {
+            "replicas": process.group.replicas,
+            "resources": {
+                "limits": {
+                    "cpus": f"{process.limits.cpus:g}",
+                    "memory": f"{process.limits.memory_mb}M",
+                }
+            },
+        },
+    }
+    if process.keeps:
+        service["volumes"].append(f"{_LEDGER_VOLUME}:{IN_CONTAINER.data}")
+    if process.serves:
+        first, last = port, port + process.group.replicas - 1
+        published = f"{first}" if first == last else f"{first}-{last}"
+        service["ports"] = [f"127.0.0.1:{published}:{port}"]
+    return service
+
+
+def _id(source: str) -> str:
+    """Return a secret's name among all of the file's, such as ``logins_senses.json``."""
+    return source.replace("/", "_")

@@ -1,0 +1,43 @@
+"""Writing the files of a deployment into a folder: all of them, or none."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+Files = Mapping[str, bytes]
+"""Path below the folder -> content."""
+
+NOTE = "Written by `neuraxis deploy {command}` {version}. Changes here are lost when it is run again with --force."
+
+
+class FilesExist(Exception):
+    """Files that would be written are there already, with other content; the message names them."""
+
+    code = "files_exist"
+
+
+def write_files(folder: Path, files: Files, *, force: bool) -> tuple[Path, ...]:
+    """Write files below ``folder``, which is made if need be; return their paths in order.
+
+    A file that is there with the same content is left alone.
+
+    Raises:
+        FilesExist: without ``force``, one is there with other content; then none is written.
+        OSError: one cannot be written.
+    """
+    paths = {folder / name: content for name, content in sorted(files.items())}
+    changed = {path: content for path, content in paths.items() if not _holds(path, content)}
+    if not force and (there := [str(path) for path in changed if path.exists()]):
+        raise FilesExist(
+            f"{', '.join(there)} {'is' if len(there) == 1 else 'are'} there already, with other content: "
+            "write into another folder, or replace with --force"
+        )
+    for path, content in changed.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.draft")
+        draft.write_bytes(content)
+        draft.replace(path)
+    return tuple(paths)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == content

@@ -1,0 +1,131 @@
+"""Which actors share a process in a deployment, and how many copies of it run."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from actors.registry import ACTORS
+from deploy.config.loading import Config
+from deploy.processes.broker.users import ADMIN, OBSERVER, OPERATOR, READER, SPECIALIST, SYSTEM
+from deploy.processes.effectors import EFFECTORS, configured_effectors
+from deploy.processes.worker import LEDGER, UnknownWork, check_work
+
+GATEWAY = "gateway"
+"""The group of the gateway, which is no worker."""
+
+MOST_REPLICAS = 99
+
+_TAKEN = (ADMIN, OBSERVER, OPERATOR, READER, SPECIALIST, SYSTEM)
+_SENSES = ("reflex", "intuition", "appraisal", "coherence", "breaker")
+_PATH = ("arbiter", "memory", "router", "act", "guardrails", "responder")
+_CLOCK = ("clock", "swarm", "alerts")
+
+
+class BadGroup(ValueError):
+    """The groups of a deployment cannot be made as they were asked for; the message says why."""
+
+    code = "bad_group"
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Copies of one process: its name, which is also that of its broker login, what it hosts, and how many."""
+
+    name: str
+    hosts: tuple[str, ...]
+    replicas: int = 1
+
+
+def default_groups(config: Config) -> tuple[Group, ...]:
+    """Return the groups unless told otherwise. Effectors that the configuration gives nothing to do are left out."""
+    placed = {*_SENSES, *_PATH, *_CLOCK}
+    effectors = configured_effectors(config)
+    outside = tuple(name for name in effectors if name != "webhook")
+    found = (
+        Group("senses", _SENSES, 2),
+        Group("path", _PATH, 2),
+        Group("clock", _CLOCK, 2),
+        Group("mind", tuple(name for name in ACTORS if name not in placed), 1),
+        Group("llm", outside, 2),
+        Group("webhook", tuple(name for name in effectors if name == "webhook"), 1),
+        Group(LEDGER, (LEDGER,), 1),
+        Group(GATEWAY, (GATEWAY,), 2),
+    )
+    return tuple(group for group in found if group.hosts)
+
+
+def chosen_groups(config: Config, words: Sequence[str]) -> tuple[Group, ...]:
+    """Return the default groups, changed by ``words`` such as ``senses=reflex,intuition*4``.
+
+    A group that is named takes its actors out of the default groups; what is left of those stays.
+
+    Raises:
+        BadGroup: a word is no group, or the groups do not go together.
+    """
+    given = [_read(word) for word in words]
+    placed: dict[str, str] = {}
+    for group in given:
+        for host in group.hosts:
+            if host in placed:
+                other = placed[host]
+                where = f"twice in {group.name}" if other == group.name else f"in {other} and in {group.name}"
+                raise BadGroup(f"{host} is {where}: name it once")
+            placed[host] = group.name
+    if len(names := [group.name for group in given]) != len(set(names)):
+        raise BadGroup("a group is given twice: name all of its actors in one --group")
+    rest = list(_without(placed, default_groups(config)))
+    for group in rest:
+        if group.name in names:
+            raise BadGroup(
+                f"group {group.name} is given without {', '.join(group.hosts)}: name these in it or in another group, "
+                "or give it another name"
+            )
+    return (*given, *rest)
+
+
+def _without(placed: dict[str, str], groups: Sequence[Group]) -> Iterator[Group]:
+    for group in groups:
+        if hosts := tuple(host for host in group.hosts if host not in placed):
+            yield Group(group.name, hosts, group.replicas)
+
+
+def _read(word: str) -> Group:
+    name, equals, rest = word.partition("=")
+    listed, times, count = rest.partition("*")
+    if not (equals and _is_name(name) and (count.isdecimal() and count.isascii() if times else True)):
+        raise BadGroup(f"{word!r} is no group: write NAME=ACTOR,ACTOR*REPLICAS, such as senses=reflex,intuition*4")
+    if name in _TAKEN:
+        raise BadGroup(f"{name!r} is a broker login of its own: give the group another name")
+    replicas = int(count) if times else 1
+    if not 1 <= replicas <= MOST_REPLICAS:
+        raise BadGroup(f"group {name}: {count} replicas: there may be 1 to {MOST_REPLICAS}")
+    hosts = _hosts(name, [each.strip() for each in listed.split(",") if each.strip()])
+    for alone in (LEDGER, GATEWAY):
+        if (alone in hosts or name == alone) and (hosts != (alone,) or name != alone):
+            raise BadGroup(f"the {alone} has a process of its own: write --group {alone}={alone}*REPLICAS")
+    if name == LEDGER and replicas > 1:
+        raise BadGroup("the ledger is one file, which one process writes: it has 1 replica")
+    if any(host in ACTORS for host in hosts) and (outside := [host for host in hosts if host in EFFECTORS]):
+        raise BadGroup(
+            f"group {name}: {', '.join(outside)} speak{'s' if len(outside) == 1 else ''} to the world outside, actors "
+            "do not: give them groups of their own"
+        )
+    return Group(name, hosts, replicas)
+
+
+def _hosts(name: str, listed: Sequence[str]) -> tuple[str, ...]:
+    if not listed:
+        raise BadGroup(f"group {name} has no actor: write {name}=ACTOR,ACTOR")
+    if list(listed) == [GATEWAY]:
+        return (GATEWAY,)
+    try:
+        hosts = check_work(listed)
+    except UnknownWork as wrong:
+        raise BadGroup(f"group {name}: {wrong}") from wrong
+    if len(listed) != len(set(listed)):
+        raise BadGroup(f"group {name} names an actor twice: name it once")
+    return hosts
+
+
+def _is_name(name: str) -> bool:
+    """Whether a name is fit for a service, a unit, a Kubernetes object and a broker login alike."""
+    return name.isascii() and name.islower() and name.isalnum() and name[0].isalpha() and len(name) <= 20
