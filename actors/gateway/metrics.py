@@ -5,6 +5,7 @@ with its process. Every gateway counts the whole log, so scrape one gateway, or 
 only from the vocabulary: no agent, session or text is a label.
 """
 
+import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
@@ -12,6 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 from events.codec import Recorded, decode
 from events.log import Log, Stored
+from schemas.envelope import LATENCY
 from schemas.event import ROOT, topic_of
 from schemas.subjects import split_stored, topic_filter
 from schemas.vocabulary.alerts import Alert
@@ -30,7 +32,7 @@ _FILTERS = (
     *(topic_filter(topic_of(event)) for event in (InputReceived, ResponseEmitted, LlmCompleted, LlmFailed)),
     topic_filter(f"{ROOT}.alert.>"),
 )
-_NS_PER_S = 1e9
+_NS_PER_S, _US_PER_S = 1e9, 1e6
 
 
 class Metrics:
@@ -65,6 +67,13 @@ class Metrics:
             ("purpose", "kind"),
             registry=registry,
         )
+        self._model_latency = Histogram(
+            "neuraxis_model_request_seconds",
+            "From taking a request for a language model to its answer or failure, with all attempts, by what for.",
+            ("purpose",),
+            buckets=LATENCIES_S,
+            registry=registry,
+        )
         self._failures = Counter(
             "neuraxis_model_failures",
             "Requests that no language model answered, by what for and why.",
@@ -74,6 +83,11 @@ class Metrics:
         self._log = Gauge("neuraxis_log_sequence", "The sequence of the log's last event.", registry=registry)
         self._ledger = Gauge(
             "neuraxis_ledger_sequence", "The sequence that the ledger is written up to; -1: unknown.", registry=registry
+        )
+        self._lag = Gauge(
+            "neuraxis_ledger_lag_messages",
+            "Messages of the log that the ledger does not have yet; NaN: unknown.",
+            registry=registry,
         )
         self._served = Gauge(
             "neuraxis_stage_served",
@@ -108,6 +122,7 @@ class Metrics:
         """Return the metrics in the format of Prometheus, including the values just measured that are given here."""
         self._log.set(log_seq)
         self._ledger.set(ledger_seq)
+        self._lag.set(max(0, log_seq - ledger_seq) if ledger_seq >= 0 else math.nan)
         for stage, is_served in served.items():
             self._served.labels(stage).set(is_served)
         return generate_latest(self._registry)
@@ -129,5 +144,11 @@ class Metrics:
             case LlmCompleted() as answer:
                 self._tokens.labels(answer.purpose, "read").inc(answer.prompt_tokens)
                 self._tokens.labels(answer.purpose, "written").inc(answer.completion_tokens)
+                self._took(answer.purpose, recorded)
             case LlmFailed() as failure:
                 self._failures.labels(failure.purpose or "", failure.reason).inc()
+                self._took(failure.purpose or "", recorded)
+
+    def _took(self, purpose: str, recorded: Recorded) -> None:
+        if (latency_us := recorded.stored.headers.get(LATENCY, "")).isdecimal():
+            self._model_latency.labels(purpose).observe(int(latency_us) / _US_PER_S)

@@ -8,6 +8,7 @@ from actors.gateway.http.feedback.service import Rated
 from actors.gateway.http.operator_endpoints import BreakerWasReset, NotFound, Verdict, VerdictRecorded
 from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.records.set_overview import SetOverview
+from actors.runtime.membership.heartbeat import MetricsAddress
 from events.errors import Unavailable
 from events.ledger import ExchangeFilter, ExchangeResult, Page
 
@@ -90,3 +91,6 @@ class Measuring:
 
     async def render(self) -> bytes:
         return b""
+
+    async def targets(self) -> tuple[MetricsAddress, ...]:
+        return (MetricsAddress("deciders", "127.0.0.1:9464"),)
