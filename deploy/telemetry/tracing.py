@@ -7,6 +7,7 @@ starts reads on from there, and reads again the inputs of exchanges that were op
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -50,9 +51,24 @@ class Tracing:
         file: Keeps the position.
 
         counts: What became of spans, for whoever asks.
+        most_waiting, gather_s: See :data:`MOST_WAITING` and :data:`GATHER_S`.
+        pause: Failures in a row, and seconds that the collector asked for -> how long to wait.
+
+    Attributes:
+        following: Whether it reads the log.
     """
 
-    def __init__(self, log: Log, collector: Collector, file: Path, counts: TraceCounts) -> None:
+    def __init__(
+        self,
+        log: Log,
+        collector: Collector,
+        file: Path,
+        counts: TraceCounts,
+        *,
+        most_waiting: int = MOST_WAITING,
+        gather_s: float = GATHER_S,
+        pause: Callable[[int, float], float] = pause_s,
+    ) -> None:
         self._log = log
         self._collector = collector
         self._file = file
@@ -60,6 +76,10 @@ class Tracing:
         self._read = Position(0, 0)
         self._changed = asyncio.Event()
         self._counts = counts
+        self._most_waiting = most_waiting
+        self._gather_s = gather_s
+        self._pause = pause
+        self.following = False
 
     async def run(self) -> None:
         """Follow the log until cancelled. Whatever goes wrong is logged, and begun anew after a while."""
@@ -71,16 +91,20 @@ class Tracing:
                 failed += 1
                 code = wrong.code if isinstance(wrong, LogError) else type(wrong).__name__
                 _logger.warning("traces_begin_anew", error=code, exc_info=not isinstance(wrong, LogError))
-            await asyncio.sleep(pause_s(failed))
+            await asyncio.sleep(self._pause(failed, 0.0))
 
     async def _follow(self) -> None:
         last = (await self._log.info()).last_seq
         known = await asyncio.to_thread(_kept, self._file)
         # Without a position, or with that of another log, only what comes is traced.
-        at = known if known is not None and known.sent <= last else Position(last, last)
+        if known is None or known.sent > last:
+            known = Position(last, last)
+            await asyncio.to_thread(_keep, self._file, known)
+        at = known
         self._read = at
         self._waiting.clear()
         tail = await self._log.tail([EVERYTHING], at.open)
+        self.following = True
         try:
             reading = asyncio.create_task(self._read_on(tail, at.sent), name="spans reading")
             sending = asyncio.create_task(self._send_on(), name="spans sending")
@@ -107,7 +131,7 @@ class Tracing:
             self._counts.waiting = len(self._waiting)
             if self._waiting:
                 self._changed.set()
-            while len(self._waiting) >= MOST_WAITING:
+            while len(self._waiting) >= self._most_waiting:
                 self._changed.clear()
                 await self._changed.wait()
 
@@ -117,14 +141,14 @@ class Tracing:
             if not self._waiting:
                 self._changed.clear()
                 await self._changed.wait()
-                await asyncio.sleep(GATHER_S)
+                await asyncio.sleep(self._gather_s)
                 continue
             portion = [span for _, span in self._waiting[:PORTION]]
             outcome, asked_s = await self._collector.send(portion)
             if outcome is Outcome.AWAY:
                 failed += 1
                 self._counts.failures += 1
-                await asyncio.sleep(pause_s(failed, asked_s))
+                await asyncio.sleep(self._pause(failed, asked_s))
                 continue
             failed = 0
             del self._waiting[: len(portion)]

@@ -108,9 +108,7 @@ def test_the_answer_of_a_model_is_a_clients_span_by_the_conventions_for_generati
     assert isinstance(failed, LlmFailed)
     call, failure = spans_of([stored(1, INPUT, at_ms=0), stored(2, completed, at_ms=50), stored(3, failed, at_ms=90)])
     assert (call.name, call.kind, call.error) == (f"chat {completed.model}", "client", "")
-    assert (call.begin_ns, call.end_ns) == (START_NS + 50 * MS - 2_300_000, START_NS + 50 * MS), (
-        "as long as the call"
-    )
+    assert (call.begin_ns, call.end_ns) == (START_NS + 50 * MS - 2_300_000, START_NS + 50 * MS), "as long as the call"
     assert (
         call.attributes.items()
         >= {
