@@ -1,4 +1,4 @@
-"""The metrics for Prometheus: inputs, how they ended and how long that took, alerts, and models.
+"""The gateway's metrics for Prometheus: inputs, how they ended and how long that took, alerts, and models.
 
 They are counted from the log, starting when this gateway began to read it. Prometheus expects a counter to start again
 with its process. Every gateway counts the whole log, so scrape one gateway, or take the maximum of several. Labels come

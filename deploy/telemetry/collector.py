@@ -132,7 +132,7 @@ def encode(spans: Sequence[Span], resource: Any) -> bytes:
     def context(trace: str, span: str, remote: bool) -> SpanContext:
         return SpanContext(int(trace, 16), int(span, 16), is_remote=remote, trace_flags=flags)
 
-    return encode_spans(
+    encoded: bytes = encode_spans(
         [
             ReadableSpan(
                 name=each.name,
@@ -149,3 +149,4 @@ def encode(spans: Sequence[Span], resource: Any) -> bytes:
             for each in spans
         ]
     ).SerializeToString()
+    return encoded
