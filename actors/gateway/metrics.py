@@ -8,6 +8,7 @@ only from the vocabulary: no agent, session or text is a label.
 import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -41,6 +42,8 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
         self._begun: OrderedDict[str, int] = OrderedDict()
+        build = Gauge("neuraxis_build_info", "1, with the version of the code.", ("version",), registry=registry)
+        build.labels(version("neuraxis")).set(1)
         self._inputs = Counter("neuraxis_inputs", "Inputs that were accepted.", registry=registry)
         self._ends = Counter(
             "neuraxis_exchanges",

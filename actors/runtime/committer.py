@@ -249,7 +249,8 @@ class Committer:
         elif isinstance(portion[0].decided[0].message.event, Failed | Configured):
             raise Misconfigured(f"the broker takes not even a failure record: {error}") from error
         else:
-            _logger.error("append_refused", topic=portion[0].decided[0].topic, detail=str(error))
+            refused = portion[0].decided[0]
+            _logger.error("append_refused", topic=refused.topic, exchange=refused.message.exchange, detail=str(error))
             writer.refused(portion[0], str(error))
 
     async def _append(self, pieces: list[tuple[Writer, tuple[Group, ...]]]) -> int:

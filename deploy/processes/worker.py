@@ -30,11 +30,11 @@ from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.processes.effectors import EFFECTORS, configured_effectors
 from deploy.processes.inbox import is_inbox
-from deploy.processes.listen_address import Address, address_of
 from deploy.processes.query_services import serving_queries
 from deploy.processes.supervising.lifeline import Lifeline
 from deploy.processes.supervising.stopping import stop_signal
-from deploy.telemetry.collector import Collector, check_collector
+from deploy.telemetry.collector import Collector
+from deploy.telemetry.configured import metrics_address
 from deploy.telemetry.metrics_server import serving_metrics
 from deploy.telemetry.process_metrics import ProcessMetrics, TraceCounts
 from deploy.telemetry.tracing import Tracing
@@ -151,20 +151,8 @@ async def _run_on_one_log(job: Job, lifeline: Lifeline) -> None:
 
 async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyncio.Event) -> None:
     metrics = ProcessMetrics()
-    address = metrics_address(job.config)
-    async with serving_metrics(address, metrics.registry(), job.name) as told_at:
+    async with serving_metrics(metrics_address(job.config), metrics.registry(), job.name) as told_at:
         await _host(job, connection, lifeline, stop, metrics, told_at)
-
-
-def metrics_address(config: Config) -> Address | None:
-    """Return where a worker tells its metrics; None: nowhere. Raises BadConfiguration."""
-    return address_of(config.telemetry.metrics, "telemetry.metrics", "127.0.0.1:9464")
-
-
-def check_telemetry(config: Config) -> None:
-    """Refuse telemetry that cannot work, at the start, where a person sees it. Raises BadConfiguration."""
-    metrics_address(config)
-    check_collector(config.telemetry.traces)
 
 
 async def _host(

@@ -2,6 +2,7 @@
 
 ``process_metrics``  the metrics of one worker process
 ``metrics_server``   serves them over HTTP
+``configured``       checks the settings
 ``tracing``          follows the log and sends its spans to a collector
 ``spans``            spans of an exchange, reckoned from its events
 ``collector``        the collector: sending spans, and waiting while it is away

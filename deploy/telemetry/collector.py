@@ -43,14 +43,21 @@ def check_collector(url: str) -> None:
     """Raise BadConfiguration where traces are to be sent and cannot be, with what to do."""
     if not url:
         return
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    if not _is_address(url):
         raise BadConfiguration(f"telemetry.traces is {url!r}: write the collector's address: http://127.0.0.1:4318")
     try:
         import opentelemetry.exporter.otlp.proto.common.trace_encoder
         import opentelemetry.sdk.trace  # noqa: F401
     except ImportError as missing:
         raise BadConfiguration(f"telemetry.traces needs OpenTelemetry's SDK: {EXTRA}") from missing
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
 
 
 class Collector:

@@ -243,7 +243,8 @@ class EffectorWorker:
         try:
             await self._store(request, decided, took_us)
         except Refused as refused:
-            _logger.error("append_refused", effector=self.effector.name, detail=str(refused))
+            exchange = request.cause.exchange
+            _logger.error("append_refused", effector=self.effector.name, exchange=exchange, detail=str(refused))
             await self._store(request, self._failure(request, APPEND_REFUSED), took_us)
 
     async def _retry_until_done(self, asking: Callable[[], Awaitable[T]]) -> T:

@@ -114,7 +114,8 @@ class DecisionLoop(ABC):
             now = clock.elapsed_ns()
             counters.decided += 1
             measured.decisions.observe(now - started)
-            exceeded = self.budget.exceeded(now - started, now, sequence)
+            exchange = "" if isinstance(message, Unreadable) else message.envelope.exchange
+            exceeded = self.budget.exceeded(now - started, now, sequence, exchange)
             counters.over_budget += exceeded
             self._snapshots.count()
             if decided:

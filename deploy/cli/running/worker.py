@@ -56,11 +56,12 @@ def worker(
     from deploy.processes.broker_access import access_of, effective_choice
     from deploy.processes.effectors import EFFECTORS as HOSTED
     from deploy.processes.supervising.lifeline import Lifeline
+    from deploy.telemetry.configured import check_telemetry
 
     worker.check_work(actors)
     flags = [flag_layer("--metrics", "telemetry.metrics", metrics)] if metrics is not None else []
     config = target.config(flags, every_section=True)
-    worker.check_telemetry(config)
+    check_telemetry(config)
     hosts = worker.work_with_settings(actors, config)
     logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
     reach = effective_choice(target.flags, config.broker, os.environ)
