@@ -1,6 +1,7 @@
-"""Wraps events from outside (inputs, reports, orders) into their envelopes. Pure."""
+"""Wraps events from outside (inputs, reports, orders) into their envelopes. Pure, but for :data:`CALLERS_TRACE`."""
 
 import secrets
+from contextvars import ContextVar
 
 import msgspec
 
@@ -14,10 +15,13 @@ from schemas.intake.blank import is_blank
 from schemas.intake.error_messages import error_line
 from schemas.intake.timestamps import rfc3339
 from schemas.subjects import Partitions, stored_subject
-from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.gateway import InputAbandoned, InputAnswered, InputReceived
 
 MAX_NAME = 200
 """Most characters of the name of a label, situation or exchange; for agents and sessions see ``schemas.names``."""
+
+CALLERS_TRACE: ContextVar[str] = ContextVar("callers_trace", default="")
+"""The ``traceparent`` of the caller that is being served, valid or empty. An input, and the outcome of one, keep it."""
 
 
 class InvalidInput(ValueError):
@@ -81,6 +85,7 @@ def build_event(
         exchange=exchange,
         cause=cause,
         cause_seq=cause_seq,
+        traceparent=CALLERS_TRACE.get() if isinstance(event, InputReceived | InputAnswered | InputAbandoned) else "",
     )
     subject = stored_subject(topic, partitions.agent_token(agent), partitions.session_token(session))
     record = Record(subject, encode_headers(envelope), body)

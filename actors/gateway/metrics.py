@@ -1,17 +1,20 @@
-"""The metrics for Prometheus: inputs, how they ended and how long that took, alerts, and models.
+"""The gateway's metrics for Prometheus: inputs, how they ended and how long that took, alerts, and models.
 
 They are counted from the log, starting when this gateway began to read it. Prometheus expects a counter to start again
 with its process. Every gateway counts the whole log, so scrape one gateway, or take the maximum of several. Labels come
 only from the vocabulary: no agent, session or text is a label.
 """
 
+import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from events.codec import Recorded, decode
 from events.log import Log, Stored
+from schemas.envelope import LATENCY
 from schemas.event import ROOT, topic_of
 from schemas.subjects import split_stored, topic_filter
 from schemas.vocabulary.alerts import Alert
@@ -30,7 +33,7 @@ _FILTERS = (
     *(topic_filter(topic_of(event)) for event in (InputReceived, ResponseEmitted, LlmCompleted, LlmFailed)),
     topic_filter(f"{ROOT}.alert.>"),
 )
-_NS_PER_S = 1e9
+_NS_PER_S, _US_PER_S = 1e9, 1e6
 
 
 class Metrics:
@@ -39,6 +42,8 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
         self._begun: OrderedDict[str, int] = OrderedDict()
+        build = Gauge("neuraxis_build_info", "1, with the version of the code.", ("version",), registry=registry)
+        build.labels(version("neuraxis")).set(1)
         self._inputs = Counter("neuraxis_inputs", "Inputs that were accepted.", registry=registry)
         self._ends = Counter(
             "neuraxis_exchanges",
@@ -65,6 +70,13 @@ class Metrics:
             ("purpose", "kind"),
             registry=registry,
         )
+        self._model_latency = Histogram(
+            "neuraxis_model_request_seconds",
+            "From taking a request for a language model to its answer or failure, with all attempts, by what for.",
+            ("purpose",),
+            buckets=LATENCIES_S,
+            registry=registry,
+        )
         self._failures = Counter(
             "neuraxis_model_failures",
             "Requests that no language model answered, by what for and why.",
@@ -74,6 +86,11 @@ class Metrics:
         self._log = Gauge("neuraxis_log_sequence", "The sequence of the log's last event.", registry=registry)
         self._ledger = Gauge(
             "neuraxis_ledger_sequence", "The sequence that the ledger is written up to; -1: unknown.", registry=registry
+        )
+        self._lag = Gauge(
+            "neuraxis_ledger_lag_messages",
+            "Messages of the log that the ledger does not have yet; NaN: unknown.",
+            registry=registry,
         )
         self._served = Gauge(
             "neuraxis_stage_served",
@@ -108,6 +125,7 @@ class Metrics:
         """Return the metrics in the format of Prometheus, including the values just measured that are given here."""
         self._log.set(log_seq)
         self._ledger.set(ledger_seq)
+        self._lag.set(max(0, log_seq - ledger_seq) if ledger_seq >= 0 else math.nan)
         for stage, is_served in served.items():
             self._served.labels(stage).set(is_served)
         return generate_latest(self._registry)
@@ -129,5 +147,11 @@ class Metrics:
             case LlmCompleted() as answer:
                 self._tokens.labels(answer.purpose, "read").inc(answer.prompt_tokens)
                 self._tokens.labels(answer.purpose, "written").inc(answer.completion_tokens)
+                self._took(answer.purpose, recorded)
             case LlmFailed() as failure:
                 self._failures.labels(failure.purpose or "", failure.reason).inc()
+                self._took(failure.purpose or "", recorded)
+
+    def _took(self, purpose: str, recorded: Recorded) -> None:
+        if (latency_us := recorded.stored.headers.get(LATENCY, "")).isdecimal():
+            self._model_latency.labels(purpose).observe(int(latency_us) / _US_PER_S)

@@ -43,8 +43,10 @@ class Budget:
             return None
         return Overrun(budget_ms=self._limit_ms, count=self.over, worst_ms=round(self._worst_ns / 1e6, 3))
 
-    def exceeded(self, took_ns: int, now_ns: int, sequence: int) -> bool:
+    def exceeded(self, took_ns: int, now_ns: int, sequence: int, exchange: str = "") -> bool:
         """Note that the decision on message ``sequence`` took ``took_ns``; return whether that is beyond the budget.
+
+        ``exchange`` is the message's, for the log.
 
         Warns at the first overrun, then at most once in ten seconds of ``now_ns`` (a monotonic time). Otherwise an
         actor that is always late would fill the log.
@@ -61,6 +63,7 @@ class Budget:
                 actor=self._actor,
                 partition=self._partition,
                 seq=sequence,
+                exchange=exchange,
                 took_ms=round(took_ns / 1e6, 3),
                 budget_ms=self._limit_ms,
                 over_budget=self.over,

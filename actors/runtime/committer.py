@@ -6,12 +6,14 @@ wait, all of them go out as one batch, which carries the fence of each partition
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
+from actors.runtime.measurements import Histogram
 from events.decision import NewEvent
 from events.errors import Conflict, Misconfigured, Refused, Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, Append, Fence, Log, Record
@@ -80,6 +82,8 @@ class Committer:
     Attributes:
         appended: Events stored so far.
         batches: Atomic batches started so far.
+        singles: Appends of one event alone, and ``batched`` those of several, how long each took until it was
+            acknowledged.
     """
 
     def __init__(self, log: Log, tasks: asyncio.TaskGroup, batch_from: int = BATCH_FROM) -> None:
@@ -95,6 +99,7 @@ class Committer:
         self._progress = asyncio.Event()
         self.appended = 0
         self.batches = 0
+        self.singles, self.batched = Histogram(), Histogram()
 
     def submit(self, writer: Writer) -> None:
         """Note that ``writer`` has decisions in its outbox; the append starts in the next loop iteration."""
@@ -244,7 +249,8 @@ class Committer:
         elif isinstance(portion[0].decided[0].message.event, Failed | Configured):
             raise Misconfigured(f"the broker takes not even a failure record: {error}") from error
         else:
-            _logger.error("append_refused", topic=portion[0].decided[0].topic, detail=str(error))
+            refused = portion[0].decided[0]
+            _logger.error("append_refused", topic=refused.topic, exchange=refused.message.exchange, detail=str(error))
             writer.refused(portion[0], str(error))
 
     async def _append(self, pieces: list[tuple[Writer, tuple[Group, ...]]]) -> int:
@@ -256,6 +262,7 @@ class Committer:
             for place, group in enumerate(portion)
         ]
         while True:
+            begun = time.perf_counter_ns()
             try:
                 last = await self._log.append(appends)
             except Unavailable as error:
@@ -263,5 +270,7 @@ class Committer:
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, _RETRY_MOST)
             else:
-                self.appended += sum(len(append.records) for append in appends)
+                stored = sum(len(append.records) for append in appends)
+                self.appended += stored
+                (self.singles if stored == 1 else self.batched).observe(time.perf_counter_ns() - begun)
                 return last

@@ -10,6 +10,7 @@ from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer, Group
 from actors.runtime.fair_scheduler import FairScheduler
 from actors.runtime.gap_reader import SharedReader
+from actors.runtime.measurements import Measurements
 from actors.runtime.partition.gap_check import GapCheck
 from events.log import Log, Snapshots
 from events.losses import Losses
@@ -45,7 +46,7 @@ class Context(msgspec.Struct, frozen=True):
     inbox. ``snapshot_every`` is a number of messages. ``losses`` are the recorded losses of the log. ``wholeness``
     records gaps that nobody has recorded yet. ``shared`` reads a stretch of the log that has gaps once for all shards.
     ``held_up`` limits how often a waiting recovery is logged. ``offload`` runs a function in another thread, while the
-    event loop continues.
+    event loop continues. ``measurements`` is what the process measures.
     """
 
     log: Log
@@ -62,6 +63,7 @@ class Context(msgspec.Struct, frozen=True):
     build: str
     snapshot_every: int
     counters: Counters
+    measurements: Measurements
     losses: Losses
     wholeness: GapCheck
     shared: SharedReader

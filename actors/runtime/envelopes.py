@@ -1,29 +1,52 @@
 """Turns decided events into records: adds the envelope to a body."""
 
-from hashlib import blake2b
-
+from events.codec import Recorded, Unreadable
 from events.decision import NewEvent
 from events.log import Record
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import BUDGET, LATENCY, MESSAGE_ID, Envelope, encode_headers
 from schemas.intake.timestamps import rfc3339 as rfc3339
+from schemas.intake.trace_context import trace_id
 
-_HEX = frozenset("0123456789abcdef")
+_CONTEXT = len("00-") + 32 + len("-") + 16 + len("-01")
 
 
-def traceparent(exchange: str, event_id: str) -> str:
-    """Return the W3C trace context of an event: the trace is its exchange, the span the event itself."""
-    if len(exchange) != 32 or not _HEX.issuperset(exchange):
-        exchange = blake2b(exchange.encode(), digest_size=16).hexdigest()
-    return f"00-{exchange}-{event_id[:16]}-01"
+NO_TRACE = ("", "")
+"""Of an event that no message led to."""
+
+
+def trace_of(cause: Recorded | Unreadable | None) -> tuple[str, str]:
+    """Return the exchange of a message, and its trace context; :data:`NO_TRACE` where it has none."""
+    if cause is None or isinstance(cause, Unreadable):
+        return NO_TRACE
+    return cause.envelope.exchange, cause.envelope.traceparent
+
+
+def traceparent(exchange: str, event_id: str, trace: tuple[str, str] = NO_TRACE) -> str:
+    """Return the W3C trace context of an event: its span is the event itself.
+
+    Its trace is that of its cause (see :func:`trace_of`), if both belong to one exchange: a caller's own, where one
+    came with the input. Otherwise the exchange itself is the trace.
+    """
+    told, context = trace
+    if told == exchange and len(context) == _CONTEXT:
+        return f"{context[:36]}{event_id[:16]}{context[52:55]}"
+    return f"00-{trace_id(exchange)}-{event_id[:16]}-01"
 
 
 def to_record(
-    decided: NewEvent, source: str, build: str, now_ns: int, latency_us: int, exceeded_us: int | None = None
+    decided: NewEvent,
+    source: str,
+    build: str,
+    now_ns: int,
+    latency_us: int,
+    exceeded_us: int | None = None,
+    trace: tuple[str, str] = NO_TRACE,
 ) -> Record:
     """Wrap a decided event. ``latency_us`` is how long its decision took, ``exceeded_us`` the budget if it took longer.
 
     Both are in microseconds. They are measured, so they go into headers: the body must replay to the same bytes.
+    ``trace`` is that of its cause.
     """
     message = decided.message
     envelope = Envelope(
@@ -40,7 +63,7 @@ def to_record(
         count=decided.count,
         version=CATALOGUE[decided.topic].version,
         build=build,
-        traceparent=traceparent(message.exchange, message.id) if message.exchange else "",
+        traceparent=traceparent(message.exchange, message.id, trace) if message.exchange else "",
     )
     headers = encode_headers(envelope)
     headers[LATENCY] = str(latency_us)

@@ -12,9 +12,10 @@ from actors.runtime.context import Context, Counters, Role
 from actors.runtime.dispatcher import Dispatcher, Key
 from actors.runtime.fair_scheduler import FairScheduler
 from actors.runtime.gap_reader import SharedReader
+from actors.runtime.measurements import Measurements
 from actors.runtime.membership.assignment import assign
 from actors.runtime.membership.availability import AvailabilityWatch, with_overrun
-from actors.runtime.membership.heartbeat import BEAT, Heartbeat, beat, heartbeat_of, leave
+from actors.runtime.membership.heartbeat import BEAT, Heartbeat, MetricsAddress, beat, heartbeat_of, leave
 from actors.runtime.membership.stall_detector import StallDetector, by_actor
 from actors.runtime.partition.gap_check import GapCheck
 from actors.runtime.partition.shard import Shard
@@ -57,6 +58,7 @@ class Worker:
         batch_from: Waiting events from which they are appended as a batch; see ``committer.BATCH_FROM``.
         offload: Runs a function in another thread.
         stands_in: Actors that it runs only while no living worker hosts them, so that they always run somewhere.
+        metrics: Where the process tells its metrics.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Worker:
         batch_from: int = BATCH_FROM,
         offload: Callable[[Callable[[], None]], Awaitable[None]] = asyncio.to_thread,
         stands_in: Sequence[Actor[Any]] = (),
+        metrics: MetricsAddress | None = None,
     ) -> None:
         self.name = name
         self.counters = Counters()
@@ -94,6 +97,7 @@ class Worker:
         self._settings = {
             name: (settings or {}).get(name) or actor.settings_type() for name, actor in self._actors.items()
         }
+        self.measurements = Measurements(self._actors, {**(settings or {}), **self._settings})
         self._clock = clock or SystemClock()
         self._standby = standby
         self._reply = reply
@@ -101,6 +105,7 @@ class Worker:
         self._snapshot_every = snapshot_every
         self._batch_from = batch_from
         self._offload = offload
+        self._metrics = metrics
         self._advance = StallDetector()
         self._began_at = 0
         attending = [name for name, actor in self._actors.items() if actor.on_availability is not None]
@@ -136,6 +141,7 @@ class Worker:
                 build=self._build,
                 snapshot_every=self._snapshot_every,
                 counters=self.counters,
+                measurements=self.measurements,
                 losses=losses,
                 wholeness=GapCheck(
                     self._log,
@@ -196,6 +202,7 @@ class Worker:
             unsaved=by_actor(key for key, shard in self.shards.items() if shard.unsaved),
             stands_in=self._stands_in,
             waiting=waiting,
+            metrics=self._metrics,
         )
 
     async def _follow_members(self, stop: asyncio.Event, tasks: asyncio.TaskGroup, context: Context) -> None:

@@ -16,7 +16,13 @@ from msgspec import inspect
 
 import actors
 from deploy.config.error_messages import error_of_section, with_key
-from deploy.config.settings import BrokerSettings, GatewaySettings, LogSettings, RuntimeSettings
+from deploy.config.settings import (
+    BrokerSettings,
+    GatewaySettings,
+    LogSettings,
+    RuntimeSettings,
+    TelemetrySettings,
+)
 from deploy.config.text_files import with_text_files
 from schemas.intake.error_messages import union_members
 from schemas.intake.strict import did_you_mean
@@ -107,6 +113,11 @@ class Config(msgspec.Struct, frozen=True):
         """The section ``gateway``."""
         return self.section("gateway", GatewaySettings)
 
+    @property
+    def telemetry(self) -> TelemetrySettings:
+        """The section ``telemetry``."""
+        return self.section("telemetry", TelemetrySettings)
+
     def values(self) -> Iterator[Value]:
         """Yield every value in effect, sections in order."""
         for name, settings in self.sections.items():
@@ -119,6 +130,7 @@ SET_SECTIONS: Sections = {
     "log": LogSettings,
     "runtime": RuntimeSettings,
     "gateway": GatewaySettings,
+    "telemetry": TelemetrySettings,
 }
 """The sections about running the set."""
 

@@ -94,6 +94,23 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
     health_file: str = ""
 
 
+class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Telemetry, which may fail without any effect on decisions.
+
+    Attributes:
+        metrics: Where each worker process tells Prometheus its metrics, as HOST:PORT (port 0: any free one), or
+            ``off``. A port that is taken is replaced by a free one. Nobody is asked for a key there.
+        traces: Address of a collector of OpenTelemetry that takes OTLP over HTTP, such as ``http://127.0.0.1:4318``;
+            empty: traces are not sent. The process that writes the ledger sends them, with the headers in
+            ``OTEL_EXPORTER_OTLP_HEADERS``. It takes the extra ``otel``.
+        traces_timeout_s: Seconds that the collector may take for an answer.
+    """
+
+    metrics: Annotated[str, msgspec.Meta(min_length=1)] = "127.0.0.1:0"
+    traces: str = ""
+    traces_timeout_s: Seconds = 10.0
+
+
 class UpstreamSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The endpoint whose models the gateway also serves, once the guards have let a request pass.
 

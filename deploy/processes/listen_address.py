@@ -1,4 +1,4 @@
-"""The gateway's listening socket: its address as it is configured, and opening it.
+"""Listening sockets, the gateway's first of all: an address as it is configured, and opening it.
 
 The supervisor opens the socket and its children inherit it. So a restarted gateway gets the connections that came in
 meanwhile.
@@ -25,8 +25,8 @@ class Address(msgspec.Struct, frozen=True):
     port: int
 
 
-def address_of(http: str) -> Address | None:
-    """Read ``gateway.http``: HOST:PORT, with an IPv6 host in brackets, or ``off``, which is None.
+def address_of(http: str, key: str = "gateway.http", such_as: str = "127.0.0.1:8642") -> Address | None:
+    """Read the setting ``key``: HOST:PORT, with an IPv6 host in brackets, or ``off``, which is None.
 
     Raises:
         BadConfiguration: it is neither.
@@ -35,7 +35,7 @@ def address_of(http: str) -> Address | None:
         return None
     host, colon, port = http.strip().rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise BadConfiguration(f"gateway.http is {http!r}: write HOST:PORT, such as 127.0.0.1:8642, or {OFF}")
+        raise BadConfiguration(f"{key} is {http!r}: write HOST:PORT, such as {such_as}, or {OFF}")
     return Address(host.removeprefix("[").removesuffix("]"), int(port))
 
 
@@ -46,7 +46,7 @@ def listen(address: Address, *, or_else_any: bool) -> socket.socket:
         ProgramRefused: it cannot be opened; the message says what to do.
     """
     try:
-        return _opened(address)
+        return open_listener(address)
     except OSError as wrong:
         if wrong.errno != errno.EADDRINUSE:
             raise ProgramRefused(
@@ -72,7 +72,8 @@ def url_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _opened(address: Address) -> socket.socket:
+def open_listener(address: Address) -> socket.socket:
+    """Open a listening socket that does not block; raises OSError where that is not possible."""
     family, *_ = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
     listener = socket.create_server((address.host, address.port), family=family, backlog=_BACKLOG)
     listener.setblocking(False)

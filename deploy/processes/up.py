@@ -38,6 +38,7 @@ from deploy.processes.supervising.lifeline import notify_systemd
 from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.supervisor import Program, ProgramFailed, Supervisor
 from deploy.processes.worker_program import WorkerProgram
+from deploy.telemetry.configured import check_telemetry
 from events.errors import Misconfigured
 from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
 from events.jetstream.connection import ApiError
@@ -97,6 +98,7 @@ async def _run(plan: Plan, lock: int) -> None:
     if plan.ready_file is not None:
         plan.ready_file.unlink(missing_ok=True)
     _check_receivers(plan.config)
+    check_telemetry(plan.config)
     place = await _external(plan) if plan.reach.named else _embedded(plan, lock)
     door = _open_gateway_socket(plan)
     http = url_of(door) if door is not None else ""

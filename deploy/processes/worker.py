@@ -23,6 +23,7 @@ from actors.runtime.clock import SystemClock
 from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED, Group
 from actors.runtime.effectors.shell import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
+from actors.runtime.membership.heartbeat import MetricsAddress
 from actors.runtime.membership.heartbeat_reporting import report
 from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
@@ -34,6 +35,11 @@ from deploy.processes.query_services import serving_queries
 from deploy.processes.supervising.lifeline import Lifeline
 from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.stopping import first_error, stop_signal
+from deploy.telemetry.collector import Collector
+from deploy.telemetry.configured import metrics_address
+from deploy.telemetry.metrics_server import serving_metrics
+from deploy.telemetry.process_metrics import ProcessMetrics, TraceCounts
+from deploy.telemetry.tracing import Tracing
 from events.errors import LogCut, LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
 from events.jetstream.rights import ask_rights
@@ -57,9 +63,11 @@ class UnknownWork(ValueError):
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker process is to do.
 
-    ``hosts`` are names of actors, effectors, and ``ledger``; ``ledger_file`` is where that one writes.
+    ``hosts`` are names of actors, effectors, and ``ledger``; ``ledger_file`` is where that one writes. ``name`` is what
+    the process is called in its log.
     """
 
+    name: str
     hosts: tuple[str, ...]
     access: Access
     config: Config
@@ -153,6 +161,20 @@ async def _run_on_one_log(job: Job, lifeline: Lifeline, pulse: Pulse) -> None:
 
 
 async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyncio.Event, pulse: Pulse) -> None:
+    metrics = ProcessMetrics()
+    async with serving_metrics(metrics_address(job.config), metrics.registry(), job.name) as told_at:
+        await _host(job, connection, lifeline, stop, pulse, metrics, told_at)
+
+
+async def _host(
+    job: Job,
+    connection: Connection,
+    lifeline: Lifeline,
+    stop: asyncio.Event,
+    pulse: Pulse,
+    metrics: ProcessMetrics,
+    told_at: MetricsAddress | None,
+) -> None:
     settings = job.config.log
     log = await configured_log(connection, settings)
     member, running, ready = _member_name(job.hosts), [], []
@@ -166,7 +188,7 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
         ready.append(projector.following)
         works[LEDGER] = partial(_is_well, projector)
     if any(host in ACTORS for host in job.hosts):
-        worker = await _actors(job, connection, log, member)
+        worker = metrics.worker = await _actors(job, connection, log, member, told_at)
         running.append(worker.run(stop))
         ready.append(worker.ready)
     ledger = job.ledger_file if LEDGER in job.hosts else None
@@ -176,6 +198,7 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
         serving_queries(connection, ledger, worker, log.sealing, projector, healthy),
         asyncio.TaskGroup() as context,
     ):
+        metrics.effectors = effectors
         running += [effector.run(stop) for effector in effectors]
         ready += [effector.ready for effector in effectors]
         works |= {effector.effector.name: effector.ready.is_set for effector in effectors}
@@ -185,15 +208,30 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
         around_all = [
             context.create_task(_announce(ready, job.hosts, lifeline, announced), name="readiness"),
             context.create_task(_check_when_back(connection, worker), name="log looked at again"),
+            context.create_task(_trace(job, log, metrics.traces), name="traces"),
         ]
         if works:
             membership = await KeyValueMembership.over(connection, settings.replicas)
-            around_all.append(context.create_task(report(membership, f"{member}-serves", works, told), name="report"))
+            around_all.append(
+                context.create_task(report(membership, f"{member}-serves", works, told, told_at), name="report")
+            )
         async with asyncio.TaskGroup() as tasks:
             for work in running:
                 tasks.create_task(work)
         for task in around_all:
             task.cancel()
+
+
+async def _trace(job: Job, log: JetStreamLog, counts: TraceCounts) -> None:
+    """Send traces, in the process that writes the ledger: there is one of it, so that each span is sent once."""
+    settings = job.config.telemetry
+    if LEDGER not in job.hosts or not settings.traces:
+        return
+    try:
+        async with Collector(settings.traces, settings.traces_timeout_s, os.environ) as collector:
+            await Tracing(log.as_stored(), collector, job.ledger_file.with_suffix(".traces"), counts).run()
+    except Exception:  # a bug in telemetry must not take the ledger down
+        _logger.exception("traces_ended")
 
 
 async def _check_when_back(connection: Connection, worker: Worker | None) -> None:
@@ -210,7 +248,9 @@ async def _check_when_back(connection: Connection, worker: Worker | None) -> Non
         off()
 
 
-async def _actors(job: Job, connection: Connection, log: JetStreamLog, member: str) -> Worker:
+async def _actors(
+    job: Job, connection: Connection, log: JetStreamLog, member: str, told_at: MetricsAddress | None
+) -> Worker:
     settings, replicas = job.config.runtime, job.config.log.replicas
     return Worker(
         log,
@@ -225,6 +265,7 @@ async def _actors(job: Job, connection: Connection, log: JetStreamLog, member: s
         snapshot_every=settings.snapshot_every,
         batch_from=BATCH_FROM if job.config.broker.sync == "always" else BATCH_FROM_UNFLUSHED,
         stands_in=[ACTORS[name] for name in await stand_ins_of(connection, job.hosts)],
+        metrics=told_at,
     )
 
 

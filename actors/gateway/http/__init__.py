@@ -11,6 +11,7 @@ each chat has been read.
 ``records``             exchanges, why, events
 ``dashboard``           the page that shows them
 ``metrics``             what Prometheus reads
+``telemetry``           a caller's trace, and where the workers tell their metrics
 ``health``              probes
 ``access``              who may come in, and how much of it
 ``keys``                API keys

@@ -43,6 +43,8 @@ from actors.gateway.http.records.endpoints import Records
 from actors.gateway.http.records.examining import Examinations
 from actors.gateway.http.scopes import PUBLIC, SCHEMES, Audit, keep_to_scope
 from actors.gateway.http.strict_requests import strict_address
+from actors.gateway.http.telemetry import scrape_targets
+from actors.gateway.http.telemetry.callers_trace import CallersTraceMiddleware
 
 SCHEMA = "/schema"
 """The path of the document."""
@@ -66,6 +68,7 @@ ENDPOINTS = (
     health.healthz,
     health.readyz,
     metrics.show_metrics,
+    scrape_targets.show_targets,
     front.show_landing_page,
     *dashboard.ENDPOINTS,
 )
@@ -150,6 +153,7 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
             DefineMiddleware(KeyMiddleware, keys=keys),
             CapacityMiddleware(limits, Rates()),
             REQUESTS.middleware,
+            CallersTraceMiddleware(),
         ],
         before_send=[guard_browsers],
         exception_handlers=failures.HANDLERS,

@@ -1,6 +1,6 @@
 """The endpoint for Prometheus: metrics of the set from the log, and of this gateway's own requests."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from litestar import MediaType, Request, Response, get
@@ -10,6 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
 from actors.gateway.http.scopes import READ
 from actors.gateway.metrics import Metrics
+from actors.runtime.membership.heartbeat import MetricsAddress
 
 PATH = "/metrics"
 
@@ -25,6 +26,7 @@ class MetricsSource:
         log_seq: Returns the sequence of the log's last event.
         ledger_seq: Returns the sequence up to which the ledger is written; -1 where that is not known.
         served: Returns, for each stage that must be served, whether it is.
+        targets: Returns where the worker processes that live tell their own metrics.
     """
 
     def __init__(
@@ -34,11 +36,13 @@ class MetricsSource:
         log_seq: Callable[[], Awaitable[int]],
         ledger_seq: Callable[[], Awaitable[int]],
         served: Callable[[], Mapping[str, bool]],
+        targets: Callable[[], Awaitable[Sequence[MetricsAddress]]],
     ) -> None:
         self._metrics = metrics
         self._log_seq = log_seq
         self._ledger_seq = ledger_seq
         self._served = served
+        self.targets = targets
 
     async def render(self) -> bytes:
         """Return all metrics in the format of Prometheus; raises LogError where the log cannot be read."""

@@ -28,7 +28,7 @@ from actors.runtime.effectors.requests import (
     failure_of,
     may_answer,
 )
-from actors.runtime.envelopes import to_record
+from actors.runtime.envelopes import to_record, trace_of
 from actors.runtime.known_losses import KnownLosses
 from actors.runtime.partition.gap_check import GapCheck
 from events.codec import Recorded, Unreadable, decode
@@ -243,7 +243,8 @@ class EffectorWorker:
         try:
             await self._store(request, decided, took_us)
         except Refused as refused:
-            _logger.error("append_refused", effector=self.effector.name, detail=str(refused))
+            exchange = request.cause.exchange
+            _logger.error("append_refused", effector=self.effector.name, exchange=exchange, detail=str(refused))
             await self._store(request, self._failure(request, APPEND_REFUSED), took_us)
 
     async def _retry_until_done(self, asking: Callable[[], Awaitable[T]]) -> T:
@@ -270,7 +271,8 @@ class EffectorWorker:
     async def _store(self, request: Request, decided: Sequence[NewEvent], took_us: int) -> None:
         """Append an answer, unless there is one; raises Refused when the broker does not accept the events."""
         now = self._clock.now_ns()
-        records = [to_record(one, self._source, self._build, now, took_us) for one in decided]
+        trace = trace_of(request.offered)
+        records = [to_record(one, self._source, self._build, now, took_us, trace=trace) for one in decided]
         answer = Answer(request.answer, self._answerable_since(request), records)
         wait = _RETRY_FIRST
         while answer.pending:

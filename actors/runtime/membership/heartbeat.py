@@ -15,6 +15,13 @@ BEAT = 1.0
 _logger = get_logger("neuraxis.worker")
 
 
+class MetricsAddress(msgspec.Struct, frozen=True):
+    """Where a process tells its metrics: ``address`` is HOST:PORT, ``process`` the process's name in its log."""
+
+    process: str
+    address: str
+
+
 class Heartbeat(msgspec.Struct, frozen=True):
     """What a process reports about itself.
 
@@ -28,6 +35,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
         unsaved: Actor -> partitions whose latest snapshot could not be saved.
         waiting: Actor -> messages that wait to be decided in the partitions that it leads; absent where none wait.
         stands_in: The actors that it runs only because no living worker hosts them.
+        metrics: Where it tells its metrics; None where it tells none.
     """
 
     actors: tuple[str, ...]
@@ -38,6 +46,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
     unsaved: Mapping[str, tuple[str, ...]] = {}
     stands_in: tuple[str, ...] = ()
     waiting: Mapping[str, int] = {}
+    metrics: MetricsAddress | None = None
 
 
 def heartbeat_of(value: bytes) -> Heartbeat | None:

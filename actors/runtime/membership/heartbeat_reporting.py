@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
-from actors.runtime.membership.heartbeat import BEAT, Heartbeat, beat, leave
+from actors.runtime.membership.heartbeat import BEAT, Heartbeat, MetricsAddress, beat, leave
 from events.log import Membership
 from schemas.stages import WHOLE
 
@@ -12,7 +12,11 @@ _LOOK = BEAT / 10
 
 
 async def report(
-    membership: Membership, member: str, works: Mapping[str, Callable[[], bool]], started: asyncio.Event
+    membership: Membership,
+    member: str,
+    works: Mapping[str, Callable[[], bool]],
+    started: asyncio.Event,
+    metrics: MetricsAddress | None = None,
 ) -> None:
     """Tell once a second and at each change, until cancelled, which of these stages work; then say goodbye.
 
@@ -21,6 +25,7 @@ async def report(
         member: Under which name; a worker of actors in the same process has another.
         works: Stage -> whether it does its work now.
         started: Set once all of them were told to work: a process that is ready before is taken for one that stalls.
+        metrics: Where the process tells its metrics.
     """
     try:
         while True:
@@ -29,6 +34,7 @@ async def report(
                 (),
                 serves={stage: (WHOLE,) for stage, fine in well.items() if fine},
                 stalled={stage: (WHOLE,) for stage, fine in well.items() if not fine},
+                metrics=metrics,
             )
             await beat(membership, member, presence)
             if all(well.values()):

@@ -54,6 +54,7 @@ class DecisionLoop(ABC):
         self._author = EventAuthor(actor, partition, settings, context)
         self.budget = Budget(actor.name, partition, self._author.settings)
         self._context = context
+        self._measured = context.measurements.by_actor[actor.name]
         self._fence_filter = fence_filter(actor, partition)
         self._proof = CompletenessProof(context.wholeness)
         self._snapshots = SnapshotSaver(actor, partition, context)
@@ -97,6 +98,7 @@ class DecisionLoop(ABC):
         Large messages are decided only in turn, so that short messages of other partitions behind them do not wait.
         """
         view, counters, clock = self.view, self._context.counters, self._context.clock
+        measured = self._measured
         turns = self._context.turns
         submitted = False
         begun = clock.elapsed_ns()
@@ -105,17 +107,23 @@ class DecisionLoop(ABC):
                 turns.add(self)
                 break
             started = clock.elapsed_ns()
-            sequence = view.waiting[0].stored.seq
-            cools = self._cools(view.waiting[0])
+            message = view.waiting[0]
+            sequence = message.stored.seq
+            cools = self._cools(message)
             decided = view.decide_next(refused=sequence in self._refused)
             now = clock.elapsed_ns()
             counters.decided += 1
-            exceeded = self.budget.exceeded(now - started, now, sequence)
+            measured.decisions.observe(now - started)
+            exchange = "" if isinstance(message, Unreadable) else message.envelope.exchange
+            exceeded = self.budget.exceeded(now - started, now, sequence, exchange)
             counters.over_budget += exceeded
             self._snapshots.count()
             if decided:
                 submitted = True
-                self._submit_decision(decided, (now - started) // 1000, self.budget.limit_us if exceeded else None)
+                limit_us = self.budget.limit_us if exceeded else None
+                self._submit_decision(decided, (now - started) // 1000, limit_us, message)
+            else:
+                measured.outcomes[""] += 1
             self._snapshots.drain_if_due()
             if cools:
                 self._warming = self._spawn(self._warm_live())
@@ -155,8 +163,14 @@ class DecisionLoop(ABC):
         if self.role is Role.LEADING:
             self._settle_down()
 
-    def _submit_decision(self, decided: tuple[NewEvent, ...], latency_us: int, exceeded_us: int | None = None) -> None:
-        self.outbox.append(self._author.group(decided, latency_us, exceeded_us))
+    def _submit_decision(
+        self,
+        decided: tuple[NewEvent, ...],
+        latency_us: int,
+        exceeded_us: int | None = None,
+        cause: Delivery | None = None,
+    ) -> None:
+        self.outbox.append(self._author.group(decided, latency_us, exceeded_us, cause))
         self._unheard.update(one.message.id for one in decided)
 
     def attend(self, attendance: Availability) -> bool:
@@ -227,6 +241,7 @@ class DecisionLoop(ABC):
         self._fence_last = None
         for group in groups:
             self.outbox.popleft()
+            self._measured.outcomes[group.decided[0].topic] += 1
             self._author.tell(group)
             for one in group.decided:
                 self._unheard.discard(one.message.id)

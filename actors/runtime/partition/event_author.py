@@ -6,10 +6,10 @@ import msgspec
 
 from actors.runtime.committer import Group
 from actors.runtime.context import Context
-from actors.runtime.envelopes import to_record
+from actors.runtime.envelopes import to_record, trace_of
 from events.decision import Cause, NewEvent
 from events.loggers import get_logger
-from events.view import View
+from events.view import Delivery, View
 from schemas.actor import Actor, Scope
 from schemas.envelope import LATENCY
 from schemas.event import Configured
@@ -35,10 +35,15 @@ class EventAuthor:
         self._source = f"{context.source}/{actor.name}/{partition}"
         self._build = f"{context.build}+{self._settings_hash[:8]}"
 
-    def group(self, decided: tuple[NewEvent, ...], latency_us: int, exceeded_us: int | None) -> Group:
-        """Return the events of one decision as they are stored. If the decision is a failure, log that."""
+    def group(
+        self, decided: tuple[NewEvent, ...], latency_us: int, exceeded_us: int | None, cause: Delivery | None
+    ) -> Group:
+        """Return the events of one decision on ``cause`` as they are stored. If the decision is a failure, log that."""
         now, counters = self._around.clock.now_ns(), self._around.counters
-        records = tuple(to_record(one, self._source, self._build, now, latency_us, exceeded_us) for one in decided)
+        trace = trace_of(cause)
+        records = tuple(
+            to_record(one, self._source, self._build, now, latency_us, exceeded_us, trace) for one in decided
+        )
         counters.emitted += len(decided)
         if isinstance(decided[0].message.event, self._actor.failed):
             counters.failed += 1

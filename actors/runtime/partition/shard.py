@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from actors.runtime.context import Context, Role
+from actors.runtime.measurements import LEFT, TAKEN
 from actors.runtime.partition.damage import has_folded, is_own_gone, lost_fence
 from actors.runtime.partition.decision_loop import DecisionLoop
 from actors.runtime.partition.recovery import fold_history
@@ -64,6 +65,8 @@ class Shard(DecisionLoop):
     def start(self, lead: bool) -> None:
         """Recover, then lead or stand by."""
         self.leads = lead
+        if lead:
+            self._measured.leases[TAKEN] += 1
         self._recover()
 
     def set_leading(self, lead: bool) -> None:
@@ -71,6 +74,7 @@ class Shard(DecisionLoop):
         if lead == self.leads:
             return
         self.leads = lead
+        self._measured.leases[TAKEN if lead else LEFT] += 1
         if self.role is Role.RECOVERING:
             return
         if lead:
@@ -85,6 +89,8 @@ class Shard(DecisionLoop):
     async def drain(self) -> None:
         """Decide no more, wait for the outbox to be appended, take a snapshot, and stop."""
         self._stopping = True
+        if self.leads:
+            self._measured.leases[LEFT] += 1
         self._timekeeper.stop()
         if self._recovery is not None:
             self._recovery.cancel()
@@ -120,6 +126,7 @@ class Shard(DecisionLoop):
         if self.role is Role.RECOVERING and not self._reads_back:
             return  # it has read nothing yet that could be lost
         self._context.counters.conflicts += 1
+        self._measured.conflicts[reason] += 1
         _logger.info("fence_lost", actor=self.actor.name, partition=self.partition, reason=reason)
         now = asyncio.get_running_loop().time()
         if now - self._lost_at > _CALM_AFTER:
@@ -179,6 +186,7 @@ class Shard(DecisionLoop):
                 )
         self._context.held_up.ended()
         self._context.counters.recoveries += 1
+        self._measured.recoveries += 1
         await self._take_over()
 
     async def _take_over(self) -> None:

@@ -15,6 +15,7 @@ from deploy.cli.options import Target, check_own_weights, examples, target_optio
         "neuraxis worker reflex router responder clock --nats nats://broker.example:4222",
         "neuraxis worker llm delegate --nats nats://broker.example:4222 --set llm.base_url=https://llm.example/v1",
         "neuraxis worker ledger --context production --ledger /var/lib/neuraxis/ledger.db",
+        "neuraxis worker all --metrics 0.0.0.0:9464 --nats nats://broker.example:4222",
     )
 )
 @click.argument("actors", nargs=-1, required=True, metavar="ACTOR...")
@@ -25,9 +26,19 @@ from deploy.cli.options import Target, check_own_weights, examples, target_optio
     type=click.Path(path_type=Path, dir_okay=False),
     help="The ledger's file.  [default: ledger.db in the data folder]",
 )
+@click.option(
+    "--metrics", metavar="HOST:PORT", help="Where to tell Prometheus metrics, or off.  [default: 127.0.0.1:0, any port]"
+)
 @click.option("--name", default="worker", help="What this process is called in its log.")
 @click.option("--lifeline", type=int, hidden=True, help="Descriptor of the supervisor's line.")
-def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, name: str, lifeline: int | None) -> None:
+def worker(
+    target: Target,
+    actors: tuple[str, ...],
+    ledger_file: Path | None,
+    metrics: str | None,
+    name: str,
+    lifeline: int | None,
+) -> None:
     """Run some actors in this process, against a broker, until SIGTERM or Ctrl-C.
 
     This is what production runs: several such processes share out the partitions among themselves. ACTOR is the name of
@@ -39,14 +50,18 @@ def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, na
     check_own_weights()
     from deploy import logs
     from deploy.cli.failures import WrongUse
+    from deploy.config.loading import flag_layer
     from deploy.processes import worker
     from deploy.processes.broker import DECIDERS, EFFECTORS, LEDGER
     from deploy.processes.broker_access import access_of, effective_choice
     from deploy.processes.effectors import EFFECTORS as HOSTED
     from deploy.processes.supervising.lifeline import Lifeline
+    from deploy.telemetry.configured import check_telemetry
 
     worker.check_work(actors)
-    config = target.config(every_section=True)
+    flags = [flag_layer("--metrics", "telemetry.metrics", metrics)] if metrics is not None else []
+    config = target.config(flags, every_section=True)
+    check_telemetry(config)
     hosts = worker.work_with_settings(actors, config)
     logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
     reach = effective_choice(target.flags, config.broker, os.environ)
@@ -59,6 +74,7 @@ def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, na
         raise WrongUse(f"the broker has logins for each kind of work: run `neuraxis worker {apart}` by itself")
     worker.run(
         worker.Job(
+            name=name,
             hosts=hosts,
             access=access_of(reach, target.data, user=user, name=f"neuraxis {name}"),
             config=config,

@@ -27,7 +27,7 @@ from actors.gateway.metrics import Metrics
 from actors.llm.endpoint import Endpoint
 from actors.reflex.settings import ReflexSettings
 from actors.responder.settings import ResponderSettings
-from actors.runtime.membership.heartbeat import heartbeat_of
+from actors.runtime.membership.heartbeat import MetricsAddress, heartbeat_of
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
@@ -45,7 +45,7 @@ from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.stopping import first_error, stop_signal
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.storage_check import storage_fault
-from events.log import Log
+from events.log import Log, Membership
 from events.loggers import get_logger
 
 GRACE_S = 3.0
@@ -193,7 +193,7 @@ async def _serve(
                 operations=operations,
                 records=records,
                 examinations=examinations,
-                measuring=metrics_source(metrics, log, records, stages),
+                measuring=metrics_source(metrics, log, records, stages, membership),
                 audit=Auditing(client, wait_s=settings.wait_s),
                 forwarding=forwarding,
             )
@@ -215,7 +215,9 @@ async def _serve(
             task.cancel()
 
 
-def metrics_source(metrics: Metrics, log: Log, records: BrokerRecords, stages: StageWatch) -> MetricsSource:
+def metrics_source(
+    metrics: Metrics, log: Log, records: BrokerRecords, stages: StageWatch, membership: Membership
+) -> MetricsSource:
     """Return what the gateway tells Prometheus, measured at each question."""
 
     async def log_seq() -> int:
@@ -225,7 +227,11 @@ def metrics_source(metrics: Metrics, log: Log, records: BrokerRecords, stages: S
         lost = stages.unserved()
         return {stage: stage not in lost for stage in stages.needed}
 
-    return MetricsSource(metrics, log_seq=log_seq, ledger_seq=records.written, served=served)
+    async def targets() -> tuple[MetricsAddress, ...]:
+        said = map(heartbeat_of, (await membership.members()).values())
+        return tuple({each.metrics.address: each.metrics for each in said if each and each.metrics}.values())
+
+    return MetricsSource(metrics, log_seq=log_seq, ledger_seq=records.written, served=served, targets=targets)
 
 
 def _fault(announced: asyncio.Event, stop: asyncio.Event, connection: Connection) -> str:

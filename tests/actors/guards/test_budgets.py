@@ -93,6 +93,8 @@ def test_decisions_over_budget_are_counted_and_told_once_in_a_while():
     (warning,) = warned
     assert (warning["actor"], warning["log_level"]) == ("reflex", "warning")
     assert (warning["took_ms"], warning["budget_ms"]) == (11.0, 10.0)
+    assert warning["exchange"], "a line about an exchange names it"
+    assert worker.measurements.by_actor["reflex"].decisions.above(0.01) == INPUTS
     assert stored == 2 * INPUTS + 1, "an overrun is told, and every decision stands"
 
 

@@ -9,6 +9,7 @@ from actors.gateway.http.operator_endpoints import BreakerWasReset, Verdict, Ver
 from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.records.set_overview import SetOverview
 from actors.gateway.http.scopes import NotFound
+from actors.runtime.membership.heartbeat import MetricsAddress
 from events.errors import Unavailable
 from events.ledger import ExchangeFilter, ExchangeResult, Page
 
@@ -91,3 +92,6 @@ class Measuring:
 
     async def render(self) -> bytes:
         return b""
+
+    async def targets(self) -> tuple[MetricsAddress, ...]:
+        return (MetricsAddress("deciders", "127.0.0.1:9464"),)

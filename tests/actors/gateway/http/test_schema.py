@@ -47,6 +47,7 @@ def test_every_endpoint_is_described() -> None:
         "/api/breaker/reset": {"post"},
         "/api/events": {"get"},
         "/metrics": {"get"},
+        "/metrics/targets": {"get"},
         "/healthz": {"get"},
         "/readyz": {"get"},
     }

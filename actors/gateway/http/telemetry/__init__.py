@@ -1,0 +1,1 @@
+"""What telemetry needs of the gateway: the caller's trace, and where the processes of the set tell their metrics."""

@@ -1,0 +1,25 @@
+"""Where Prometheus finds the metrics of the worker processes: its HTTP service discovery."""
+
+from typing import Any
+
+import msgspec
+from litestar import Request, get
+from litestar.datastructures import State
+
+from actors.gateway.http.metrics import PATH, MetricsSource
+from actors.gateway.http.scopes import READ
+
+
+class ScrapeTargets(msgspec.Struct, frozen=True):
+    """Addresses (HOST:PORT) with the labels that their metrics get, as Prometheus' ``http_sd_configs`` reads it."""
+
+    targets: tuple[str, ...]
+    labels: dict[str, str]
+
+
+@get(f"{PATH}/targets", security=READ)
+async def show_targets(request: Request[Any, Any, State]) -> list[ScrapeTargets]:
+    """Tell Prometheus where each living worker process tells its own metrics."""
+    measuring: MetricsSource = request.app.state.measuring
+    found = sorted(await measuring.targets(), key=lambda each: (each.process, each.address))
+    return [ScrapeTargets((each.address,), {"process": each.process}) for each in found]

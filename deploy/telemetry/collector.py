@@ -1,0 +1,159 @@
+"""A collector of OpenTelemetry: encodes spans as OTLP, and sends them over HTTP.
+
+The SDK's own exporter is not used: it sends from a thread that cannot be cancelled, so a collector that hangs would
+hold up the end of the process.
+"""
+
+import gzip
+import random
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from deploy.config.loading import BadConfiguration
+from deploy.telemetry.spans import Span
+from events.loggers import get_logger
+
+PATH = "/v1/traces"
+"""Where a collector takes traces, below its address."""
+
+HEADERS_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
+"""Variables of OpenTelemetry that hold headers for the collector, such as a key; the first that is set."""
+
+EXTRA = "pip install 'neuraxis[otel]'"
+_AGAIN = frozenset({429, 502, 503, 504})
+"""Statuses after which the protocol has the same spans sent again."""
+
+_logger = get_logger("neuraxis.traces")
+
+
+class Outcome(Enum):
+    """What became of spans: the collector took them, refused them for good, or cannot be asked now."""
+
+    SENT = "sent"
+    REFUSED = "refused"
+    AWAY = "away"
+
+
+def check_collector(url: str) -> None:
+    """Raise BadConfiguration where traces are to be sent and cannot be, with what to do."""
+    if not url:
+        return
+    if not _is_address(url):
+        raise BadConfiguration(f"telemetry.traces is {url!r}: write the collector's address: http://127.0.0.1:4318")
+    try:
+        import opentelemetry.exporter.otlp.proto.common.trace_encoder
+        import opentelemetry.sdk.trace  # noqa: F401
+    except ImportError as missing:
+        raise BadConfiguration(f"telemetry.traces needs OpenTelemetry's SDK: {EXTRA}") from missing
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
+
+
+class Collector:
+    """Sends spans to a collector; use it in an ``async with`` block.
+
+    Args:
+        url: Its address, with or without :data:`PATH`.
+        timeout_s: Seconds that it may take for an answer.
+        environment: The process's, for headers and OpenTelemetry's own variables.
+    """
+
+    def __init__(self, url: str, timeout_s: float, environment: Mapping[str, str]) -> None:
+        # Only here: the SDK takes memory and time, and is an extra.
+        from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
+        from opentelemetry.util.re import parse_env_headers
+
+        self._url = url if url.rstrip("/").endswith(PATH) else url.rstrip("/") + PATH
+        said = next((environment[name] for name in HEADERS_VARIABLES if environment.get(name)), "")
+        headers = {
+            **parse_env_headers(said, liberal=True),
+            "content-type": "application/x-protobuf",
+            "content-encoding": "gzip",
+        }
+        self._http = httpx.AsyncClient(timeout=timeout_s, headers=headers)
+        named = {SERVICE_VERSION: version("neuraxis")}
+        if not environment.get("OTEL_SERVICE_NAME"):
+            named[SERVICE_NAME] = "neuraxis"
+        self._resource = Resource.create(named)
+        self._said = ""
+
+    async def __aenter__(self) -> "Collector":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.aclose()
+
+    async def send(self, spans: Sequence[Span]) -> tuple[Outcome, float]:
+        """Send spans once; return what became of them, and in how many seconds the collector wants to be asked again.
+
+        The time is 0 where it does not say.
+        """
+        try:
+            answer = await self._http.post(self._url, content=gzip.compress(encode(spans, self._resource), 1))
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as wrong:
+            return self._told(Outcome.AWAY, type(wrong).__name__), 0.0
+        if answer.is_success:
+            return self._told(Outcome.SENT, ""), 0.0
+        if answer.status_code in _AGAIN:
+            asked = answer.headers.get("retry-after", "")
+            return self._told(Outcome.AWAY, str(answer.status_code)), float(asked) if asked.isdecimal() else 0.0
+        return self._told(Outcome.REFUSED, str(answer.status_code)), 0.0
+
+    def _told(self, outcome: Outcome, why: str) -> Outcome:
+        """Log a change: one line when spans no longer arrive, and one when they do again."""
+        if why != self._said:
+            if why:
+                _logger.warning("traces_not_taken", reason=why, url=self._url, lost=outcome is Outcome.REFUSED)
+            else:
+                _logger.info("traces_taken_again", url=self._url)
+            self._said = why
+        return outcome
+
+
+def pause_s(failures: int, asked_s: float = 0.0) -> float:
+    """Return how long to wait after so many failures in a row: doubling from 1 to 30 seconds, with chance."""
+    return max(asked_s, min(30.0, 2.0 ** min(failures - 1, 5)) * random.uniform(0.5, 1.0))
+
+
+def encode(spans: Sequence[Span], resource: Any) -> bytes:
+    """Return a request of the OpenTelemetry protocol, as protobuf."""
+    from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+    from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+    kinds = {"internal": SpanKind.INTERNAL, "server": SpanKind.SERVER, "client": SpanKind.CLIENT}
+    flags, scope = TraceFlags(TraceFlags.SAMPLED), InstrumentationScope("neuraxis")
+
+    def context(trace: str, span: str, remote: bool) -> SpanContext:
+        return SpanContext(int(trace, 16), int(span, 16), is_remote=remote, trace_flags=flags)
+
+    encoded: bytes = encode_spans(
+        [
+            ReadableSpan(
+                name=each.name,
+                context=context(each.trace, each.span, False),
+                parent=context(each.trace, each.parent, each.remote) if each.parent else None,
+                resource=resource,
+                attributes=each.attributes,
+                kind=kinds[each.kind],
+                status=Status(StatusCode.ERROR, each.error) if each.error else Status(StatusCode.UNSET),
+                start_time=each.begin_ns,
+                end_time=each.end_ns,
+                instrumentation_scope=scope,
+            )
+            for each in spans
+        ]
+    ).SerializeToString()
+    return encoded

@@ -1,0 +1,115 @@
+"""Serves the metrics of a worker process over HTTP, in a thread of its own: a slow reader holds up no decision."""
+
+import asyncio
+import errno
+import socket
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from socketserver import ThreadingMixIn
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from prometheus_client import CollectorRegistry, make_wsgi_app
+
+from actors.runtime.membership.heartbeat import MetricsAddress
+from deploy.processes.listen_address import Address, open_listener, url_host
+from events.loggers import get_logger
+
+PATIENCE_S = 5.0
+"""Seconds that a reader may be silent."""
+
+MOST_READERS = 8
+"""Readers at once; others are hung up on."""
+
+_ANY = {"0.0.0.0", "::"}
+_logger = get_logger("neuraxis.metrics")
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = PATIENCE_S
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing: Prometheus asks several times a minute."""
+
+    def handle(self) -> None:
+        try:
+            super().handle()
+        except OSError:  # the reader is gone, or was silent for too long
+            self.close_connection = True
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, listener: socket.socket) -> None:
+        super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listener
+        self.server_name, self.server_port = listener.getsockname()[:2]
+        self.setup_environ()
+        self._room = threading.BoundedSemaphore(MOST_READERS)
+
+    def process_request(self, request: socket.socket, client_address: object) -> None:  # type: ignore[override]
+        if not self._room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: socket.socket, client_address: object) -> None:  # type: ignore[override]
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        _logger.warning("metrics_not_told", exc_info=True)
+
+
+@asynccontextmanager
+async def serving_metrics(
+    address: Address | None, registry: CollectorRegistry, process: str
+) -> AsyncIterator[MetricsAddress | None]:
+    """Serve ``/metrics`` for the length of the block; yields where, None where nothing is served.
+
+    An address that is taken, or is none of this machine's, costs no more than the metrics: a port that is taken is
+    replaced by a free one, which the log names.
+
+    Args:
+        address: Where to listen; None: nowhere.
+        registry: What is told.
+        process: The name of the process in its log.
+    """
+    listener = _listen(address) if address is not None else None
+    if listener is None:
+        yield None
+        return
+    server = _Server(listener)
+    server.set_app(make_wsgi_app(registry))
+    serving = threading.Thread(target=server.serve_forever, args=(0.1,), name="metrics", daemon=True)
+    serving.start()
+    host, port = listener.getsockname()[:2]
+    reachable = f"{url_host(socket.gethostname() if host in _ANY else host)}:{port}"
+    _logger.info("metrics_served", url=f"http://{reachable}/metrics")
+    try:
+        yield MetricsAddress(process, reachable)
+    finally:
+        await asyncio.to_thread(server.shutdown)
+        serving.join()
+        server.server_close()
+
+
+def _listen(address: Address) -> socket.socket | None:
+    try:
+        try:
+            return open_listener(address)
+        except OSError as wrong:
+            if wrong.errno != errno.EADDRINUSE:
+                raise
+            listener = open_listener(Address(address.host, 0))
+    except OSError as wrong:
+        where = f"{url_host(address.host)}:{address.port}"
+        _logger.warning("metrics_not_served", address=where, detail=wrong.strerror or str(wrong))
+        return None
+    _logger.warning("metrics_port_taken", wanted=address.port, instead=listener.getsockname()[1])
+    return listener
