@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from actors.gateway.wait_deadlines import Term, Terms
+from actors.gateway.wait_deadlines import WaitDeadline, WaitDeadlines
 from events.codec import Recorded
 from events.errors import Unavailable
 
@@ -36,7 +36,12 @@ def served() -> str:
 
 
 async def waited_for(
-    answer: Awaitable[T], what: str, terms: Terms, term: Term, unserved: Callable[[], str] = served, then: str = ""
+    answer: Awaitable[T],
+    what: str,
+    terms: WaitDeadlines,
+    term: WaitDeadline,
+    unserved: Callable[[], str] = served,
+    then: str = "",
 ) -> T:
     """Wait for an answer to what was stored; on timeout the answer is cancelled, and its end is awaited.
 

@@ -22,7 +22,7 @@ from actors.gateway.external_events import Addressed, agent_event
 from actors.gateway.forwarded_inputs import PassedInput, new_outcome
 from actors.gateway.inputs import DEFAULT_LIMITS, InputOptions, new_input
 from actors.gateway.orders import Order, events_of_act
-from actors.gateway.wait_deadlines import Term, Terms, Within, term_of
+from actors.gateway.wait_deadlines import WaitDeadline, WaitDeadlines, Within, deadline_within
 from events.codec import Recorded, decode
 from events.log import MAX_BATCH, Log
 from schemas.event import Event
@@ -54,14 +54,14 @@ class Receipt(msgspec.Struct, frozen=True):
 class Client:
     """Sends events from outside and waits for their answers; made by :meth:`open`.
 
-    Every wait has a deadline, given in seconds or as a :class:`Term` that several steps share. When it is over, no
-    future, task or subscription of it is left.
+    Every wait has a deadline, given in seconds or as a :class:`WaitDeadline` that several steps share. When it is over,
+    no future, task or subscription of it is left.
     """
 
     def __init__(
         self,
         log: Log,
-        terms: Terms,
+        terms: WaitDeadlines,
         sender: Sender,
         exchanges: Exchanges,
         *,
@@ -103,7 +103,7 @@ class Client:
         # Started before the block: a subscription that has begun survives outages, but to begin one needs a broker.
         last = (await log.info()).last_seq
         tail = await log.tail(FILTERS, last)
-        terms = Terms()
+        terms = WaitDeadlines()
         exchanges = Exchanges(log, terms, unended, last)
         failure: Exception | None = None
         try:
@@ -137,15 +137,15 @@ class Client:
         """The number of appends and exchanges that callers wait for."""
         return self._sender.under_way + len(self._exchanges)
 
-    def begin(self, seconds: float) -> Term:
+    def begin(self, seconds: float) -> WaitDeadline:
         """Return a term of so many seconds that begins now, for steps that share one deadline."""
-        return term_of(seconds)
+        return deadline_within(seconds)
 
     def hurry(self, seconds: float) -> None:
         """Let every wait last at most ``seconds`` longer: this process is stopping."""
         self._terms.hurry(seconds)
 
-    def deadline(self, term: Term) -> AbstractAsyncContextManager[None]:
+    def deadline(self, term: WaitDeadline) -> AbstractAsyncContextManager[None]:
         """Raise TimeoutError in the caller's block if it is not done in time; it is cut short by :meth:`hurry`, too."""
         return self._terms.deadline(term)
 
@@ -185,13 +185,13 @@ class Client:
             Refused, Unavailable, UnknownOutcome: as :meth:`submit` does.
             NoEnd: as :meth:`await_end` does.
         """
-        term = term_of(within)
+        term = deadline_within(within)
         async with self.hearing(take) if take is not None else contextlib.nullcontext("") as inbox:
             return await self.exchange(self.input(text, inbox=inbox, **given), term)
 
     async def exchange(self, addressed: Addressed, within: Within = ANSWER_S) -> Answered:
         """Send an input and wait for the end of its exchange; raises as :meth:`submit` and :meth:`await_end` do."""
-        term = term_of(within)
+        term = deadline_within(within)
         await self.submit(addressed, term)
         return await self.await_end(addressed.exchange, term)
 
@@ -210,7 +210,7 @@ class Client:
         if addressed.exchange:
             self._exchanges.join(addressed)
         try:
-            seq = await self._sender.store([addressed.record], term_of(within))
+            seq = await self._sender.store([addressed.record], deadline_within(within))
         except BaseException:
             self.stop_waiting(addressed.exchange)
             raise
@@ -266,7 +266,7 @@ class Client:
         An exchange has one outcome: a second one is not stored. Raises as :meth:`submit` does.
         """
         told = new_outcome(passed, word, partitions=self.log.partitions, now_ns=self.now_ns())
-        return await self._sender.store([told.record], term_of(within))
+        return await self._sender.store([told.record], deadline_within(within))
 
     async def report(self, event: Event, *, agent: str = "", key: str = "", within: Within = ACCEPT_S) -> Receipt:
         """Record an event of an agent, such as a tick; repeats with the same ``key`` are stored once.
@@ -276,7 +276,7 @@ class Client:
             Refused, Unavailable, UnknownOutcome: as :meth:`submit` does.
         """
         told = agent_event(event, agent, key=key, partitions=self.log.partitions, now_ns=self.now_ns())
-        return Receipt(told.id, await self._sender.store([told.record], term_of(within)))
+        return Receipt(told.id, await self._sender.store([told.record], deadline_within(within)))
 
     async def order(self, orders: Sequence[Order], within: Within = ACCEPT_S) -> Receipt:
         """Record the orders of a person as one act, in order; return the receipt of the last.
@@ -287,7 +287,7 @@ class Client:
             InvalidInput: one is not valid, or does not fit into a message of the log; nothing was stored.
             Refused, Unavailable, UnknownOutcome: as :meth:`submit` does; earlier batches may be stored.
         """
-        term, act = term_of(within), events_of_act(orders, self.log.partitions, self.now_ns())
+        term, act = deadline_within(within), events_of_act(orders, self.log.partitions, self.now_ns())
         receipt = Receipt("", 0)
         for begin in range(0, len(act), MAX_BATCH):
             batch = act[begin : begin + MAX_BATCH]
@@ -317,11 +317,11 @@ class Client:
             NoEnd: it did not come in time.
         """
         reading = self._read(filters, after, is_wanted)
-        return await waited_for(reading, what, self._terms, term_of(within))
+        return await waited_for(reading, what, self._terms, deadline_within(within))
 
     async def wait(self, answer: Awaitable[T], *, what: str, within: Within, unserved: Callable[[], str] = served) -> T:
         """Wait for an answer that the caller itself receives; see :func:`actors.gateway.answer_wait.waited_for`."""
-        return await waited_for(answer, what, self._terms, term_of(within), unserved)
+        return await waited_for(answer, what, self._terms, deadline_within(within), unserved)
 
     async def _read(self, filters: Sequence[str], after: int, is_wanted: Callable[[Recorded], bool]) -> Recorded:
         tail = await persistently(lambda: self.log.tail(filters, after))

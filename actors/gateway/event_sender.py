@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from actors.gateway.wait_deadlines import Term, Terms
+from actors.gateway.wait_deadlines import WaitDeadline, WaitDeadlines
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, Append, Log, Record
 from events.loggers import get_logger
@@ -58,7 +58,7 @@ class _Sending:
 class Sender:
     """Stores the records it is given; a task must be running :meth:`run`."""
 
-    def __init__(self, log: Log, terms: Terms, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, log: Log, terms: WaitDeadlines, tasks: asyncio.TaskGroup) -> None:
         self._log = log
         self._terms = terms
         self._tasks = tasks
@@ -89,7 +89,7 @@ class Sender:
         for each in under_way:
             each.cancel()
 
-    async def store(self, records: Sequence[Record], term: Term) -> int:
+    async def store(self, records: Sequence[Record], term: WaitDeadline) -> int:
         """Have records stored in time, all or none, each once; return the sequence of the last.
 
         A single record is sent again while its outcome is unknown: the stream drops the repeat by its message id.

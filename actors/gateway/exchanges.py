@@ -14,7 +14,7 @@ import msgspec
 from actors.gateway.answer_wait import persistently, waited_for
 from actors.gateway.external_events import Addressed
 from actors.gateway.forwarded_inputs import PassedInput
-from actors.gateway.wait_deadlines import Terms, Within, term_of
+from actors.gateway.wait_deadlines import WaitDeadlines, Within, deadline_within
 from events.codec import Recorded, decode
 from events.log import Log, Tail
 from schemas.event import topic_of
@@ -70,7 +70,7 @@ class Exchanges:
         heard: The sequence after which the subscription begins.
     """
 
-    def __init__(self, log: Log, terms: Terms, unended: Callable[[str, str], str], heard: int) -> None:
+    def __init__(self, log: Log, terms: WaitDeadlines, unended: Callable[[str, str], str], heard: int) -> None:
         self._log = log
         self._terms = terms
         self._unended = unended
@@ -143,7 +143,7 @@ class Exchanges:
             heard(),
             f"exchange {exchange}",
             self._terms,
-            term_of(within),
+            deadline_within(within),
             lambda: self._unended(known.addressed.agent, known.addressed.session),
             then=f", `neuraxis why {exchange}` tells then",
         )

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 
-class Term(NamedTuple):
+class WaitDeadline(NamedTuple):
     """When something began and when it must be over, in the event loop's time."""
 
     begun: float
@@ -23,19 +23,19 @@ class Term(NamedTuple):
         return max(0.0, self.until - asyncio.get_running_loop().time())
 
 
-Within = float | Term
+Within = float | WaitDeadline
 """How long something may take: seconds from now on, or the rest of a term that several steps share."""
 
 
-def term_of(within: Within) -> Term:
+def deadline_within(within: Within) -> WaitDeadline:
     """Return the term that begins now, or the one that was given."""
-    if isinstance(within, Term):
+    if isinstance(within, WaitDeadline):
         return within
     now = asyncio.get_running_loop().time()
-    return Term(now, now + within)
+    return WaitDeadline(now, now + within)
 
 
-class Terms:
+class WaitDeadlines:
     """The deadlines of all waits in progress."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Terms:
             self._waits.discard(waiting)
 
     @contextlib.asynccontextmanager
-    async def deadline(self, term: Term) -> AsyncIterator[None]:
+    async def deadline(self, term: WaitDeadline) -> AsyncIterator[None]:
         """Raise TimeoutError in a block that is not done in time."""
         until = term.until
         if self._most is not None:

@@ -33,7 +33,7 @@ BATCH_FROM_UNFLUSHED = 160
 SINGLES = 16
 """Single publishes in flight at most."""
 
-ROOM = 4_000
+MOST_WAITING = 4_000
 """Reading pauses while more events than this wait for an append."""
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
@@ -119,7 +119,7 @@ class Committer:
 
     async def wait_capacity(self) -> None:
         """Wait until there is room for more decisions."""
-        while self.waiting > ROOM:
+        while self.waiting > MOST_WAITING:
             self._progress.clear()
             await self._progress.wait()
 

@@ -38,7 +38,7 @@ _ANSWERS: Mapping[type[Event], str] = {
 }
 """The event by which such a stage answers -> the stage."""
 
-HEARD: tuple[type[Event], ...] = (*requests_to("llm"), *requests_to("delegate"), *_ANSWERS)
+REQUESTS_AND_ANSWERS: tuple[type[Event], ...] = (*requests_to("llm"), *requests_to("delegate"), *_ANSWERS)
 """The events that ask such a stage, or answer for it."""
 
 

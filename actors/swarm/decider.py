@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import msgspec
 
-from actors.swarm.asked_stages import HEARD, with_asked_stages
+from actors.swarm.asked_stages import REQUESTS_AND_ANSWERS, with_asked_stages
 from actors.swarm.availability_events import LostStage, availability_events
 from actors.swarm.coherence_index import (
     AGREEING,
@@ -57,7 +57,7 @@ WATCHED: tuple[str, ...] = tuple(dict.fromkeys(entry_of(event).owner for event i
 
 _FAILED = tuple(failure_of(actor) for actor in WATCHED)
 
-CONSUMED: tuple[type[Event], ...] = tuple(dict.fromkeys((InputReceived, *VERDICTS, *_FAILED, *HEARD)))
+CONSUMED: tuple[type[Event], ...] = tuple(dict.fromkeys((InputReceived, *VERDICTS, *_FAILED, *REQUESTS_AND_ANSWERS)))
 """What the swarm is measured from."""
 
 _COUNTED: dict[type[Event], str] = {

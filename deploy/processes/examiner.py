@@ -13,7 +13,7 @@ import msgspec
 from actors.gateway.external_events import InvalidField
 from actors.gateway.http.readiness_checks import without_places
 from actors.gateway.http.scopes import NotFound
-from actors.gateway.wait_deadlines import Terms, term_of
+from actors.gateway.wait_deadlines import WaitDeadlines, deadline_within
 from deploy.processes.supervising.child import end, spawn
 from events.errors import Unavailable
 
@@ -38,7 +38,7 @@ class Examiner:
 
     def __init__(self, within_s: float) -> None:
         self._within_s = within_s
-        self._terms = Terms()
+        self._terms = WaitDeadlines()
         self._places = asyncio.Semaphore(AT_ONCE)
         self._asked = 0
 
@@ -56,7 +56,7 @@ class Examiner:
         """
         if self._asked >= AT_ONCE + WAITING:
             raise Unavailable(f"{self._asked} such questions are being answered, as many as may be: ask again later")
-        term = term_of(self._within_s)
+        term = deadline_within(self._within_s)
         self._asked += 1
         try:
             async with self._terms.deadline(term), self._places:

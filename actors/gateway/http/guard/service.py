@@ -11,7 +11,7 @@ from actors.gateway.client import Client
 from actors.gateway.exchanges import Answered
 from actors.gateway.external_events import Addressed
 from actors.gateway.http.loops.service import NoJudge, NotAccepted, Unanswered
-from actors.gateway.wait_deadlines import Term
+from actors.gateway.wait_deadlines import WaitDeadline
 from events.codec import Recorded, decode
 from events.errors import Unavailable, UnknownOutcome
 from schemas.event import ROOT, Event, topic_of
@@ -97,11 +97,11 @@ class GuardService:
         self._client = client
         self._wait_s = wait_s
 
-    def begin(self) -> Term:
+    def begin(self) -> WaitDeadline:
         """Return the term of a request that begins now."""
         return self._client.begin(self._wait_s)
 
-    def addressed(self, check: Check, term: Term) -> tuple[Check, Addressed]:
+    def addressed(self, check: Check, term: WaitDeadline) -> tuple[Check, Addressed]:
         """Check the form of an input and wrap it; raises InvalidInput."""
         exchange = new_exchange_id(self._client.now_ns())
         whose = msgspec.structs.replace(check, session=check.session or f"check {exchange}")
@@ -119,7 +119,7 @@ class GuardService:
         )
         return whose, addressed
 
-    async def check(self, inputs: Sequence[tuple[Check, Addressed]], term: Term) -> tuple[Checked, ...]:
+    async def check(self, inputs: Sequence[tuple[Check, Addressed]], term: WaitDeadline) -> tuple[Checked, ...]:
         """Have inputs checked; return the results in their order.
 
         Raises:
@@ -136,7 +136,7 @@ class GuardService:
         said = await self._said([check.agent for check, _ in inputs], found, term)
         return tuple(Checked(answer.exchange, answer.event, tuple(said.get(answer.exchange, ()))) for answer in found)
 
-    async def _ended(self, addressed: Addressed, term: Term) -> Answered:
+    async def _ended(self, addressed: Addressed, term: WaitDeadline) -> Answered:
         try:
             return await self._client.exchange(addressed, term)
         except NoEnd as late:
@@ -149,7 +149,9 @@ class GuardService:
         except (Unavailable, UnknownOutcome):
             raise NotAccepted(f"the broker has not confirmed this within {term.waited:.1f} s: send it again") from None
 
-    async def _said(self, agents: Iterable[str], found: Sequence[Answered], term: Term) -> Mapping[str, list[Event]]:
+    async def _said(
+        self, agents: Iterable[str], found: Sequence[Answered], term: WaitDeadline
+    ) -> Mapping[str, list[Event]]:
         """Return the guards' events of exchanges between their inputs and their ends."""
         ends = {answer.exchange: answer.seq for answer in found}
         tokens = sorted({self._client.log.partitions.agent_token(agent) for agent in agents})

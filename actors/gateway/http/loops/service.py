@@ -12,7 +12,7 @@ from actors.gateway.external_events import Addressed, agent_event
 from actors.gateway.http.bodies import Accepted
 from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
 from actors.gateway.http.readiness_checks import OK, passes, without_places
-from actors.gateway.wait_deadlines import Term
+from actors.gateway.wait_deadlines import WaitDeadline
 from events.codec import Recorded, decode
 from events.errors import LogError, Unavailable, UnknownOutcome
 from events.loggers import get_logger
@@ -194,10 +194,10 @@ class LoopService:
     def _told(self, agent: str, event: Event, key: str) -> Addressed:
         return agent_event(event, agent, key=key, partitions=self._log.partitions, now_ns=self._client.now_ns())
 
-    def _begin(self) -> Term:
+    def _begin(self) -> WaitDeadline:
         return self._client.begin(self._wait_s)
 
-    async def _stored(self, addressed: Addressed, term: Term) -> int:
+    async def _stored(self, addressed: Addressed, term: WaitDeadline) -> int:
         try:
             return await self._client.submit(addressed, term)
         except (Unavailable, UnknownOutcome):
@@ -206,14 +206,14 @@ class LoopService:
                 "send it again, with the same Idempotency-Key"
             ) from None
 
-    async def _ready(self, term: Term) -> None:
+    async def _ready(self, term: WaitDeadline) -> None:
         try:
             async with self._client.deadline(term):
                 await self.judgements.caught_up.wait()
         except TimeoutError:
             raise NotReady("this gateway is still reading the log: try again, /readyz tells") from None
 
-    async def _ask(self, agent: str, addressed: Addressed, term: Term) -> Answer:
+    async def _ask(self, agent: str, addressed: Addressed, term: WaitDeadline) -> Answer:
         await self._ready(term)
         cause = addressed.id
         known = self.judgements.answer_to(cause)
@@ -238,7 +238,7 @@ class LoopService:
                     "worker runs, ask for the loop's status then"
                 ) from None
 
-    async def _found(self, repeated: Answer, decided: str, term: Term) -> Judged:
+    async def _found(self, repeated: Answer, decided: str, term: WaitDeadline) -> Judged:
         """Read a judgement from the log: it is so old that it is not kept here."""
         # The judgement of a live loop is stored under its session.
         subject = f"log.{self._log.partitions.agent_token(repeated.agent)}.*.guardrails"

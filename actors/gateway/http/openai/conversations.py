@@ -16,7 +16,7 @@ from actors.gateway.http.openai.conversation_histories import Histories
 from actors.gateway.http.openai.messages import ReadMessage, merge_layers
 from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.streamed_text import StreamedText
-from actors.gateway.wait_deadlines import Term
+from actors.gateway.wait_deadlines import WaitDeadline
 from events.codec import Recorded, decode
 from events.errors import LogError
 from schemas.event import topic_of
@@ -127,7 +127,7 @@ class Conversations:
         word = await self._client.await_passed(addressed.exchange, term)
         return word if isinstance(word, PassedInput) else end_of(word, agent=question.agent, session=question.session)
 
-    def _begin(self) -> Term:
+    def _begin(self) -> WaitDeadline:
         return self._client.begin(self._wait_s + END_S)
 
     def _input(
@@ -144,7 +144,7 @@ class Conversations:
             purpose=purpose,
         )
 
-    async def _ended(self, question: Question, addressed: Addressed, term: Term) -> AnswerEnd:
+    async def _ended(self, question: Question, addressed: Addressed, term: WaitDeadline) -> AnswerEnd:
         answered = await self._client.exchange(addressed, term)
         ended = end_of(answered, agent=question.agent, session=question.session)
         said = (*question.messages, ReadMessage("assistant", ended.event.response))

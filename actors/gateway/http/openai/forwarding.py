@@ -19,13 +19,13 @@ from actors.gateway.client import Client
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import REFUSALS
 from actors.gateway.http.openai.conversations import AnswerEnd, Conversations, ExchangeFailed, end_of
-from actors.gateway.http.openai.passthrough.guarding import Guarded, Watch, faults_in
+from actors.gateway.http.openai.passthrough.guarding import GuardedStream, Watch, faults_in
 from actors.gateway.http.openai.passthrough.masking import Private
 from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.relayed_answer import RelayedAnswer, read_streamed_answer, read_whole_answer
 from actors.gateway.http.openai.streaming_response import SourceBroken
 from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, headers_to_return, unfit
-from actors.gateway.wait_deadlines import Term
+from actors.gateway.wait_deadlines import WaitDeadline
 from events.errors import LogError
 from events.http_client import httpx
 from events.loggers import get_logger
@@ -154,7 +154,7 @@ class UpstreamForwarder:
         streamed = (
             response.headers.get("content-type", "").casefold().startswith("text/event-stream") and response.is_success
         )
-        guarded = Guarded(Prompt(question.text, question.layers), self.watch) if streamed else None
+        guarded = GuardedStream(Prompt(question.text, question.layers), self.watch) if streamed else None
         pieces = RelayedBody(self, response, word, question, term, guarded, private)
         if wrong := unfit(response):
             await pieces.aclose("upstream_refused")
@@ -268,8 +268,8 @@ class RelayedBody:
         response: httpx.Response,
         passed: PassedInput,
         question: Question,
-        term: Term,
-        guarded: Guarded | None = None,
+        term: WaitDeadline,
+        guarded: GuardedStream | None = None,
         private: Private | None = None,
     ) -> None:
         self.response = response
@@ -312,7 +312,7 @@ class RelayedBody:
                 return piece
         raise StopAsyncIteration
 
-    async def _last(self, guarded: Guarded) -> bytes:
+    async def _last(self, guarded: GuardedStream) -> bytes:
         """Return the rest of a stream once its end is recorded, or what replaces the rest."""
         self._over = True
         guarded.end()
@@ -328,7 +328,7 @@ class RelayedBody:
         refused = ended.event.action in REFUSALS
         return guarded.refusal(ended.event.response, ended.decision) if refused else guarded.rest()
 
-    async def _record(self, guarded: Guarded) -> bool:
+    async def _record(self, guarded: GuardedStream) -> bool:
         """Record a stream; return whether it contains an answer, so that its exchange will end."""
         heard = read_streamed_answer(bytes(self.taken))
         if heard.failed and not guarded.found:

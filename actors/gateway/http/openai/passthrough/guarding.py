@@ -54,7 +54,7 @@ class _Held(msgspec.Struct, frozen=True):
     characters: int
 
 
-class Guarded:
+class GuardedStream:
     """One stream.
 
     Attributes:
@@ -175,7 +175,7 @@ class Guarded:
 
 def faults_in(body: bytes, prompt: Prompt, watch: Watch) -> tuple[AnswerFault, ...]:
     """Return what speaks against a whole answer, however long it is; what is no JSON is one text."""
-    guarded = Guarded(prompt, watch)
+    guarded = GuardedStream(prompt, watch)
     if is_stream(body[:64]):
         for raw in split(body):
             guarded.read(raw)

@@ -10,7 +10,7 @@ import pytest
 
 from actors.contract.answers.prompt import Prompt
 from actors.gateway.http.openai.forwarding import RelayedBody
-from actors.gateway.http.openai.passthrough.guarding import Guarded, Watch
+from actors.gateway.http.openai.passthrough.guarding import GuardedStream, Watch
 from actors.gateway.http.openai.streaming_response import SourceBroken
 from schemas.vocabulary.reflex import AnswerFault
 
@@ -35,7 +35,7 @@ async def sent(*faults: AnswerFault) -> tuple[bytes, list[Any]]:
     )
     response: Any = SimpleNamespace(aiter_raw=pieces, is_success=True, aclose=close)
     unused: Any = None
-    guarded = Guarded(Prompt("Tell me", ()), Watch(faults=faults))
+    guarded = GuardedStream(Prompt("Tell me", ()), Watch(faults=faults))
     with contextlib.suppress(SourceBroken):
         async for piece in RelayedBody(service, response, unused, unused, unused, guarded):
             out += piece

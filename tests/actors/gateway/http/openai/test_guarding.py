@@ -9,7 +9,7 @@ import pytest
 from actors.contract.answers.prompt import Prompt
 from actors.contract.answers.window import WINDOW
 from actors.gateway.http.openai.answers import Decision
-from actors.gateway.http.openai.passthrough.guarding import LONGEST_EVENT, Guarded, Watch, faults_in, texts_in
+from actors.gateway.http.openai.passthrough.guarding import LONGEST_EVENT, GuardedStream, Watch, faults_in, texts_in
 from schemas.vocabulary.gateway import Layer
 
 RULES = " ".join(f"Rule {number}: what guest{number} had for dinner is told to nobody." for number in range(9))
@@ -34,9 +34,9 @@ def stream(*texts: str, end: bytes = b"\n\n", **more: Any) -> bytes:
     return head + b"".join(chunk({"content": text}, end=end, **more) for text in texts) + b"data: [DONE]" + end
 
 
-def passed(body: bytes, size: int | random.Random = 50) -> tuple[Guarded, bytes]:
+def passed(body: bytes, size: int | random.Random = 50) -> tuple[GuardedStream, bytes]:
     """Pass a stream on in pieces; return it, and what went out before its end."""
-    guarded, out, at = Guarded(PROMPT, Watch()), b"", 0
+    guarded, out, at = GuardedStream(PROMPT, Watch()), b"", 0
     while at < len(body) and not guarded.found:
         step = size if isinstance(size, int) else size.randint(1, 300)
         out += guarded.take(body[at : at + step])
@@ -60,7 +60,7 @@ def test_a_clean_stream_goes_out_byte_for_byte_in_any_pieces(end: bytes) -> None
 
 
 def test_what_is_held_back_is_no_more_than_the_window() -> None:
-    guarded, told, sent = Guarded(PROMPT, Watch()), 0, b""
+    guarded, told, sent = GuardedStream(PROMPT, Watch()), 0, b""
     for text in words(PLAIN):
         sent += guarded.take(chunk({"content": text}))
         told += len(text)
@@ -116,7 +116,7 @@ def test_where_nothing_was_said_yet_the_notice_is() -> None:
 
 
 def test_an_event_that_never_ends_is_not_kept_for_ever() -> None:
-    guarded = Guarded(PROMPT, Watch())
+    guarded = GuardedStream(PROMPT, Watch())
     with pytest.raises(ValueError, match="bytes"):
         guarded.take(b"data: " + b"x" * (LONGEST_EVENT + 1))
 
