@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from actors.appraisal.risks import intent_of
-from actors.appraisal.trust import trust_of
+from actors.appraisal.measures.risks import intent_of
+from actors.appraisal.measures.trust import trust_of
 from actors.intuition.scorer import score
 from actors.reflex import ACTOR as REFLEX
 from bench.harness.table import percentiles

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from actors.appraisal.turn_reading import turn_model, turn_reading_of
+from actors.appraisal.measures.turn_reading import turn_model, turn_reading_of
 from actors.contract.text.dialogue_act.model import TurnModel
 from actors.memory.familiarity import warmth
 from actors.router.selection import Context, select_mode, signals_of

@@ -255,8 +255,8 @@ def _outcome(action: Action, result: ActionResult | None, *, late: bool) -> Outc
     if not result.ok:
         return Outcome(Performed(action=action, ok=False, reason=result.reason))
     performed = Performed(action=action, ok=True, found=len(result.recollections))
-    told = "" if result.introspection is None else msgspec.json.encode(result.introspection).decode()
-    return Outcome(performed, result.recollections, told)
+    introspection = "" if result.introspection is None else msgspec.json.encode(result.introspection).decode()
+    return Outcome(performed, result.recollections, introspection)
 
 
 def _answer_found(answer: DelegateAnswered) -> Recollection:

@@ -10,7 +10,7 @@ import msgspec
 from actors.act.loop import Loop, Outcome, Step
 from actors.act.settings import ActSettings
 from actors.contract.text.shortening import shorten
-from schemas.model_calls import ModelCall, Said, Shortened, cuts_of, read_answer
+from schemas.effectors.model_calls import ModelCall, Said, Shortened, cuts_of, read_answer
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import Skill
 
@@ -99,7 +99,7 @@ def plan_call(text: str, loop: Loop, settings: ActSettings) -> ModelCall:
     message = shorten(text.strip(), settings.message_tokens)
     lines = [line for number, step in enumerate(loop.steps) for line in _step(number, step)]
     found = [each.text for step in loop.steps for outcome in step.outcomes for each in outcome.found]
-    shown = [each for step in loop.steps for outcome in step.outcomes for each in _shown(outcome)]
+    shown = [each for step in loop.steps for outcome in step.outcomes for each in _finding_texts(outcome)]
     findings = Shortened("", sum(map(_length, found)), sum(len(each.removesuffix("…")) for each in shown))
     asked = "\nPlan what comes next." if loop.steps else "\nPlan the first actions."
     case = "\n".join(["The message:", message.text, *lines, asked])
@@ -157,11 +157,11 @@ def _lines(outcome: Outcome) -> list[str]:
     performed, action = outcome.performed, outcome.performed.action
     about = _cut(action.query or action.value, _SHOWN_CHARACTERS)
     came = f"found {performed.found}" if performed.ok else performed.reason
-    shown = [f"  - {line}" for line in _shown(outcome)]
+    shown = [f"  - {line}" for line in _finding_texts(outcome)]
     return [f"- {action.skill} {about!r}: {came}", *shown, *([f"  {outcome.told}"] if outcome.told else [])]
 
 
-def _shown(outcome: Outcome) -> list[str]:
+def _finding_texts(outcome: Outcome) -> list[str]:
     return [_cut(each.text, _SHOWN_CHARACTERS) for each in outcome.found[:_SHOWN]]
 
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import msgspec
 
+from schemas.effectors.model_settings import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
-from schemas.model_settings import FOLLOWS_MODEL
 from schemas.vocabulary.act import Planner
 from schemas.vocabulary.memory import Skill
 

@@ -67,21 +67,21 @@ def key_of(topic: str, message: Message) -> Key:
         topic,
         message.agent if grouping.by_agent else "",
         message.session if grouping.by_session else "",
-        " ".join(_shown(message.event, name) for name in grouping.fields)[:_LONGEST],
+        " ".join(_field_text(message.event, name) for name in grouping.fields)[:_LONGEST],
     )
 
 
 def figures(event: Event) -> dict[str, str]:
     """Return an event's numbers and codes by field name. Sentences about them are no part of a decision."""
     names = _OF_UNREADABLE if _is_unreadable(event) else GROUPINGS[topic_of(event)].tells
-    return {name.rpartition(".")[2]: shown for name in names if (shown := _shown(event, name))}
+    return {name.rpartition(".")[2]: shown for name in names if (shown := _field_text(event, name))}
 
 
 def _is_unreadable(event: Event) -> TypeGuard[Failed]:
     return isinstance(event, Failed) and event.reason in UNREADABLE
 
 
-def _shown(event: Event, name: str) -> str:
+def _field_text(event: Event, name: str) -> str:
     value: object = event
     for part in name.split("."):
         value = getattr(value, part)

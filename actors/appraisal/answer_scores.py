@@ -35,14 +35,14 @@ from typing import get_args
 
 import msgspec
 
-from actors.appraisal.affect import VERSION as AFFECT
-from actors.appraisal.biases import VERSION, bias_tags_of
-from actors.appraisal.embedder import Model, embedded_part, model_of
+from actors.appraisal.measures.affect import VERSION as AFFECT
+from actors.appraisal.measures.biases import VERSION, bias_tags_of
+from actors.appraisal.measures.embedder import Model, embedded_part, model_of
+from actors.appraisal.measures.trust import trust_model
+from actors.appraisal.measures.turn_reading import turn_model
+from actors.appraisal.measures.vectors import similarity
 from actors.appraisal.session_memory import DECIMALS
 from actors.appraisal.settings import AppraisalSettings
-from actors.appraisal.trust import trust_model as trust_model
-from actors.appraisal.turn_reading import turn_model
-from actors.appraisal.vectors import similarity
 from actors.contract.text.judge.weights import added_weights
 from actors.contract.text.terms import terms_of
 from schemas.event import Event

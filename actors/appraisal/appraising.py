@@ -5,17 +5,16 @@ from functools import cache, partial
 
 import msgspec
 
-from actors.appraisal.affect import VERSION as AFFECT
-from actors.appraisal.affect import affect_of
-from actors.appraisal.biases import bias_tags_of
-from actors.appraisal.embedder import Model, model_of
-from actors.appraisal.risks import whole_intent_of
+from actors.appraisal.measures.affect import VERSION as AFFECT
+from actors.appraisal.measures.affect import affect_of
+from actors.appraisal.measures.biases import bias_tags_of
+from actors.appraisal.measures.embedder import Model, model_of
+from actors.appraisal.measures.risks import whole_intent_of
+from actors.appraisal.measures.trust import full_trust, less_trusted, trust_in_unread_layers, trust_model, trust_of
+from actors.appraisal.measures.turn_reading import turn_model, turn_reading_of
+from actors.appraisal.measures.vectors import to_text
 from actors.appraisal.session_memory import DECIMALS, SessionMemory, novelty_of, topic_of
 from actors.appraisal.settings import AppraisalSettings
-from actors.appraisal.trust import full_trust, less_trusted, trust_in_unread_layers, trust_of
-from actors.appraisal.trust import trust_model as trust_model
-from actors.appraisal.turn_reading import turn_model, turn_reading_of
-from actors.appraisal.vectors import to_text
 from actors.contract.text.excerpt import WHOLE, excerpt_of
 from actors.contract.text.joined_parts import joined_parts
 from actors.contract.text.judge.model import Model as Judge

@@ -28,6 +28,7 @@ from actors.appraisal.answer_scores import (
     with_request,
 )
 from actors.appraisal.appraising import appraise, embedder_in, warm_up
+from actors.appraisal.measures.vectors import from_text
 from actors.appraisal.session_memory import SessionMemory, with_input
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.trust_gate import (
@@ -43,7 +44,6 @@ from actors.appraisal.trust_gate import (
     spent_after,
     waiting_on,
 )
-from actors.appraisal.vectors import from_text
 from actors.contract.text.allowances import Allowances
 from schemas.actor import Message
 from schemas.event import Event, topic_of

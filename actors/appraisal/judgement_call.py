@@ -15,7 +15,7 @@ from actors.appraisal.session_memory import DECIMALS
 from actors.appraisal.settings import TrustSettings
 from actors.contract.text.excerpt import excerpt
 from actors.contract.text.shortening import shares, shorten
-from schemas.model_calls import ModelCall, Said, cuts_of, read_answer
+from schemas.effectors.model_calls import ModelCall, Said, cuts_of, read_answer
 from schemas.vocabulary.appraisal import AttackKind, JudgementRequested, LayerTrust, PartJudged
 from schemas.wording.fencing import fenced_blocks
 

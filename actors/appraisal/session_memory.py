@@ -2,8 +2,8 @@
 
 import msgspec
 
+from actors.appraisal.measures.vectors import DIMENSIONS, centroid_of, centroid_similarity, moved_centroid, similarity
 from actors.appraisal.settings import AppraisalSettings
-from actors.appraisal.vectors import DIMENSIONS, centroid_of, centroid_similarity, moved_centroid, similarity
 
 DECIMALS = 6
 

@@ -115,14 +115,14 @@ def checked_answer(answer: Reply, most_bytes: int) -> str:
     if len(answer.data) > most_bytes:
         raise NoAnswer(ANSWER_INVALID, "AnswerTooLarge")
     try:
-        told = msgspec.json.decode(answer.data, type=SpecialistAnswer)
+        decoded = msgspec.json.decode(answer.data, type=SpecialistAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         raise NoAnswer(ANSWER_INVALID, "NotTheForm") from wrong
-    if told.error:
+    if decoded.error:
         raise NoAnswer(SPECIALIST_REFUSED, "ErrorInAnswer")
-    if not told.answer.strip():
+    if not decoded.answer.strip():
         raise NoAnswer(ANSWER_INVALID, "EmptyAnswer")
-    return told.answer
+    return decoded.answer
 
 
 def enrich_failure(failed: Failed, message: Message) -> Failed:

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from schemas.effectors.model_settings import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
-from schemas.model_settings import FOLLOWS_MODEL
 
 Factor = Annotated[float, msgspec.Meta(ge=1.0, le=10.0)]
 """What an interval is stretched by."""

@@ -11,7 +11,7 @@ from typing import Annotated, get_args
 import msgspec
 
 from actors.drift.settings import DriftSettings
-from schemas.model_calls import ModelCall, Said, Shortened, cuts_of, read_answer
+from schemas.effectors.model_calls import ModelCall, Said, Shortened, cuts_of, read_answer
 from schemas.vocabulary.drift import Kind
 from schemas.vocabulary.memory import MemoryWandered
 
@@ -58,11 +58,11 @@ def compose_thought(wandered: MemoryWandered, kind: Kind) -> WordedThought:
 def synthesis_call(wandered: MemoryWandered, settings: DriftSettings) -> ModelCall:
     """Return the call that asks a model for a thought."""
     memory = _cut(wandered.text, _QUOTED)
-    told = f"Word: {wandered.concept}\nWith it: {', '.join(_others(wandered)) or 'nothing'}\nMemory: {memory}"
+    block = f"Word: {wandered.concept}\nWith it: {', '.join(_others(wandered)) or 'nothing'}\nMemory: {memory}"
     whole = len(" ".join(wandered.text.split()))
     return ModelCall(
         purpose="reflect",
-        messages=(Said(role="system", content=_INSTRUCTION), Said(role="user", content=told)),
+        messages=(Said(role="system", content=_INSTRUCTION), Said(role="user", content=block)),
         most_tokens=settings.most_tokens,
         answer_schema={
             "type": "object",

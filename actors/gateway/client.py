@@ -260,13 +260,15 @@ class Client:
 
     # Other events from outside.
 
-    async def settle(self, passed: PassedInput, word: InputAnswered | InputAbandoned, within: Within = ACCEPT_S) -> int:
+    async def settle(
+        self, passed: PassedInput, outcome: InputAnswered | InputAbandoned, within: Within = ACCEPT_S
+    ) -> int:
         """Record the outcome of an input that the guards let pass: its answer, or that there is none.
 
         An exchange has one outcome: a second one is not stored. Raises as :meth:`submit` does.
         """
-        told = new_outcome(passed, word, partitions=self.log.partitions, now_ns=self.now_ns())
-        return await self._sender.store([told.record], deadline_within(within))
+        addressed = new_outcome(passed, outcome, partitions=self.log.partitions, now_ns=self.now_ns())
+        return await self._sender.store([addressed.record], deadline_within(within))
 
     async def report(self, event: Event, *, agent: str = "", key: str = "", within: Within = ACCEPT_S) -> Receipt:
         """Record an event of an agent, such as a tick; repeats with the same ``key`` are stored once.
@@ -275,8 +277,8 @@ class Client:
             InvalidInput: the event does not fit its type, or the agent's name cannot be accepted.
             Refused, Unavailable, UnknownOutcome: as :meth:`submit` does.
         """
-        told = agent_event(event, agent, key=key, partitions=self.log.partitions, now_ns=self.now_ns())
-        return Receipt(told.id, await self._sender.store([told.record], deadline_within(within)))
+        addressed = agent_event(event, agent, key=key, partitions=self.log.partitions, now_ns=self.now_ns())
+        return Receipt(addressed.id, await self._sender.store([addressed.record], deadline_within(within)))
 
     async def order(self, orders: Sequence[Order], within: Within = ACCEPT_S) -> Receipt:
         """Record the orders of a person as one act, in order; return the receipt of the last.

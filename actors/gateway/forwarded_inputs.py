@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from actors.gateway.external_events import Addressed, build_event
+from schemas.effectors.model_calls import Masked
 from schemas.identity import event_id
-from schemas.model_calls import Masked
 from schemas.subjects import Partitions
 from schemas.vocabulary.arbiter import ArbiterPassed
 from schemas.vocabulary.gateway import (

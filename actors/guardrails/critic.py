@@ -7,8 +7,8 @@ import msgspec
 
 from actors.contract.text.shortening import shorten
 from actors.guardrails.settings import GuardrailsSettings
+from schemas.effectors.model_calls import ModelCall, Said, cuts_of, read_answer
 from schemas.event import Unit
-from schemas.model_calls import ModelCall, Said, cuts_of, read_answer
 from schemas.vocabulary.guardrails import CritiqueRequested
 from schemas.wording.fencing import fenced_blocks
 

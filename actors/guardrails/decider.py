@@ -104,7 +104,7 @@ def evolve(state: State, message: Message) -> State:
         case GuardrailsOverridden() as overridden:
             return with_override(state, message, overridden)
         case LoopCompleted() as completed:
-            return _told(state, message, completed)
+            return _after_completion(state, message, completed)
         case InputReceived(purpose="answer") as received if _opens(state, message):
             return _keep(state, message, new_exchange(received, state.settings))
         case LlmCompleted(purpose=purpose) as completed if live is not None and purpose in ANSWERING:
@@ -126,7 +126,7 @@ def evolve(state: State, message: Message) -> State:
 def _completed(state: State, message: Message, completed: LoopCompleted) -> Event | Emission:
     if completed.reflection_status != DONE:
         return GuardrailsRefused(loop_id=completed.loop_id, reason="status_not_done")
-    reading = _told_reading(completed, state.settings)
+    reading = _reported_reading(completed, state.settings)
     if has_valid_overrides(state, message, completed):
         state = with_lift(state, message, completed)
     family = reopened_family_of(state, message, completed.loop_id)
@@ -142,7 +142,7 @@ def _completed(state: State, message: Message, completed: LoopCompleted) -> Even
     return _judged(state, message, reading)
 
 
-def _told_reading(completed: LoopCompleted, settings: GuardrailsSettings) -> Reading:
+def _reported_reading(completed: LoopCompleted, settings: GuardrailsSettings) -> Reading:
     scored = completed.alignment_score is not None or completed.drift_score is not None
     persona = completed.orchestrator_persona or settings.persona
     return Reading(
@@ -281,7 +281,7 @@ def _decided(state: State, message: Message, trace: LoopTrace, *, forced: bool) 
     return _keep(state, message, msgspec.structs.replace(live, appraised=None, asked=""))
 
 
-def _told(state: State, message: Message, completed: LoopCompleted) -> State:
+def _after_completion(state: State, message: Message, completed: LoopCompleted) -> State:
     """Return the state after a completion: its overrides are in force, and it waits for its critic if it needs one."""
     if completed.reflection_status != DONE:
         return state
@@ -291,7 +291,7 @@ def _told(state: State, message: Message, completed: LoopCompleted) -> State:
     judged_before = bool(_before(state, message, completed.loop_id)) and not reopens
     if not wants_critic(completed, state.settings) or judged_before:
         return state
-    reading = _told_reading(completed, state.settings)
+    reading = _reported_reading(completed, state.settings)
     return with_external_loop(
         state, message, message.id, awaiting_critic(reading, completed, message.id, state.settings)
     )

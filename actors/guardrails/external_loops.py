@@ -29,8 +29,8 @@ class ExternalLoop(msgspec.Struct, frozen=True, kw_only=True):
 def wants_critic(completed: LoopCompleted, settings: GuardrailsSettings) -> bool:
     """Whether a score is missing, and question and answer are there to make it from."""
     scored = completed.alignment_score is not None and completed.drift_score is not None
-    told = bool(completed.question.strip() and completed.answer.strip())
-    return not scored and told and settings.loop_critic != "off"
+    has_texts = bool(completed.question.strip() and completed.answer.strip())
+    return not scored and has_texts and settings.loop_critic != "off"
 
 
 def awaiting_critic(

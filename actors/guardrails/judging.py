@@ -174,11 +174,11 @@ def _reason(triggers: tuple[Trigger, ...], alignment: float | None, drift: float
 
 def _detail(trace: LoopTrace, settings: GuardrailsSettings) -> str:
     """Return the numbers behind a judgement, each with its limit. Events record numbers, not sentences."""
-    told = [_told(trigger, trace, settings) for trigger in trace.rerun_trigger]
-    return "; ".join(told) or f"alignment {_number(trace.alignment_score)}, drift {_number(trace.drift_score)}"
+    measures = [_measure_text(trigger, trace, settings) for trigger in trace.rerun_trigger]
+    return "; ".join(measures) or f"alignment {_number(trace.alignment_score)}, drift {_number(trace.drift_score)}"
 
 
-def _told(trigger: Trigger, trace: LoopTrace, settings: GuardrailsSettings) -> str:
+def _measure_text(trigger: Trigger, trace: LoopTrace, settings: GuardrailsSettings) -> str:
     match trigger:
         case "max_reruns":
             return f"reruns {trace.rerun_count} >= {trace.max_reruns}"

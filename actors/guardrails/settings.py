@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from schemas.effectors.model_settings import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
-from schemas.model_settings import FOLLOWS_MODEL
 
 Critic = Literal["features", "llm", "off"]
 """Who scores an answer of ours: the numbers that appraisal gave it, a language model, or nobody."""

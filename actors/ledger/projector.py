@@ -12,13 +12,13 @@ import msgspec
 from actors.ledger.anchoring import AnchorState, anchor_append, due_before_stop, with_anchor, with_batch
 from actors.ledger.loss_detection import find_gaps, find_loss
 from actors.ledger.settings import LedgerSettings
-from actors.runtime.envelopes import rfc3339
 from events.errors import Conflict, LedgerDamaged, LogCut, LogError, Unavailable
 from events.ledger import Head, LedgerWriter, belongs_to_other_program, path_aside, put_aside
 from events.log import Log, Stored, Tail
 from events.loggers import get_logger
 from events.loss_recording import log_loss, loss_of_gap, record_losses
 from events.losses import Losses, gaps
+from schemas.intake.timestamps import rfc3339
 from schemas.subjects import EVERYTHING
 from schemas.vocabulary.ledger import LossRecorded
 

@@ -22,8 +22,8 @@ from actors.runtime.clock import Clock
 from events.loggers import get_logger
 from schemas.actor import Message
 from schemas.catalogue import requests_to
+from schemas.effectors.model_calls import ModelCall
 from schemas.event import Event, Failed, topic_of
-from schemas.model_calls import ModelCall
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID, LlmCompleted, LlmFailed
 from schemas.vocabulary.reflex import AnswerFault
 

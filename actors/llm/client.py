@@ -19,7 +19,7 @@ from actors.llm.wire.response_parsing import Completion, ListedModel, NotTheProt
 from actors.llm.wire.response_reading import MOST_BYTES, CutShort, Speak, answer_in, whole_body
 from events.http_client import httpx
 from events.loggers import get_logger
-from schemas.model_calls import Cut, ModelCall
+from schemas.effectors.model_calls import Cut, ModelCall
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID
 
 MOST_ERROR_BYTES = 64 * 1024
@@ -230,15 +230,15 @@ class ChatClient:
 
     def _refused(self, status: int, refused: Refused) -> CallFailed:
         """Return the failure for an error under a good status, by the status that the error itself states."""
-        told, server_error = refused.status, refused.status >= httpx.codes.INTERNAL_SERVER_ERROR
-        error = f"HTTP {status}: error {told}" if told else f"HTTP {status}: error"
-        if refused.midway and not _FINAL.search(refused.said) and (told in _PASSING or server_error or not told):
+        stated, server_error = refused.status, refused.status >= httpx.codes.INTERNAL_SERVER_ERROR
+        error = f"HTTP {status}: error {stated}" if stated else f"HTTP {status}: error"
+        if refused.midway and not _FINAL.search(refused.said) and (stated in _PASSING or server_error or not stated):
             # The endpoint accepted the request and broke off: the model crashed, or memory ran out.
             unreachable = "endpoint_unreachable"
-            return self._failure(unreachable, "StreamError", refused.said, told, passing=True, dead=True)
+            return self._failure(unreachable, "StreamError", refused.said, stated, passing=True, dead=True)
         return self._failure(
-            "no_model" if told == _NOT_FOUND else "endpoint_refused", error, refused.said, told,
-            passing=told in _PASSING or server_error, dead=server_error,
+            "no_model" if stated == _NOT_FOUND else "endpoint_refused", error, refused.said, stated,
+            passing=stated in _PASSING or server_error, dead=server_error,
         )  # fmt: skip
 
     async def _refusal(self, response: httpx.Response) -> CallFailed:
@@ -267,10 +267,10 @@ class ChatClient:
         dead: bool,
         retry_after_s: float | None = None,
     ) -> _Refusal:
-        told = without_secrets(said, self._endpoint.api_key)
+        safe_text = without_secrets(said, self._endpoint.api_key)
         if _FILTERED.search(said):
             reason, passing, dead = ANSWER_FILTERED, False, False
-        failure = _Refusal(reason, error, said=told, passing=passing, dead=dead, retry_after_s=retry_after_s)
+        failure = _Refusal(reason, error, said=safe_text, passing=passing, dead=dead, retry_after_s=retry_after_s)
         failure.whole, failure.status = said, status
         return failure
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from actors.contract.text.shortening import estimate, shares, shorten
-from schemas.model_calls import Cut, ModelCall, Said, Shortened
+from schemas.effectors.model_calls import Cut, ModelCall, Said, Shortened
 
 _PER_MESSAGE = 8
 _LEAST = 64
@@ -38,9 +38,9 @@ def fit_to_context(call: ModelCall, context: int, density: float = 1.0) -> tuple
         content, more = _shortened(last, max(_LEAST, estimate(last) - over))
         messages, cuts = [*messages[:-1], msgspec.structs.replace(messages[-1], content=content)], [*cuts, *more]
     if (over := _size(messages) - room) > 0 and messages[0].role == "system":
-        told = shorten(messages[0].content, max(_LEAST, estimate(messages[0].content) - over))
-        messages[0] = msgspec.structs.replace(messages[0], content=told.text)
-        cuts = [*cuts, *_cut("prompt", told)]
+        shortened = shorten(messages[0].content, max(_LEAST, estimate(messages[0].content) - over))
+        messages[0] = msgspec.structs.replace(messages[0], content=shortened.text)
+        cuts = [*cuts, *_cut("prompt", shortened)]
     return msgspec.structs.replace(call, messages=tuple(messages), most_tokens=answer), tuple(cuts)
 
 

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from actors.contract.privacy.settings import PrivacySettings
+from schemas.effectors.model_calls import Purpose
 from schemas.event import Milliseconds
-from schemas.model_calls import Purpose
 
 Backend = Literal["auto", "openai", "local", "composer"]
 """Kind of endpoint: any of the OpenAI protocol, a small model in this process, none, or whichever is found."""

@@ -192,7 +192,7 @@ def _recalled(state: State, message: Message, pending: Pending) -> MemoryRecalle
     asks = asked_by(text)
     cue = Cue(terms_of(text), pending.model, pending.embedding, asks=asks, asks_for_all=asks_for_all(text))
     found = recall(mind, session, cue, message.time_ns, settings).recollections
-    told = _told(state, message.agent, text, known_of(mind, session))
+    told = _facts_to_keep(state, message.agent, text, known_of(mind, session))
     return MemoryRecalled(
         familiarity=familiarity_of(mind, session, pending, message.time_ns, settings, found),
         recollections=found,
@@ -201,7 +201,7 @@ def _recalled(state: State, message: Message, pending: Pending) -> MemoryRecalle
     )
 
 
-def _told(state: State, agent: str, text: str, known: KnownValues) -> ExtractedFacts:
+def _facts_to_keep(state: State, agent: str, text: str, known: KnownValues) -> ExtractedFacts:
     told = extract_facts(text, known)
     return told if keeps(state.settings.private, agent) else told._replace(facts=without_private(told.facts))
 
@@ -243,7 +243,7 @@ def _remembered(
     answer = "" if response.backend == _COMPOSER else response.response
     mind = mind_of(state, message.agent)
     known = known_of(mind, session_of(state, message))
-    told = pending.told if pending.recalled else _told(state, message.agent, pending.text, known)
+    told = pending.told if pending.recalled else _facts_to_keep(state, message.agent, pending.text, known)
     remembered = MemoryRemembered(
         conversation_topic=pending.topic,
         gist=gist_of(pending.text, answer, pending.noted),

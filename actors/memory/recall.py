@@ -163,8 +163,8 @@ def _recollection(memory: Memory, mind: AgentMemory) -> Recollection:
 
 def _exchange(energy: float, layer: Layer, number: int, text: str, stale: frozenset[int]) -> Memory:
     is_stale = number in stale
-    told = f"{text}{NO_LONGER_SO}" if is_stale else text
-    return Memory(energy, layer, number, told, says=persons_words(text), echo=is_stale or tells_nothing(text))
+    shown = f"{text}{NO_LONGER_SO}" if is_stale else text
+    return Memory(energy, layer, number, shown, says=persons_words(text), echo=is_stale or tells_nothing(text))
 
 
 def _named_exchange(memory: Memory) -> str:
@@ -211,8 +211,8 @@ def _nearest(mind: AgentMemory, cue: Cue, without: frozenset[int], most: int, se
     while True:
         near = mind.episodes.nearest(cue.model, cue.embedding, most, without)
         texts = (mind.episodes.kept[each.number].text for each in near)
-        told = {persons_words(text) for text in texts if not tells_nothing(text)}
-        if len(near) < most or most >= _FURTHEST or len(told) >= settings.recollections:
+        statements = {persons_words(text) for text in texts if not tells_nothing(text)}
+        if len(near) < most or most >= _FURTHEST or len(statements) >= settings.recollections:
             return near
         if near[-1].energy < settings.floor:
             return near

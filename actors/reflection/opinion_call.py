@@ -8,8 +8,8 @@ import msgspec
 
 from actors.reflection.sampling import Case
 from actors.reflection.settings import ReflectionSettings
+from schemas.effectors.model_calls import ModelCall, Said, read_answer
 from schemas.event import Unit
-from schemas.model_calls import ModelCall, Said, read_answer
 from schemas.vocabulary.reflection import Dimension, ReflectionRequested, Sampled, Stratum
 from schemas.vocabulary.router import Mode
 
@@ -91,12 +91,12 @@ def opinions_of(answer: str, batch: int) -> dict[int, Opinion] | None:
 def _described(number: int, case: Case) -> str:
     selected, signals = case.selected, msgspec.to_builtins(case.selected.signals)
     scores = ", ".join(f"{mode} {score:.3f}" for mode, score in selected.scores.items())
-    told = ", ".join(f"{name}={_word(value)}" for name, value in signals.items() if name != "fact_keys")
+    listed = ", ".join(f"{name}={_word(value)}" for name, value in signals.items() if name != "fact_keys")
     return (
         f"Decision {number}: {selected.selected_mode} was selected.\n"
         f"Scores: {scores}. Margin {selected.margin:.3f}, ambiguous below {selected.effective_margin:.3f}. "
         f"Mode of the answer before: {selected.previous_mode or 'none'}.\n"
-        f"Signals: {told}."
+        f"Signals: {listed}."
     )
 
 

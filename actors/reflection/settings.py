@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from schemas.effectors.model_settings import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
-from schemas.model_settings import FOLLOWS_MODEL
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=4096)]
 

@@ -23,7 +23,7 @@ from actors.contract.text.allowances import Allowances
 from actors.contract.text.decoding import decode_nested
 from actors.contract.text.decoding.escapes import undo_blanks
 from actors.contract.text.joined_parts import shares
-from actors.reflex.answer_leaks import Said, Signatures, said_in, verdict_on
+from actors.reflex.answer_verdicts import Said, Signatures, said_in, verdict_on
 from actors.reflex.decoding.encodings import MAX_WORK, EncodedRun
 from actors.reflex.imports import Imports, whole_library, with_event
 from actors.reflex.joined_parts import TEXT, JoinedParts, joined_parts
@@ -142,7 +142,7 @@ def evolve(state: State, message: Message) -> State:
     if isinstance(event, InputReceived | ResponseEmitted):
         return _opened(state, message, event) if isinstance(event, InputReceived) else _ended(state, message)
     if isinstance(event, ResponseRequested):
-        return _told(state, message, event)
+        return _with_instructions(state, message, event)
     if isinstance(event, PatternsImported | PatternsWithdrawn):
         imports = with_event(state.imports, event)
         return state if imports == state.imports else msgspec.structs.replace(state, imports=imports, unsaid=True)
@@ -233,7 +233,7 @@ def _opened(state: State, message: Message, received: InputReceived) -> State:
     return msgspec.structs.replace(state, asked=state.asked.set(exchange, asked))
 
 
-def _told(state: State, message: Message, request: ResponseRequested) -> State:
+def _with_instructions(state: State, message: Message, request: ResponseRequested) -> State:
     """Keep the instructions of our model: they must not be revealed to the reader of its answer."""
     asked = state.asked.get(message.exchange)
     if asked is None:

@@ -162,17 +162,17 @@ def _change(
     if event is not None:
         return _Change(event, _all_held(pressures, "behind_a_worse_one", event))
     freed = [each.trial.parameter for each in judged if each.outcome == "helped"]
-    told: list[Pressure] = []
+    answered: list[Pressure] = []
     for pressure in pressures:
         found = answer_pressure(loop, pressure, freed, now_ns, settings) if event is None else "behind_a_worse_one"
         if isinstance(found, Adjusted):
             event = found
-            told.append(_answering(pressure, found))
+            answered.append(_answering(pressure, found))
         else:
-            told.append(msgspec.structs.replace(pressure, held=pressure.held or found))
+            answered.append(msgspec.structs.replace(pressure, held=pressure.held or found))
     if event is None and enough:
         event = fade_correction(loop, counts, now_ns, settings)
-    return _Change(event, tuple(told))
+    return _Change(event, tuple(answered))
 
 
 def _confirmed(loop: Loop, judged: Judged) -> Confirmed:

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from actors.contract.text.shortening import shorten
+from actors.responder.composing.prompting import request_again, request_for
 from actors.responder.drafts import is_rerun_possible, with_best, with_failure, with_passed, with_reply
 from actors.responder.forwarding import with_answer
 from actors.responder.pending import Case, Pending, Turn
-from actors.responder.prompting import request_again, request_for
 from actors.responder.settings import ResponderSettings
 from actors.responder.unserved_stages import AT_ONCE, Stages, end_of_unserved, with_message
 from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
@@ -52,7 +52,7 @@ def decide(state: ResponderState, message: Message) -> Iterable[Event | Emission
     """
     if isinstance(message.event, StageLost):
         return tuple(_left_alone(state, message))
-    pending = _opened(state, message) if isinstance(message.event, InputReceived) else _heard(state, message)
+    pending = _opened(state, message) if isinstance(message.event, InputReceived) else _updated_exchange(state, message)
     if pending is None:
         return ()
     if pending.held is not None and not must_wait(pending.held, pending.silent):
@@ -108,13 +108,13 @@ def evolve(state: ResponderState, message: Message) -> ResponderState:
         return _without_turns(state, (message.session_key,)) if event.what == "session" else state
     if isinstance(event, TurnsForgotten):
         return _without_turns(state, [session_key(message.agent, session) for session in event.sessions])
-    pending = _heard(state, message)
+    pending = _updated_exchange(state, message)
     if pending is None:
         return state
     return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, pending))
 
 
-def _heard(state: ResponderState, message: Message) -> Pending | None:
+def _updated_exchange(state: ResponderState, message: Message) -> Pending | None:
     """Return an open exchange updated by a message; None where there is none, or nothing changes."""
     pending = state.pending.get(message.exchange)
     if pending is None:
@@ -139,14 +139,14 @@ def _heard(state: ResponderState, message: Message) -> Pending | None:
         )
     if kind not in VERDICTS:
         return pending if kind in PASSES else None
-    pending = _told(pending, event, message.id)
+    pending = _after_event(pending, event, message.id)
     end = VERDICTS[kind](_case(state, pending, message), event)
     if end is None or (pending.held is not None and not overrules(end, pending.held)):
         return pending
     return msgspec.structs.replace(pending, held=end)
 
 
-def _told(pending: Pending, event: Event, source: str) -> Pending:
+def _after_event(pending: Pending, event: Event, source: str) -> Pending:
     match event:
         case ModeSelected():
             return _chosen(pending, event)

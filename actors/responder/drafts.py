@@ -9,11 +9,11 @@ draft so far still goes out, and the reason says so: a person is waiting for it.
 import msgspec
 
 from actors.contract.answers.credentials import masked
-from actors.responder.composer import text_of
+from actors.responder.composing.composer import text_of
+from actors.responder.composing.prompting import PURPOSES, WITH_SOUL, soul_of, time_to_ask
 from actors.responder.end_of_exchange import MODEL, end_of
 from actors.responder.identity import identity_of
 from actors.responder.pending import Case, Draft, Pending
-from actors.responder.prompting import PURPOSES, WITH_SOUL, soul_of, time_to_ask
 from schemas.event import Failed, topic_of
 from schemas.vocabulary.guardrails import (
     GuardrailsFinalized,

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from actors.responder.composer import text_of
+from actors.responder.composing.composer import text_of
 from actors.responder.end_of_exchange import UPSTREAM, end_of
 from actors.responder.pending import Case, Pending
-from schemas.model_calls import Ended
+from schemas.effectors.model_calls import Ended
 from schemas.vocabulary.gateway import InputAbandoned, InputAnswered
 from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
 from schemas.vocabulary.responder import ResponseEmitted

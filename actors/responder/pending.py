@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from actors.responder.settings import ResponderSettings
-from schemas.model_calls import Cut, Ended
+from schemas.effectors.model_calls import Cut, Ended
 from schemas.vocabulary.breaker import Stance
 from schemas.vocabulary.gateway import Layer, Purpose
 from schemas.vocabulary.memory import Fact, Recollection, Retired

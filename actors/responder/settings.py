@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from schemas.effectors.model_settings import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
-from schemas.model_settings import FOLLOWS_MODEL
 
 Budget = Annotated[int, msgspec.Meta(ge=0, le=16_000)]
 """A limit in tokens, as ``actors.contract.text.shortening`` estimates them."""

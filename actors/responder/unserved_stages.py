@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from actors.responder.composer import text_of
+from actors.responder.composing.composer import text_of
 from actors.responder.drafts import end_by_best_draft
 from actors.responder.end_of_exchange import end_of
 from actors.responder.forwarding import is_forwarded

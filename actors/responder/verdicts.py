@@ -5,7 +5,17 @@ from typing import Any
 
 import msgspec
 
-from actors.responder.composer import Recall, compose, text_of
+from actors.responder.composing.composer import Recall, compose, text_of
+from actors.responder.composing.memories import (
+    entities_of,
+    fact_line,
+    memories_of,
+    not_in_turns,
+    tellable,
+    without_retired,
+)
+from actors.responder.composing.prompting import PURPOSES, time_to_ask
+from actors.responder.composing.quoting import quote
 from actors.responder.drafts import (
     RERUN_FAILED,
     end_by_best_draft,
@@ -25,10 +35,7 @@ from actors.responder.forwarding import (
     end_of_passed_answer,
     is_forwarded,
 )
-from actors.responder.memories import entities_of, fact_line, memories_of, not_in_turns, tellable, without_retired
 from actors.responder.pending import STAGES, Case
-from actors.responder.prompting import PURPOSES, time_to_ask
-from actors.responder.quoting import quote
 from schemas.catalogue import CATALOGUE, entry_of, failure_of
 from schemas.event import Event, Failed, topic_of
 from schemas.stages import STAGE_OF
@@ -271,10 +278,10 @@ def _composed(case: Case, event: ModeSelected, mode: Mode, *, reason: str) -> Re
     guarded = case.pending.stance == "guarded"
     memories = () if guarded else without_retired(memories_of(case), case.pending.retired)
     limit = case.settings.quote_limit
-    told = tellable(not_in_turns(memories, case.turns), case.settings.answering_energy)
+    memories_shown = tellable(not_in_turns(memories, case.turns), case.settings.answering_energy)
     recall = Recall(
         earlier=tuple(quote(turn.said, limit) for turn in case.turns),
-        memories=tuple(each.text for each in told[:_TOLD_MEMORIES]),
+        memories=tuple(each.text for each in memories_shown[:_TOLD_MEMORIES]),
         told=tuple(quote(fact_line(each), limit) for each in case.pending.told),
         gone=tuple(quote(fact_line(each), limit) for each in case.pending.retired),
         lack="unattached" if case.settings.backend == "composer" else "silent",

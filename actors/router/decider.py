@@ -169,8 +169,8 @@ def evolve(state: State, message: Message) -> State:
             return _without(state, message.agent, [message.session])
         case TurnsForgotten(sessions=sessions):
             return _without(state, message.agent, sessions)
-        case Adjusted() | Reverted() | RegulatorScheduled() | CycleCompleted() as word:
-            return _heard(state, message, word)
+        case Adjusted() | Reverted() | RegulatorScheduled() | CycleCompleted() as event:
+            return _with_regulation(state, message, event)
     return state
 
 
@@ -316,7 +316,7 @@ def _with_answer(memory: Memory, message: Message, response: ResponseEmitted, te
     return msgspec.structs.replace(memory, previous_mode=mode, answered=answered)
 
 
-def _heard(state: State, message: Message, word: RegulatorEvent) -> State:
+def _with_regulation(state: State, message: Message, event: RegulatorEvent) -> State:
     weights, most = effective_weights(state.settings), state.settings.agents
-    overlays = with_regulation(state.overlays, message.agent, word, message.time_ns, weights, most)
+    overlays = with_regulation(state.overlays, message.agent, event, message.time_ns, weights, most)
     return state if overlays is state.overlays else msgspec.structs.replace(state, overlays=overlays)

@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from schemas.effectors.model_settings import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
-from schemas.model_settings import FOLLOWS_MODEL
 from schemas.vocabulary.router import Mode
 
 Profile = Literal["standard", "calibrated", "seed"]

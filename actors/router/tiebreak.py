@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from actors.contract.text.shortening import shorten
-from schemas.model_calls import ModelCall, Said, cuts_of, read_answer, without_code_fence
+from schemas.effectors.model_calls import ModelCall, Said, cuts_of, read_answer, without_code_fence
 from schemas.vocabulary.router import Mode, ModeSelected, TiebreakRequested
 
 QUOTED_CHARACTERS = 600

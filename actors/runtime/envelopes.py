@@ -5,7 +5,7 @@ from events.decision import NewEvent
 from events.log import Record
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import BUDGET, LATENCY, MESSAGE_ID, Envelope, encode_headers
-from schemas.intake.timestamps import rfc3339 as rfc3339
+from schemas.intake.timestamps import rfc3339
 from schemas.intake.trace_context import trace_id
 
 _CONTEXT = len("00-") + 32 + len("-") + 16 + len("-01")

@@ -104,19 +104,19 @@ def refusal(body: bytes, style: Style, secrets: tuple[str, ...] = ()) -> Refusal
         secrets: Text that must not be kept if the receiver repeats it: its address, its token.
     """
     text = body[:MOST_BYTES].decode("utf-8-sig", errors="replace").strip()
-    told = _read(text)
-    if isinstance(told, Mapping | list):
-        wrong = [each for each in _answers(told) if _tells_of_an_error(each)]
+    answer = _read(text)
+    if isinstance(answer, Mapping | list):
+        wrong = [each for each in _answers(answer) if _tells_of_an_error(each)]
         if not wrong:
             return None
         # An outer answer may only say that there are errors, and an inner one which.
-        said = next(filter(None, ("; ".join(dict.fromkeys(_said(each))) for each in wrong)), UNTOLD)
-    elif told is False:
+        said = next(filter(None, ("; ".join(dict.fromkeys(_messages_in(each))) for each in wrong)), UNTOLD)
+    elif answer is False:
         said = UNTOLD
-    elif isinstance(told, str) and (markup := _markup_refusal(told)):
+    elif isinstance(answer, str) and (markup := _markup_refusal(answer)):
         said = markup
-    elif isinstance(told, str) and style == "slack" and not told.startswith("<") and _is_an_error(told):
-        said = told
+    elif isinstance(answer, str) and style == "slack" and not answer.startswith("<") and _is_an_error(answer):
+        said = answer
     else:
         return None
     return Refusal(_kept(said, secrets), _PASSING.search(said) is not None)
@@ -145,9 +145,9 @@ def _markup_refusal(text: str) -> str | None:
     return f"{kind}: {unescape(headline[1])}" if headline and headline[1].strip() else kind
 
 
-def _answers(told: Any) -> Iterator[dict[str, Any]]:
+def _answers(body: Any) -> Iterator[dict[str, Any]]:
     """Yield an answer's objects by names in one spelling, the outermost first, and in order; see ``_WRAPPINGS``."""
-    level = [(told, False)]
+    level = [(body, False)]
     while level:
         below: list[tuple[Any, bool]] = []
         for value, wrapped in level:
@@ -162,19 +162,19 @@ def _answers(told: Any) -> Iterator[dict[str, Any]]:
         level = below
 
 
-def _plain(told: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return an answer by its names in one spelling."""
-    return {re.sub(r"[_\W]", "", name).lower(): value for name, value in told.items()}
+    return {re.sub(r"[_\W]", "", name).lower(): value for name, value in body.items()}
 
 
-def _tells_of_an_error(told: Mapping[str, Any]) -> bool:
+def _tells_of_an_error(body: Mapping[str, Any]) -> bool:
     return (
-        any(_word(told.get(name)) in _NO_FLAGS for name in _FLAGS)
-        or any(_begins(told.get(name)) in _FAILED_STATUSES for name in _STATUSES)
-        or any(_number(told.get(name)) >= _LEAST_FAILED for name in _CODES)
-        or any(_number(told.get(name)) != 0 for name in _ERROR_CODES)
-        or any(told.get(name) and _word(told.get(name)) not in _NO_ERROR for name in (*_ERRORS, *_FAILURES))
-        or any(_word(told.get(name)) in _FAILED_STATUSES for name in _MESSAGES)
+        any(_word(body.get(name)) in _NO_FLAGS for name in _FLAGS)
+        or any(_begins(body.get(name)) in _FAILED_STATUSES for name in _STATUSES)
+        or any(_number(body.get(name)) >= _LEAST_FAILED for name in _CODES)
+        or any(_number(body.get(name)) != 0 for name in _ERROR_CODES)
+        or any(body.get(name) and _word(body.get(name)) not in _NO_ERROR for name in (*_ERRORS, *_FAILURES))
+        or any(_word(body.get(name)) in _FAILED_STATUSES for name in _MESSAGES)
     )
 
 
@@ -197,23 +197,23 @@ def _number(value: Any) -> float:
 
 
 def _is_an_error(word: str) -> bool:
-    told = _SAID_TO_FAIL.search(word) or _SAID_TO_PASS.search(word)
-    return told is not None or _CODE.fullmatch(word) is not None
+    body = _SAID_TO_FAIL.search(word) or _SAID_TO_PASS.search(word)
+    return body is not None or _CODE.fullmatch(word) is not None
 
 
-def _said(told: Mapping[str, Any]) -> Iterator[str]:
+def _messages_in(body: Mapping[str, Any]) -> Iterator[str]:
     for name in _WORDS:
-        value = told.get(name)
+        value = body.get(name)
         if isinstance(value, list):
             value = value[0] if value else None
         if isinstance(value, Mapping):
-            yield from _said(_plain(value))
+            yield from _messages_in(_plain(value))
         elif isinstance(value, str) and value:
             yield value
         elif _number(value):
             yield f"{name} {value}"
     for name in _STATUSES:
-        value = told.get(name)
+        value = body.get(name)
         # A status of one word says that it failed, and no more; a small number may say that all is well.
         if isinstance(value, str) and " " in value.strip():
             yield value

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from actors.registry import ACTORS
-from actors.runtime.envelopes import rfc3339, to_record
+from actors.runtime.envelopes import to_record
 from events.codec import decode
 from events.decision import Cause, NewEvent
 from events.ledger import LedgerWriter
@@ -18,6 +18,7 @@ from schemas.actor import Emission, Scope
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
 from schemas.identity import content_hash, event_id
+from schemas.intake.timestamps import rfc3339
 from schemas.subjects import NO_PARTITION, Partitions, stored_subject
 from schemas.vocabulary.gateway import InputReceived
 

@@ -16,11 +16,11 @@ def error_of_section(section: inspect.Type, name: str, message: str) -> str:
         name: The section's name.
         message: What msgspec said of the section's values.
     """
-    told, path = explain_error(section, message)
-    return f"{name}.{path}: {told}" if path else f"{name}: {told}"
+    text, path = explain_error(section, message)
+    return f"{name}.{path}: {text}" if path else f"{name}: {text}"
 
 
-def with_key(told: str, message: str, values: Mapping[str, Any], fault: Callable[[Mapping[str, Any]], str]) -> str:
+def with_key(text: str, message: str, values: Mapping[str, Any], fault: Callable[[Mapping[str, Any]], str]) -> str:
     """Return what :func:`error_of_section` told with the key that is meant, where msgspec says ``[...]`` of a mapping's
     values.
 
@@ -33,6 +33,6 @@ def with_key(told: str, message: str, values: Mapping[str, Any], fault: Callable
     field = message.partition("`$.")[2].partition("[...]")[0]
     entries = values.get(field)
     if "[...]" not in message or not isinstance(entries, Mapping):  # in no mapping, or in one further within
-        return told
+        return text
     wrong = (key for key, entry in entries.items() if fault({**values, field: {key: entry}}) == message)
-    return told.replace(f"{field}[...]", f"{field}.{key}", 1) if (key := next(wrong, None)) else told
+    return text.replace(f"{field}[...]", f"{field}.{key}", 1) if (key := next(wrong, None)) else text

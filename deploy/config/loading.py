@@ -366,8 +366,8 @@ def _convert(name: str, kind: type[msgspec.Struct], portions: Sequence[tuple[Lay
         # Settings may be at odds with each other, so only the whole is judged; the blame is the first layer's from
         # which on this fault is there.
         culprit = next(place for place in range(1, len(portions) + 1) if _fault(kind, portions[:place]) == str(wrong))
-        told = error_of_section(inspect.type_info(kind), name, str(wrong))
-        fault = with_key(told, str(wrong), _merged(kind, portions), lambda values: _said(kind, values))
+        text = error_of_section(inspect.type_info(kind), name, str(wrong))
+        fault = with_key(text, str(wrong), _merged(kind, portions), lambda values: _conversion_error(kind, values))
         origin = portions[culprit - 1][0].origin
         # A flag that sets one key has its name in it already.
         said = fault.partition(": ")[2] if origin.endswith(f" {fault.partition(': ')[0]}") else fault
@@ -386,10 +386,10 @@ def _merged(kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str
 
 
 def _fault(kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str, Any]]]) -> str:
-    return _said(kind, _merged(kind, portions))
+    return _conversion_error(kind, _merged(kind, portions))
 
 
-def _said(kind: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
+def _conversion_error(kind: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
     try:
         msgspec.convert(values, kind)
     except msgspec.ValidationError as wrong:

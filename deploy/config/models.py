@@ -19,8 +19,8 @@ from actors.llm.wire.response_parsing import ListedModel
 from actors.responder.settings import LEAST_CONTEXT, MOST_CONTEXT
 from deploy.config.loading import BadConfiguration, Config
 from deploy.processes.running_set import ModelInUse
-from schemas.model_calls import Purpose
-from schemas.model_settings import model_setting_paths
+from schemas.effectors.model_calls import Purpose
+from schemas.effectors.model_settings import model_setting_paths
 
 OLLAMA = "http://127.0.0.1:11434/v1"
 """Where an Ollama listens unless it was told otherwise."""

@@ -3,7 +3,7 @@
 import msgspec
 
 from deploy.feeding.lines import Id
-from schemas.model_calls import Cut
+from schemas.effectors.model_calls import Cut
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

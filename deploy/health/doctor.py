@@ -103,28 +103,28 @@ class SetToExamine(msgspec.Struct, frozen=True, kw_only=True):
     users: Mapping[str, BrokerUser] = {}
 
 
-async def examine(patient: SetToExamine) -> list[Finding]:
+async def examine(to_check: SetToExamine) -> list[Finding]:
     """Make all checks; one that cannot be made reports that, and the others go on."""
     findings = [
-        judge_processes(patient.run),
-        await examine_gateway(patient.run),
-        judge_shared_agent(patient.run),
-        judge_disk(patient.data, _disk(patient.data)),
-        *await examine_receivers(patient.receivers, os.environ),
+        judge_processes(to_check.run),
+        await examine_gateway(to_check.run),
+        judge_shared_agent(to_check.run),
+        judge_disk(to_check.data, _disk(to_check.data)),
+        *await examine_receivers(to_check.receivers, os.environ),
     ]
     try:
-        connection = await Connection.open(patient.access)
+        connection = await Connection.open(to_check.access)
     except LogError as wrong:
         return [Finding("broker", Verdict.FAIL, str(wrong), _NO_BROKER), *findings]
     try:
         version = connection.nc.connected_server_version
-        seen = f"nats-server {version.major}.{version.minor}.{version.patch} at {patient.access.servers}"
+        seen = f"nats-server {version.major}.{version.minor}.{version.patch} at {to_check.access.servers}"
         broker = [Finding("broker", Verdict.OK, seen), await _jetstream(connection)]
         if broker[-1].verdict is Verdict.FAIL:
             return [*broker, *findings]
-        failure = await storing_failure(patient.system) if patient.system is not None else ""
-        storing = judge_storage(failure or await storage_fault(connection, patient.stream))
-        return [*broker, storing, *await _log(connection, patient), *findings]
+        failure = await storing_failure(to_check.system) if to_check.system is not None else ""
+        storing = judge_storage(failure or await storage_fault(connection, to_check.stream))
+        return [*broker, storing, *await _log(connection, to_check), *findings]
     finally:
         await connection.close()
 
@@ -148,44 +148,44 @@ def judge_storage(failure: str) -> Finding:
     return Finding("storing", Verdict.FAIL, f"nothing is stored: {failure}", remedy)
 
 
-async def _log(connection: Connection, patient: SetToExamine) -> list[Finding]:
+async def _log(connection: Connection, to_check: SetToExamine) -> list[Finding]:
     try:
-        partitions = (await ensure_stream(connection, patient.stream, None, create=False)).partitions
+        partitions = (await ensure_stream(connection, to_check.stream, None, create=False)).partitions
         before = time.time()
-        info = await connection.api(f"STREAM.INFO.{patient.stream}")
+        info = await connection.api(f"STREAM.INFO.{to_check.stream}")
         here = (before + time.time()) / 2
     except LogError as wrong:
-        servers = await ask_servers(patient.system, ())
-        return [Finding("stream", Verdict.FAIL, str(wrong), _NO_STREAM), _servers(servers, (), patient)]
+        servers = await ask_servers(to_check.system, ())
+        return [Finding("stream", Verdict.FAIL, str(wrong), _NO_STREAM), _servers(servers, (), to_check)]
     replicas = int(info["config"]["num_replicas"])
     state = info["state"]
     members = members_of(info.get("cluster") or {})
-    servers = await ask_servers(patient.system, members)
+    servers = await ask_servers(to_check.system, members)
     return [
-        judge_stream(patient.stream, state, replicas),
+        judge_stream(to_check.stream, state, replicas),
         judge_settings(info["config"], partitions),
-        await _copies(connection, patient),
-        _servers(servers, members, patient),
-        await examine_rights(patient.logins, patient.users),
-        judge_partitions(partitions, patient.expected),
-        await examine_keys(connection, patient.stream),
+        await _copies(connection, to_check),
+        _servers(servers, members, to_check),
+        await examine_rights(to_check.logins, to_check.users),
+        judge_partitions(partitions, to_check.expected),
+        await examine_keys(connection, to_check.stream),
         judge_sync(worst_storage(servers), replicas),
         judge_clock(_seconds(info.get("ts", "")), here),
-        await _readers(connection, patient.stream),
-        *await _workers(connection, patient, partitions),
-        await _ledger(connection, patient.ledger, int(state["last_seq"])),
-        await examine_effectors(connection, patient.stream, patient.effectors),
-        await examine_model(patient.model, os.environ, patient.key_file, patient.asking),
+        await _readers(connection, to_check.stream),
+        *await _workers(connection, to_check, partitions),
+        await _ledger(connection, to_check.ledger, int(state["last_seq"])),
+        await examine_effectors(connection, to_check.stream, to_check.effectors),
+        await examine_model(to_check.model, os.environ, to_check.key_file, to_check.asking),
     ]
 
 
-def _servers(servers: Sequence[ServerFacts], members: Sequence[str], patient: SetToExamine) -> Finding:
-    return judge_servers(servers, members, len(patient.access.servers.split(",")) if patient.replicas > 1 else 1)
+def _servers(servers: Sequence[ServerFacts], members: Sequence[str], to_check: SetToExamine) -> Finding:
+    return judge_servers(servers, members, len(to_check.access.servers.split(",")) if to_check.replicas > 1 else 1)
 
 
-async def _copies(connection: Connection, patient: SetToExamine) -> Finding:
+async def _copies(connection: Connection, to_check: SetToExamine) -> Finding:
     try:
-        return await examine_copies(connection, patient.stream, patient.replicas)
+        return await examine_copies(connection, to_check.stream, to_check.replicas)
     except LogError as wrong:
         return Finding("copies", Verdict.WARN, f"this user may not look at them: {wrong}", _OTHER_USER)
 
@@ -198,7 +198,7 @@ async def _readers(connection: Connection, stream: str) -> Finding:
     return judge_readers([int(consumer["num_pending"]) for consumer in page.get("consumers") or ()])
 
 
-async def _workers(connection: Connection, patient: SetToExamine, partitions: Partitions) -> list[Finding]:
+async def _workers(connection: Connection, to_check: SetToExamine, partitions: Partitions) -> list[Finding]:
     try:
         members = await KeyValueMembership(connection).members()
     except LogError as wrong:
@@ -207,9 +207,9 @@ async def _workers(connection: Connection, patient: SetToExamine, partitions: Pa
     alive = readable_heartbeats(members)
     return [
         judge_workers(
-            patient.actors, [(*presence.actors, *presence.stands_in) for presence in alive if presence.actors]
+            to_check.actors, [(*presence.actors, *presence.stands_in) for presence in alive if presence.actors]
         ),
-        judge_stages(alive, partitions, (*patient.stages, *(() if patient.run is None else (LEDGER,)))),
+        judge_stages(alive, partitions, (*to_check.stages, *(() if to_check.run is None else (LEDGER,)))),
         judge_budgets(alive),
         judge_snapshots(alive),
     ]

@@ -158,10 +158,10 @@ async def log_unserved_stages(access: Access, partitions: Partitions, needed: Se
 
 def unserved_text(unserved: Unserved, partitions: Partitions) -> str:
     """Return the stages in words: ``arbiter (no owner), breaker 03 07 (recovering)``; empty if there are none."""
-    return ", ".join(_told(stage, lack, names, partitions) for stage, (lack, names) in unserved.items())
+    return ", ".join(_lack_text(stage, lack, names, partitions) for stage, (lack, names) in unserved.items())
 
 
-def _told(stage: str, lack: Lack, names: Sequence[str], partitions: Partitions) -> str:
+def _lack_text(stage: str, lack: Lack, names: Sequence[str], partitions: Partitions) -> str:
     whole = len(names) == len(names_of(scopes()[stage], partitions))
     which = "" if whole else f" {' '.join(names)}"
     return f"{stage}{which} ({lack.replace('_', ' ')})"

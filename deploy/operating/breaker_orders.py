@@ -11,7 +11,7 @@ from deploy.operating.agent_events import latest_events_of_agent
 from deploy.operating.deadline import Deadline
 from events.codec import Recorded
 from events.jetstream import JetStreamLog
-from events.replay.checks_of_extent import NothingFound
+from events.replay.presence_checks import NothingFound
 from events.replay.sources import Source, StreamSource
 from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, Standing
 from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrdered
@@ -159,13 +159,13 @@ class _FromViolated:
         # Judge after the last event of the decision: a violation begins an attempt and ends it in one decision.
         if self._left is not None and envelope.index == envelope.count - 1:
             raise NotCarriedOut(
-                f"session {message.session!r} left VIOLATED before the order came: {_told(self._left)} at sequence "
-                f"{self._left.stored.seq}; the order (sequence {self._order.seq}) changed nothing"
+                f"session {message.session!r} left VIOLATED before the order came: {_move_text(self._left)} at "
+                f"sequence {self._left.stored.seq}; the order (sequence {self._order.seq}) changed nothing"
             )
         return False
 
 
-def _told(moved: Recorded) -> str:
+def _move_text(moved: Recorded) -> str:
     match moved.message.event:
         case BreakerRecoveryStarted(by="timer"):
             return "its recovery began by the timer"

@@ -79,7 +79,7 @@ class Deadline:
         except TimeoutError:
             raise self.overdue() from None
         except (Unavailable, UnknownOutcome) as wrong:
-            raise self._told(wrong) from wrong
+            raise self._with_what_is_known(wrong) from wrong
 
     def overdue(self) -> LogError:
         """Return the error that says how far the work has come."""
@@ -94,7 +94,7 @@ class Deadline:
             )
         return self._in_the_log() if self._seq else self._in_doubt()
 
-    def _told(self, wrong: LogError) -> LogError:
+    def _with_what_is_known(self, wrong: LogError) -> LogError:
         if self._sent_at is None:
             return wrong
         if self._seq:

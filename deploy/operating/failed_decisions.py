@@ -6,7 +6,7 @@ import msgspec
 
 from events.codec import Recorded, decode
 from events.ledger.reader import END
-from events.replay.checks_of_extent import NothingFound, span_of
+from events.replay.presence_checks import NothingFound, span_of
 from events.replay.sources import Source
 from schemas.catalogue import CATALOGUE
 from schemas.event import Failed, topic_of

@@ -37,17 +37,17 @@ def held_keys(file: Path) -> tuple[Key, ...]:
 
 def add_key(file: Path, scopes: tuple[Scope, ...], *, agent: str, per_minute: int, note: str) -> tuple[Key, str]:
     """Make a key and store its hash; return it as it is stored, and the key itself. Raises BadKeyFile."""
-    told = ""
+    secret = ""
 
     def change(held: tuple[Key, ...]) -> Sequence[Key]:
-        nonlocal told
+        nonlocal secret
         ids = {key.id for key in held}
         while True:
-            key, told = new_key(scopes, created=_now(), agent=agent, per_minute=per_minute, note=note)
+            key, secret = new_key(scopes, created=_now(), agent=agent, per_minute=per_minute, note=note)
             if key.id not in ids:
                 return (*held, key)
 
-    return _change(file, change)[-1], told
+    return _change(file, change)[-1], secret
 
 
 def revoke_key(file: Path, id: str) -> Key:

@@ -44,16 +44,16 @@ async def give_override(log: Log, agent: str, order: LoopOverridden, *, deadline
     async with Client.open(log) as client:
         find = f"`neuraxis guardrails show {order.loop_id} --agent {agent}` tells, once the broker answers"
         deadline.note_sending(f"the override of loop {order.loop_id!r}", find)
-        told = await client.report(order, agent=agent, within=deadline.inner_s)
+        reported = await client.report(order, agent=agent, within=deadline.inner_s)
         deadline.note_stored(
-            told.seq, "guardrails have not answered: they will when their worker runs; `neuraxis doctor` tells"
+            reported.seq, "guardrails have not answered: they will when their worker runs; `neuraxis doctor` tells"
         )
         subject = f"log.{log.partitions.agent_token(agent)}.*.guardrails"
         answer = await client.first(
             [f"{subject}.{name}" for name in ("overridden", "refused", "failed")],
-            told.seq,
-            partial(is_answer_to, told.id),
-            what=f"the override (sequence {told.seq})",
+            reported.seq,
+            partial(is_answer_to, reported.id),
+            what=f"the override (sequence {reported.seq})",
             within=deadline.left + 1,  # the command's deadline is first: its error tells how far the override came
         )
     event = answer.message.event
@@ -72,6 +72,6 @@ async def give_override(log: Log, agent: str, order: LoopOverridden, *, deadline
         by=event.overridden_by,
         why=event.override_reason,
         lasts_s=event.lasts_ms / 1000,
-        ordered_seq=told.seq,
+        ordered_seq=reported.seq,
         answered_seq=answer.stored.seq,
     )

@@ -7,7 +7,7 @@ import msgspec
 
 from actors.gateway.orders import Order
 from deploy.operating.agent_events import events_of_agent
-from events.replay.checks_of_extent import NothingFound
+from events.replay.presence_checks import NothingFound
 from events.replay.sources import Source
 from schemas.event import Event, topic_of
 from schemas.subjects import NO_PARTITION, stored_subject

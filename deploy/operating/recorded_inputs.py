@@ -6,7 +6,7 @@ from actors.gateway.external_events import InvalidInput
 from actors.gateway.inputs import InputOptions
 from events.codec import Recorded, decode
 from events.log import Seal
-from events.replay.checks_of_extent import NothingFound
+from events.replay.presence_checks import NothingFound
 from events.replay.sources import Source
 from schemas.intake.blank import says_nothing
 from schemas.vocabulary.gateway import InputReceived

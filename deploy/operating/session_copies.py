@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from actors.responder.memories import fact_line
+from actors.responder.composing.memories import fact_line
 from deploy.operating.agent_events import events_of_agent
 from events.jetstream import JetStreamLog
 from schemas.event import Event, topic_of
@@ -27,20 +27,20 @@ async def sessions_with_copies(log: JetStreamLog, agent: str, session: str) -> t
     Their events hold these words under their own keys, and answers or a model's prompts may repeat them. Texts are
     compared literally, so words that were rephrased are not found. Raises LogError.
     """
-    told: set[str] = set()
+    texts: set[str] = set()
     reminded: set[str] = set()
     # In all sessions of the agent: memory recalls in any session what was told in one.
     filters = [stored_subject(topic, log.partitions.agent_token(agent), "*") for topic in _TOPICS]
     async for recorded in events_of_agent(log, agent, filters):
         message = recorded.message
         if message.session == session:
-            told.update(_told(message.event))
-        elif not told.isdisjoint(_recalled(message.event)):
+            texts.update(_texts_in(message.event))
+        elif not texts.isdisjoint(_recalled(message.event)):
             reminded.add(message.session)
     return tuple(sorted(reminded))
 
 
-def _told(event: Event) -> Iterator[str]:
+def _texts_in(event: Event) -> Iterator[str]:
     if isinstance(event, MemoryRemembered):
         yield event.gist
         yield from map(fact_line, event.facts)

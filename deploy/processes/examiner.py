@@ -110,9 +110,9 @@ class _Unanswered(msgspec.Struct, tag="Unanswered"):
 def _body_of(answer: bytes) -> bytes:
     if not answer:
         raise Unavailable("the process that was to answer ended: the gateway's log tells why; ask again")
-    told = msgspec.json.decode(answer, type=_Answered | _Unanswered)
-    if isinstance(told, _Answered):
-        return bytes(told.body)
-    if told.why == "wrong":
-        raise InvalidField(told.field, told.message)
-    raise NotFound(without_places(told.message)) if told.why == "absent" else Unavailable(told.message)
+    decoded = msgspec.json.decode(answer, type=_Answered | _Unanswered)
+    if isinstance(decoded, _Answered):
+        return bytes(decoded.body)
+    if decoded.why == "wrong":
+        raise InvalidField(decoded.field, decoded.message)
+    raise NotFound(without_places(decoded.message)) if decoded.why == "absent" else Unavailable(decoded.message)

@@ -202,8 +202,8 @@ async def _host(
         running += [effector.run(stop) for effector in effectors]
         ready += [effector.ready for effector in effectors]
         works |= {effector.effector.name: effector.ready.is_set for effector in effectors}
-        told, announced = asyncio.Event(), asyncio.Event()
-        ready += [told] if works else []
+        reported, announced = asyncio.Event(), asyncio.Event()
+        ready += [reported] if works else []
         pulse.fault = partial(_fault, announced, stop, connection, worker, works)
         around_all = [
             context.create_task(_announce(ready, job.hosts, lifeline, announced), name="readiness"),
@@ -213,7 +213,7 @@ async def _host(
         if works:
             membership = await KeyValueMembership.over(connection, settings.replicas)
             around_all.append(
-                context.create_task(report(membership, f"{member}-serves", works, told, told_at), name="report")
+                context.create_task(report(membership, f"{member}-serves", works, reported, told_at), name="report")
             )
         async with asyncio.TaskGroup() as tasks:
             for work in running:

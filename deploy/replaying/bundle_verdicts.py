@@ -20,7 +20,7 @@ from events.bundles import read_manifest
 from events.codec import Recorded
 from events.replay.replay import Difference, Replay
 from events.replay.replay import Report as ReplayReport
-from events.replay.run_replay import run_replay as run_replay
+from events.replay.run_replay import run_replay
 from events.replay.sources import LedgerSource, time_of_end
 from events.replay.verifying.effects import EffectReport
 from events.replay.verifying.pending import Pending
@@ -111,7 +111,7 @@ def decide_under_settings(bundle: Path, settings: Path) -> Verdict:
 def _changed(report: ReplayReport, chosen: frozenset[str], tally: _Tally) -> str:
     if report.differences:
         different = tally.different
-        return _told(report.differences[0], sum(different[one] for one in chosen or different), _of(chosen))
+        return _difference_text(report.differences[0], sum(different[one] for one in chosen or different), _of(chosen))
     if report.fold_errors:
         return f"{report.fold_errors} recorded events could not be folded by this release"
     if untested := sorted(one for one in chosen if not tally.identical[one]):
@@ -150,7 +150,7 @@ def _of(chosen: frozenset[str]) -> str:
     return " of the chosen exchanges" if chosen else " in all"
 
 
-def _told(one: Difference, count: int, among: str) -> str:
+def _difference_text(one: Difference, count: int, among: str) -> str:
     of = f" of exchange {one.exchange}" if one.exchange else ""
     differ = "1 decision differs" if count == 1 else f"{count:,} decisions differ"
     return (

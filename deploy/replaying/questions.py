@@ -19,7 +19,7 @@ from deploy.replaying.what_if import changes_of, run, settings_of
 from deploy.replaying.what_if_verdicts import measured_texts, reason_text, why_nothing_compared
 from events.errors import LogError
 from events.jetstream import Access, Connection
-from events.replay.checks_of_extent import BeyondEnd, NothingFound, check_holds
+from events.replay.presence_checks import BeyondEnd, NothingFound, check_holds
 from events.replay.run_replay import END, Point
 from events.replay.sources import Source, StreamSource
 from events.replay.states.conditions import BadCondition, path_of
@@ -130,13 +130,13 @@ async def answered(asked: Asked) -> Answered | Unanswered:
     """Return the answer to a question."""
     try:
         if isinstance(asked.question, ListSettings):
-            return _told(tuple(known_settings()))
+            return _encoded_answer(tuple(known_settings()))
         connection = await Connection.open(asked.access, CONNECT_S)
         try:
             source = StreamSource(await configured_log(connection, asked.log, create=False))
             if isinstance(asked.question, DecideAgain):
-                return _told(await decided_again(source, asked.question))
-            return _told(await state_shown(source, asked.question))
+                return _encoded_answer(await decided_again(source, asked.question))
+            return _encoded_answer(await state_shown(source, asked.question))
         finally:
             await connection.close()
     except BadConfiguration as wrong:
@@ -153,7 +153,7 @@ async def answered(asked: Asked) -> Answered | Unanswered:
         return Unanswered(why="away", message=str(wrong))
 
 
-def _told(body: Any) -> Answered:
+def _encoded_answer(body: Any) -> Answered:
     return Answered(body=msgspec.Raw(msgspec.json.encode(body)))
 
 
@@ -242,8 +242,8 @@ async def state_shown(source: Source, question: ShowState) -> Any:
         return found
     values = value_at(found.state, found.under_key, steps)
     if not values:
-        told = no_such_path(found.state, found.under_key, question.path)
-        raise NothingFound(f"{found.actor}/{found.partition}: {told}")
+        fault = no_such_path(found.state, found.under_key, question.path)
+        raise NothingFound(f"{found.actor}/{found.partition}: {fault}")
     return next(iter(values.values())) if len(values) == 1 else values
 
 
@@ -265,7 +265,7 @@ def _settings(key: str, kind: inspect.Type, default: Any) -> Iterator[Setting]:
                 given = default.get(name) if isinstance(default, dict) else None
                 yield from _settings(f"{key}.{name}", member.value_type, given)
             return
-    takes = [told for member in union_members(kind) if (told := _takes(member))]
+    takes = [each for member in union_members(kind) if (each := _takes(member))]
     if takes:
         yield Setting(key=key, takes=" or ".join(takes), default=default)
 

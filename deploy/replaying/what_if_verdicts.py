@@ -24,8 +24,8 @@ def complaint(report: Report, percent: float) -> str:
     if reason := why_nothing_compared(report):
         return f"nothing can be said of these settings: {reason}"
     if report.most * 100 > percent:
-        told = f"{headline(report)}, so that it may be {report.most:.1%} in all, more than {percent:g}%"
-        return f"{told}: {redecided(report)}"
+        text = f"{headline(report)}, so that it may be {report.most:.1%} in all, more than {percent:g}%"
+        return f"{text}: {redecided(report)}"
     return ""
 
 
@@ -62,10 +62,10 @@ def measured_texts(report: Report) -> Iterator[str]:
 def reason_text(reason: str) -> str:
     """Return why a decision could not be made again, in words where there are any, and what to do about it."""
     if reason.startswith(UNREADABLE_SETTINGS):
-        told = reason.removeprefix(f"{UNREADABLE_SETTINGS}: ")
-        setting = told.partition(" = ")[0] if " = " in told else f"{told.partition(':')[0]}.SETTING"
+        text = reason.removeprefix(f"{UNREADABLE_SETTINGS}: ")
+        setting = text.partition(" = ")[0] if " = " in text else f"{text.partition(':')[0]}.SETTING"
         return (
-            f"settings that this release does not take ({told}): the release that recorded them can, or one that has "
+            f"settings that this release does not take ({text}): the release that recorded them can, or one that has "
             f"what they name; `what-if --set {setting}=VALUE` decides anew with another value"
         )
     return _HELD.get(reason, reason)

@@ -39,8 +39,8 @@ class Tally(msgspec.Struct, frozen=True):
     def lines(self) -> Iterator[str]:
         """Yield a line for each aim."""
         for share in self.aims:
-            told = ", ".join(f"{guard} {100 * part:.1f}%" for guard, part in share.shares.items())
-            yield f"{share.aim}: {share.rows} rows; {told}"
+            line = ", ".join(f"{guard} {100 * part:.1f}%" for guard, part in share.shares.items())
+            yield f"{share.aim}: {share.rows} rows; {line}"
 
 
 def fired_by_fold(prepared: Prepared, scores: Numbers, recipe: Recipe) -> Flags:

@@ -153,8 +153,8 @@ def _ends_with(ledger: sqlite3.Connection, words: list[str], phrased: Phrased) -
 
 
 def _has(words: list[str], stage: str, action: str, reason: str, mode: str, *, phrased: Phrased) -> bool:
-    told = f"{phrased(stage, action, reason, mode)} {reason}".casefold()
-    return all(word in told for word in words)
+    phrase = f"{phrased(stage, action, reason, mode)} {reason}".casefold()
+    return all(word in phrase for word in words)
 
 
 def _listed(row: tuple[Any, ...], at: int) -> ExchangeRow:

@@ -275,14 +275,14 @@ def _breakers(ledger: sqlite3.Connection, seq: int) -> tuple[BreakerRow, ...]:
 
 def _stands(row: tuple[Any, ...]) -> BreakerRow:
     agent, session, state, figures, time, seq = row
-    told = msgspec.json.decode(figures, type=_Figures)
+    decoded = msgspec.json.decode(figures, type=_Figures)
     return BreakerRow(
         agent=from_text(agent),
         session=from_text(session),
         state=state,
-        trust=told.trust,
-        stance=told.stance,
-        violations=told.violations,
+        trust=decoded.trust,
+        stance=decoded.stance,
+        violations=decoded.violations,
         seq=seq,
         time=time,
     )

@@ -9,9 +9,9 @@ from typing import Literal
 import msgspec
 
 from schemas.actor import Scope
+from schemas.effectors.model_calls import ModelCall, Said
 from schemas.entry import Entry, own_entries, own_events
 from schemas.event import Event, Milliseconds, Personal, Wake
-from schemas.model_calls import ModelCall, Said
 from schemas.vocabulary.memory import SAMPLE_RECOLLECTION, Count, Recollection, Skill
 
 Planner = Literal["llm", "offline"]

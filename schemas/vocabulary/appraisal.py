@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
+from schemas.effectors.model_calls import ModelCall, Said
 from schemas.entry import Entry, own_entries, own_events
 from schemas.event import Event, Milliseconds, Personal, Unit
-from schemas.model_calls import ModelCall, Said
 from schemas.vocabulary.precedents import ProposedAction
 
 Valence = Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]

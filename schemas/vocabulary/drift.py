@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
+from schemas.effectors.model_calls import ModelCall, Said
 from schemas.entry import Entry, Severity, own_entries, own_events
 from schemas.event import Event, Personal, Unit, Wake
-from schemas.model_calls import ModelCall, Said
 
 Strategy = Literal["decaying", "recent", "salient", "random"]
 """Where a drift looks for the concept it begins with; see ``memory.wandered``."""

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
+from schemas.effectors.model_calls import Masked, Tokens
 from schemas.entry import Entry
 from schemas.event import Event, Milliseconds, Personal
 from schemas.intake.limits import MOST_LAYERS
-from schemas.model_calls import Masked, Tokens
 from schemas.vocabulary.reflex import AnswerFault
 
 Role = Literal["system", "user", "assistant", "tool", "document"]

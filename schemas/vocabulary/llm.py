@@ -1,9 +1,9 @@
 """Language models. Owner: ``llm``, an effector: the only one that speaks to a model."""
 
 from schemas.actor import Scope
+from schemas.effectors.model_calls import Cut, Ended, Masked, Purpose, Tokens
 from schemas.entry import Entry, Severity
 from schemas.event import Event, Failed, Personal
-from schemas.model_calls import Cut, Ended, Masked, Purpose, Tokens
 
 
 class LlmCompleted(Event, frozen=True, kw_only=True, tag="forged_id.llm.completed"):

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
+from schemas.effectors.model_calls import Tokens
 from schemas.entry import Entry, own_entries, own_events
 from schemas.event import Event, Personal, Unit
-from schemas.model_calls import Tokens
 from schemas.vocabulary.drift import Strategy
 
 Layer = Literal["turn", "gist", "fact", "episode", "concept"]

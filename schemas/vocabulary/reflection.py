@@ -7,9 +7,9 @@ from typing import Annotated, Literal, get_args
 import msgspec
 
 from schemas.actor import Scope
+from schemas.effectors.model_calls import ModelCall, Said
 from schemas.entry import Entry, Severity, own_entries, own_events
 from schemas.event import Event, Personal, Unit, Wake
-from schemas.model_calls import ModelCall, Said
 from schemas.vocabulary.router import Mode
 
 Dimension = Literal[

@@ -5,9 +5,9 @@ from typing import Literal
 import msgspec
 
 from schemas.actor import Scope
+from schemas.effectors.model_calls import Cut, Ended, ModelCall, Said, Tokens
 from schemas.entry import Entry, own_entries, own_events
 from schemas.event import Event, Personal, Unit
-from schemas.model_calls import Cut, Ended, ModelCall, Said, Tokens
 from schemas.vocabulary.memory import Layer
 from schemas.vocabulary.router import Mode
 

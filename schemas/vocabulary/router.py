@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
+from schemas.effectors.model_calls import ModelCall, Said
 from schemas.entry import Entry, own_entries, own_events
 from schemas.event import Event, Personal, Unit
-from schemas.model_calls import ModelCall, Said
 
 Mode = Literal["ACT", "RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"]
 

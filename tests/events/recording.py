@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from actors.runtime.envelopes import rfc3339, to_record
+from actors.runtime.envelopes import to_record
 from events.codec import decode
 from events.decision import Cause, NewEvent
 from events.log import Record, Stored
@@ -20,6 +20,7 @@ from schemas.catalogue import prefixes_of
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of
 from schemas.identity import event_id
+from schemas.intake.timestamps import rfc3339
 from schemas.subjects import NO_PARTITION, Partitions, split_stored, stored_subject
 from tests.actors.scenario import HERE, MS, START_NS, Address, configured
 

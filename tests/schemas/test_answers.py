@@ -14,7 +14,7 @@ from actors.drift.thought_texts import read_thought
 from actors.guardrails.critic import critique_of
 from actors.reflection.opinion_call import opinions_of
 from actors.router.tiebreak import INVALID, outcome_of
-from schemas.model_calls import read_answer
+from schemas.effectors.model_calls import read_answer
 from schemas.vocabulary.appraisal import LayerTrust
 from tests.each import each
 
@@ -60,4 +60,4 @@ def test_no_actor_decodes_a_model_s_answer_in_a_way_of_its_own() -> None:
     for path in Path(actors.__file__).parent.rglob("*.py"):
         source = path.read_text()
         if "ModelCall" in source and path.parent.name != "llm":  # llm answers, and nothing rests on how it reads
-            assert "```" not in source, f"{path} looks for a code fence by itself: use schemas.model_calls"
+            assert "```" not in source, f"{path} looks for a code fence by itself: use schemas.effectors.model_calls"

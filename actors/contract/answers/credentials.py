@@ -75,7 +75,7 @@ class Kept:
 
     def found_in(self, text: str) -> tuple[Found, ...]:
         """Return the secrets in a text, or in a part of one, by position."""
-        found = [*self._formed(text), *self._told(text)]
+        found = [*self._formed(text), *self._known_values_in(text)]
         return tuple(sorted(found, key=lambda each: (each.start, -each.end)))
 
     def _formed(self, text: str) -> Iterator[Found]:
@@ -83,7 +83,7 @@ class Kept:
             if told not in self._said and not _is_placeholder(told):
                 yield found
 
-    def _told(self, text: str) -> Iterator[Found]:
+    def _known_values_in(self, text: str) -> Iterator[Found]:
         if not self.values:
             return
         folded = text.casefold()

@@ -91,12 +91,12 @@ def _carries(address: str, known: Mapping[int, frozenset[str]]) -> bool:
     host, path, query, fragment = _parts(address)
     values = re.split(r"[&;=]", query)
     others = (*host.split("."), *path.split("/"), fragment)
-    return any(_told(value, known, CARRIED_IN_QUERY) for value in values) or any(
-        _told(other, known, CARRIED_ELSEWHERE) for other in others
+    return any(_holds_known(value, known, CARRIED_IN_QUERY) for value in values) or any(
+        _holds_known(other, known, CARRIED_ELSEWHERE) for other in others
     )
 
 
-def _told(written: str, known: Mapping[int, frozenset[str]], least: int) -> bool:
+def _holds_known(written: str, known: Mapping[int, frozenset[str]], least: int) -> bool:
     """Whether any sequence of ``least`` letters and digits is known."""
     for reading in _readings(_unquoted(written)):
         bare = _bare(reading)

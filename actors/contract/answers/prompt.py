@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple, get_args
 
-from schemas.model_calls import ModelCall
+from schemas.effectors.model_calls import ModelCall
 from schemas.vocabulary.gateway import Layer, Role
 
 _BLOCK = re.compile(r"\[data ([0-9a-f]+): (\w+)[^\]\n]*\]\n(.*?)\n\[end of data \1\]", re.DOTALL)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from actors.contract.privacy.recognising import Found
-from schemas.model_calls import Masked, PersonalKind
+from schemas.effectors.model_calls import Masked, PersonalKind
 
 Recognise = Callable[[str], tuple[Found, ...]]
 

@@ -17,7 +17,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from actors.contract.answers.credentials import keys_in
-from schemas.model_calls import PersonalKind
+from schemas.effectors.model_calls import PersonalKind
 
 PACKAGES = ("phonenumberslite", "python-stdnum")
 REMEDY = "pip install 'neuraxis[privacy]'"

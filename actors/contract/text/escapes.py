@@ -27,10 +27,10 @@ def unescape_strings(text: str, depth: int = DEPTH) -> str:
         return text
     if text.count("\\") > MANY:
         return text.replace("\\n", "\n").replace('\\"', '"')
-    return _ESCAPED.sub(partial(_said, depth=depth - 1), text)
+    return _ESCAPED.sub(partial(_unescaped, depth=depth - 1), text)
 
 
-def _said(string: re.Match[str], depth: int) -> str:
+def _unescaped(string: re.Match[str], depth: int) -> str:
     written = string[0]
     said = _of_json(written)
     if said is None and ("\\'" in written or "\\x" in written or "\\`" in written):

@@ -50,7 +50,7 @@ def excerpt_of(text: str, most: int = WHOLE) -> Excerpt:
 def _of_long(text: str, most: int) -> Excerpt:
     # Cached: several actors read the same text, and most of the time is the search.
     head, last = most // _HEAD, len(text) - most // _TAIL
-    places, unread = _chosen(_told(text), text, head, last, most // _PLACE, 2 * _AROUND)
+    places, unread = _chosen(_inner_instruction_words(text), text, head, last, most // _PLACE, 2 * _AROUND)
     parts = [text[:head]]
     end = head
     for place in places:
@@ -62,7 +62,7 @@ def _of_long(text: str, most: int) -> Excerpt:
 
 
 @lru_cache(maxsize=4)
-def _told(text: str) -> tuple[Numbers, Numbers]:
+def _inner_instruction_words(text: str) -> tuple[Numbers, Numbers]:
     """Return the instruction words between the two ends that every excerpt includes; cached for all excerpts."""
     return instruction_words_in(text, DECODED // _HEAD, len(text) - DECODED // _TAIL)
 

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
-from schemas.model_calls import Shortened
+from schemas.effectors.model_calls import Shortened
 
 CHARACTERS_PER_TOKEN = 4
 """Characters per token of ASCII text; no text has more characters per token than this."""

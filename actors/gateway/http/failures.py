@@ -94,8 +94,8 @@ def error_response(request: Request[Any, Any, Any], error: Exception) -> Respons
     if status >= 500:
         foreseen = isinstance(error, tuple(_STATUS))
         detail = str(error) if isinstance(error, LogError) else None
-        told = {"path": request.url.path, "error": type(error).__name__, "detail": detail}
-        _logger.warning("request_failed", **told, exc_info=not foreseen)
+        fields = {"path": request.url.path, "error": type(error).__name__, "detail": detail}
+        _logger.warning("request_failed", **fields, exc_info=not foreseen)
     if isinstance(error, ExchangeFailed):
         headers |= headers_of(error.decision)
     field = error.field if isinstance(error, InvalidField) else _parameter(error)

@@ -12,7 +12,7 @@ import msgspec
 
 from actors.contract.text.shortening import estimate
 from actors.llm.wire.refusals import overflow_in
-from schemas.model_calls import ModelCall
+from schemas.effectors.model_calls import ModelCall
 
 _LEAST_CONTEXT = 256
 _MOST_DENSE = 4.0

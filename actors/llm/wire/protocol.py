@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from actors.llm.wire.dialect import PLAIN, Dialect
-from schemas.model_calls import ModelCall, Said
+from schemas.effectors.model_calls import ModelCall, Said
 
 
 def request_body(call: ModelCall, model: str, dialect: Dialect = PLAIN) -> bytes:
@@ -33,24 +33,24 @@ def request_body(call: ModelCall, model: str, dialect: Dialect = PLAIN) -> bytes
 
 def _with_schema(messages: Sequence[Said], schema: dict[str, Any]) -> list[Said]:
     """Return messages whose instructions describe the schema of the answer, for an endpoint that enforces no schema."""
-    told = f"Answer with JSON alone, which satisfies this JSON Schema: {json.dumps(schema, ensure_ascii=False)}"
+    instructions = f"Answer with JSON alone, which satisfies this JSON Schema: {json.dumps(schema, ensure_ascii=False)}"
     place = next((place for place, said in enumerate(messages) if said.role == "system"), None)
     if place is None:
-        return [Said(role="system", content=told), *messages]
-    joined = Said(role="system", content=f"{messages[place].content}\n\n{told}")
+        return [Said(role="system", content=instructions), *messages]
+    joined = Said(role="system", content=f"{messages[place].content}\n\n{instructions}")
     return [*messages[:place], joined, *messages[place + 1 :]]
 
 
 def _without_system(messages: Sequence[Said]) -> list[Said]:
     """Return messages with the instructions put before the person's first text; the roles then alternate."""
-    told = "\n\n".join(said.content for said in messages if said.role == "system")
+    instructions = "\n\n".join(said.content for said in messages if said.role == "system")
     kept: list[Said] = []
     for said in messages:
         if said.role == "system":
             continue
-        content = f"{told}\n\n{said.content}" if told and said.role == "user" else said.content
-        told = "" if said.role == "user" else told
+        content = f"{instructions}\n\n{said.content}" if instructions and said.role == "user" else said.content
+        instructions = "" if said.role == "user" else instructions
         if kept and kept[-1].role == said.role:
             content = f"{kept.pop().content}\n\n{content}"
         kept.append(Said(role=said.role, content=content))
-    return [*kept, Said(role="user", content=told)] if told else kept
+    return [*kept, Said(role="user", content=instructions)] if instructions else kept

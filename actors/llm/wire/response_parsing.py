@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from actors.llm.wire.refusals import code_of, is_error, reason_in, reason_of
-from schemas.model_calls import Ended, Tokens
+from schemas.effectors.model_calls import Ended, Tokens
 
 MOST_WORD = 200
 """Most characters of names from an endpoint that are kept."""
@@ -318,5 +318,5 @@ def _listed(entry: Any) -> ListedModel:
         return ListedModel(_word(entry))
     name = next((word for key in ("id", "name", "model") if (word := _word(entry.get(key)))), "")
     beside = [entry, *(entry[key] for key in ("meta", "top_provider", "limits") if isinstance(entry.get(key), dict))]
-    told = [number_of(place.get(key)) for place in beside for key in _CONTEXTS]
-    return ListedModel(name, min((number for number in told if number), default=0))
+    counts = [number_of(place.get(key)) for place in beside for key in _CONTEXTS]
+    return ListedModel(name, min((number for number in counts if number), default=0))

@@ -145,9 +145,9 @@ async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], speak: Speak, 
 
 def _new_of(piece: Piece, found: list[Piece]) -> Piece:
     """Return what a piece adds: some streams end with a message of the whole text, or repeat it in every piece."""
-    told = "".join(each.text for each in found if not each.whole) if piece.whole else ""
-    if told and piece.text.startswith(told):
-        return msgspec.structs.replace(piece, text=piece.text.removeprefix(told))
+    so_far = "".join(each.text for each in found if not each.whole) if piece.whole else ""
+    if so_far and piece.text.startswith(so_far):
+        return msgspec.structs.replace(piece, text=piece.text.removeprefix(so_far))
     return piece
 
 

@@ -72,10 +72,10 @@ _IN_CHANNEL = re.compile("|".join(map(re.escape, ("\n", *_TAGS, *_OVER))))
 def without_thoughts(text: str) -> str:
     """Return a whole text without its thoughts, surrounding white space, and marks for the end of a turn."""
     spoken = ThoughtFilter()
-    told = (spoken.take(text) + spoken.end()).strip()
-    while (mark := next((mark for mark in _SPENT if told.endswith(mark)), "")) and told:
-        told = told.removesuffix(mark).rstrip()
-    return told
+    text_out = (spoken.take(text) + spoken.end()).strip()
+    while (mark := next((mark for mark in _SPENT if text_out.endswith(mark)), "")) and text_out:
+        text_out = text_out.removesuffix(mark).rstrip()
+    return text_out
 
 
 class ThoughtFilter:
@@ -111,13 +111,13 @@ class ThoughtFilter:
     def _read(self, part: str, *, over: bool) -> str:
         self._held, self._at, self._over = self._held + part, 0, over
         self._low = self._held.translate(_LOWER)
-        told: list[str] = []
-        while self._at < len(self._held) and self._step(told):
+        text_out: list[str] = []
+        while self._at < len(self._held) and self._step(text_out):
             pass
         self._held = self._held[self._at :]
-        return "".join(told)
+        return "".join(text_out)
 
-    def _step(self, told: list[str]) -> bool:
+    def _step(self, text_out: list[str]) -> bool:
         """Read on; return False where more text is needed first."""
         if self._closes:
             return self._leave_thought()
@@ -131,7 +131,7 @@ class ThoughtFilter:
                 return True
             if not self._over and self._may_enter():
                 return False
-        return self._speak(told)
+        return self._speak(text_out)
 
     def _leave_thought(self) -> bool:
         found = [(place, close) for close in self._closes if (place := self._low.find(close, self._at)) >= 0]
@@ -188,37 +188,37 @@ class ThoughtFilter:
             marks += [*_HEADS, *(opening for opening, _ in _IN_WORDS), _STRIPPED]
         return any(mark.startswith(rest) for mark in marks if mark != rest or mark == _STRIPPED)
 
-    def _speak(self, told: list[str]) -> bool:
+    def _speak(self, text_out: list[str]) -> bool:
         if self._line and self._low.startswith(_FENCE, self._at):
             self._fenced = not self._fenced
-            self._tell(told, self._at + len(_FENCE))
+            self._tell(text_out, self._at + len(_FENCE))
         found = (_IN_CHANNEL if self._channels else _IN_SPEECH).search(self._low, self._at)
         if found is None:
-            self._tell(told, len(self._held) - (0 if self._over else self._unfinished()))
+            self._tell(text_out, len(self._held) - (0 if self._over else self._unfinished()))
             return False
-        self._tell(told, found.start())
+        self._tell(text_out, found.start())
         mark = found[0]
         if mark == "\n":
-            self._tell(told, found.end())
+            self._tell(text_out, found.end())
             self._line = True
         elif self._fenced or self._last in _QUOTES:
-            self._tell(told, found.end())
+            self._tell(text_out, found.end())
         elif mark in _OVER:
             self._at, self._head = (found.start(), True) if mark in _HEADS else (found.end(), False)
             self._front = self._fresh = self._line = True
         elif mark not in _CLOSES or self._inline:
             self._inline += -1 if mark in _CLOSES else 1
-            self._tell(told, found.end())
+            self._tell(text_out, found.end())
         else:
-            told.clear()
+            text_out.clear()
             self.restarts += 1
             self._at, self._last = found.end(), ""
             self._fresh = self._line = True
         return True
 
-    def _tell(self, told: list[str], end: int) -> None:
+    def _tell(self, text_out: list[str], end: int) -> None:
         if end > self._at:
-            told.append(self._held[self._at : end])
+            text_out.append(self._held[self._at : end])
             self._last = self._held[end - 1]
             self._front = self._fresh = self._line = False
             self._at = end

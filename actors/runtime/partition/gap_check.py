@@ -14,13 +14,13 @@ finds an unrecorded gap waits for a while, then records the gap itself.
 import asyncio
 from collections.abc import Callable
 
-from actors.runtime.envelopes import rfc3339
 from actors.runtime.gap_reader import MOST
 from events.errors import Unavailable
 from events.log import Log
 from events.loggers import get_logger
 from events.loss_recording import log_loss, loss_of_gap, record_losses
 from events.losses import Losses, gaps
+from schemas.intake.timestamps import rfc3339
 from schemas.subjects import EVERYTHING
 
 RECORDED_WITHIN_S = 2.0

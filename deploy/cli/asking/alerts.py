@@ -92,12 +92,12 @@ def alerts(
 async def _open(target: Target, log_file: Path | None, least: "Loudness", since: int | None, as_json: bool) -> None:
     from deploy.cli.failures import CheckFailed
     from deploy.cli.rendering.alerts import is_loud, still_firing
-    from events.replay.checks_of_extent import check_holds_since
+    from events.replay.presence_checks import check_holds_since
 
     async with open_source(target, log_file) as source:
         await check_holds_since(source, max(since or 1, 1))
-        told = [each async for each in _recorded(source, since, (await source.info()).last_seq)]
-    firing = [each for each in still_firing(told) if is_loud(each, least)]
+        found = [each async for each in _recorded(source, since, (await source.info()).last_seq)]
+    firing = [each for each in still_firing(found) if is_loud(each, least)]
     if not firing:
         _say_none(source, "is firing", least, since)
     for each in firing:
@@ -121,8 +121,8 @@ async def _print(
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
     left = count
     try:
-        told = _followed(target, least, since, count) if follow else _latest(target, log_file, least, since, count)
-        async with aclosing(told) as alerts:
+        found = _followed(target, least, since, count) if follow else _latest(target, log_file, least, since, count)
+        async with aclosing(found) as alerts:
             async for each in alerts:
                 _say(each, as_json)
                 left = left - 1 if left is not None else None
@@ -161,15 +161,15 @@ async def _latest(
 ) -> AsyncGenerator["AlertShown"]:
     from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import is_loud
-    from events.replay.checks_of_extent import check_holds_since
+    from events.replay.presence_checks import check_holds_since
 
     async with open_source(target, log_file) as source:
         await check_holds_since(source, max(since or 1, 1))
         recorded = _recorded(source, since, (await source.info()).last_seq)
-        told = [each async for each in recorded if is_loud(each, least)]
-    if not told:
+        found = [each async for each in recorded if is_loud(each, least)]
+    if not found:
         _say_none(source, "is on record", least, since)
-    for each in told if since is not None else latest(told, count or _LATEST):
+    for each in found if since is not None else latest(found, count or _LATEST):
         yield each
 
 
@@ -189,7 +189,7 @@ async def _followed(
     """
     from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import alert_of, is_loud
-    from events.replay.checks_of_extent import check_holds_since
+    from events.replay.presence_checks import check_holds_since
     from events.replay.sources import LedgerSource
 
     after, _ = _begin(since)

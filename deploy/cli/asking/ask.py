@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, speaker_options, target_options, text_of, timeout_option
 
@@ -81,8 +81,8 @@ def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
     if agent is not None:
         check_name("agent", agent)
     per = agent_per(target)
-    if told := why_user_is_ignored(agent or "", per=per, user=user):
-        saying.say(f"neuraxis: {told}", err=True)
+    if warning := why_user_is_ignored(agent or "", per=per, user=user):
+        wrapped_lines.say(f"neuraxis: {warning}", err=True)
     return agent_for(agent or "", per=per, user=user or current_user_name(), session=session)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, timeout_option, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
@@ -42,7 +42,7 @@ def list_(target: Target, log_file: Path | None, actor: str, as_json: bool) -> N
 
     found = [each for each in asyncio.run(_failures(target, log_file)) if not actor or each.actor == actor]
     if not found and not as_json:
-        saying.say(f"nothing {f'of {actor} ' if actor else ''}has failed", err=True)
+        wrapped_lines.say(f"nothing {f'of {actor} ' if actor else ''}has failed", err=True)
     emit(map(msgspec.structs.asdict, found), as_json=as_json, columns=_COLUMNS)
 
 
@@ -78,7 +78,7 @@ def redrive(target: Target, sequences: tuple[int, ...], do: bool, timeout: float
     again = [_send(target, exchange, timeout, as_json) for exchange in exchanges]
     failed_again = sum(each.action == "FAILED" for each in again)
     if not as_json:
-        saying.say(f"{counted(len(again), 'input')} sent again, {failed_again:,} failed again", err=True)
+        wrapped_lines.say(f"{counted(len(again), 'input')} sent again, {failed_again:,} failed again", err=True)
     if failed_again:
         raise CheckFailed(f"{counted(failed_again, 'exchange')} FAILED again: `neuraxis failed list` tells on what")
 
@@ -99,7 +99,7 @@ def _show_plan(found: "Sequence[FailedDecision]", exchanges: Sequence[str], as_j
     emit(rows, as_json=as_json, columns=("seq", "actor", "reason", "exchange", "redrive", "why_not"))
     if not as_json:
         then = ": --yes sends them" if exchanges else ""
-        saying.say(f"{counted(len(exchanges), 'input')} would be sent again{then}", err=True)
+        wrapped_lines.say(f"{counted(len(exchanges), 'input')} would be sent again{then}", err=True)
 
 
 def _send(target: Target, exchange: str, timeout: float, as_json: bool) -> "Exchange":

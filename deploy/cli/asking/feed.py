@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.asking.ask import ANSWER_S
 from deploy.cli.command_types import command
 from deploy.cli.options import Number, Target, examples, speaker_options, target_options, timeout_option
@@ -173,11 +173,11 @@ async def _feed(
         if not feeding.cancelled():
             feeding.result()
         if tally.in_doubt and (reason := await storage_fault(log.connection, log.stream, _LOOK_S)):
-            saying.say(f"neuraxis: {reason}", err=True)
+            wrapped_lines.say(f"neuraxis: {reason}", err=True)
     if feeder.shares_memory:
-        saying.say(_SHARED, err=True)
+        wrapped_lines.say(_SHARED, err=True)
     if feeder.user_without_agent:
-        saying.say(f"neuraxis: {feeder.user_without_agent}", err=True)
+        wrapped_lines.say(f"neuraxis: {feeder.user_without_agent}", err=True)
     return tally.summary(seconds), interrupted.is_set()
 
 
@@ -194,4 +194,4 @@ def _report(row: "Outcome | Failure", tally: "Tally") -> None:
     named = "".join(
         [f" (id {row.id})" if row.id is not None else "", f" (exchange {row.exchange})" if row.exchange else ""]
     )
-    saying.say(f"line {row.line}{named}: {row.code}: {row.detail}", err=True)
+    wrapped_lines.say(f"line {row.line}{named}: {row.code}: {row.detail}", err=True)

@@ -64,13 +64,15 @@ async def run_exchange(
         # The answer is here. The further events are only shown beside it, so an error in reading them is ignored.
         with suppress(TimeoutError, LogError):
             async with asyncio.timeout(deadline.left):
-                events = await _told(log, given["agent"], given["session"], exchange, started, answered.seq)
+                events = await _shown_events(log, given["agent"], given["session"], exchange, started, answered.seq)
         return exchange_of(
             exchange, given["agent"], given["session"], answered.event, events, latency_ms, given.get("rerun_of", "")
         )
 
 
-async def _told(log: JetStreamLog, agent: str, session: str, exchange: str, after: int, upto: int) -> Sequence[Event]:
+async def _shown_events(
+    log: JetStreamLog, agent: str, session: str, exchange: str, after: int, upto: int
+) -> Sequence[Event]:
     """Return the events that are shown beside an exchange's answer, of those between its input and its end."""
     tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
     filters = [stored_subject(topic_of(kind), *tokens) for kind in SHOWN_EVENTS]
@@ -106,8 +108,8 @@ def show(found: Exchange, *, as_json: bool, speaker: StreamedAnswer | None = Non
     else:
         speaker.end()
         click.echo()
-        told = _fitted(f"{_IN_THE_END} {answer}")
-        click.echo(f"{click.style(_IN_THE_END, dim=True)}{told.removeprefix(_IN_THE_END)}")
+        fitted = _fitted(f"{_IN_THE_END} {answer}")
+        click.echo(f"{click.style(_IN_THE_END, dim=True)}{fitted.removeprefix(_IN_THE_END)}")
     for line in [sentence_of(found), *lines_of(found)] if below else lines_of(found):
         print_hanging(console(), line, 2)
 

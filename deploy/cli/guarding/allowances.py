@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
-from deploy.cli.guarding import named_items as withdrawing
+from deploy.cli.guarding import named_items
 from deploy.cli.options import (
     Target,
     agent_option,
@@ -91,7 +91,7 @@ def add(
     if as_json:
         click.echo(msgspec.json.encode({"agent": agent, "allowance": name, "seq": last}).decode())
         return
-    saying.say(f"{name} is allowed for agent {agent}")
+    wrapped_lines.say(f"{name} is allowed for agent {agent}")
 
 
 @allowances.command(name="list", epilog=examples("neuraxis allowances list --agent support --json"))
@@ -105,7 +105,7 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
     from deploy.operating.allowances import allowances_in_force
 
     columns = ("allowance", "phrase", "text", "by", "why")
-    found = asyncio.run(withdrawing.list_in_force(target, log_file, "allowance", allowances_in_force, agent))
+    found = asyncio.run(named_items.list_in_force(target, log_file, "allowance", allowances_in_force, agent))
     emit(found, as_json=as_json, columns=columns)
 
 
@@ -123,7 +123,7 @@ def withdraw(
     """Withdraw allowances: from then on, what they allowed is judged again."""
     from deploy.operating.allowances import withdrawal_orders
 
-    withdrawing.withdraw(
+    named_items.withdraw(
         target,
         "allowance",
         names,

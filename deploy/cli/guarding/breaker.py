@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from deploy.cli import state_output as showing
+from deploy.cli import state_output
 from deploy.cli.command_types import Commands
 from deploy.cli.options import (
     Target,
@@ -108,7 +108,7 @@ def show(target: Target, session: str, log_file: Path | None, agent: str, last: 
 
     Folded from the log, as the breaker itself does it.
     """
-    showing.print_state(asyncio.run(_show(target, log_file, agent, session, last)), _head, as_json=as_json)
+    state_output.print_state(asyncio.run(_show(target, log_file, agent, session, last)), _head, as_json=as_json)
 
 
 def _head(found: Shown) -> Iterator[str]:
@@ -202,7 +202,7 @@ async def _standing(source: "Source", agent: str, session: str, last: int) -> Sh
     from deploy.operating.breaker_orders import latest_of, unknown
 
     upto = (await source.info()).last_seq
-    views = await showing.fold_partition(source, upto, source.partitions.session_token(session), "breaker")
+    views = await state_output.fold_partition(source, upto, source.partitions.session_token(session), "breaker")
     found = await latest_of(source, agent, session, upto, max(last, 1))
     if not found:
         raise unknown(source, agent, session)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from deploy.cli import state_output as showing
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import state_output, wrapped_lines
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, orderer_option, target_options, timeout_option, why_option
 from deploy.cli.replaying.source import log_option, open_source
@@ -99,7 +98,7 @@ def show(target: Target, loop: str, log_file: Path | None, agent: str, as_json: 
 
     The loop of an answer of ours is named by its exchange.
     """
-    showing.print_state(asyncio.run(_show(target, log_file, agent, loop)), _head, as_json=as_json)
+    state_output.print_state(asyncio.run(_show(target, log_file, agent, loop)), _head, as_json=as_json)
 
 
 @guardrails.command(
@@ -149,7 +148,9 @@ def override(
         click.echo(msgspec.json.encode(done).decode())
         return
     lifted = " and ".join(name for name, on in (("fatigue", done.fatigue), ("the rerun limit", done.max_reruns)) if on)
-    saying.say(f"family {done.family} of agent {done.agent}: {lifted} lifted by {done.by} for {done.lasts_s:g} s")
+    wrapped_lines.say(
+        f"family {done.family} of agent {done.agent}: {lifted} lifted by {done.by} for {done.lasts_s:g} s"
+    )
 
 
 def _head(found: Shown) -> Iterator[str]:
@@ -163,7 +164,7 @@ def _head(found: Shown) -> Iterator[str]:
 async def _show(target: Target, log_file: Path | None, agent: str, loop: str) -> Shown:
     from actors.guardrails.loop_family import split_loop_id
     from deploy.operating.agent_events import events_of_agent
-    from events.replay.checks_of_extent import NothingFound
+    from events.replay.presence_checks import NothingFound
     from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 
     async with open_source(target, log_file) as source:
@@ -222,7 +223,7 @@ def _judged(recorded: "Recorded") -> LoopShown:
 
 
 def _overrides(family: "Sequence[Recorded]") -> tuple[OverrideShown, ...]:
-    from actors.runtime.envelopes import rfc3339
+    from schemas.intake.timestamps import rfc3339
     from schemas.vocabulary.guardrails import GuardrailsOverridden
 
     return tuple(

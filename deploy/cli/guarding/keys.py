@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import click
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
 from deploy.cli.options import DATA, Target, config_options, examples, json_option
 
@@ -76,12 +76,12 @@ def add(file: Path, scopes: tuple[Any, ...], agent: str, per_minute: int | None,
     if wrong := wrong_with_name(note):
         raise WrongUse(f"--note: the note {wrong}")
     chosen = tuple(scope for scope in _SCOPES if scope in scopes)
-    key, told = add_key(file, chosen, agent=agent, per_minute=per_minute or 0, note=note)
+    key, secret = add_key(file, chosen, agent=agent, per_minute=per_minute or 0, note=note)
     if as_json:
-        click.echo(msgspec.json.encode({"id": key.id, "key": told, "scopes": key.scopes, "agent": agent}).decode())
+        click.echo(msgspec.json.encode({"id": key.id, "key": secret, "scopes": key.scopes, "agent": agent}).decode())
         return
-    click.echo(told)
-    saying.say(f"key {key.id} may {', '.join(chosen)}: keep it now, it is not shown again", err=True)
+    click.echo(secret)
+    wrapped_lines.say(f"key {key.id} may {', '.join(chosen)}: keep it now, it is not shown again", err=True)
 
 
 @keys.command(name="list", epilog=examples("neuraxis keys list --json"))
@@ -94,7 +94,7 @@ def list_(file: Path, as_json: bool) -> None:
 
     held = held_keys(file)
     if not held:
-        saying.say(f"neuraxis: {file} holds no key: `neuraxis keys add` makes one", err=True)
+        wrapped_lines.say(f"neuraxis: {file} holds no key: `neuraxis keys add` makes one", err=True)
     emit(
         [
             {
@@ -126,4 +126,4 @@ def revoke(file: Path, id: str, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode({"id": key.id, "revoked": key.revoked}).decode())
         return
-    saying.say(f"key {key.id} opens nothing more")
+    wrapped_lines.say(f"key {key.id} opens nothing more")

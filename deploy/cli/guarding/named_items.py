@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 from click.core import ParameterSource
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.options import Target
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source import open_source, say
@@ -34,7 +34,7 @@ async def list_in_force(
     Raises:
         NothingFound: there are none, and the log holds nothing of the agent, although it was named.
     """
-    from events.replay.checks_of_extent import check_holds_key
+    from events.replay.presence_checks import check_holds_key
 
     async with open_source(target, log_file) as source:
         found = await listed_in(source, agent)
@@ -96,4 +96,4 @@ def withdraw(
     if as_json:
         click.echo(msgspec.json.encode({"agent": agent, "withdrawn": withdrawn, "seq": last}).decode())
         return
-    saying.say(f"{withdrawn} withdrawn for agent {agent}")
+    wrapped_lines.say(f"{withdrawn} withdrawn for agent {agent}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
 from deploy.cli.options import (
     Target,
@@ -80,14 +80,14 @@ def import_(target: Target, file: str, name: str, by: str, timeout: float, as_js
     last = run_within(target, timeout, lambda within: _import(target, event, within))
     signatures = sum(len(pattern.signatures) for pattern in event.sets)
     if as_json:
-        told = {"name": event.name, "sets": len(event.sets), "signatures": signatures, "unchanged": last is None}
-        click.echo(msgspec.json.encode({**told, "seq": last}).decode())
+        result = {"name": event.name, "sets": len(event.sets), "signatures": signatures, "unchanged": last is None}
+        click.echo(msgspec.json.encode({**result, "seq": last}).decode())
         return
     held = f"{counted(signatures, 'signature')} in {counted(len(event.sets), 'set')}"
     if last is None:
-        saying.say(f"{event.name}: unchanged, {held} are in force already")
+        wrapped_lines.say(f"{event.name}: unchanged, {held} are in force already")
         return
-    saying.say(f"{event.name}: {held}, in force from the next input on")
+    wrapped_lines.say(f"{event.name}: {held}, in force from the next input on")
 
 
 @patterns.command(
@@ -153,13 +153,13 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
         click.echo(msgspec.json.encode(verdict).decode())
         return
     if isinstance(verdict, ReflexBlocked):
-        saying.say(f"BLOCKED by {verdict.pattern}: {verdict.signature!r}")
+        wrapped_lines.say(f"BLOCKED by {verdict.pattern}: {verdict.signature!r}")
         table(verdict.matches)
     else:
-        saying.say(f"passed, with {len(verdict.flags)} flags" if verdict.flags else "passed")
+        wrapped_lines.say(f"passed, with {len(verdict.flags)} flags" if verdict.flags else "passed")
         table(verdict.flags)
     for each in verdict.unread:
-        saying.say(
+        wrapped_lines.say(
             f"not looked at: {each.amount} of {each.what} in {each.layer} ({each.why}); a match may have gone unseen"
         )
 
@@ -181,7 +181,7 @@ def withdraw(target: Target, name: str, by: str, why: str, timeout: float, as_js
     if as_json:
         click.echo(msgspec.json.encode({"name": name, "seq": last}).decode())
         return
-    saying.say(f"{name} is withdrawn, from the next input on")
+    wrapped_lines.say(f"{name} is withdrawn, from the next input on")
 
 
 def _settings(target: Target) -> "ReflexSettings":
@@ -250,7 +250,7 @@ async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Dea
     from deploy.cli.connect import open_log
     from deploy.operating.order_client import current_user_name, give
     from deploy.operating.patterns import imports_in
-    from events.replay.checks_of_extent import NothingFound
+    from events.replay.presence_checks import NothingFound
     from events.replay.sources import StreamSource
     from schemas.vocabulary.patterns import PatternsWithdrawn
 

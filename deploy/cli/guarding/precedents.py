@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
-from deploy.cli.guarding import named_items as withdrawing
+from deploy.cli.guarding import named_items
 from deploy.cli.options import (
     Number,
     Target,
@@ -74,11 +74,13 @@ def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_j
     motifs = sum(event.outcome == "harmful" for event in new)
     unchanged = len(events) - len(new)
     if as_json:
-        told = {"agent": agent, "recorded": len(new), "unchanged": unchanged, "motifs": motifs, "seq": last}
-        click.echo(msgspec.json.encode(told).decode())
+        result = {"agent": agent, "recorded": len(new), "unchanged": unchanged, "motifs": motifs, "seq": last}
+        click.echo(msgspec.json.encode(result).decode())
         return
     there = f"; {unchanged} unchanged" if unchanged else ""
-    saying.say(f"{counted(len(new), 'precedent')} recorded for agent {agent}, {motifs} of them motifs of danger{there}")
+    wrapped_lines.say(
+        f"{counted(len(new), 'precedent')} recorded for agent {agent}, {motifs} of them motifs of danger{there}"
+    )
 
 
 @precedents.command(
@@ -95,7 +97,7 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
     from deploy.operating.precedents import precedents_in_force
 
     columns = ("precedent", "situation", "action", "outcome", "harm_level", "description", "by")
-    found = asyncio.run(withdrawing.list_in_force(target, log_file, "precedent", precedents_in_force, agent))
+    found = asyncio.run(named_items.list_in_force(target, log_file, "precedent", precedents_in_force, agent))
     emit(found, as_json=as_json, columns=columns)
 
 
@@ -113,7 +115,7 @@ def withdraw(
     """Withdraw precedents: from then on, harmful ones among them reject no inputs."""
     from deploy.operating.precedents import withdrawal_orders
 
-    withdrawing.withdraw(
+    named_items.withdraw(
         target,
         "precedent",
         names,
@@ -168,7 +170,7 @@ def judge(
         click.echo(msgspec.json.encode(done).decode())
         return
     allowed = "; its text is allowed" if verdict == "false-alarm" else ""
-    saying.say(f"{done['precedent']} recorded for agent {done['agent']} as {verdict}{allowed}")
+    wrapped_lines.say(f"{done['precedent']} recorded for agent {done['agent']} as {verdict}{allowed}")
 
 
 async def _import(

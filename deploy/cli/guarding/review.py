@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from deploy.cli import state_output as showing
+from deploy.cli import state_output
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.layout.counted_nouns import number_list
@@ -89,7 +89,7 @@ def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: 
 
     Folded from the log, as self-review and memory themselves do it.
     """
-    showing.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
+    state_output.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
 
 
 def _head(found: Shown) -> Iterator[str]:
@@ -102,11 +102,11 @@ def _head(found: Shown) -> Iterator[str]:
 
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
     from actors.self_review.decider import mind_of
-    from events.replay.checks_of_extent import NothingFound
+    from events.replay.presence_checks import NothingFound
 
     async with open_source(target, log_file) as source:
         upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
-        views = await showing.fold_partition(source, upto, partition, "self_review", "memory")
+        views = await state_output.fold_partition(source, upto, partition, "self_review", "memory")
         reviewing = views["self_review"].state if "self_review" in views else None
         if reviewing is None or agent not in reviewing.minds:
             raise NothingFound(

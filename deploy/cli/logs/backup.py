@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
@@ -46,7 +46,7 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
     from deploy.cli.failures import WrongUse
     from deploy.cli.output import emit
     from deploy.cli.rendering.layout.terminal import progress
-    from deploy.operating.backing_up import KEYS, back_up_set, check_is_free
+    from deploy.copying.backup import KEYS, back_up_set, check_is_free
 
     if keys and to.suffix == ".db" and not to.is_dir():
         raise WrongUse(f"--keys writes a file beside the copy: name a folder instead of {to}")
@@ -61,18 +61,18 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
     if as_json:
         emit([{**msgspec.structs.asdict(found), "behind": behind, "keys": kept}], as_json=True)
         return
-    saying.say(
+    wrapped_lines.say(
         f"{found.ledger}: {counted(found.rows, 'row')}, sequence {found.first_seq:,} to {found.last_seq:,},"
         f" head {found.head[:12]}"
     )
     if found.bundle:
-        saying.say(f"{found.bundle}: the same events as a bundle")
+        wrapped_lines.say(f"{found.bundle}: the same events as a bundle")
     if kept:
-        saying.say(f"{to / KEYS}: {counted(kept, 'key')} of sealed sessions; who has both can read their words")
+        wrapped_lines.say(f"{to / KEYS}: {counted(kept, 'key')} of sealed sessions; who has both can read their words")
     elif kept == 0:
-        saying.say("no words in it are sealed by a key that is left, so that no keys were written")
+        wrapped_lines.say("no words in it are sealed by a key that is left, so that no keys were written")
     if behind:
-        saying.say(f"the stream is {counted(behind, 'event')} ahead of the ledger: not in the copy", err=True)
+        wrapped_lines.say(f"the stream is {counted(behind, 'event')} ahead of the ledger: not in the copy", err=True)
 
 
 async def _reach(target: Target) -> None:

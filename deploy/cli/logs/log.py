@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
 from deploy.cli.logs.log_copies import export, record
 from deploy.cli.logs.log_import import import_
@@ -124,7 +124,7 @@ def rebuild(target: Target, log_file: Path | None) -> None:
     from deploy.cli.rendering.layout.terminal import progress
     from events.bundles import is_bundle
     from events.ledger import rebuild as rebuild_models
-    from events.replay.checks_of_extent import span_of
+    from events.replay.presence_checks import span_of
     from events.replay.sources import LedgerSource
 
     file = log_file or target.data.ledger
@@ -134,7 +134,7 @@ def rebuild(target: Target, log_file: Path | None) -> None:
         asyncio.run(span_of(ledger))
     with progress("rebuilding", None):
         rebuild_models(file)
-    saying.say(f"rebuilt the read models of {file}")
+    wrapped_lines.say(f"rebuilt the read models of {file}")
 
 
 async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:

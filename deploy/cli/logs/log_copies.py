@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.file_output import writing_file
 from deploy.cli.options import Target, examples, target_options, whole_number
@@ -15,7 +15,7 @@ from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source import filter_of, log_option, open_indexed_source, open_source, say
 
 if TYPE_CHECKING:
-    from deploy.operating.exporting import Selection
+    from deploy.copying.export import Selection
     from events.bundles import Manifest
     from events.replay.run_replay import Point
 
@@ -64,7 +64,7 @@ def export(
     People's words are written as they are stored: readable, unless the log is sealed or --redact is given.
     """
     from deploy.cli.failures import WrongUse
-    from deploy.operating.exporting import Selection
+    from deploy.copying.export import Selection
     from events.replay.run_replay import END, point_of
 
     point = point_of(upto) if upto else END
@@ -83,7 +83,7 @@ def export(
     )
     with writing_file(output) as file:
         count = asyncio.run(_lines(target, log_file, selection, file, key))
-    saying.say(f"{output}: {counted(count, 'event')}", err=True)
+    wrapped_lines.say(f"{output}: {counted(count, 'event')}", err=True)
 
 
 @command(
@@ -168,8 +168,8 @@ def _key(redact: bool, file: Path | None) -> bytes | None:
 async def _lines(
     target: Target, log_file: Path | None, selection: "Selection", file: IO[bytes], key: bytes | None
 ) -> int:
-    from deploy.operating.exporting import export_lines
-    from events.replay.checks_of_extent import check_reaches
+    from deploy.copying.export import export_lines
+    from events.replay.presence_checks import check_reaches
 
     async with open_source(target, log_file) as source:
         say(await check_reaches(source, selection.upto))
@@ -177,8 +177,8 @@ async def _lines(
 
 
 async def _bundle(target: Target, log_file: Path | None, path: Path, upto: "Point", key: bytes | None) -> "Manifest":
-    from deploy.operating.exporting import export_bundle
-    from events.replay.checks_of_extent import check_reaches
+    from deploy.copying.export import export_bundle
+    from events.replay.presence_checks import check_reaches
 
     async with open_source(target, log_file) as source:
         say(await check_reaches(source, upto))
@@ -186,8 +186,8 @@ async def _bundle(target: Target, log_file: Path | None, path: Path, upto: "Poin
 
 
 async def _recorded(target: Target, log_file: Path | None, path: Path, choice: Choice, key: bytes | None) -> "Manifest":
-    from deploy.operating.exporting import choose, export_bundle
-    from events.replay.checks_of_extent import span_of
+    from deploy.copying.export import choose, export_bundle
+    from events.replay.presence_checks import span_of
     from events.replay.run_replay import END, Point
 
     async with open_indexed_source(target, log_file) as source:
@@ -202,4 +202,4 @@ async def _recorded(target: Target, log_file: Path | None, path: Path, choice: C
 def _report(path: str, manifest: "Manifest") -> None:
     of = f", redacted from {manifest.original_head[:12]}" if manifest.redacted else ""
     chosen = f", for {counted(len(manifest.chosen), 'exchange')}" if manifest.chosen else ""
-    saying.say(f"{path}: {counted(manifest.events, 'event')}{chosen}, head {manifest.head[:12]}{of}", err=True)
+    wrapped_lines.say(f"{path}: {counted(manifest.events, 'event')}{chosen}, head {manifest.head[:12]}{of}", err=True)

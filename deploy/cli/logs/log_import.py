@@ -12,7 +12,7 @@ from deploy.cli.options import Target, examples, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
 
 if TYPE_CHECKING:
-    from deploy.operating.importing import Imported, Progress
+    from deploy.copying.import_bundle import Imported, Progress
     from deploy.operating.session_keys import SessionKeys
 
 
@@ -68,7 +68,7 @@ def import_copy(target: Target, copy: Path, keys: "SessionKeys | None" = None) -
 
 async def _import(target: Target, copy: Path, progress: "Progress", keys: "SessionKeys") -> "Imported":
     from deploy.cli.connect import access_to
-    from deploy.operating.importing import into_broker, into_folder
+    from deploy.copying.import_bundle import into_broker, into_folder
     from deploy.processes.broker_access import effective_choice
 
     config = target.config()

@@ -96,7 +96,7 @@ async def _messages(
     target: Target, log_file: Path | None, topic: str, since: int | None, count: int | None, follow: bool
 ) -> AsyncGenerator[Sequence["Stored"]]:
     """Yield the events since a sequence, or the latest ones, then new ones. If none can come, yield ``count``."""
-    from events.replay.checks_of_extent import NothingFound, check_holds_since
+    from events.replay.presence_checks import NothingFound, check_holds_since
     from events.replay.sources import LedgerSource
     from schemas.intake.topics import unknown_topic
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, target_options
 
@@ -27,7 +27,7 @@ def restore(target: Target, backup: Path) -> None:
     """
     from deploy.cli.failures import WrongUse
     from deploy.cli.logs.log_import import import_copy, report
-    from deploy.operating.backing_up import BUNDLE, KEYS, LEDGER
+    from deploy.copying.backup import BUNDLE, KEYS, LEDGER
     from deploy.operating.session_keys import read_keys
 
     if not backup.exists():
@@ -40,4 +40,4 @@ def restore(target: Target, backup: Path) -> None:
         copy, keys = found[0], backup / KEYS
     report(target, import_copy(target, copy, read_keys(keys) if keys is not None and keys.exists() else None))
     if not target.flags.named:
-        saying.say(f"neuraxis up --data {target.data.path} goes on with it", err=True)
+        wrapped_lines.say(f"neuraxis up --data {target.data.path} goes on with it", err=True)

@@ -10,8 +10,8 @@ from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.model_calls import cuts_text
 from deploy.cli.rendering.reason_texts import LET_PASS
 from deploy.cli.rendering.sentences import FACTS, sentence_on
+from schemas.effectors.model_calls import Cut
 from schemas.event import Event
-from schemas.model_calls import Cut
 from schemas.vocabulary.act import ActFinished, ActIterated, Performed, Planner, Termination
 from schemas.vocabulary.memory import Skill
 from schemas.vocabulary.responder import ResponseEmitted

@@ -95,10 +95,10 @@ def _line_of(entry: Entry) -> Text:
     line.append(f"{entry.exchange[:_SHORT]:<{_SHORT}} ", "dim")
     if entry.unreadable:
         return line.append(f"cannot be read: {entry.unreadable}", "red")
-    return line.append(_told(entry.data))
+    return line.append(_fields_line(entry.data))
 
 
-def _told(data: dict[str, Any]) -> str:
+def _fields_line(data: dict[str, Any]) -> str:
     """Return the fields that fit on the line: single values in full, collections by their size."""
     parts = [
         f"{name}={_value(value)}" for name, value in data.items() if name != "topic" and value not in (None, "", [])

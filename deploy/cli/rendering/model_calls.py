@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.printable import printable
-from schemas.model_calls import Cut, ModelCall
+from schemas.effectors.model_calls import Cut, ModelCall
 
 _TOLD = 6
 
@@ -21,11 +21,11 @@ def call_text(call: ModelCall) -> str:
 def cuts_text(cuts: Sequence[Cut]) -> str:
     """Return which parts of a prompt were cut, and how much of each is left; of many parts, only the first few."""
     shown = cuts if len(cuts) <= _TOLD + 1 else cuts[:_TOLD]
-    told = [_told(printable(cut.part), (cut,)) for cut in shown]
+    lines = [_cut_text(printable(cut.part), (cut,)) for cut in shown]
     rest = cuts[len(shown) :]
-    return f"cut: {', '.join([*told, *([_told(f'{len(rest)} more parts', rest)] if rest else [])])}"
+    return f"cut: {', '.join([*lines, *([_cut_text(f'{len(rest)} more parts', rest)] if rest else [])])}"
 
 
-def _told(what: str, cuts: Sequence[Cut]) -> str:
+def _cut_text(what: str, cuts: Sequence[Cut]) -> str:
     kept, characters = sum(cut.kept for cut in cuts), sum(cut.characters for cut in cuts)
     return f"{what} to {kept:,} of {characters:,} characters"

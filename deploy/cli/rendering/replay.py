@@ -137,7 +137,9 @@ def changed_fields(recorded: str, redecided: str) -> tuple[tuple[str, str, str],
         was, now = msgspec.json.decode(recorded), msgspec.json.decode(redecided)
     except msgspec.DecodeError:
         return ()
-    return tuple((path or "(all)", _shown(left), _shown(right)) for path, left, right in _changes("", was, now))
+    return tuple(
+        (path or "(all)", _value_text(left), _value_text(right)) for path, left, right in _changes("", was, now)
+    )
 
 
 def _changes(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -152,7 +154,7 @@ def _changes(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
         yield path, was, now
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if value is _MISSING:
         return "nothing"
     return quoted_line(value) if isinstance(value, str) else _cut(msgspec.json.encode(value).decode())

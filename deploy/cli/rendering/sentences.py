@@ -7,7 +7,7 @@ reason that this release does not know is named as it is.
 from collections.abc import Sequence
 from typing import TypeVar
 
-from deploy.cli.rendering import reason_texts as reasons
+from deploy.cli.rendering import reason_texts
 from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.model_calls import cuts_text
 from schemas.event import Event
@@ -45,7 +45,7 @@ def sentence_on(end: ResponseEmitted, events: Sequence[Event] = ()) -> str:
         end: Its end.
         events: Events of the exchange in stream order; all but :data:`FACTS` are ignored.
     """
-    word = reasons.ACTIONS[end.action]
+    word = reason_texts.ACTIONS[end.action]
     if end.action == "EXECUTED":
         return f"{word} {_answered(end, events)}.{_not_whole(end)}"
     return f"{word}: {_why(end, events) or f'for the reason {end.reason} of {end.stage}'}."
@@ -74,7 +74,7 @@ def _why(end: ResponseEmitted, events: Sequence[Event]) -> str:
 
 
 def _kept_back(end: ResponseEmitted, event: ReflexAnswerBlocked | None) -> str:
-    plain = next((said for fault, said in reasons.KEPT_BACK.items() if fault == end.reason), "")
+    plain = next((said for fault, said in reason_texts.KEPT_BACK.items() if fault == end.reason), "")
     if event is None or end.reason != "prompt_leak":
         return plain
     return f"{plain}; {event.leaked:.0%} of it"
@@ -97,14 +97,14 @@ def _felt(end: ResponseEmitted, event: IntuitionRejected | None) -> str:
 
 
 def _dissonant(end: ResponseEmitted, event: CoherenceRejected | None) -> str:
-    plain = reasons.COHERENCE.get(end.reason, "")
+    plain = reason_texts.COHERENCE.get(end.reason, "")
     if event is None or not plain:
         return plain
-    if end.reason == reasons.UNREAD:
+    if end.reason == reason_texts.UNREAD:
         missed = event.unread_of
         return plain if missed is None else f"{plain}; {missed.amount:,} {_counted(missed.what)} were not"
     if event.violations:
-        said = " and ".join(reasons.RULES[name] for name in event.violations if name in reasons.RULES)
+        said = " and ".join(reason_texts.RULES[name] for name in event.violations if name in reason_texts.RULES)
         return f"{said or 'a flagged phrase hints at a breach of the constitution'}; rule {', '.join(event.violations)}"
     return f"{plain}; entropy {event.entropy:g} above {event.threshold:g}"
 
@@ -114,21 +114,21 @@ def _counted(what: What) -> str:
 
 
 def _withheld(end: ResponseEmitted, event: BreakerTripped | None) -> str:
-    plain = reasons.BREAKER.get(end.reason, "")
+    plain = reason_texts.BREAKER.get(end.reason, "")
     if event is None or event.violation != end.reason:
         return plain and f"{plain}; breaker {end.reason}"
     return f"{plain}; trust {event.standing.trust_before:g} → {event.standing.trust:g}"
 
 
 def _denied(end: ResponseEmitted, event: ArbiterDenied | None) -> str:
-    plain = reasons.ARBITER.get(end.reason, "")
+    plain = reason_texts.ARBITER.get(end.reason, "")
     if event is None or not event.precedent:
         return plain and f"{plain}; arbiter {end.reason}"
     return f"{plain}; precedent {event.precedent}, similarity {event.similarity:g}"
 
 
 def _let_pass(end: ResponseEmitted, events: Sequence[Event]) -> str:
-    if end.reason != reasons.CHECKED:
+    if end.reason != reason_texts.CHECKED:
         return ""
     return f"no guard objects{_nearest(events)}; it was sent to be checked only"
 
@@ -141,22 +141,22 @@ def _nearest(events: Sequence[Event]) -> str:
 
 
 def _failed(end: ResponseEmitted) -> str:
-    if end.reason == reasons.DEADLINE:
+    if end.reason == reason_texts.DEADLINE:
         return f"no word came from {end.stage.lower()} before the deadline"
     lack, named, stage = end.reason.partition(": ")
-    if named and lack in reasons.LACKS:
-        return f"it waited for {stage}, and {reasons.LACKS[lack]}"
+    if named and lack in reason_texts.LACKS:
+        return f"it waited for {stage}, and {reason_texts.LACKS[lack]}"
     actor = end.reason.removesuffix("_failed")
     if end.reason.endswith("_failed") and STAGE_OF.get(actor) == end.stage:
         return f"the actor {actor} failed on it, and what is not cleared is not answered"
-    return reasons.DELIBERATIVE_FAILURES.get(end.reason, "") if end.stage == "DELIBERATIVE" else ""
+    return reason_texts.DELIBERATIVE_FAILURES.get(end.reason, "") if end.stage == "DELIBERATIVE" else ""
 
 
 def _answered(end: ResponseEmitted, events: Sequence[Event]) -> str:
     if end.stage == "ARBITER":
         return f"at once by precedent {end.reason}, because {_because(end, events)}"
-    how = reasons.MODES[end.mode] if end.mode is not None else "at once"
-    if end.reason == reasons.FORWARDED:
+    how = reason_texts.MODES[end.mode] if end.mode is not None else "at once"
+    if end.reason == reason_texts.FORWARDED:
         how = "that its sender asked"
     by = "" if end.mode == "IGNORE" else f"by {f'the model {end.model}' if end.model else f'the {end.backend}'} "
     return f"{by}{how}, because {_because(end, events) or f'of {end.reason}'}"
@@ -164,7 +164,7 @@ def _answered(end: ResponseEmitted, events: Sequence[Event]) -> str:
 
 def _not_whole(end: ResponseEmitted) -> str:
     """Return sentences that say what is missing in an answer or in its prompt."""
-    ended = reasons.ENDINGS.get(end.finish_reason, "")
+    ended = reason_texts.ENDINGS.get(end.finish_reason, "")
     short = f" The answer may not be whole: {ended}." if ended else ""
     return f"{short} The prompt was too long and was {cuts_text(end.cuts)}." if end.cuts else short
 
@@ -174,30 +174,30 @@ def _because(end: ResponseEmitted, events: Sequence[Event]) -> str:
         found = _last(events, ArbiterImmediate)
         near = "" if found is None else f" (similarity {found.similarity:g})"
         return f"its answer to nearly the same input was approved{near}"
-    if end.reason == reasons.FORWARDED:
+    if end.reason == reason_texts.FORWARDED:
         return f"no guard objected{_nearest(events)}, and it was to be forwarded"
     head, _, rest = end.reason.partition(":")
-    if head == reasons.LLM_FAILED:
+    if head == reason_texts.LLM_FAILED:
         failure = _failure(rest)
         return failure and f"{_chosen(end, events)}, and no model answered: {failure}"
     if head != end.mode:
         return ""
     if not rest:
         return _chosen(end, events)
-    remark = reasons.GUARDRAILS.get(rest, "")
+    remark = reason_texts.GUARDRAILS.get(rest, "")
     lack, named, stage = rest.partition(": ")
-    if named and lack in reasons.LACKS:
-        remark = f"guardrails did not judge it, since it waited for {stage}, and {reasons.LACKS[lack]}"
+    if named and lack in reason_texts.LACKS:
+        remark = f"guardrails did not judge it, since it waited for {stage}, and {reason_texts.LACKS[lack]}"
     kind, _, failure = rest.partition(":")
-    if kind == reasons.RERUN_FAILED:
+    if kind == reason_texts.RERUN_FAILED:
         said = _failure(failure)
         remark = said and f"it was to be bettered, but {said}"
     return remark and f"{_chosen(end, events)}; {remark}"
 
 
 def _failure(name: str) -> str:
-    kept_back = next((said for fault, said in reasons.KEPT_BACK.items() if fault == name), "")
-    return reasons.MODEL_FAILURES.get(name, "") or reasons.LACKS.get(name, "") or kept_back
+    kept_back = next((said for fault, said in reason_texts.KEPT_BACK.items() if fault == name), "")
+    return reason_texts.MODEL_FAILURES.get(name, "") or reason_texts.LACKS.get(name, "") or kept_back
 
 
 def _chosen(end: ResponseEmitted, events: Sequence[Event]) -> str:

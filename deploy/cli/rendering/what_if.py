@@ -47,8 +47,8 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     yield _tallies(report)
     for actor, tally in report.tallies.items():
         if len(tally.behaviours) > 1:
-            told = (f"{count:,} under behaviour {number}" for number, count in sorted(tally.behaviours.items()))
-            yield Text(f"{actor}: decided {', '.join(told)}")
+            lines = (f"{count:,} under behaviour {number}" for number, count in sorted(tally.behaviours.items()))
+            yield Text(f"{actor}: decided {', '.join(lines)}")
     for actor, tally in report.tallies.items():
         for reason, count in sorted(tally.held.items()):
             yield Text(f"{actor}: {counted(count, 'decision')} taken from the record, {reason_text(reason)}", "yellow")
@@ -163,11 +163,11 @@ def _example(example: Example) -> Iterator[Text]:
     what = "is gone" if first.whatif is None else "is new" if first.recorded is None else "differs"
     yield Text(f"  first, at sequence {first.seq}: {first.topic} of {first.actor} {what}")
     for path, (left, right) in list(example.fields.items())[:_FIELDS_SHOWN]:
-        yield Text(f"    {path}: {_shown(left)} → {_shown(right)}")
+        yield Text(f"    {path}: {_value_text(left)} → {_value_text(right)}")
     if len(example.fields) > _FIELDS_SHOWN:
         yield Text(f"    and {len(example.fields) - _FIELDS_SHOWN} more fields", "dim")
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     text = quoted_line(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, open_source, say
@@ -60,17 +60,17 @@ def bisect(
         click.echo(msgspec.json.encode(found).decode())
         return
     if not found.seq:
-        saying.say(f"{found.actor}/{found.partition}: it holds from the start")
+        wrapped_lines.say(f"{found.actor}/{found.partition}: it holds from the start")
         return
     moment = datetime.fromtimestamp(found.time_ns / 1e9, UTC).isoformat(timespec="milliseconds")
     was, now = (
         "nothing" if value is msgspec.UNSET else msgspec.json.encode(value).decode()
         for value in (found.before, found.after)
     )
-    saying.say(printable(f"{found.actor}/{found.partition}: sequence {found.seq}, {moment}, {found.topic}"))
-    saying.say(printable(f"  {was} → {now}"))
+    wrapped_lines.say(printable(f"{found.actor}/{found.partition}: sequence {found.seq}, {moment}, {found.topic}"))
+    wrapped_lines.say(printable(f"  {was} → {now}"))
     if found.exchange:
-        saying.say(printable(f"  `neuraxis why {found.exchange}` shows the exchange"))
+        wrapped_lines.say(printable(f"  `neuraxis why {found.exchange}` shows the exchange"))
 
 
 async def _bisect(
@@ -78,7 +78,7 @@ async def _bisect(
 ) -> "BisectResult | None":
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
-    from events.replay.checks_of_extent import check_holds_key, check_reaches
+    from events.replay.presence_checks import check_holds_key, check_reaches
     from events.replay.states.bisecting import first_holding
     from events.replay.states.partition_state import partition_named
 

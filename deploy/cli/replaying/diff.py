@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, open_source, say
@@ -71,7 +71,7 @@ def diff(
     found = asyncio.run(_diff(target, log_file, names, wanted, points))
     for part in found:
         if not as_json:
-            saying.say(f"{part.actor}/{part.partition} from sequence {part.place_before} to {part.place_after}")
+            wrapped_lines.say(f"{part.actor}/{part.partition} from sequence {part.place_before} to {part.place_after}")
         for change in part.changes:
             if as_json:
                 where = {"actor": part.actor, "partition": part.partition}
@@ -81,9 +81,9 @@ def diff(
                     "nothing" if value is msgspec.UNSET else msgspec.json.encode(value).decode()
                     for value in (change.before, change.after)
                 )
-                saying.say(printable(f"  {path_text(change.path)}: {was} → {now}"))
+                wrapped_lines.say(printable(f"  {path_text(change.path)}: {was} → {now}"))
     if not found and not as_json:
-        saying.say("nothing changed")
+        wrapped_lines.say("nothing changed")
 
 
 def _is_behind(first: "Point", second: "Point") -> bool:
@@ -98,7 +98,7 @@ async def _diff(
 ) -> "tuple[Changed, ...]":
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
-    from events.replay.checks_of_extent import check_holds_both, check_holds_key
+    from events.replay.presence_checks import check_holds_both, check_holds_key
     from events.replay.states.diffing import changed_between
     from events.replay.states.partition_state import partition_named
 

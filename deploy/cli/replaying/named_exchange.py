@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from deploy.cli.failures import WrongUse
-from events.replay.checks_of_extent import NothingFound
+from events.replay.presence_checks import NothingFound
 
 if TYPE_CHECKING:
     from events.replay.sources import Source

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, models_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
@@ -130,7 +130,7 @@ async def _replay(
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.effects import check_effects
     from deploy.replaying.jobs import Work, jobs_for, replay_in_jobs
-    from events.replay.checks_of_extent import check_holds_key, check_reaches
+    from events.replay.presence_checks import check_holds_key, check_reaches
     from events.replay.replay import Replay
     from events.replay.run_replay import run_replay
     from events.replay.sources import LedgerSource, time_of_end
@@ -178,7 +178,7 @@ def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, en
     out.print(f"\nfolded {counted(report.events, 'event')}, {span}, of {name}")
     for code, count in report.unreadable.items():
         out.print(f"{count:,} of them cannot be read by this release: {code}")
-    saying.say(f"overall state hash {overall_hash(report)}")
+    wrapped_lines.say(f"overall state hash {overall_hash(report)}")
     if not verify:
         return
     out.print()

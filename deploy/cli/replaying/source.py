@@ -77,7 +77,7 @@ async def open_source(target: Target, log_file: Path | None) -> AsyncIterator["S
 @asynccontextmanager
 async def _telling_of_emptiness(source: "Source") -> AsyncIterator["Source"]:
     """If something is not found and the log holds no event at all, raise that instead."""
-    from events.replay.checks_of_extent import NothingFound, span_of
+    from events.replay.presence_checks import NothingFound, span_of
 
     try:
         yield source
@@ -186,7 +186,7 @@ async def tell_gaps(source: "Source") -> None:
 
 async def check_shortfall(ledger: "LedgerSource") -> None:
     """Raise NothingFound for a copy that lacks all its rows; warn of one that may lack its last rows."""
-    from events.replay.checks_of_extent import span_of
+    from events.replay.presence_checks import span_of
 
     if ledger.lacks_journal:
         await span_of(ledger)
@@ -204,10 +204,10 @@ def warn_of_shortfall(ledger: "LedgerSource") -> None:
 
 def say(note: str) -> None:
     """Print a note on stderr, if it is not empty."""
-    from deploy.cli import wrapped_lines as saying
+    from deploy.cli import wrapped_lines
 
     if note:
-        saying.say(f"neuraxis: {note}", err=True)
+        wrapped_lines.say(f"neuraxis: {note}", err=True)
 
 
 async def _find_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:

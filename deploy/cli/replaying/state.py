@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, open_source, say
@@ -54,8 +54,10 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
     found, unknown = asyncio.run(_state(target, log_file, actor_named(actor).name, key, point_of(at) if at else END))
     if not found.under_key and key != found.partition:
         # On stderr, so that it does not disturb JSON output.
-        told = f"nothing is kept under {key} there: this is all of {found.actor}/{found.partition}, which would hold it"
-        saying.say(printable(told), err=True)
+        warning = (
+            f"nothing is kept under {key} there: this is all of {found.actor}/{found.partition}, which would hold it"
+        )
+        wrapped_lines.say(printable(warning), err=True)
     if steps:
         values = value_at(found.state, found.under_key, steps)
         if not values:
@@ -65,7 +67,9 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
     elif as_json:
         click.echo(msgspec.json.encode(found).decode())
     else:
-        saying.say(f"{found.actor}/{found.partition} after sequence {found.place}, state hash {found.state_hash}")
+        wrapped_lines.say(
+            f"{found.actor}/{found.partition} after sequence {found.place}, state hash {found.state_hash}"
+        )
         if found.under_key:
             click.echo(f"\nunder {key}:\n{_pretty(found.under_key)}")
         click.echo(f"\nstate:\n{_pretty(found.state)}")
@@ -79,7 +83,7 @@ async def _state(
     """Return the state, and a note if no event reached it, or none of the key."""
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
-    from events.replay.checks_of_extent import NothingFound, check_holds, check_holds_key, span_of
+    from events.replay.presence_checks import NothingFound, check_holds, check_holds_key, span_of
     from events.replay.states.partition_state import partition_named, state_at
 
     async with open_source(target, log_file) as source:

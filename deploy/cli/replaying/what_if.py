@@ -181,7 +181,7 @@ async def _run(
 ) -> "list[Report]":
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.what_if import changes_of, layer_at, run, settings_of
-    from events.replay.checks_of_extent import NothingFound, check_reaches, span_of
+    from events.replay.presence_checks import NothingFound, check_reaches, span_of
 
     variants = [[*flags, layer_at(sweep, value)] for value in sweep.values] if sweep is not None else [flags]
     settings = [settings_of(written, variant) for variant in variants]
@@ -240,8 +240,8 @@ def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> N
 
     out = console()
     out.print(render_sweep(sweep.key, list(zip(sweep.values, reports, strict=True))))
-    for told in dict.fromkeys(text for report in reports for text in measured_texts(report)):
-        print_hanging(out, Text(told, "yellow"), 4)
+    for line in dict.fromkeys(text for report in reports for text in measured_texts(report)):
+        print_hanging(out, Text(line, "yellow"), 4)
 
 
 def _print(more: dict[str, Any], report: "Report") -> None:

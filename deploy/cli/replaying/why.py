@@ -68,8 +68,8 @@ async def _look_up(
 ) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None", "Sequence[Stretch]"]:
     """Return an exchange, the settings that explain it, and the gaps of the log in and behind it."""
     from deploy.cli.replaying.named_exchange import resolve
-    from events.replay.checks_of_extent import NothingFound
     from events.replay.explain import explain
+    from events.replay.presence_checks import NothingFound
 
     async with open_indexed_source(target, log_file) as source:
         exchange = await resolve(source, wanted)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from deploy.cli import state_output as showing
+from deploy.cli import state_output
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
@@ -80,7 +80,7 @@ def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: 
 
     Folded from the log, as drift itself does it.
     """
-    showing.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
+    state_output.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
 
 
 def _head(found: Shown) -> Iterator[str]:
@@ -94,11 +94,11 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
     import time
 
     from deploy.operating.agent_events import events_of_agent
-    from events.replay.checks_of_extent import NothingFound
+    from events.replay.presence_checks import NothingFound
 
     async with open_source(target, log_file) as source:
         upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
-        views = await showing.fold_partition(source, upto, partition, "drift")
+        views = await state_output.fold_partition(source, upto, partition, "drift")
         about = events_of_agent(source, agent, [f"log.{partition}.*.drift.>"], upto)
         own = [recorded async for recorded in about]
         if not own:
@@ -154,7 +154,7 @@ def _thought(recorded: "Recorded") -> ThoughtShown | None:
 
 def _next(own: "Sequence[Recorded]") -> str:
     """Return the time at which the latest timer fires; empty if none is set."""
-    from actors.runtime.envelopes import rfc3339
+    from schemas.intake.timestamps import rfc3339
 
     for recorded in reversed(own):
         wake_after_ms = getattr(recorded.message.event, "wake_after_ms", None)

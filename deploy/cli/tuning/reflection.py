@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from deploy.cli import state_output as showing
+from deploy.cli import state_output
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
@@ -61,7 +61,7 @@ def show(target: Target, agent: str, log_file: Path | None, as_json: bool) -> No
 
     Folded from the log, as reflection itself does it.
     """
-    showing.print_state(asyncio.run(_show(target, log_file, agent)), _head, as_json=as_json)
+    state_output.print_state(asyncio.run(_show(target, log_file, agent)), _head, as_json=as_json)
 
 
 def _head(found: Shown) -> Iterator[str]:
@@ -71,11 +71,11 @@ def _head(found: Shown) -> Iterator[str]:
 
 
 async def _show(target: Target, log_file: Path | None, agent: str) -> Shown:
-    from events.replay.checks_of_extent import NothingFound
+    from events.replay.presence_checks import NothingFound
 
     async with open_source(target, log_file) as source:
         upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
-        view = (await showing.fold_partition(source, upto, partition, "reflection")).get("reflection")
+        view = (await state_output.fold_partition(source, upto, partition, "reflection")).get("reflection")
         if view is None or agent not in view.state.minds:
             raise NothingFound(
                 f"reflection keeps nothing of agent {agent!r} in the {source.name}: check the name; it works only "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from deploy.cli import state_output as showing
+from deploy.cli import state_output
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
@@ -86,7 +86,7 @@ def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: 
 
     Folded from the log, as the regulator itself does it.
     """
-    showing.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
+    state_output.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
 
 
 def _head(found: Shown) -> Iterator[str]:
@@ -96,21 +96,21 @@ def _head(found: Shown) -> Iterator[str]:
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
-    from events.replay.checks_of_extent import NothingFound
+    from events.replay.presence_checks import NothingFound
 
     async with open_source(target, log_file) as source:
         upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
-        view = (await showing.fold_partition(source, upto, partition, "regulator")).get("regulator")
+        view = (await state_output.fold_partition(source, upto, partition, "regulator")).get("regulator")
         if view is None or agent not in view.state.loops:
             raise NothingFound(
                 f"no mode was ever selected for agent {agent!r} in the {source.name}: check the name; regulation "
                 "begins with an agent's first routing decision"
             )
-        told = await _told(source, agent, upto, last)
-    return _shown(agent, view.state, view.time_ns, told)
+        events = await _latest_events(source, agent, upto, last)
+    return _shown(agent, view.state, view.time_ns, events)
 
 
-async def _told(source: "Source", agent: str, upto: int, most: int) -> list["Recorded"]:
+async def _latest_events(source: "Source", agent: str, upto: int, most: int) -> list["Recorded"]:
     """Return the latest events about the agent, ``most`` at most, oldest first."""
     from deploy.operating.agent_events import latest_events_of_agent
     from schemas.event import Configured, Failed
@@ -123,12 +123,12 @@ async def _told(source: "Source", agent: str, upto: int, most: int) -> list["Rec
     )
 
 
-def _shown(agent: str, state: "State", now_ns: int, told: list["Recorded"]) -> Shown:
+def _shown(agent: str, state: "State", now_ns: int, events: list["Recorded"]) -> Shown:
     from actors.regulator.control_loop import counts_in_window, fresh_opinion
     from actors.regulator.decider import loop_of
     from actors.regulator.pressures import pressures_of
-    from actors.runtime.envelopes import rfc3339
     from deploy.cli.rendering.why.regulation import pressure_line
+    from schemas.intake.timestamps import rfc3339
 
     loop, settings = loop_of(state, agent), state.settings
     counts = counts_in_window(loop, now_ns, settings)
@@ -141,14 +141,14 @@ def _shown(agent: str, state: "State", now_ns: int, told: list["Recorded"]) -> S
         cycle_due=loop.scheduled,
         pressures=tuple(pressure_line(pressure) for pressure in pressures),
         weights=tuple(_weights(state, agent)),
-        events=tuple(_line(recorded) for recorded in told),
+        events=tuple(_line(recorded) for recorded in events),
     )
 
 
 def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
     from actors.regulator.decider import loop_of
     from actors.regulator.record import limits
-    from actors.runtime.envelopes import rfc3339
+    from schemas.intake.timestamps import rfc3339
 
     loop = loop_of(state, agent)
     for name in sorted(loop.changed_ns):
@@ -166,8 +166,8 @@ def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
 
 
 def _line(recorded: "Recorded") -> EventShown:
-    from actors.runtime.envelopes import rfc3339
     from deploy.cli.rendering.why.details import Case, details
+    from schemas.intake.timestamps import rfc3339
 
     event = recorded.message.event
     first, *_ = details(event, Case())

@@ -184,9 +184,9 @@ def _tell(report: "Report", every: int) -> None:
 def _narrow(day: DayShown) -> dict[str, object]:
     """Return a day for a terminal that has no room for a column for each mode."""
     shares = ((mode, getattr(day, mode)) for mode in ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE"))
-    told = ", ".join(f"{mode} {share}" for mode, share in shares if share)
+    listed = ", ".join(f"{mode} {share}" for mode, share in shares if share)
     kept = {name: getattr(day, name) for name in ("day", "decisions", "ambiguous", "misrouted")}
-    return {**kept, "percent": told, "unhealthy": day.unhealthy, "weights": day.weights}
+    return {**kept, "percent": listed, "unhealthy": day.unhealthy, "weights": day.weights}
 
 
 def _days(report: "Report", every: int) -> Iterator[DayShown]:

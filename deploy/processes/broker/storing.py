@@ -53,7 +53,7 @@ async def end_once_there_is_room(
         stop_deadline: Seconds the server may take to end.
         look_every_s: Seconds between two looks.
     """
-    told = False
+    is_logged = False
     while True:
         await asyncio.sleep(look_every_s)
         failure = await storing_failure(system)
@@ -64,6 +64,6 @@ async def end_once_there_is_room(
             _logger.warning("broker_starts_anew", reason=failure, free_bytes=free)
             await end(process, stop_deadline)
             return
-        if not told:
+        if not is_logged:
             _logger.error("broker_stores_nothing", reason=failure, free_bytes=free, room_bytes=ROOM_BYTES)
-            told = True
+            is_logged = True

@@ -31,10 +31,10 @@ from deploy.operating.allowances import (
 )
 from deploy.operating.deadline import Deadline
 from deploy.operating.order_client import give
-from deploy.operating.precedents import precedents_in_force as listed_precedents
+from deploy.operating.precedents import precedents_in_force
 from events.errors import UnknownOutcome
 from events.jetstream import Access, JetStreamLog
-from events.replay.checks_of_extent import NothingFound
+from events.replay.presence_checks import NothingFound
 from events.replay.sources import StreamSource
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.operator import BreakerResetOrdered
@@ -78,7 +78,7 @@ class BrokerOperations:
                 orders = await verdict_orders(source, judged, "harm", HARM_LEVEL, by, why)
             except (NothingFound, InvalidInput):
                 return None
-            known = {each.precedent: each.outcome for each in await listed_precedents(source, judged.agent)}
+            known = {each.precedent: each.outcome for each in await precedents_in_force(source, judged.agent)}
             if known.get(precedent_name(judged.exchange)) != "harmful":
                 await self._append(log, orders)
         return precedent_name(judged.exchange)

@@ -214,8 +214,8 @@ class BrokerRecords:
                 raise Unavailable(answer.headers.get(_SAID, ""))
             await asyncio.sleep(_AGAIN_S)
         if code := answer.headers.get(_CODE):
-            told = answer.headers.get(_SAID, "")
-            raise NotFound(told) if code == "404" else Unavailable(told)
+            reason = answer.headers.get(_SAID, "")
+            raise NotFound(reason) if code == "404" else Unavailable(reason)
         try:
             return msgspec.json.decode(answer.data, type=kind)
         except msgspec.DecodeError as wrong:

@@ -52,7 +52,7 @@ class ReadModelCheck:
         names = [name for name, *_ in folded.description]
         for right, found in zip_longest(folded, kept):
             if right != found:
-                findings.add(_place(names, right or found), Check.MODELS, _told(table, names, right, found))
+                findings.add(_place(names, right or found), Check.MODELS, _difference_text(table, names, right, found))
                 return
 
     def _flush(self) -> None:
@@ -70,7 +70,7 @@ def _place(names: list[str], row: tuple[Any, ...]) -> int:
     return next((place for place in places if isinstance(place, int)), 0)
 
 
-def _told(table: str, names: list[str], right: tuple[Any, ...] | None, found: tuple[Any, ...] | None) -> str:
+def _difference_text(table: str, names: list[str], right: tuple[Any, ...] | None, found: tuple[Any, ...] | None) -> str:
     if right is None or found is None:
         (key, *_), what = (found or right or ("",)), "missing" if found is None else "of no event"
         return f"{table}: the row of {key!r} is {what}; {_REMEDY}"

@@ -71,7 +71,7 @@ class _Search:
         self._seen = state
         before, self._value = self._value, self._at(state)
         if self._condition.holds(self._value):
-            self.found = self._told(before)
+            self.found = self._result(before)
 
     def settled(self, settled: Processed) -> None:
         """Look at the state before a message."""
@@ -104,7 +104,7 @@ class _Search:
     def _found(self, state: Any) -> dict[str, Any]:
         return value_at(state, dict(entries_under(state, self._key)), self._condition.path)
 
-    def _told(self, before: Any) -> BisectResult:
+    def _result(self, before: Any) -> BisectResult:
         latest = self._latest
         place = BisectResult(actor=self._actor.name, partition=self._partition, after=_plain(self._value))
         if latest is None:

@@ -75,8 +75,8 @@ def value_at(state: Any, entries: Mapping[str, Any], path: Sequence[Step]) -> di
 def no_such_path(state: Any, entries: Mapping[str, Any], path: str) -> str:
     """Say that a path leads nowhere in a state, and with which names one may begin."""
     beginnings = {f"below {place}": entry for place, entry in entries.items()} | {"at the top": state}
-    told = [f"{where} there are {_listed(names_at(value))}" for where, value in beginnings.items() if names_at(value)]
-    return f"{path} leads nowhere: {'; '.join(told[-_MOST_BEGINNINGS:])}"
+    places = [f"{where} there are {_listed(names_at(value))}" for where, value in beginnings.items() if names_at(value)]
+    return f"{path} leads nowhere: {'; '.join(places[-_MOST_BEGINNINGS:])}"
 
 
 def _listed(names: Sequence[Step]) -> str:

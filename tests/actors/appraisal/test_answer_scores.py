@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from actors.appraisal import ACTOR
 from actors.appraisal.answer_scores import LITERAL, SEMANTIC, Scale, Scores, _between, scores_of, with_request
 from actors.appraisal.answer_scores import new_pending as awaited
-from actors.appraisal.biases import bias_tags_of
-from actors.appraisal.embedder import model_of
+from actors.appraisal.measures.biases import bias_tags_of
+from actors.appraisal.measures.embedder import model_of
 from actors.appraisal.settings import AppraisalSettings
 from schemas.persistent import Map
 from schemas.vocabulary.appraisal import AnswerAppraised

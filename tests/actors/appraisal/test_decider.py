@@ -3,11 +3,10 @@ from unittest import mock
 import msgspec
 import pytest
 
-from actors.appraisal import ACTOR
-from actors.appraisal import appraising as judging
+from actors.appraisal import ACTOR, appraising
+from actors.appraisal.measures.trust import ROLE_CONFUSION, trust_of
+from actors.appraisal.measures.vectors import DIMENSIONS
 from actors.appraisal.settings import AppraisalSettings
-from actors.appraisal.trust import ROLE_CONFUSION, trust_of
-from actors.appraisal.vectors import DIMENSIONS
 from actors.contract.text.joined_parts import PER_TEXT
 from actors.contract.text.judge.model import Model
 from schemas.actor import Emission, Message
@@ -60,7 +59,7 @@ def test_of_a_thousand_layers_no_more_is_read_than_is_allowed_and_the_event_stay
         return trust_of(layer, text, unread, evaluator)
 
     here = partition()
-    with mock.patch.object(judging, "trust_of", counted):
+    with mock.patch.object(appraising, "trust_of", counted):
         event = appraised(here, FERRY, "first", *layers)
     assert read[0] == FERRY
     assert sum(len(text) + PER_TEXT for text in read[1:]) <= 1.2 * HASHED.judged_characters
@@ -79,7 +78,7 @@ def test_an_order_in_one_of_a_thousand_layers_is_distrusted_and_the_text_is_not(
 
 def test_equal_layers_are_judged_once_and_blank_ones_are_indeterminate() -> None:
     here = partition()
-    with mock.patch.object(judging, "trust_of", wraps=trust_of) as judge:
+    with mock.patch.object(appraising, "trust_of", wraps=trust_of) as judge:
         event = appraised(here, FERRY, "first", *[Layer(role="tool", content=TAXES)] * 9)
     assert judge.call_count == 2
     assert len({msgspec.structs.replace(trust, layer="") for trust in event.layers[1:]}) == 1

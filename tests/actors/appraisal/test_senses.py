@@ -2,13 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.appraisal.affect import affect_of
 from actors.appraisal.appraising import appraise
-from actors.appraisal.embedder import hashed_embedding, model_of
-from actors.appraisal.risks import intent_of
-from actors.appraisal.session_memory import SessionMemory
-from actors.appraisal.settings import AppraisalSettings
-from actors.appraisal.vectors import (
+from actors.appraisal.measures.affect import affect_of
+from actors.appraisal.measures.embedder import hashed_embedding, model_of
+from actors.appraisal.measures.risks import intent_of
+from actors.appraisal.measures.vectors import (
     DIMENSIONS,
     centroid_of,
     centroid_similarity,
@@ -17,6 +15,8 @@ from actors.appraisal.vectors import (
     similarity,
     to_text,
 )
+from actors.appraisal.session_memory import SessionMemory
+from actors.appraisal.settings import AppraisalSettings
 from schemas.vocabulary.gateway import InputReceived
 from tests.each import each
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.appraisal.trust import ROLE_CONFUSION, SATURATION, full_trust, trust_of
+from actors.appraisal.measures.trust import ROLE_CONFUSION, SATURATION, full_trust, trust_of
 from tests.each import each
 
 PARAGRAPH = "The harbour was rebuilt after the storm, and the ferries run every hour until late in the evening. "

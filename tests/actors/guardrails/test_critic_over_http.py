@@ -7,7 +7,7 @@ import pytest
 
 from actors.guardrails.critic import Critique, critique_call, critique_of
 from actors.guardrails.settings import GuardrailsSettings
-from schemas.model_calls import ModelCall
+from schemas.effectors.model_calls import ModelCall
 from schemas.vocabulary.llm import LlmFailed
 from tests.actors.llm.asking import Asking, over
 from tests.actors.llm.scripted import Endpoint, says

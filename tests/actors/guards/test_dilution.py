@@ -5,7 +5,7 @@ import random
 import msgspec
 import pytest
 
-from actors.appraisal.trust import ROLE_CONFUSION, trust_of
+from actors.appraisal.measures.trust import ROLE_CONFUSION, trust_of
 from actors.intuition.scorer import THRESHOLD, score
 from schemas.vocabulary.reflex import ReflexBlocked
 from tests.actors.appraisal.test_trust import TRIPS

@@ -10,8 +10,8 @@ from functools import reduce
 
 import pytest
 
-from actors.appraisal.risks import whole_intent_of
-from actors.appraisal.trust import ROLE_CONFUSION, trust_of
+from actors.appraisal.measures.risks import whole_intent_of
+from actors.appraisal.measures.trust import ROLE_CONFUSION, trust_of
 from actors.contract.text.decoding import decode_nested
 from actors.intuition.scorer import THRESHOLD, score
 from actors.reflex.decider import State, decide

@@ -8,7 +8,7 @@ import sysconfig
 import uuid
 from pathlib import Path
 
-from actors.appraisal.trust import SATURATION, trust_of
+from actors.appraisal.measures.trust import SATURATION, trust_of
 from actors.reflex import ACTOR as REFLEX
 from actors.reflex.decider import State
 from schemas.actor import Message

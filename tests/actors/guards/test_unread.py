@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from actors.appraisal.trust import SATURATION, trust_of
+from actors.appraisal.measures.trust import SATURATION, trust_of
 from actors.contract.text.excerpt import WHOLE, excerpt_of
 from actors.contract.text.judge import features
 from actors.contract.text.judge import worst_passage as evidence

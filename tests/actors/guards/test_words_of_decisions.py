@@ -18,7 +18,7 @@ from actors.reflection.opinion_call import DIMENSIONS, MODES
 from actors.reflection.opinion_call import opinion_call as ask_for_opinions
 from actors.reflection.settings import ReflectionSettings
 from actors.registry import ACTORS
-from actors.responder.prompting import MENDING
+from actors.responder.composing.prompting import MENDING
 from actors.router.tiebreak import MEANINGS
 from schemas.catalogue import CATALOGUE
 from schemas.vocabulary.drift import Kind

@@ -14,8 +14,8 @@ from actors.llm.endpoint import Endpoint
 from actors.llm.settings import LlmSettings
 from actors.runtime.clock import SystemClock
 from schemas.actor import Message
+from schemas.effectors.model_calls import ModelCall, Said
 from schemas.event import Event
-from schemas.model_calls import ModelCall, Said
 from schemas.vocabulary.act import ActPlanRequested
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from tests.actors.llm.scripted import Reply, serving

@@ -22,8 +22,8 @@ from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog
 from events.log import Append, Record
 from events.sealing.keys import key_name
+from schemas.effectors.model_calls import ModelCall, Said
 from schemas.event import Event, topic_of
-from schemas.model_calls import ModelCall, Said
 from schemas.subjects import Partitions
 from schemas.vocabulary.act import ActPlanRequested
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed

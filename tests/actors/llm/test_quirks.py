@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from schemas.model_calls import ModelCall
+from schemas.effectors.model_calls import ModelCall
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import KEY, PLAN, QUICK, Asking, call_of, over
 from tests.actors.llm.scripted import ANSWER, EVENT_STREAM, JSON, Reply, fails, says, streams

@@ -15,7 +15,7 @@ from actors.llm.context_fitting import fit_to_context
 from actors.llm.endpoint import Endpoint
 from actors.llm.wire.dialect import PLAIN, learn_from_refusal
 from actors.llm.wire.refusals import overflow_in
-from schemas.model_calls import Cut, Said
+from schemas.effectors.model_calls import Cut, Said
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import KEY, PLAN, QUESTION, QUICK, Asking, call_of
 from tests.actors.llm.scripted import ANSWER, Asked, Reply, fails, says, serving, streams

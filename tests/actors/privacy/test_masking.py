@@ -12,7 +12,7 @@ from actors.contract.privacy.recognising import found_in, lacking, recogniser
 from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.http.openai.passthrough.guarding import split
 from actors.gateway.http.openai.passthrough.masking import Private
-from schemas.model_calls import Masked
+from schemas.effectors.model_calls import Masked
 
 KEY = "AKIA" + "Q7RMWZ3KXV2T5BNE"
 PEM = "-----BEGIN RSA PRIVATE " + "KEY-----\n%s-----END RSA PRIVATE KEY-----" % (

@@ -5,8 +5,8 @@ import json
 import msgspec
 
 from actors.contract.privacy.settings import PrivacySettings
+from schemas.effectors.model_calls import Said
 from schemas.event import encode_event
-from schemas.model_calls import Said
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import PLAN, QUICK, Asking, call_of, over
 from tests.actors.llm.scripted import fails, says, streams

@@ -11,8 +11,8 @@ from actors.contract.answers.credentials import FORMS, Kept, keys_in, masked
 from actors.contract.answers.prompt import Prompt
 from actors.reflex import ACTOR
 from actors.reflex.settings import ReflexSettings
+from schemas.effectors.model_calls import ModelCall, Said
 from schemas.event import Event, encode_event
-from schemas.model_calls import ModelCall, Said
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed

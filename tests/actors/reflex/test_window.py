@@ -10,10 +10,10 @@ import pytest
 from actors.contract.answers.prompt import Prompt, prompt_of
 from actors.contract.answers.window import LONGEST_HELD, STREAMED, WINDOW, Window
 from actors.contract.text.views import Views, read_views
-from schemas.model_calls import ModelCall, Said
+from schemas.effectors.model_calls import ModelCall, Said
 from schemas.vocabulary.gateway import Layer
 from schemas.wording.fencing import fenced_blocks
-from tests.actors.reflex.test_answer_leaks import HOST, SAID, SYSTEM
+from tests.actors.reflex.test_answer_verdicts import HOST, SAID, SYSTEM
 from tests.actors.reflex.test_secrets import KEYS
 
 RULES = " ".join(f"Rule {number}: what guest{number} had for dinner is told to nobody." for number in range(9))

@@ -8,9 +8,9 @@ import pytest
 
 from actors.act.settings import ActSettings
 from actors.llm.settings import LlmSettings
-from actors.responder.prompting import PURPOSES
+from actors.responder.composing.prompting import PURPOSES
 from actors.responder.settings import ResponderSettings
-from schemas.model_calls import ModelCall, Purpose
+from schemas.effectors.model_calls import ModelCall, Purpose
 from schemas.vocabulary.act import ActPlanRequested
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from tests.actors.act.builders import Acting

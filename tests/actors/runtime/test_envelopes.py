@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.runtime.envelopes import rfc3339, to_record, traceparent
+from actors.runtime.envelopes import to_record, traceparent
 from events.decision import Cause, address_events
 from schemas.envelope import decode_headers
 from schemas.event import encode_event
 from schemas.identity import event_id
+from schemas.intake.timestamps import rfc3339
 from schemas.subjects import Partitions
 from schemas.vocabulary.reflex import ReflexPassed
 

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from deploy.cli import wrapped_lines as saying
+from deploy.cli import wrapped_lines
 
 LONG = "neuraxis: the port 4222 is taken by another-program: stop that one, or choose another port with --port"
 
@@ -31,7 +31,7 @@ def name(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 def said(name: str, text: str, monkeypatch: pytest.MonkeyPatch, *, terminal: bool) -> str:
     stream = Stream(terminal)
     monkeypatch.setattr(f"sys.{name}", stream)
-    saying.say(text, err=name == "stderr")
+    wrapped_lines.say(text, err=name == "stderr")
     return stream.text
 
 

@@ -31,7 +31,7 @@ from deploy.config.upstream_settings import upstream_of
 from deploy.health.findings import Verdict
 from deploy.health.model_check import ConsumerLoad, judge_effectors, judge_model
 from deploy.processes.running_set import ModelInUse
-from schemas.model_settings import model_setting_paths
+from schemas.effectors.model_settings import model_setting_paths
 from tests.actors.llm.scripted import fails, in_background, says, serving
 from tests.each import each
 

@@ -24,7 +24,7 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from deploy.config.loading import SET_SECTIONS, resolve
-from deploy.operating.importing import into_folder
+from deploy.copying.import_bundle import into_folder
 from deploy.processes.running_set import DataFolder
 
 def die(what, reached):

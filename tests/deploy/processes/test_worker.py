@@ -27,8 +27,8 @@ from events.jetstream import Access, Connection, JetStreamLog
 from events.log import Append, Record
 from schemas.actor import Message
 from schemas.catalogue import CATALOGUE
+from schemas.effectors.model_calls import ModelCall, Said
 from schemas.event import encode_event
-from schemas.model_calls import ModelCall, Said
 from schemas.subjects import Partitions
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.responder import ResponseRequested

@@ -12,7 +12,7 @@ from actors.registry import UnknownActor
 from deploy.config.loading import BadConfiguration
 from deploy.replaying.questions import DecideAgain, ShowState, decided_again, known_settings, layers_of, state_shown
 from deploy.replaying.what_if import settings_of
-from events.replay.checks_of_extent import BeyondEnd, NothingFound
+from events.replay.presence_checks import BeyondEnd, NothingFound
 from events.replay.sources import LedgerSource
 from events.replay.states.conditions import BadCondition
 from events.replay.states.partition_state import NoSuchPartition

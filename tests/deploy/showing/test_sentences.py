@@ -11,7 +11,7 @@ import actors.llm
 from actors.guardrails.judging import _LIMITS, REASONS
 from actors.responder.forwarding import SILENT
 from actors.runtime.effectors import requests
-from deploy.cli.rendering import reason_texts as reasons
+from deploy.cli.rendering import reason_texts
 from deploy.cli.rendering.sentences import FACTS, is_known, sentence_on
 from events.decision import APPEND_REFUSED
 from schemas.availability import Lack
@@ -116,11 +116,11 @@ def test_every_end_has_a_sentence_of_its_own(end: ResponseEmitted) -> None:
 
 
 def test_every_stage_action_and_mode_is_explained() -> None:
-    assert tuple(reasons.STAGES) == STAGES
-    assert set(reasons.ACTIONS) == set(get_args(Action))
-    assert set(reasons.MODES) == set(get_args(Mode))
-    assert set(reasons.LACKS) == set(get_args(Lack))
-    assert set(reasons.STANCES) == set(get_args(Stance))
+    assert tuple(reason_texts.STAGES) == STAGES
+    assert set(reason_texts.ACTIONS) == set(get_args(Action))
+    assert set(reason_texts.MODES) == set(get_args(Mode))
+    assert set(reason_texts.LACKS) == set(get_args(Lack))
+    assert set(reason_texts.STANCES) == set(get_args(Stance))
     ended = {(end.stage, end.action) for end in all_ends()}
     assert {action for _, action in ended} == set(get_args(Action))
     assert {stage for stage, _ in ended} == set(STAGES)
@@ -130,15 +130,15 @@ def test_no_explanation_outlives_its_reason() -> None:
     told = {end.reason for end in all_ends()}
     words = {word for reason in told for word in reason.split(":")}
     known = {
-        *reasons.COHERENCE,
-        *reasons.LACKS,
-        *reasons.BREAKER,
-        *reasons.ARBITER,
-        *reasons.MODEL_FAILURES,
-        *reasons.GUARDRAILS,
-        *reasons.KEPT_BACK,
+        *reason_texts.COHERENCE,
+        *reason_texts.LACKS,
+        *reason_texts.BREAKER,
+        *reason_texts.ARBITER,
+        *reason_texts.MODEL_FAILURES,
+        *reason_texts.GUARDRAILS,
+        *reason_texts.KEPT_BACK,
     }
-    assert known | set(reasons.DELIBERATIVE_FAILURES) <= words
+    assert known | set(reason_texts.DELIBERATIVE_FAILURES) <= words
 
 
 def test_a_reason_of_another_release_is_named_as_it_is() -> None:

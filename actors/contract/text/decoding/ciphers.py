@@ -96,14 +96,14 @@ def undo_ciphers(text: str) -> Iterator[str]:
 
 def _seen(words: Sequence[bytes], known: Known) -> Mapping[int, list[tuple[int, int]]]:
     """Return the ciphers found in the words; for each, the first and last word of every place where it is found."""
-    told = _telling(filter(known.__contains__, set(words)), known)
-    if not told:
+    telling = _telling(filter(known.__contains__, set(words)), known)
+    if not telling:
         return {}
     hits: dict[int, list[int]] = {}
-    for place, word in [(place, word) for place, word in enumerate(words) if word in told]:
-        for cipher in told[word]:
+    for place, word in [(place, word) for place, word in enumerate(words) if word in telling]:
+        for cipher in telling[word]:
             hits.setdefault(cipher, []).append(place)
-    found = {cipher: list(islice(_told(words, places), _MOST_SPANS)) for cipher, places in hits.items()}
+    found = {cipher: list(islice(_proven_groups(words, places), _MOST_SPANS)) for cipher, places in hits.items()}
     for cipher, spans in found.items():
         if len(spans) == _MOST_SPANS:
             spans.append((spans[-1][0], hits[cipher][-1]))
@@ -116,16 +116,16 @@ def _telling(some: Iterable[bytes], known: Known) -> dict[bytes, list[int]]:
     for word in some:
         for cipher in known[word]:
             by_cipher.setdefault(cipher, []).append(word)
-    told: dict[bytes, list[int]] = {}
+    telling: dict[bytes, list[int]] = {}
     for cipher, words in by_cipher.items():
         lengths = sorted(map(len, words), reverse=True)
         if lengths[0] >= _LONGER and any(sum(lengths[:hits]) >= least for hits, _, least in _EVIDENCE):
             for word in words:
-                told.setdefault(word, []).append(cipher)
-    return told
+                telling.setdefault(word, []).append(cipher)
+    return telling
 
 
-def _told(words: Sequence[bytes], places: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _proven_groups(words: Sequence[bytes], places: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the first and last word of each group, at these positions, that proves a cipher; groups do not overlap."""
     upto = -1
     for at, first in enumerate(places):

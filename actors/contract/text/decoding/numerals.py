@@ -44,7 +44,7 @@ def decode_numerals(text: str) -> Iterator[str]:
         # A sample from the whole text: what comes first must not hide what comes later.
         chosen = [(2 * number + 1) * len(runs) // (2 * _MOST_RUNS) for number in range(_MOST_RUNS)]
         for place in sorted(set(range(len(runs))).difference(chosen)):
-            yield from _said([int(each) for each in _NUMBER.findall(runs[place])])
+            yield from _text_of_codes([int(each) for each in _NUMBER.findall(runs[place])])
     for place in chosen:
         run = runs[place]
         if len(run) > _LONG and (said := _in_one_go(run)):
@@ -53,13 +53,13 @@ def decode_numerals(text: str) -> Iterator[str]:
             continue
         for pattern, base in ((_DECIMAL, 10), (_OCTAL, 8), (_BINARY, 2)):
             for match in pattern.finditer(run):
-                yield from _said([int(each, base) for each in _NUMBER.findall(match[0].replace("0o", ""))])
+                yield from _text_of_codes([int(each, base) for each in _NUMBER.findall(match[0].replace("0o", ""))])
         for match in _PLACES.finditer(run):
             yield from _letters(match[0])
     if "(" in text:
         calls = _CALLS.findall(text)
         if len(calls) >= _FEWEST:
-            yield from _said([int(each, 16 if each[1:2] in "xX" else 10) for each in calls])
+            yield from _text_of_codes([int(each, 16 if each[1:2] in "xX" else 10) for each in calls])
 
 
 def _in_one_go(run: str) -> str:
@@ -93,7 +93,7 @@ def _runs(text: str) -> list[str]:
     return [text[max(0, int(starts[firsts[place]]) - 2) : int(ends[lasts[place]])] for place in enough.tolist()]
 
 
-def _said(codes: list[int]) -> Iterator[str]:
+def _text_of_codes(codes: list[int]) -> Iterator[str]:
     # A number that is no letter separates two texts.
     said = "".join(chr(code) if code < 127 else "\n" for code in codes)
     if is_mostly_letters(said):

@@ -133,23 +133,23 @@ class GuardService:
             for each in waiting:
                 each.cancel()
             await asyncio.wait(waiting)
-        said = await self._said([check.agent for check, _ in inputs], found, term)
+        said = await self._verdicts_between([check.agent for check, _ in inputs], found, term)
         return tuple(Checked(answer.exchange, answer.event, tuple(said.get(answer.exchange, ()))) for answer in found)
 
     async def _ended(self, addressed: Addressed, term: WaitDeadline) -> Answered:
         try:
             return await self._client.exchange(addressed, term)
         except NoEnd as late:
-            told = f"exchange {addressed.exchange} is in the log, and"
+            where = f"exchange {addressed.exchange} is in the log, and"
             if late.lacking:
-                raise NoJudge(f"{told} nobody serves {late.lacking}: it ends when a worker does") from None
+                raise NoJudge(f"{where} nobody serves {late.lacking}: it ends when a worker does") from None
             raise Unanswered(
-                f"{told} has no end after {term.waited:.1f} s: are the workers running? /readyz tells"
+                f"{where} has no end after {term.waited:.1f} s: are the workers running? /readyz tells"
             ) from None
         except (Unavailable, UnknownOutcome):
             raise NotAccepted(f"the broker has not confirmed this within {term.waited:.1f} s: send it again") from None
 
-    async def _said(
+    async def _verdicts_between(
         self, agents: Iterable[str], found: Sequence[Answered], term: WaitDeadline
     ) -> Mapping[str, list[Event]]:
         """Return the guards' events of exchanges between their inputs and their ends."""

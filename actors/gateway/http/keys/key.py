@@ -59,6 +59,8 @@ def new_key(
 ) -> tuple[Key, str]:
     """Make a key; return its stored form, and the key itself, which cannot be recovered later."""
     id = secrets.token_hex(4)
-    told = f"nx_{id}_{secrets.token_urlsafe(32)}"
-    key = Key(id=id, hash=hash_of(told), scopes=scopes, agent=agent, per_minute=per_minute, note=note, created=created)
-    return key, told
+    secret_text = f"nx_{id}_{secrets.token_urlsafe(32)}"
+    key = Key(
+        id=id, hash=hash_of(secret_text), scopes=scopes, agent=agent, per_minute=per_minute, note=note, created=created
+    )
+    return key, secret_text

@@ -2,7 +2,7 @@
 
 from actors.gateway.http.bodies import DecisionResult, GuardrailsShown, GuardrailsStatus, LoopDecision, ReflectionResult
 from actors.gateway.http.loops.judgements import FamilyStanding, Judged
-from actors.runtime.envelopes import rfc3339
+from schemas.intake.timestamps import rfc3339
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, LoopTrace
 
 NO_ALIGNMENT, ALL_DRIFT = 0.0, 1.0

@@ -50,10 +50,10 @@ async def complete_loop(
 ) -> LoopDecision:
     """Have guardrails decide on a loop that is done: does it run again, and why. An override takes `operate`, too."""
     loops: LoopService = request.app.state.loops
-    agent, told, key = agent_of(request, data.agent, user), completion_event(data), key_of(idempotency_key)
-    if told.override_fatigue or told.override_max_reruns:
+    agent, event, key = agent_of(request, data.agent, user), completion_event(data), key_of(idempotency_key)
+    if event.override_fatigue or event.override_max_reruns:
         await operate(request)
-    return decision_of(await loops.complete(agent, told, key))
+    return decision_of(await loops.complete(agent, event, key))
 
 
 @get(
@@ -90,8 +90,8 @@ async def override_guardrails(
 ) -> GuardrailsOverridden:
     """Let a loop's family run on past its fatigue or its rerun limit, for a time; who and why are recorded."""
     loops: LoopService = request.app.state.loops
-    told = override_event(loop_id, data)
-    done = await loops.override(agent_of(request, data.agent, user), told, key_of(idempotency_key))
+    event = override_event(loop_id, data)
+    done = await loops.override(agent_of(request, data.agent, user), event, key_of(idempotency_key))
     return GuardrailsOverridden(
         loop_id=done.loop_id,
         override_fatigue=done.override_fatigue,

@@ -99,7 +99,7 @@ class LoopService:
             LogError: the broker refuses it permanently.
         """
         term = self._begin()
-        answer = await self._ask(agent, self._told(agent, completed, key and f"{completed.loop_id}\n{key}"), term)
+        answer = await self._ask(agent, self._new_event(agent, completed, key and f"{completed.loop_id}\n{key}"), term)
         match answer.event:
             case GuardrailsFinalized() | GuardrailsForceFinalized() | GuardrailsRerunOrdered():
                 return Judged(answer.event, answer.id, answer.time_ns)
@@ -115,7 +115,9 @@ class LoopService:
             UnknownLoop: guardrails do not know this loop.
             NotReady, NotAccepted, Unanswered, NoJudge, Undecided, InvalidInput, LogError: as :meth:`complete` does.
         """
-        answer = await self._ask(agent, self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._begin())
+        answer = await self._ask(
+            agent, self._new_event(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._begin()
+        )
         match answer.event:
             case GuardrailsOverridden() as overridden:
                 return overridden
@@ -146,7 +148,7 @@ class LoopService:
         Raises:
             NotAccepted, InvalidInput, LogError: as :meth:`complete` does.
         """
-        addressed, term = self._told(agent, tick, key), self._begin()
+        addressed, term = self._new_event(agent, tick, key), self._begin()
         return Accepted(id=addressed.id, seq=await self._stored(addressed, term))
 
     async def checks(self) -> dict[str, str]:
@@ -160,7 +162,7 @@ class LoopService:
 
     async def _check(self) -> dict[str, str]:
         log, guardrails, *further = await asyncio.gather(
-            _said(self._log.info()), self._guardrails(), *(_looked(look) for look in self._looks.values())
+            _check_text(self._log.info()), self._guardrails(), *(_looked(look) for look in self._looks.values())
         )
         caught_up = self.judgements.caught_up.is_set()
         checks = {
@@ -191,7 +193,7 @@ class LoopService:
         except (LogError, TimeoutError) as wrong:
             return _why(wrong)
 
-    def _told(self, agent: str, event: Event, key: str) -> Addressed:
+    def _new_event(self, agent: str, event: Event, key: str) -> Addressed:
         return agent_event(event, agent, key=key, partitions=self._log.partitions, now_ns=self._client.now_ns())
 
     def _begin(self) -> WaitDeadline:
@@ -222,7 +224,7 @@ class LoopService:
         # Received through the judgements: so a caller that asks for the loop's status next already sees this one.
         with self.judgements.awaited(cause) as answer:
             seq = await self._stored(addressed, term)
-            told = f"this is in the log (event {cause}, sequence {seq})"
+            where = f"this is in the log (event {cause}, sequence {seq})"
             try:
                 return await self._client.wait(
                     answer, what=f"event {cause}", within=term, unserved=partial(self._unserved, agent)
@@ -230,11 +232,11 @@ class LoopService:
             except NoEnd as late:
                 if late.lacking:
                     raise NoJudge(
-                        f"{told}, and nobody serves {late.lacking}: it is judged when a worker does, ask for the "
+                        f"{where}, and nobody serves {late.lacking}: it is judged when a worker does, ask for the "
                         "loop's status then"
                     ) from None
                 raise Unanswered(
-                    f"{told}, and guardrails have not answered it within {term.waited:.1f} s: they will when their "
+                    f"{where}, and guardrails have not answered it within {term.waited:.1f} s: they will when their "
                     "worker runs, ask for the loop's status then"
                 ) from None
 
@@ -262,7 +264,7 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
     checks: dict[str, str]
 
 
-async def _said(asking: Awaitable[object]) -> str:
+async def _check_text(asking: Awaitable[object]) -> str:
     try:
         async with asyncio.timeout(LOG_PATIENCE_S):
             await asking

@@ -130,12 +130,12 @@ class UpstreamForwarder:
         if self._privacy.masks(question.agent):
             # Done first, and in another thread: a long text takes a while, and an input that waits has a deadline.
             private = await asyncio.to_thread(Private, incoming.body, self._privacy)
-        word = await self._judged(question)
-        if isinstance(word, AnswerEnd):
-            return word
+        outcome = await self._judged(question)
+        if isinstance(outcome, AnswerEnd):
+            return outcome
         term = self.client.begin(self._wait_s)
         if private:
-            word = msgspec.structs.replace(word, masked=private.noted[0], recogniser=private.noted[1])
+            outcome = msgspec.structs.replace(outcome, masked=private.noted[0], recogniser=private.noted[1])
         try:
             async with self.client.deadline(term):
                 body = private.body if private else incoming.body
@@ -143,26 +143,26 @@ class UpstreamForwarder:
                     "POST", "/chat/completions", query=incoming.query, headers=incoming.headers, body=body
                 )
         except TimeoutError:
-            self.abandon(word, "upstream_overdue")
+            self.abandon(outcome, "upstream_overdue")
             raise UpstreamFailed("upstream_overdue", "the upstream has not answered in time: try again") from None
         except UpstreamFailed:
-            self.abandon(word, "upstream_unreachable")
+            self.abandon(outcome, "upstream_unreachable")
             raise
         except asyncio.CancelledError:
-            self.abandon(word, "client_left")
+            self.abandon(outcome, "client_left")
             raise
         streamed = (
             response.headers.get("content-type", "").casefold().startswith("text/event-stream") and response.is_success
         )
         guarded = GuardedStream(Prompt(question.text, question.layers), self.watch) if streamed else None
-        pieces = RelayedBody(self, response, word, question, term, guarded, private)
+        pieces = RelayedBody(self, response, outcome, question, term, guarded, private)
         if wrong := unfit(response):
             await pieces.aclose("upstream_refused")
             raise UpstreamFailed("upstream_refused", wrong)
         if streamed:
             # The body may be shorter than the length that the upstream stated.
             headers = [(name, value) for name, value in headers_to_return(response) if name != b"content-length"]
-            return RelayedResponse(word.exchange, response.status_code, headers, pieces)
+            return RelayedResponse(outcome.exchange, response.status_code, headers, pieces)
         return await self._whole(pieces, question)
 
     async def _whole(self, pieces: "RelayedBody", question: Question) -> AnswerEnd | RelayedResponse:
@@ -212,13 +212,13 @@ class UpstreamForwarder:
         """Return the guards' decision. If the client leaves first, an input that passes is recorded as abandoned."""
         judging = self._tasks.create_task(self._word(question), name="judging")
         try:
-            word = await asyncio.shield(judging)
+            outcome = await asyncio.shield(judging)
         except asyncio.CancelledError:
             judging.add_done_callback(self._leave_judged)
             raise
-        if isinstance(word, Exception):
-            raise word
-        return word
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     async def _word(self, question: Question) -> PassedInput | AnswerEnd | Exception:
         try:
@@ -227,8 +227,8 @@ class UpstreamForwarder:
             return wrong  # raised in a group of tasks it would end all of them
 
     def _leave_judged(self, judging: "asyncio.Task[PassedInput | AnswerEnd | Exception]") -> None:
-        if not judging.cancelled() and isinstance(word := judging.result(), PassedInput):
-            self.abandon(word, "client_left")
+        if not judging.cancelled() and isinstance(outcome := judging.result(), PassedInput):
+            self.abandon(outcome, "client_left")
 
     async def record(self, passed: PassedInput, answer: RelayedAnswer, question: Question) -> None:
         """Record an answer; raises LogError where the log does not store it in time."""
@@ -245,12 +245,12 @@ class UpstreamForwarder:
             return
         self._tasks.create_task(self._abandon(passed, InputAbandoned(reason=reason, status=status)), name="abandon")
 
-    async def _abandon(self, passed: PassedInput, word: InputAbandoned) -> None:
+    async def _abandon(self, passed: PassedInput, outcome: InputAbandoned) -> None:
         try:
-            await self.client.settle(passed, word, RECORD_S)
+            await self.client.settle(passed, outcome, RECORD_S)
         except LogError as error:
             # Without this record the exchange ends at its deadline.
-            _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=word.reason, error=error.code)
+            _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=outcome.reason, error=error.code)
         self.client.stop_waiting(passed.exchange)
 
 

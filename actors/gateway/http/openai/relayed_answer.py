@@ -46,7 +46,7 @@ def read_whole_answer(body: bytes) -> RelayedAnswer:
     messages = [_mapping(choice.get("message")) for choice in choices]
     beside = [{name: value for name, value in found.items() if name != "choices"}]
     beside += [{name: value for name, value in choice.items() if name not in _BESIDE} for choice in choices]
-    return _heard(found, messages, [choice.get("finish_reason") for choice in choices], _words(beside))
+    return _relayed_answer(found, messages, [choice.get("finish_reason") for choice in choices], _words(beside))
 
 
 def read_streamed_answer(body: bytes) -> RelayedAnswer:
@@ -66,7 +66,7 @@ def read_streamed_answer(body: bytes) -> RelayedAnswer:
         text = "" if failed else body.decode("utf-8", "replace")
         return RelayedAnswer(answer_of([AnswerChoice(text=text)]), failed=failed)
     ordered = [parts[index] for index in sorted(parts)]
-    heard = _heard(told, [each.message for each in ordered], [each.finish for each in ordered])
+    heard = _relayed_answer(told, [each.message for each in ordered], [each.finish for each in ordered])
     return msgspec.structs.replace(heard, failed=failed)
 
 
@@ -101,16 +101,16 @@ class _Parts:
             whole["arguments"] += added.arguments
 
 
-def _heard(
-    told: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], finishes: Iterable[Any], beside: str = ""
+def _relayed_answer(
+    body: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], finishes: Iterable[Any], beside: str = ""
 ) -> RelayedAnswer:
-    usage = _mapping(told.get("usage"))
+    usage = _mapping(body.get("usage"))
     choices = [_choice(message, finish) for message, finish in zip(messages, finishes, strict=True)]
     if beside:
         choices[0] = msgspec.structs.replace(choices[0], text="\n".join(filter(None, (choices[0].text, beside))))
     answer = answer_of(
         choices,
-        model=told["model"] if isinstance(told.get("model"), str) else "",
+        model=body["model"] if isinstance(body.get("model"), str) else "",
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
     )

@@ -72,14 +72,14 @@ async def decide_again(data: JSONBody[WhatIf], request: Request[Any, Any, State]
         if value == "":
             raise InvalidField("settings", f"settings: {key} is empty: give it a value, or leave it out")
     examinations: Examinations = request.app.state.examinations
-    return await _told(request, examinations.what_if(data.exchange, data.settings))
+    return await _json_response(request, examinations.what_if(data.exchange, data.settings))
 
 
 @get("/api/settings", security=READ, responses=_RESPONSES)
 async def list_settings(request: Request[Any, Any, State]) -> Response[bytes]:
     """Return the settings that decisions read: their keys, what each takes, and its default."""
     examinations: Examinations = request.app.state.examinations
-    return await _told(request, examinations.settings())
+    return await _json_response(request, examinations.settings())
 
 
 @get("/api/state/{actor:str}", security=READ, responses=_RESPONSES, opt={QUERY: ("at", "path")})
@@ -88,7 +88,7 @@ async def show_whole_state(
 ) -> Response[bytes]:
     """Return what an actor that is not divided knew at a point of the log; as `neuraxis state ACTOR all --json`."""
     examinations: Examinations = request.app.state.examinations
-    return await _told(request, examinations.state(actor, "all", at, path))
+    return await _json_response(request, examinations.state(actor, "all", at, path))
 
 
 @get("/api/state/{actor:str}/{key:path}", security=READ, responses=_RESPONSES, opt={QUERY: ("at", "path")})
@@ -100,10 +100,10 @@ async def show_state(
     As `neuraxis state --json`.
     """
     examinations: Examinations = request.app.state.examinations
-    return await _told(request, examinations.state(actor, key.removeprefix("/"), at, path))
+    return await _json_response(request, examinations.state(actor, key.removeprefix("/"), at, path))
 
 
-async def _told(request: Request[Any, Any, State], work: Awaitable[bytes]) -> Response[bytes]:
+async def _json_response(request: Request[Any, Any, State], work: Awaitable[bytes]) -> Response[bytes]:
     try:
         return Response(await unless_client_gone(request.receive, work), media_type=MediaType.JSON)
     except ClientGone:

@@ -34,8 +34,8 @@ class Counts:
             return
         for name, counts, style in self._rows:
             yield Text(name, style or "bold")
-            told = ", ".join(f"{count}\u00a0{heading}" for count, heading in zip(counts, self._headings, strict=True))
-            yield Padding(Text(told, style), (0, 0, 0, _GAP))
+            line = ", ".join(f"{count}\u00a0{heading}" for count, heading in zip(counts, self._headings, strict=True))
+            yield Padding(Text(line, style), (0, 0, 0, _GAP))
 
     def _grid(self) -> Table:
         grid = Table(box=None, pad_edge=False, header_style="bold")

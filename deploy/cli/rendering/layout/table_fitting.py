@@ -61,9 +61,9 @@ def _grid(names: Sequence[str], rows: Sequence[Cells], headings: Cells, wide: Ma
 
 def _stacked(row: Cells, prose: str, below: Sequence[str], headings: Cells) -> str:
     """Return a cell with the cells that go below it; short ones share a line."""
-    told = [(f"{headings[name]}: {row[name]}", _is_prose([row], name)) for name in below if row[name]]
-    short = ", ".join(text for text, long in told if not long)
-    return "\n".join(line for line in (row[prose], *(text for text, long in told if long), short) if line)
+    lines = [(f"{headings[name]}: {row[name]}", _is_prose([row], name)) for name in below if row[name]]
+    short = ", ".join(text for text, long in lines if not long)
+    return "\n".join(line for line in (row[prose], *(text for text, long in lines if long), short) if line)
 
 
 def _room(beside: Sequence[str], wide: Mapping[str, int], width: int) -> int:

@@ -58,9 +58,9 @@ def entities(found: Sequence[Entity]) -> Lines:
 
 @lines_on.register
 def _recalled(event: MemoryRecalled) -> Lines:
-    told = [Text("it tells: ").append_text(line) for line in _facts(event.told)]
+    lines = [Text("it tells: ").append_text(line) for line in _facts(event.told)]
     gone = [Text("it takes back: ").append_text(_retired(each)) for each in event.retired]
-    return [_familiarity(event.familiarity), *_recollections(event.recollections), *told, *gone]
+    return [_familiarity(event.familiarity), *_recollections(event.recollections), *lines, *gone]
 
 
 def _familiarity(known: Familiarity) -> Text:
@@ -184,10 +184,10 @@ def _completed(event: LlmCompleted) -> Lines:
     line = Text(f"{event.purpose} by {printable(event.model)} ({printable(event.backend)}): ")
     line.append(f"{event.prompt_tokens} + {event.completion_tokens} tokens, {event.attempts} attempts, ")
     line.append(f"ended by {printable(event.finish_reason) or 'nothing it names'}")
-    told = [f"not whole: {ENDINGS[event.ended]}"] if event.ended in ENDINGS else []
-    told += [f"the endpoint does not take all: {printable(', '.join(event.adapted))}"] if event.adapted else []
-    told += [cuts_text(event.cuts)] if event.cuts else []
-    return [line, *(Text(each, "yellow") for each in told), Text(quoted_line(event.text), "italic")]
+    lines = [f"not whole: {ENDINGS[event.ended]}"] if event.ended in ENDINGS else []
+    lines += [f"the endpoint does not take all: {printable(', '.join(event.adapted))}"] if event.adapted else []
+    lines += [cuts_text(event.cuts)] if event.cuts else []
+    return [line, *(Text(each, "yellow") for each in lines), Text(quoted_line(event.text), "italic")]
 
 
 @lines_on.register

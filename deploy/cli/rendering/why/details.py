@@ -68,7 +68,7 @@ def _received(event: InputReceived) -> Lines:
 
 
 @lines_on.register
-def _told(event: InputAnswered) -> Lines:
+def _input_answered(event: InputAnswered) -> Lines:
     lines: list[RenderableType] = []
     for choice in event.choices:
         lines.append(Text(quoted_line(choice.text), "italic") if choice.text else Text("(no words)", "dim"))
@@ -149,12 +149,12 @@ def _margin(event: ModeSelected) -> Text:
 
 def _signals(signals: Signals) -> Text:
     """Return every signal that is set, by its name in the event."""
-    told = [
+    lines = [
         name if value is True else f"{name} {number(value)}"
         for name, value in msgspec.structs.asdict(signals).items()
         if value not in (False, None, (), 0)
     ]
-    return Text(f"signals: {', '.join(told) or 'none'}", "dim")
+    return Text(f"signals: {', '.join(lines) or 'none'}", "dim")
 
 
 def _scores(table: Sequence[ModeScore]) -> Table:
@@ -184,8 +184,8 @@ def _emitted(event: ResponseEmitted) -> Lines:
 
 def _lacking(event: ResponseEmitted) -> Lines:
     ended = ENDINGS.get(event.finish_reason, "")
-    told = ([f"not whole: {ended}"] if ended else []) + ([cuts_text(event.cuts)] if event.cuts else [])
-    return [Text(each, "yellow") for each in told]
+    lines = ([f"not whole: {ended}"] if ended else []) + ([cuts_text(event.cuts)] if event.cuts else [])
+    return [Text(each, "yellow") for each in lines]
 
 
 def _identity(event: ResponseEmitted) -> Lines:

@@ -20,8 +20,8 @@ def _scheduled(event: ReflectionScheduled) -> Lines:
 @lines_on.register
 def _requested(event: ReflectionRequested) -> Lines:
     strata = Counter(each.stratum for each in event.batch)
-    told = ", ".join(f"{count} {stratum.replace('_', ' ')}" for stratum, count in strata.items())
-    return [Text(f"a model is asked for a second opinion on {counted(len(event.batch), 'decision')}: {told}")]
+    listed = ", ".join(f"{count} {stratum.replace('_', ' ')}" for stratum, count in strata.items())
+    return [Text(f"a model is asked for a second opinion on {counted(len(event.batch), 'decision')}: {listed}")]
 
 
 @lines_on.register

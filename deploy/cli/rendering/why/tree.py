@@ -69,8 +69,8 @@ def render(
 
 def to_json(explanation: Explanation, missing: Sequence[Stretch]) -> bytes:
     """Return an explanation as JSON, its sentence first; ``missing`` are the gaps of the log in and behind it."""
-    told = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation), "missing": missing}
-    return msgspec.json.encode(told)
+    fields = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation), "missing": missing}
+    return msgspec.json.encode(fields)
 
 
 def plain_sentence(explanation: Explanation) -> str:

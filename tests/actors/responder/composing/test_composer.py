@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.responder import ACTOR
-from actors.responder.composer import ANSWERS, Recall, compose, text_of
-from actors.responder.quoting import quote
+from actors.responder.composing.composer import ANSWERS, Recall, compose, text_of
+from actors.responder.composing.quoting import quote
 from schemas.vocabulary.router import Mode
 from tests.actors.responder.builders import chosen
 from tests.each import each
@@ -32,7 +32,7 @@ def drawn(mode: Mode, text: str, recall: Recall, **seen: object) -> str:
 
 
 def test_the_texts_are_those_of_the_declared_behaviour():
-    data = files("actors.responder").joinpath("answers.json").read_bytes()
+    data = files("actors.responder.composing").joinpath("answers.json").read_bytes()
     assert sha256(data).hexdigest() == ANSWERS_OF_BEHAVIOUR[ACTOR.behaviour], "raise ACTOR.behaviour with the texts"
 
 

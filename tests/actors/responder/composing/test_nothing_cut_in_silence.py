@@ -8,12 +8,12 @@ import pytest
 from actors.contract.text.shortening import estimate
 from actors.guardrails.critic import critique_call as ask_critic
 from actors.guardrails.settings import GuardrailsSettings
+from actors.responder.composing.prompting import request_for
 from actors.responder.pending import Turn
-from actors.responder.prompting import request_for
 from actors.responder.settings import ResponderSettings
 from actors.router.tiebreak import tiebreak_call as ask_tiebreaker
 from schemas.catalogue import entry_of
-from schemas.model_calls import Cut
+from schemas.effectors.model_calls import Cut
 from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.router import ModeSelected

@@ -9,12 +9,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from actors.contract.text.shortening import estimate
-from actors.responder.fitting import latest, layer_blocks
-from actors.responder.memories import FENCE_TOKENS, Memory, entities_of, memories_of, not_in_turns
+from actors.responder.composing.fitting import latest, layer_blocks
+from actors.responder.composing.memories import FENCE_TOKENS, Memory, entities_of, memories_of, not_in_turns
+from actors.responder.composing.prompting import request_for, with_data
 from actors.responder.pending import Case, Pending, Turn
-from actors.responder.prompting import request_for, with_data
 from actors.responder.settings import Prompts, ResponderSettings
-from schemas.model_calls import Said
+from schemas.effectors.model_calls import Said
 from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.memory import Recollection
 from schemas.vocabulary.responder import ResponseRequested

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from actors.appraisal.turn_reading import turn_model, turn_reading_of
+from actors.appraisal.measures.turn_reading import turn_model, turn_reading_of
 from actors.contract.text.folding import fold
 from actors.registry import ACTORS
 from actors.router.settings import RouterSettings

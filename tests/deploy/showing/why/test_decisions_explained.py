@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import inspect
 
-from deploy.cli.rendering import reason_texts as reasons
+from deploy.cli.rendering import reason_texts
 from deploy.cli.rendering.decision import Exchange
 from deploy.cli.rendering.why.details import WITH_CASE
 from deploy.cli.rendering.why.lines import lines_on
@@ -104,44 +104,44 @@ def test_shares_are_said_to_be_shares() -> None:
 
 def test_every_stage_action_mode_and_reason_is_explained_in_the_words_of_the_sentences() -> None:
     tables: tuple[Mapping[str, str], ...] = (
-        reasons.STAGES,  # type: ignore[assignment]  # literals are texts
-        reasons.MODES,
-        reasons.COHERENCE,
-        reasons.RULES,
-        reasons.BREAKER,
-        reasons.ARBITER,
-        reasons.DELIBERATIVE_FAILURES,
-        reasons.KEPT_BACK,  # type: ignore[assignment]  # literals are texts
-        reasons.MODEL_FAILURES,
-        reasons.LACKS,
-        reasons.STANCES,
-        reasons.GUARDRAILS,
-        reasons.RETIRED,  # type: ignore[assignment]  # literals are texts
-        reasons.ENDINGS,
+        reason_texts.STAGES,  # type: ignore[assignment]  # literals are texts
+        reason_texts.MODES,
+        reason_texts.COHERENCE,
+        reason_texts.RULES,
+        reason_texts.BREAKER,
+        reason_texts.ARBITER,
+        reason_texts.DELIBERATIVE_FAILURES,
+        reason_texts.KEPT_BACK,  # type: ignore[assignment]  # literals are texts
+        reason_texts.MODEL_FAILURES,
+        reason_texts.LACKS,
+        reason_texts.STANCES,
+        reason_texts.GUARDRAILS,
+        reason_texts.RETIRED,  # type: ignore[assignment]  # literals are texts
+        reason_texts.ENDINGS,
     )
     for table in tables:
         for word, meaning in table.items():
             assert f"| `{word}` | {meaning} |\n" in PAGE, word
-    for action, begins in reasons.ACTIONS.items():
+    for action, begins in reason_texts.ACTIONS.items():
         assert re.search(rf"^\| `{action}` \| {begins} \| .+ \|$", PAGE, re.MULTILINE), action
 
 
 def test_no_word_is_explained_that_does_not_occur() -> None:
     known = {
-        *reasons.STAGES,
-        *reasons.MODES,
-        *reasons.COHERENCE,
-        *reasons.RULES,
-        *reasons.BREAKER,
-        *reasons.ARBITER,
-        *reasons.DELIBERATIVE_FAILURES,
-        *reasons.KEPT_BACK,
-        *reasons.MODEL_FAILURES,
-        *reasons.LACKS,
-        *reasons.STANCES,
-        *reasons.GUARDRAILS,
-        *reasons.RETIRED,
-        *reasons.ENDINGS,
+        *reason_texts.STAGES,
+        *reason_texts.MODES,
+        *reason_texts.COHERENCE,
+        *reason_texts.RULES,
+        *reason_texts.BREAKER,
+        *reason_texts.ARBITER,
+        *reason_texts.DELIBERATIVE_FAILURES,
+        *reason_texts.KEPT_BACK,
+        *reason_texts.MODEL_FAILURES,
+        *reason_texts.LACKS,
+        *reason_texts.STANCES,
+        *reason_texts.GUARDRAILS,
+        *reason_texts.RETIRED,
+        *reason_texts.ENDINGS,
         "deadline",
         "ACTOR_failed",
         "flag:NAME",

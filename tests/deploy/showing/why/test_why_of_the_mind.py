@@ -7,15 +7,15 @@ import pytest
 from rich.console import Console
 
 from actors.gateway.client import Answered
-from deploy.cli.rendering import reason_texts as reasons
+from deploy.cli.rendering import reason_texts
 from deploy.cli.rendering.decision import decision_line, exchange_of
 from deploy.cli.rendering.model_calls import cuts_text
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.cli.rendering.why.details import Case, details
 from deploy.feeding.feeder import outcome_of
 from schemas.catalogue import entry_of
+from schemas.effectors.model_calls import Cut
 from schemas.event import Event
-from schemas.model_calls import Cut
 from schemas.vocabulary.act import ActFinished, Action, ActIterated, ActPlanRequested, Performed
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import (
@@ -183,7 +183,7 @@ def test_an_answer_that_may_not_be_whole_is_told_to_be_so(how: str, says: str) -
     end = msgspec.structs.replace(entry_of(ResponseEmitted).sample, backend="llm", finish_reason=how)
     assert says in told(msgspec.structs.replace(entry_of(LlmCompleted).sample, ended=how))
     assert says in told(end)
-    assert f"The answer may not be whole: {reasons.ENDINGS[how]}." in sentence_on(end)
+    assert f"The answer may not be whole: {reason_texts.ENDINGS[how]}." in sentence_on(end)
     assert f"ended by {how}" in decision_line(exchange_of("e", "ann", "s", end, [], 1.0))
     assert exchange_of("e", "ann", "s", end, [], 1.0).finish_reason == how
     assert msgspec.to_builtins(outcome_of(Answered("e", end, 1, 1), 0.1, id=1))["finish_reason"] == how

@@ -15,8 +15,8 @@ from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.http.openai.chunks import event_of
 from actors.gateway.http.openai.messages import is_mark
 from actors.gateway.http.openai.passthrough.guarding import Place, index_of, split
+from schemas.effectors.model_calls import Masked
 from schemas.intake.sse import DONE, Events
-from schemas.model_calls import Masked
 
 _HEAD = ("id", "object", "created", "model")
 _UNSEEN = frozenset({"model", "user", "metadata", "safety_identifier", "prompt_cache_key"})

@@ -11,10 +11,10 @@ import httpx
 import pytest
 
 from actors.gateway.http.access import Limits
-from actors.runtime.envelopes import rfc3339
 from events.log import Append, Record
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
+from schemas.intake.timestamps import rfc3339
 from schemas.subjects import stored_subject
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.gateway.asking import PARTITIONS, clock, exchange_of, stored, working

@@ -66,7 +66,7 @@ class Intent(msgspec.Struct, frozen=True):
 
 @cache
 def _lists() -> RiskPhrases:
-    data = files("actors.appraisal").joinpath("risks.json").read_bytes()
+    data = files(__package__).joinpath("risks.json").read_bytes()
     listed = msgspec.json.decode(data, type=dict[str, tuple[str, ...]])
     return RiskPhrases(**{name: _by_first(phrases) for name, phrases in listed.items()})
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import msgspec
 
-from deploy.operating.exporting import export_bundle
+from deploy.copying.export import export_bundle
 from events.bundles import read_events
 from events.errors import LogError, Misconfigured, Unavailable
 from events.ledger import back_up
 from events.private_files import make_private_folder, remove_if_empty
-from events.replay.checks_of_extent import NothingFound
+from events.replay.presence_checks import NothingFound
 from events.replay.sources import LedgerSource
 
 LEDGER = "ledger.db"

@@ -79,26 +79,26 @@ async def check_holds(source: Source, point: Point) -> str:
         BeyondEnd: the log ends before the point.
         NothingFound: it begins behind it.
     """
-    told = await check_reaches(source, point)
-    if told and (point.seq != END.seq or point.time_ns > datetime.now(UTC).timestamp() * 1e9):
+    warning = await check_reaches(source, point)
+    if warning and (point.seq != END.seq or point.time_ns > datetime.now(UTC).timestamp() * 1e9):
         span = await span_of(source)
         raise BeyondEnd(
             f"{_point(point)} is not in the {source.name}, which ends at {span.end}: name a point up to there"
         )
-    return told
+    return warning
 
 
 async def check_holds_both(source: Source, first: Point, second: Point) -> str:
     """As :func:`check_holds`, for two points that are to be compared."""
-    told = await check_holds(source, second)
+    warning = await check_holds(source, second)
     span = await span_of(source)
     if first.seq != END.seq and first.seq > span.last_seq:
         await check_holds(source, first)
-    if told and first.seq == END.seq and first.time_ns > span.last_ns:
+    if warning and first.seq == END.seq and first.time_ns > span.last_ns:
         raise NothingFound(
             f"the {source.name} ends at {span.end}: no event lies between the two points, so that nothing was compared"
         )
-    return told
+    return warning
 
 
 async def check_holds_since(source: Source, since: int) -> None:

@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from actors.appraisal.measures.vectors import DIMENSIONS, Sums, quantised_embedding
 from actors.appraisal.settings import Embedder
-from actors.appraisal.vectors import DIMENSIONS, Sums, quantised_embedding
 from actors.contract.text.folding import fold
 
 READ = 4_096

@@ -23,13 +23,13 @@ from events.jetstream import Access, Connection
 from events.jetstream.importing import Recording, append, begin, check, finish, import_progress
 from events.ledger import LedgerReader
 from events.ledger.checking.verify import verify
-from events.replay.checks_of_extent import NothingFound
 from events.replay.gaps import Stretch, stretches_text
+from events.replay.presence_checks import NothingFound
 from events.sealing.bodies import HEADER as SEALED
 from schemas.subjects import EVERYTHING, Partitions
 
 Progress = Callable[[str, int], None]
-"""Called with what is being done (``checking``, ``importing``, ``reading back``) and the sequence reached."""
+"""Called with what is being done (``checking``, ``import_bundle``, ``reading back``) and the sequence reached."""
 
 
 class Imported(msgspec.Struct, frozen=True):

@@ -145,7 +145,7 @@ def _may_negate(word: str) -> bool:
 
 @cache
 def _lexicon() -> Lexicon:
-    return msgspec.json.decode(files("actors.appraisal").joinpath("arousal.json").read_bytes(), type=Lexicon)
+    return msgspec.json.decode(files(__package__).joinpath("arousal.json").read_bytes(), type=Lexicon)
 
 
 @cache

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from actors.contract.text.shortening import estimate, shares, shorten
-from actors.responder.memories import FENCE_TOKENS, Memory, by_energy_told_first
+from actors.responder.composing.memories import FENCE_TOKENS, Memory, by_energy_told_first
 from actors.responder.pending import Case, Turn
 from actors.responder.settings import ResponderSettings
-from schemas.model_calls import Cut, Shortened
+from schemas.effectors.model_calls import Cut, Shortened
 from schemas.vocabulary.gateway import Layer
 
 LEAST_BLOCK = 16
@@ -73,10 +73,10 @@ def layer_blocks(layers: Sequence[Layer], tokens: int) -> dict[str, Shortened]:
     """
     names = [f"{layer.role}, part {place} of {len(layers)}" for place, layer in enumerate(layers, 1)]
     fitting = min(len(layers), max(0, tokens) // (FENCE_TOKENS + LEAST_BLOCK))
-    told = [*range(-(-fitting // 2)), *range(len(layers) - fitting // 2, len(layers))]
-    given = shares([estimate(layers[place].content) for place in told], tokens - FENCE_TOKENS * len(told))
+    places = [*range(-(-fitting // 2)), *range(len(layers) - fitting // 2, len(layers))]
+    given = shares([estimate(layers[place].content) for place in places], tokens - FENCE_TOKENS * len(places))
     shown = {name: Shortened("", len(layer.content), 0) for name, layer in zip(names, layers, strict=True)}
-    for place, most in zip(told, given, strict=True):
+    for place, most in zip(places, given, strict=True):
         shown[names[place]] = shorten(layers[place].content, most)
     return shown
 
@@ -84,7 +84,7 @@ def layer_blocks(layers: Sequence[Layer], tokens: int) -> dict[str, Shortened]:
 def latest(turns: Sequence[Turn], tokens: int) -> tuple[Turn, ...]:
     """Return the last turns that fit into ``tokens`` together, oldest first."""
     kept: list[Turn] = []
-    for turn in reversed(_told(turns)):
+    for turn in reversed(_complete_turns(turns)):
         tokens -= estimate(turn.said) + estimate(turn.answered)
         if tokens < 0:
             break
@@ -94,7 +94,7 @@ def latest(turns: Sequence[Turn], tokens: int) -> tuple[Turn, ...]:
 
 def cut_of_turns(turns: Sequence[Turn], kept: Sequence[Turn]) -> list[Cut]:
     """Return what was cut of the remembered turns: parts cut when a turn was stored, and whole turns left out here."""
-    whole = sum(max(turn.characters, len(turn.said) + len(turn.answered)) for turn in _told(turns))
+    whole = sum(max(turn.characters, len(turn.said) + len(turn.answered)) for turn in _complete_turns(turns))
     return _cut("turns", whole, sum(turn.kept or len(turn.said) + len(turn.answered) for turn in kept))
 
 
@@ -111,12 +111,12 @@ def cut_of_memories(case: Case, memories: Iterable[Memory]) -> list[Cut]:
         if text and (each.id in kept or text not in texts):
             whole[each.id] = len(text)
             texts.add(text)
-    told = {name: len(each.text) - 1 if each.text.endswith("…") else whole[name] for name, each in kept.items()}
+    kept_lengths = {name: len(each.text) - 1 if each.text.endswith("…") else whole[name] for name, each in kept.items()}
     asked = [each for each in whole if each in kept] + [each for each in whole if each not in kept]
-    return _cut("memories", sum(whole[each] for each in asked[: case.settings.memory_most]), sum(told.values()))
+    return _cut("memories", sum(whole[each] for each in asked[: case.settings.memory_most]), sum(kept_lengths.values()))
 
 
-def _told(turns: Sequence[Turn]) -> list[Turn]:
+def _complete_turns(turns: Sequence[Turn]) -> list[Turn]:
     return [turn for turn in turns if turn.said and turn.answered]
 
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from actors.reflection import ACTOR
 from deploy.cli.tuning.reflection import reflection
-from events.replay.checks_of_extent import NothingFound
+from events.replay.presence_checks import NothingFound
 from schemas.vocabulary.reflection import ReflectionScheduled
 from tests.actors.reflection.builders import ON, end, selection
 from tests.actors.scenario import configured

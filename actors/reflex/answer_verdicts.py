@@ -14,8 +14,8 @@ from actors.contract.answers.leaks import leaked
 from actors.contract.answers.links import hosts_written_to
 from actors.contract.answers.prompt import Prompt
 from actors.reflex.settings import ReflexSettings
+from schemas.effectors.model_calls import Purpose
 from schemas.event import Event
-from schemas.model_calls import Purpose
 from schemas.unread import Unread
 from schemas.vocabulary.delegate import DelegateAnswered
 from schemas.vocabulary.gateway import InputAnswered, InputReceived, Layer, Role
@@ -114,8 +114,8 @@ def verdict_on(
     )
     if not withheld:
         return seen
-    told = {name: getattr(seen, name) for name in seen.__struct_fields__ if name != "masked"}
-    return ReflexAnswerBlocked(faults=withheld, **told)
+    fields = {name: getattr(seen, name) for name in seen.__struct_fields__ if name != "masked"}
+    return ReflexAnswerBlocked(faults=withheld, **fields)
 
 
 def _secrets(texts: tuple[str, ...], prompt: Prompt, views: Iterable[tuple[int, str]]) -> Iterable[Secret]:

@@ -12,7 +12,7 @@ from importlib.resources import files
 import msgspec
 
 from actors.contract.text.shortening import estimate, shorten
-from actors.responder.fitting import (
+from actors.responder.composing.fitting import (
     LEAST_BLOCK,
     cut_of_memories,
     cut_of_turns,
@@ -21,9 +21,9 @@ from actors.responder.fitting import (
     token_budget,
     words_and_layers,
 )
-from actors.responder.memories import FENCE_TOKENS, entities_of, memories_of, not_in_turns
+from actors.responder.composing.memories import FENCE_TOKENS, entities_of, memories_of, not_in_turns
 from actors.responder.pending import Case, Turn
-from schemas.model_calls import ModelCall, Purpose, Said, Shortened, cuts_of
+from schemas.effectors.model_calls import ModelCall, Purpose, Said, Shortened, cuts_of
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, Trigger
 from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import Mode
@@ -93,8 +93,8 @@ def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
         texts[pending.stance] = getattr(settings.prompts, pending.stance)
     if loop.mend:
         texts["rerun"] = loop.mend
-    told = instructions(texts, settings)
-    system = "\n\n".join(each.text for each in told.values())
+    instruction_text = instructions(texts, settings)
+    system = "\n\n".join(each.text for each in instruction_text.values())
     room = token_budget(settings, estimate(system))
     # A person who works on the agent's instructions must not be shown its memories.
     memories = () if pending.stance == "guarded" else memories_of(case, room.memories)
@@ -102,16 +102,18 @@ def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
     conversation = _conversation(turns)
     remembered = _memory_block([each.line for each in not_in_turns(memories, turns)])
     draft = _draft_block(loop.earlier, room.draft)
-    beside = [*(said.content for said in conversation), *(body for _, body in (*remembered, *_shown(draft)))]
+    beside = [*(said.content for said in conversation), *(body for _, body in (*remembered, *_kept_blocks(draft)))]
     left = room.left - sum(map(estimate, beside)) - FENCE_TOKENS * (len(remembered) + len(draft))
     words, layers = words_and_layers(pending.text, pending.layers, left, settings)
     messages = (
         Said(role="system", content=system),
         *conversation,
-        Said(role="user", content=with_data(words.text, [*remembered, *_shown(layers), *_shown(draft)])),
+        Said(role="user", content=with_data(words.text, [*remembered, *_kept_blocks(layers), *_kept_blocks(draft)])),
     )
     cuts = (
-        *cuts_of({"text": words, **layers, **draft, **{f"prompt {name}": each for name, each in told.items()}}),
+        *cuts_of(
+            {"text": words, **layers, **draft, **{f"prompt {name}": each for name, each in instruction_text.items()}}
+        ),
         *cut_of_turns(case.turns, turns),
         *(cut_of_memories(case, memories) if pending.stance != "guarded" else ()),
     )
@@ -149,7 +151,7 @@ def _draft_block(text: str, tokens: int) -> dict[str, Shortened]:
     return {"your earlier answer, set aside": shown} if text else {}
 
 
-def _shown(parts: Mapping[str, Shortened]) -> list[Block]:
+def _kept_blocks(parts: Mapping[str, Shortened]) -> list[Block]:
     return [(name, each.text) for name, each in parts.items() if each.kept]
 
 

@@ -13,7 +13,7 @@ from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import Stored
 from events.losses import Losses
-from events.replay.checks_of_extent import NothingFound, span_of
+from events.replay.presence_checks import NothingFound, span_of
 from events.replay.run_replay import END, Point
 from events.replay.sources import Source, exchange_of
 from schemas.envelope import decode_headers

@@ -5,7 +5,7 @@ For one or two words, a list of courtesies decides instead (``courtesies``).
 
 from functools import cache
 
-from actors.appraisal.courtesies import as_courtesy_or_topic
+from actors.appraisal.measures.courtesies import as_courtesy_or_topic
 from actors.contract.text.dialogue_act.model import TurnModel, probabilities
 from actors.contract.text.judge.weights import turn_weights_of
 from schemas.vocabulary.appraisal import TurnReading

@@ -52,7 +52,7 @@ def bias_tags_of(text: str) -> tuple[str, ...]:
 
 @cache
 def _lexicon() -> _Lexicon:
-    data = files("actors.appraisal").joinpath("bias.json").read_bytes()
+    data = files(__package__).joinpath("bias.json").read_bytes()
     listed = msgspec.json.decode(data, type=dict[str, _Listed])
     by_first: dict[str, tuple[_Phrase, ...]] = {}
     for tag, each in listed.items():

@@ -10,7 +10,7 @@ from actors.drift import ACTOR
 from actors.drift.settings import DriftSettings
 from deploy.cli.tuning.drift import drift, drift_overview
 from events.codec import Recorded, decode
-from events.replay.checks_of_extent import NothingFound
+from events.replay.presence_checks import NothingFound
 from schemas.catalogue import CATALOGUE
 from schemas.vocabulary.drift import DriftScheduled
 from tests.actors.drift.builders import partition, talk, thought

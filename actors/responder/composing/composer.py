@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.responder.quoting import quote
+from actors.responder.composing.quoting import quote
 from schemas.vocabulary.router import Mode, ModeSelected, Signals
 
 _MOST_HEARD = 8
@@ -67,7 +67,7 @@ def compose(mode: Mode, text: str, selected: ModeSelected, recall: Recall, quote
         recall = Recall(lack=recall.lack)
         answer = compose(mode, text, selected, recall, quote_limit)
         return f"{answer} {text_of('guarded')}" if answer and mode != "ACKNOWLEDGE" else answer
-    heard = _heard(recall)
+    heard = _facts_sentence(recall)
     if mode == "RESPOND":
         return " ".join([*heard, _respond(quoted, selected, recall)])
     if mode == "CLARIFY":
@@ -77,7 +77,7 @@ def compose(mode: Mode, text: str, selected: ModeSelected, recall: Recall, quote
     return None
 
 
-def _heard(recall: Recall) -> list[str]:
+def _facts_sentence(recall: Recall) -> list[str]:
     """Return a sentence on what the person told and took back. It repeats that, and promises nothing."""
     if not recall.told and not recall.gone:
         return []

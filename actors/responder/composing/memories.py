@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from actors.contract.text.shortening import estimate
+from actors.responder.composing.quoting import quote
 from actors.responder.pending import Case, Turn
-from actors.responder.quoting import quote
 from schemas.vocabulary.memory import NO_LONGER_SO, Fact, Layer, Recollection, Retired
 from schemas.vocabulary.responder import Entity
 

@@ -1,0 +1,1 @@
+"""Tests of who may do what at the gateway: keys, their scopes, limits."""

@@ -1,0 +1,1 @@
+"""Tests of commands that show and order the guards."""

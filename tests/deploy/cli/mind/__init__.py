@@ -1,1 +1,0 @@
-"""Tests of commands that show and order single actors."""

@@ -1,0 +1,1 @@
+"""Tests of commands that show and tune what agents learn."""
