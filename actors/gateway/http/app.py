@@ -129,17 +129,19 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
     renderers = [JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()]
     served = {f"{SCHEMA}{path}".rstrip("/") for each in renderers for path in each.paths}
 
-    async def refuse_other_paths(request: Request[Any, Any, Any]) -> None:
+    async def describe(request: Request[Any, Any, Any]) -> None:
         # The framework would answer other paths with a page of its own; all other errors have our JSON shape.
         if request.url.path.rstrip("/") not in served:
             raise NotFoundException
+        # Built when it is first asked for: that takes longer than all else that a gateway does at its start.
+        document.complete(request.app.openapi_schema)
 
     described = OpenAPIConfig(
         title="Neuraxis",
         version=version("neuraxis"),
         path=SCHEMA,
         components=Components(security_schemes=dict(SCHEMES)),
-        openapi_router=Router(SCHEMA, route_handlers=[], include_in_schema=False, before_request=refuse_other_paths),
+        openapi_router=Router(SCHEMA, route_handlers=[], include_in_schema=False, before_request=describe),
         use_handler_docstrings=True,
         # No page that renders it: such pages load scripts from foreign hosts.
         render_plugins=renderers,
@@ -161,7 +163,6 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
         logging_config=None,
         debug=False,
     )
-    document.complete(app.openapi_schema)
     return Gateway(app)
 
 

@@ -14,6 +14,7 @@ from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import ActionResult, Introspection
 from schemas.vocabulary.reflex import ReflexAnswerBlocked
 from tests.actors.act.builders import E1, QUESTION, Acting, found, model_said, plan, recollection
+from tests.each import each
 
 BY_MODEL = ActSettings(planner="llm")
 LEASE = recollection("gist:1")
@@ -120,7 +121,7 @@ GARBAGE = [
 ]
 
 
-@pytest.mark.parametrize("answer", GARBAGE, ids=lambda answer: answer[:30].encode("ascii", "replace").decode())
+@each("answer", GARBAGE, named=lambda answer: answer[:30].encode("ascii", "replace").decode())
 def test_what_is_no_plan_is_an_iteration_that_gained_nothing(answer: str):
     acting = asked()
     acting.plan(answer)
@@ -200,10 +201,10 @@ def test_a_plan_after_the_end_is_passed_over():
     assert acting.said(ActActionsRequested) == acting.said(ActFinished) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("alias", "skill"),
     ALIASES.items(),
-    ids=[f"mode-router: Backward Compatibility Aliases, {alias} -> {skill}" for alias, skill in ALIASES.items()],
+    named=[f"mode-router: Backward Compatibility Aliases, {alias} -> {skill}" for alias, skill in ALIASES.items()],
 )
 def test_older_names_of_skills_still_work(alias: str, skill: str):
     written = {"skill": alias, "query": "lease", "value": "ends in May"}

@@ -25,6 +25,7 @@ from tests.actors.appraisal.test_decider import ended
 from tests.actors.responder.builders import Requested, asked, memory, recalled, with_model
 from tests.actors.scenario import Address, ReadPartition
 from tests.e2e.models.test_corpora import corpus
+from tests.each import each
 
 QUESTION = "When does the ferry to the island leave in the morning?"
 ON_TOPIC = "The first ferry to the island leaves at seven in the morning, the next one at nine."
@@ -196,7 +197,7 @@ def test_any_texts_give_numbers_in_range_and_rounded(question: str, given: str, 
 # --- biases
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "tags"),
     [
         ("Without a doubt it is Lima. Trust me.", ("overconfidence",)),

@@ -19,6 +19,7 @@ from schemas.names import MAX_NAME_BYTES, MAX_NAME_CHARACTERS, wrong_with_name
 from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived, Layer, Purpose
 from tests.actors.strategies import texts
+from tests.each import each
 
 PARTITIONS = Partitions(agents=4, sessions=16)
 NOW_NS = 1_767_323_045_678_900_000
@@ -172,7 +173,7 @@ def test_by_default_a_document_of_300_kb_may_come_in_and_what_no_message_could_h
         msgspec.convert({"input_bytes": 1024 * 1024 + 1}, InputLimits)
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "said"),
     [
         ({"text": "ab\ud800c"}, "the text holds a lone surrogate at character 2"),
@@ -201,8 +202,8 @@ def test_a_blank_situation_is_refused(blank: str) -> None:
     assert "is blank: name one, or leave it out" in complaint(situation=blank)
 
 
-@pytest.mark.parametrize("name", ["agent", "session"])
-@pytest.mark.parametrize(
+@each("name", ["agent", "session"])
+@each(
     ("control", "code"),
     [
         ("\n", "000A"),
@@ -238,7 +239,7 @@ def test_an_inbox_is_a_literal_subject_below_the_root_of_inboxes(inbox: str) -> 
     assert received(an_input(reply_to=inbox)).reply_to == inbox
 
 
-@pytest.mark.parametrize(
+@each(
     "inbox",
     ["log.00.01.input.received", "forged_id.alert", "_INBOX", "_INBOX.", "_INBOX.a..b", "_INBOX.a.", "_INBOXES.a",
      "_INBOX.*", "_INBOX.>", "_INBOX.a b", "_INBOX.a\r\nPUB x 0", "_INBOX.a\t", "_INBOX.a\0",
@@ -253,7 +254,7 @@ def test_a_deadline_lies_between_a_millisecond_and_thirty_days(deadline: int) ->
     assert received(an_input(deadline_after_ms=deadline)).deadline_after_ms == deadline
 
 
-@pytest.mark.parametrize("deadline", [0, -1, THIRTY_DAYS_MS + 1, 2**63, 2**64, 10**30])
+@each("deadline", [0, -1, THIRTY_DAYS_MS + 1, 2**63, 2**64, 10**30])
 def test_any_other_deadline_is_refused(deadline: int) -> None:
     assert "deadline_after_ms" in complaint(deadline_after_ms=deadline)
 

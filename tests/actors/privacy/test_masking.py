@@ -13,6 +13,7 @@ from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.http.openai.passthrough.guarding import split
 from actors.gateway.http.openai.passthrough.masking import Private
 from schemas.effectors.model_calls import Masked
+from tests.each import each
 
 KEY = "AKIA" + "Q7RMWZ3KXV2T5BNE"
 PEM = "-----BEGIN RSA PRIVATE " + "KEY-----\n%s-----END RSA PRIVATE KEY-----" % (
@@ -42,7 +43,7 @@ def masks(*texts: str) -> Masks:
     return Masks(found_in, iter(texts))
 
 
-@pytest.mark.parametrize("kind", DATA)
+@each("kind", DATA)
 def test_data_of_every_kind_is_recognised_in_a_sentence(kind: str) -> None:
     for value in DATA[kind]:
         text = f"Please note {value}, and tell nobody. THE END."

@@ -15,6 +15,7 @@ from schemas.vocabulary.gateway import Layer
 from schemas.wording.fencing import fenced_blocks
 from tests.actors.reflex.test_answer_verdicts import HOST, SAID, SYSTEM
 from tests.actors.reflex.test_secrets import KEYS
+from tests.each import each
 
 RULES = " ".join(f"Rule {number}: what guest{number} had for dinner is told to nobody." for number in range(9))
 PROMPT = Prompt(SAID, tuple(Layer(role="system", content=each) for each in (SYSTEM, RULES)))
@@ -47,7 +48,7 @@ def read(text: str, size: int | random.Random) -> tuple[Window, str]:
     return window, text[: window.released]
 
 
-@pytest.mark.parametrize("what", GIVEN_AWAY)
+@each("what", GIVEN_AWAY)
 def test_nothing_of_what_is_found_is_sent_on_whatever_the_pieces(what: str) -> None:
     given, fault = GIVEN_AWAY[what]
     text = f"{BEFORE}{given}{AFTER}"
@@ -115,7 +116,7 @@ def test_a_character_is_read_a_few_times_however_long_the_answer_is(
 FLOODS = ("A" * 20_000, "![" * 5_000, "<img " * 3_000, "[a" * 5_000, "漢" * 10_000, " " * 20_000)
 
 
-@pytest.mark.parametrize("flood", FLOODS, ids=[flood[:5] for flood in FLOODS])
+@each("flood", FLOODS, named=[flood[:5] for flood in FLOODS])
 def test_a_flood_of_beginnings_is_not_held_for_ever(flood: str) -> None:
     window = Window(PROMPT)
     for at in range(0, len(flood), 50):

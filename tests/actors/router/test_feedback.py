@@ -12,6 +12,7 @@ from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.router import FeedbackObserved, Mode
 from tests.actors.router.builders import answered, ask, feedback, ground, partition
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 QUESTION = "What is the capital of Peru?"
 MINUTES_MS = 60_000
@@ -27,7 +28,7 @@ def after(
     return router
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "What is the capital of Peru?",
@@ -42,7 +43,7 @@ def test_repeating_an_answered_question_at_once_is_a_missed_clarify(text: str):
     assert feedback(after("RESPOND"), text, "e2") == ("missed_clarify", "repeated")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "I meant the country, not the bear",
@@ -95,7 +96,7 @@ def test_approval_after_an_act_loop_says_so_too():
     assert feedback(after("RESPOND", first_mode="ACT"), "Great, thanks", "e2") == ("correct_route", "positive")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "What is the capital of Chile?",
@@ -111,8 +112,8 @@ def test_what_simply_follows_an_answer_is_no_feedback(text: str):
     assert feedback(after("RESPOND"), text, "e2") is None
 
 
-@pytest.mark.parametrize("mode", ["CLARIFY", "ACKNOWLEDGE"])
-@pytest.mark.parametrize("text", [QUESTION, "I meant the country", "What did we discuss last time?"])
+@each("mode", ["CLARIFY", "ACKNOWLEDGE"])
+@each("text", [QUESTION, "I meant the country", "What did we discuss last time?"])
 def test_only_an_answer_in_substance_can_have_missed_something(mode: Mode, text: str):
     assert feedback(after(mode), text, "e2") is None
 
@@ -227,7 +228,7 @@ def given(router: Partition, exchange: str, **said: Any) -> list[tuple[str, str]
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("mode", "reward", "learned"),
     [
         ("RESPOND", 1.0, [("correct_route", "rewarded")]),

@@ -22,6 +22,7 @@ from schemas.catalogue import CATALOGUE
 from schemas.event import encode_event
 from schemas.vocabulary.loops import LoopCompleted, TickObserved
 from tests.actors.gateway.http.rig import SCORED, SEED_COMPLETION, SEED_OVERRIDE, gateway, guarding
+from tests.each import each
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
 
@@ -57,7 +58,7 @@ def test_biases_are_taken_as_words_and_as_the_seeds_objects() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "body", "kind", "told"),
     [
         ("alignment_scor", SEED_COMPLETION, LoopCompletion, "did you mean 'alignment_score'?"),
@@ -79,7 +80,7 @@ def test_a_field_that_is_not_known_is_refused_at_every_depth() -> None:
     assert str(wrong) == "chosen[0]: there is no field 'enrgy': did you mean 'energy'?"
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         {}, {"citizen": "felix"}, {"agent": "felix"}, {"modes": {}}, {"working_memory": [], "chosen": []},
@@ -112,7 +113,7 @@ def test_a_key_that_stands_twice_is_refused() -> None:
     assert refused(b'{"loop_id": "a", "loop_id": "b", "reflection_status": "done"}').code == "key_twice"
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value"),
     [
         ("loop_id", 7),
@@ -150,8 +151,8 @@ def test_a_field_that_is_missing_is_named(field: str) -> None:
     assert field in str(refused({name: value for name, value in SEED_COMPLETION.items() if name != field}))
 
 
-@pytest.mark.parametrize("field", ["override_by", "override_reason"])
-@pytest.mark.parametrize("value", [None, "", "  ", 7])
+@each("field", ["override_by", "override_reason"])
+@each("value", [None, "", "  ", 7])
 def test_an_override_says_by_whom_and_why(field: str, value: Any) -> None:
     assert field in str(refused({**SEED_OVERRIDE, field: value}, GuardrailsOverride))
     lacking = {name: given for name, given in SEED_OVERRIDE.items() if name != field}
@@ -176,7 +177,7 @@ def part(**fields: Any) -> dict[str, Any]:
     return {"id": "a", **fields}
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value"),
     [
         ("modes", {f"mode-{number}": 0.5 for number in range(65)}),
@@ -266,8 +267,8 @@ def ask(method: str, path: str, body: bytes, headers: dict[bytes, bytes]) -> htt
     return answers[0]
 
 
-@pytest.mark.parametrize("body", BROKEN, ids=range(len(BROKEN)))
-@pytest.mark.parametrize("path", [LOOP, OVERRIDE, TICKS])
+@each("body", BROKEN, named=range(len(BROKEN)))
+@each("path", [LOOP, OVERRIDE, TICKS])
 def test_a_broken_body_is_refused_with_words(path: str, body: bytes) -> None:
     answer = ask("POST", path, body, {})
     assert answer.status_code == 400
@@ -275,7 +276,7 @@ def test_a_broken_body_is_refused_with_words(path: str, body: bytes) -> None:
     assert len(answer.json()["message"]) < 300
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "headers", "told"),
     [
         ("agnt=ada", {}, "there is no query parameter 'agnt': did you mean 'agent'?"),
