@@ -42,7 +42,9 @@ class Node(msgspec.Struct, frozen=True):
     @property
     def listens(self) -> str:
         """The address that the server binds: loopback where its host is, else every one."""
-        return self.host if self.host.startswith(_LOOPBACK) else "0.0.0.0"
+        if self.host.startswith(_LOOPBACK):
+            return self.host
+        return "[::]" if self.host.startswith("[") else "0.0.0.0"
 
 
 class BrokerPlan(msgspec.Struct, frozen=True, kw_only=True):

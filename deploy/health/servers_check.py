@@ -21,7 +21,10 @@ _ALONE_S = 0.3
 APART_WARNING_S, APART_FAILURE_S = 0.5, 30.0
 """How far the clocks of two servers may be apart: deadlines are set by the clock of whichever leads the stream."""
 
-_MAKE_COPIES = "`neuraxis deploy streams` gives each as many copies as log.replicas says"
+_MAKE_COPIES = (
+    "name the deployment's neuraxis.toml with --config; `neuraxis deploy streams` then gives each as many copies as "
+    "its log.replicas says"
+)
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
