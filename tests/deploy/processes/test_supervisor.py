@@ -151,7 +151,7 @@ def test_a_stop_while_starting_ends_what_has_started(tmp_path: Path) -> None:
         supervisor = Supervisor([[program("silent", tmp_path, silent)], [program("never", tmp_path)]])
         running = asyncio.create_task(supervisor.run(stop))
         async with asyncio.timeout(DEADLINE_S):
-            await seen(lambda: (tmp_path / "journal").exists())
+            await seen(lambda: (tmp_path / "journal").exists() and journal(tmp_path) != [])
             stop.set()
             await running
 
