@@ -14,7 +14,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
@@ -107,10 +107,13 @@ class Gateway:
         queue: asyncio.Queue[int] = asyncio.Queue()
         self._rung.add(queue)
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
-        while True:
-            seq = await queue.get()
-            body = f"id: {seq}\nevent: {_EVENT}\ndata: {json.dumps({'topic': _EVENT, 'response': 'Lima. ' * 20})}\n\n"
-            await send({"type": "http.response.body", "body": body.encode(), "more_body": True})
+        with suppress(asyncio.CancelledError):  # the server ends
+            while True:
+                seq = await queue.get()
+                body = (
+                    f"id: {seq}\nevent: {_EVENT}\ndata: {json.dumps({'topic': _EVENT, 'response': 'Lima. ' * 20})}\n\n"
+                )
+                await send({"type": "http.response.body", "body": body.encode(), "more_body": True})
 
     def _list(self, limit: int) -> dict[str, Any]:
         return {"exchanges": list(itertools.islice(self._latest, limit)), "before": 1, "head": self._head}

@@ -163,7 +163,10 @@ class Load:
         held = 0
         for rate in RATES:
             begun = time.perf_counter()
-            await self.steady(STEADY_S, rate)
+            try:
+                await self.steady(STEADY_S, rate)
+            except ExceptionGroup:  # so many wait that some are refused
+                break
             if time.perf_counter() - begun > STEADY_S + BEHIND_S:
                 break
             held = rate

@@ -202,7 +202,7 @@ def test_recovery_starts_from_a_snapshot_and_ends_in_the_same_state(broker: Brok
     async def body(log: JetStreamLog) -> None:
         async with living(broker, "a", snapshot_every=5) as worker:
             before = await converse(log, SESSIONS, TURNS)
-            assert worker.worker.counters.snapshots > 0
+            await until(lambda: worker.worker.counters.snapshots > 0, "a snapshot")
             # Killed, so that what is behind the last snapshots has to be read again.
             await worker.killed()
         async with living(broker, "b", snapshot_every=5) as worker:
