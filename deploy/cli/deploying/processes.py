@@ -22,7 +22,7 @@ def _files_options(write: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--force", is_flag=True, help="Replace files that are there with other content."),
         click.option(
             "--group", "groups", multiple=True, metavar="NAME=ACTOR,...*REPLICAS",
-            help="Run these actors in one process, so many times: senses=reflex,intuition*4.  [default: see the docs]",
+            help="Run these actors in one process, so many times; others stay in the default groups.",
         ),
         click.option(
             "--config", "config_file", type=file,
@@ -104,15 +104,16 @@ def _deployment(out: Path, config_file: Path | None, words: Sequence[str]) -> "D
     from importlib.metadata import version
 
     from deploy.cli.failures import WrongUse
-    from deploy.config.loading import DEFAULT_FILE, all_sections, load
+    from deploy.config.loading import DEFAULT_FILE, all_sections, load, resolve
     from deploy.config.text_files import names_text_files
     from deploy.deploying.groups import chosen_groups
     from deploy.deploying.plan import LOGINS, deployment_of
 
     beside = out / DEFAULT_FILE
     file = config_file or (beside if beside.exists() else None)
-    # Without this machine's environment: the same file gives the same deployment everywhere.
-    config = load(all_sections(), file=file, environment={})
+    # Without the environment and the current folder: the same file gives the same deployment everywhere.
+    sections = all_sections()
+    config = resolve(sections, []) if file is None else load(sections, file=file, environment={})
     if file is not None and names_text_files(file):
         raise WrongUse(f"{file} names other files, which are not on the machines of the deployment: put their texts in")
     configuration = file.read_bytes() if file is not None else b""

@@ -6,12 +6,13 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -83,10 +84,14 @@ class Started(msgspec.Struct):
         return self.process.wait(GRACE_S)
 
     def kill(self) -> None:
-        """Kill what is left."""
-        if self.process is not None:
+        """Kill what is left. In namespaces the first process goes: all others end with it, and then bwrap."""
+        if self.process is None:
+            return
+        if self.runs:
+            with suppress(ValueError, ProcessLookupError):  # it has not come so far, or ends by itself
+                self.tell(signal.SIGKILL)
             self.process.kill()
-            self.process.wait()
+        self.process.wait()
 
 
 def units(root: Path, folder: Path, stack: ExitStack) -> Iterator[Started]:

@@ -64,10 +64,14 @@ def test_the_same_input_gives_the_same_bytes_and_nothing_is_overwritten_unasked(
     assert written(kind, tmp_path / "a", "--force") == first
 
 
-def test_an_environment_changes_nothing_in_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neither_environment_nor_working_folder_change_what_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = written("compose", tmp_path / "a")
     monkeypatch.setenv("NEURAXIS_GATEWAY__HTTP", "0.0.0.0:9999")
     monkeypatch.setenv("NEURAXIS_LLM_URL", "http://elsewhere.example/v1")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "neuraxis.toml").write_text(CONFIGURATION)
     assert written("compose", tmp_path / "b") == before
 
 
