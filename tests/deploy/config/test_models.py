@@ -1,7 +1,9 @@
 """Which language model a set uses, and what the doctor says of it."""
 
 import asyncio
+import socketserver
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import msgspec
@@ -85,13 +87,17 @@ def test_an_ollama_without_a_model_that_talks_is_passed_over(models: tuple[str, 
 
 
 def test_another_service_on_the_port_of_ollama_is_passed_over() -> None:
-    async def run() -> ModelChoice:
-        server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
-        async with server:
-            port = server.sockets[0].getsockname()[1]
-            return await choose_model(configured(), {}, ollama=f"http://127.0.0.1:{port}/v1")
+    # A thread accepts and closes each connection: a loop that ends may leave one open that its caller has given up.
+    with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as server:
+        serving_it = Thread(target=server.serve_forever)
+        serving_it.start()
+        try:
+            found = attached(ollama=f"http://127.0.0.1:{server.server_address[1]}/v1")
+        finally:
+            server.shutdown()
+            serving_it.join()
 
-    assert asyncio.run(run()).use.backend == "composer"
+    assert found.use.backend == "composer"
 
 
 def test_a_word_wins_over_an_ollama() -> None:
