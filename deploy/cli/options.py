@@ -19,6 +19,10 @@ DATA = Path(".neuraxis")
 _MOST_SECONDS = 30 * 24 * 3600
 
 
+MOST = 2**63 - 1
+"""The largest number of events, and of anything else, that a log can hold."""
+
+
 class Target:
     """The set, broker and configuration that a command's options name. Each is loaded when it is first needed.
 
@@ -161,9 +165,20 @@ def _tell_unheeded(target: Target) -> None:
         )
 
 
-def whole_number(least: int) -> click.IntRange:
-    """Return the type of an option that counts something; its maximum is more than any log can hold."""
-    return click.IntRange(least, 2**63 - 1)
+class WholeNumber(click.IntRange):
+    """A whole number from a least one on, as an option's type; it refuses more than any log can hold."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number; raises BadParameter."""
+        number = super().convert(value, param, ctx)
+        if number > MOST:
+            self.fail(f"{value} is more than any log can hold", param, ctx)
+        return number
+
+
+def whole_number(least: int) -> WholeNumber:
+    """Return the type of an option that counts something."""
+    return WholeNumber(least)
 
 
 class Number(click.FloatRange):

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
@@ -24,7 +25,7 @@ _FILTERS = ("log.*.*.alert.*.*",)
 
 
 class Since(click.ParamType[int]):
-    """A sequence of the log, or a time before now such as ``15m``, ``2h`` or ``1d``, in seconds and negative."""
+    """A sequence of the log, or a time (``15m``, ``2h``, ``1d`` ago, or ISO 8601) as seconds before now, negative."""
 
     name = "since"
 
@@ -35,8 +36,22 @@ class Since(click.ParamType[int]):
             return int(written)
         number, unit = written[:-1], written[-1:]
         if not (unit in _UNITS and number.isascii() and number.isdigit() and int(number) > 0 and len(number) < 10):
-            self.fail(f"{written!r} is neither a sequence nor a time: write 1200, 15m, 2h or 1d", param, ctx)
+            return self._seconds_since(written, param, ctx)
         return -int(number) * _UNITS[unit]
+
+    def _seconds_since(self, written: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from events.replay.run_replay import END, BadPoint, point_of
+
+        try:
+            point = point_of(written)
+        except BadPoint:
+            point = END
+        if point.time_ns == END.time_ns:
+            self.fail(f"{written!r} is neither a sequence nor a time: write 1200, 2h or 2026-01-31T12:00Z", param, ctx)
+        seconds = -(-(time.time_ns() - point.time_ns) // 10**9)
+        if seconds < 1:
+            self.fail(f"{written!r} lies ahead: name a time before now", param, ctx)
+        return -seconds
 
 
 @command(
@@ -61,7 +76,7 @@ class Since(click.ParamType[int]):
     "--since",
     type=Since(),
     metavar="SEQ|TIME",
-    help=f"From a sequence on, or from 15m, 2h, 1d ago.  [default: the last {_LATEST}]",
+    help=f"From a sequence on, from 15m, 2h, 1d ago, or from a time on.  [default: the last {_LATEST}]",
 )
 @click.option(
     "--open", "only_open", is_flag=True, help="Print those that are firing, and end: with status 1 if any is."
