@@ -12,8 +12,6 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
-
 from deploy.config.loading import BadConfiguration
 from deploy.telemetry.spans import Span
 from events.loggers import get_logger
@@ -70,9 +68,11 @@ class Collector:
     """
 
     def __init__(self, url: str, timeout_s: float, environment: Mapping[str, str]) -> None:
-        # Only here: the SDK takes memory and time, and is an extra.
+        # Only here: they take memory and time in every worker, and the SDK is an extra.
         from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
         from opentelemetry.util.re import parse_env_headers
+
+        from events.http_client import httpx
 
         self._url = url if url.rstrip("/").endswith(PATH) else url.rstrip("/") + PATH
         said = next((environment[name] for name in HEADERS_VARIABLES if environment.get(name)), "")
@@ -81,6 +81,7 @@ class Collector:
             "content-type": "application/x-protobuf",
             "content-encoding": "gzip",
         }
+        self._failures = (httpx.HTTPError, httpx.InvalidURL, OSError)
         self._http = httpx.AsyncClient(timeout=timeout_s, headers=headers)
         named = {SERVICE_VERSION: version("neuraxis")}
         if not environment.get("OTEL_SERVICE_NAME"):
@@ -101,7 +102,7 @@ class Collector:
         """
         try:
             answer = await self._http.post(self._url, content=gzip.compress(encode(spans, self._resource), 1))
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as wrong:
+        except self._failures as wrong:
             return self._told(Outcome.AWAY, type(wrong).__name__), 0.0
         if answer.is_success:
             return self._told(Outcome.SENT, ""), 0.0
