@@ -178,12 +178,10 @@ def test_the_writer_knows_the_last_rows(tmp_path: Path) -> None:
     async def main() -> None:
         async with await LedgerWriter.open(path, STREAM, PARTITIONS) as target:
             assert await target.head() == Head()
-            assert await target.last_message() is None
             assert await target.last_own() is None
             assert await target.last_foreign() == 0
             await target.append(messages)
             assert (await target.head()).rows == 4
-            assert await target.last_message() == messages[3]
             assert await target.last_own() == messages[3]
             assert await target.last_foreign() == 2
 
