@@ -127,7 +127,8 @@ class Actor(Generic[S]):
         missing_model: For actors that ask trained models: own event -> the name of a model that was used and that this
             process does not have, or empty. Verification cannot make such a decision again, and reports it.
         in_background: Whether no exchange waits for what it decides: it observes, learns or regulates. The shell lets
-            it decide when nothing more urgent is to be done; the order of its messages is the log's all the same.
+            it decide when nothing more urgent is to be done, or in turn with it once a message has waited for half a
+            second; the order of its messages is the log's all the same.
     """
 
     name: str

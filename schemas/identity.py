@@ -1,6 +1,8 @@
 """Deterministic identities and hashes: the same decision made twice has the same ids."""
 
 import secrets
+from collections.abc import Mapping
+from functools import cache
 from hashlib import blake2b, sha256
 from typing import Any
 
@@ -30,3 +32,29 @@ def canonical_json(value: Any) -> bytes:
 def content_hash(value: Any) -> str:
     """Return the SHA-256 of a value's canonical JSON as 64 hex digits."""
     return sha256(canonical_json(value)).hexdigest()
+
+
+def without_defaults(value: msgspec.Struct, *kept: str) -> dict[str, Any]:
+    """Return a struct's fields as builtins, in order, without those that have their default.
+
+    For hashes and texts that a decision makes of a whole struct: a field that a later release adds with a default does
+    not change them, so that old logs still lead to the same decisions. ``kept`` names the fields whose defaults the
+    first release has written; they are never left out.
+    """
+    said: dict[str, Any] = msgspec.to_builtins(value)
+    for name, default in _defaults(type(value)).items():
+        if name not in kept and getattr(value, name) == default:
+            del said[name]
+    return said
+
+
+@cache
+def _defaults(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """Return the default of each field that has one, by name."""
+    found = {}
+    for each in msgspec.structs.fields(kind):
+        if each.default is not msgspec.NODEFAULT:
+            found[each.name] = each.default
+        elif each.default_factory is not msgspec.NODEFAULT:
+            found[each.name] = each.default_factory()
+    return found

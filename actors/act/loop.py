@@ -5,6 +5,7 @@ import msgspec
 from actors.act.settings import ActSettings
 from actors.contract.answers.credentials import masked
 from schemas.event import Event
+from schemas.identity import without_defaults
 from schemas.vocabulary.act import Action, ActIterated, Performed, Planner
 from schemas.vocabulary.delegate import DelegateAnswered
 from schemas.vocabulary.intuition import IntuitionResultPassed
@@ -255,7 +256,8 @@ def _outcome(action: Action, result: ActionResult | None, *, late: bool) -> Outc
     if not result.ok:
         return Outcome(Performed(action=action, ok=False, reason=result.reason))
     performed = Performed(action=action, ok=True, found=len(result.recollections))
-    introspection = "" if result.introspection is None else msgspec.json.encode(result.introspection).decode()
+    known = result.introspection
+    introspection = "" if known is None else msgspec.json.encode(without_defaults(known)).decode()
     return Outcome(performed, result.recollections, introspection)
 
 

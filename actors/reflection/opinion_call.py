@@ -10,6 +10,7 @@ from actors.reflection.sampling import Case
 from actors.reflection.settings import ReflectionSettings
 from schemas.effectors.model_calls import ModelCall, Said, read_answer
 from schemas.event import Unit
+from schemas.identity import without_defaults
 from schemas.vocabulary.reflection import Dimension, ReflectionRequested, Sampled, Stratum
 from schemas.vocabulary.router import Mode
 
@@ -88,8 +89,12 @@ def opinions_of(answer: str, batch: int) -> dict[int, Opinion] | None:
     return {each.number: each for each in reversed(opinions)}
 
 
+_EVER_LISTED = ("answerable", "underspecified", "social", "recall", "task", "bearing", "findings")
+"""Signals that are listed even if they have their default; a later one is not, so that old requests stay the same."""
+
+
 def _described(number: int, case: Case) -> str:
-    selected, signals = case.selected, msgspec.to_builtins(case.selected.signals)
+    selected, signals = case.selected, without_defaults(case.selected.signals, *_EVER_LISTED)
     scores = ", ".join(f"{mode} {score:.3f}" for mode, score in selected.scores.items())
     listed = ", ".join(f"{name}={_word(value)}" for name, value in signals.items() if name != "fact_keys")
     return (

@@ -8,13 +8,13 @@ the first blocking match in that order decides.
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from actors.reflex.normalise import squeeze
 from actors.reflex.templates import TemplateFile, expand
-from schemas.identity import content_hash
+from schemas.identity import content_hash, without_defaults
 from schemas.vocabulary.patterns import PatternSet, Signature
 
 Profile = Literal["standard", "seed"]
@@ -79,7 +79,15 @@ def make_library(sets: tuple[PatternSet, ...]) -> Library:
             )
         names.add(pattern.name)
         _check_signatures(pattern, place)
-    return Library(sets, content_hash(sets))
+    return Library(sets, content_hash([_content(pattern) for pattern in sets]))
+
+
+def _content(pattern: PatternSet) -> dict[str, Any]:
+    """Return what of a set its library's fingerprint covers."""
+    signatures = [
+        each if isinstance(each, str) else without_defaults(each, "whole_words") for each in pattern.signatures
+    ]
+    return without_defaults(pattern) | {"signatures": signatures}
 
 
 def _check_signatures(pattern: PatternSet, place: int) -> None:

@@ -7,7 +7,9 @@ partition delay a message of another by one decision, not by all of them. The or
 and no decision depends on this schedule.
 
 Work in the background has its turn when no partition waits for one and the dispatcher waits for messages (is not
-``busy``), or when so much waits that reading pauses.
+``busy``), or when so much waits that reading pauses. Work that has waited for ``BACKGROUND_WAIT_NS`` takes turns with
+what is urgent. So a process that is never idle still notices what only the background sees: a stage that nobody serves,
+an alert, a deadline.
 
 No turn is given while messages are dispatched (``paused``). Otherwise a partition would use its turns before the
 dispatcher has seen the messages of other partitions that come later in the same read.
@@ -29,6 +31,9 @@ LONG_BYTES = 16_384
 
 BACKGROUND_NS = 500_000
 """Nanoseconds of work in the background before something more urgent may have its turn."""
+
+BACKGROUND_WAIT_NS = 500_000_000
+"""Nanoseconds after which work in the background waits no longer for a time when nothing is urgent."""
 
 ROOM = 2_000
 """Reading pauses while more messages than this wait for the turn of their partition, or in the background."""
@@ -53,7 +58,7 @@ class FairScheduler:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._line: dict[Scheduled, None] = {}
-        self._background: deque[Callable[[], None]] = deque()
+        self._background: deque[tuple[int, Callable[[], None]]] = deque()
         self._busy = False
         self._wanted = asyncio.Event()
         self._free = asyncio.Event()
@@ -71,12 +76,12 @@ class FairScheduler:
 
     def add_background(self, work: Callable[[], None]) -> None:
         """Put work at the end of what is done in the background, in this order."""
-        self._background.append(work)
+        self._background.append((self._clock.elapsed_ns(), work))
         self._wanted.set()
 
     @contextlib.contextmanager
     def busy(self) -> Iterator[None]:
-        """Do no work in the background for the length of the block, unless reading pauses for it."""
+        """Do no work in the background for the length of the block, unless it is overdue or reading pauses for it."""
         self._busy = True
         try:
             yield
@@ -106,17 +111,18 @@ class FairScheduler:
         return sum(decider.backlog for decider in self._line) + len(self._background) > ROOM
 
     async def run(self) -> None:
-        """Give turns until cancelled, one per iteration of the event loop."""
+        """Give turns until cancelled, one per iteration of the event loop, and one to overdue work before it."""
         while True:
             await self._wanted.wait()
             await self._free.wait()
+            overdue = self._work_overdue()
             decider = next(iter(self._line), None)
             if decider is not None:
                 del self._line[decider]
                 decider.turn()
             elif self._background and (not self._busy or self._is_full):
                 self._work_in_background()
-            else:
+            elif not overdue:
                 self._wanted.clear()
                 continue
             self._given.set()
@@ -125,6 +131,14 @@ class FairScheduler:
     def _work_in_background(self) -> None:
         begun = self._clock.elapsed_ns()
         while self._background:
-            self._background.popleft()()
+            self._background.popleft()[1]()
             if self._clock.elapsed_ns() - begun >= BACKGROUND_NS:
                 return
+
+    def _work_overdue(self) -> bool:
+        """Do work in the background that has waited too long, for a slice of time; return whether there was any."""
+        begun = now = self._clock.elapsed_ns()
+        while self._background and now - self._background[0][0] >= BACKGROUND_WAIT_NS and now - begun < SLICE_NS:
+            self._background.popleft()[1]()
+            now = self._clock.elapsed_ns()
+        return now > begun

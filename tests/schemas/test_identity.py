@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.identity import canonical_json, content_hash, event_id, new_exchange_id
+from schemas.identity import canonical_json, content_hash, event_id, new_exchange_id, without_defaults
 
 json_values = st.recursive(
     st.none()
@@ -65,3 +65,17 @@ def test_canonical_json_sorts_keys_and_uses_no_spaces() -> None:
 def test_a_content_hash_is_sha_256_of_the_canonical_json() -> None:
     # sha256 of the two bytes "{}", as sha256sum gives it
     assert content_hash({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+
+
+def test_what_is_made_of_a_whole_struct_says_later_fields_only_where_they_say_something() -> None:
+    class First(msgspec.Struct):
+        name: str
+        whole: bool = True
+
+    class Later(First):
+        tags: tuple[str, ...] = msgspec.field(default_factory=tuple)
+        language: str = ""
+
+    assert list(without_defaults(First("a"), "whole").items()) == [("name", "a"), ("whole", True)]
+    assert without_defaults(Later("a"), "whole") == without_defaults(First("a"), "whole")
+    assert without_defaults(Later("a", language="en")) == {"name": "a", "language": "en"}

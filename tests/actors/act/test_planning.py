@@ -79,6 +79,23 @@ def test_what_memory_knows_of_itself_is_shown_to_it():
     assert '"recall_failure_rate":0.5' in acting.said(ActPlanRequested)[1].call.messages[1].content
 
 
+def test_what_a_later_release_knows_besides_changes_no_old_plan():
+    class Later(Introspection, kw_only=True, frozen=True):
+        added: tuple[str, ...] = ()
+
+    shown = []
+    for kind in (Introspection, Later):
+        known = kind(
+            context_warmth=0.44, feeling_of_knowing=0.2, recall_failure_rate=0.5, layers={"fact": 3}, skills={},
+            world_state_present=False,
+        )  # fmt: skip
+        acting = asked()
+        acting.plan(plan({"skill": "introspect"}))
+        acting.remember(ActionResult(index=0, skill="introspect", ok=True, introspection=known))
+        shown.append(acting.said(ActPlanRequested)[1].call)
+    assert shown[0] == shown[1]
+
+
 def test_an_empty_plan_ends_the_loop():
     acting = asked()
     acting.plan(plan(RECALL))

@@ -7,6 +7,7 @@ import msgspec
 from schemas.actor import Message
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.reflection import ReflectionConcluded, ReflectionRequested
+from schemas.vocabulary.router import SAMPLE_SIGNALS, Signals
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import Asking, over
 from tests.actors.llm.scripted import fails, says
@@ -55,3 +56,17 @@ def test_an_endpoint_that_refuses_leaves_a_reason() -> None:
         [concluded] = agent.partition.when(said, AGENT)
         assert isinstance(concluded, ReflectionConcluded)
         assert concluded.reason == "endpoint_refused"
+
+
+def test_a_signal_that_a_later_release_adds_changes_no_old_request() -> None:
+    class Later(Signals, kw_only=True, frozen=True):
+        added: str = ""
+
+    def request_about(signals: Signals) -> ReflectionRequested:
+        asked = Reflecting().request(msgspec.structs.replace(selection(), signals=signals)).event
+        assert isinstance(asked, ReflectionRequested)
+        return asked
+
+    now, later = request_about(SAMPLE_SIGNALS), request_about(Later(**msgspec.structs.asdict(SAMPLE_SIGNALS)))
+    assert now.call == later.call
+    assert all(f"{name}=" in str(now.call) for name in Signals.__struct_fields__ if name != "fact_keys")

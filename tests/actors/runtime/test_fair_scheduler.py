@@ -1,6 +1,7 @@
 """Partitions take turns: one with a backlog of dear messages does not hold up the others."""
 
 import asyncio
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -10,7 +11,7 @@ import pytest
 from actors.gateway import new_input
 from actors.reflex import ACTOR as REFLEX
 from actors.runtime.clock import SystemClock
-from actors.runtime.fair_scheduler import ROOM, SLICE_NS, FairScheduler
+from actors.runtime.fair_scheduler import BACKGROUND_NS, BACKGROUND_WAIT_NS, ROOM, SLICE_NS, FairScheduler
 from events.jetstream import JetStreamLog
 from events.log import Append, Stored, Tail
 from schemas.actor import Emission, Message
@@ -97,6 +98,40 @@ def test_the_background_waits_while_messages_come_unless_it_is_full() -> None:
         await until(lambda: len(done) == ROOM + 3, "the rest")
         assert done == list(range(ROOM + 3))
         running.cancel()
+
+    asyncio.run(body())
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_the_background_has_its_turn_in_time_where_the_process_is_never_idle(busy: bool) -> None:
+    async def body() -> None:
+        clock = Counted()
+        turns, told = FairScheduler(clock), list[str]()
+
+        class Endless(Partition):
+            def turn(self) -> None:
+                clock.passed_ns += 4 * SLICE_NS
+                told.append("urgent")
+                turns.add(self)
+
+        def work() -> None:
+            clock.passed_ns += BACKGROUND_NS
+            told.append("background")
+
+        for _ in range(30):
+            turns.add_background(work)
+        turns.add(Endless("a", 1, turns, told))
+        running = asyncio.create_task(turns.run())
+        with turns.busy() if busy else contextlib.nullcontext():
+            for _ in range(200):
+                await asyncio.sleep(0)
+        running.cancel()
+        waited = told.index("background") * 4 * SLICE_NS
+        assert BACKGROUND_WAIT_NS <= waited <= BACKGROUND_WAIT_NS + 4 * SLICE_NS
+        first = told[told.index("background") :]
+        a_slice = SLICE_NS // BACKGROUND_NS
+        assert first[: 2 * a_slice + 2] == [*["background"] * a_slice, "urgent"] * 2, "they take turns"
+        assert told.count("background") == 30
 
     asyncio.run(body())
 
