@@ -28,7 +28,6 @@ from actors.runtime.membership.heartbeat_reporting import report
 from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
-from deploy.processes import event_loop
 from deploy.processes.effectors import EFFECTORS, configured_effectors
 from deploy.processes.inbox import is_inbox
 from deploy.processes.query_services import serving_queries
@@ -121,7 +120,7 @@ def work_with_settings(names: Sequence[str], config: Config) -> tuple[str, ...]:
 def run(job: Job, lifeline: Lifeline) -> None:
     """Run until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of its work."""
     try:
-        event_loop.run(_run(job, lifeline))
+        asyncio.run(_run(job, lifeline))
     except* Exception as wrong:
         # Of several that end the process the first says why, be it a foreseen one or a bug: a group says nothing.
         raise first_error(wrong) from wrong

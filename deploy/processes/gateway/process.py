@@ -33,7 +33,6 @@ from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerProbe, ok_if_empty
 from deploy.health.stage_watch import StageWatch, needed_by, unserved_text
-from deploy.processes import event_loop
 from deploy.processes.gateway.examining import BrokerExaminations
 from deploy.processes.gateway.operating import BrokerOperations
 from deploy.processes.gateway.records import BrokerRecords
@@ -73,7 +72,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 def run(job: Job, lifeline: Lifeline) -> None:
     """Serve until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of its work."""
     try:
-        event_loop.run(_run(job, lifeline))
+        asyncio.run(_run(job, lifeline))
     except* Exception as wrong:
         raise first_error(wrong) from wrong
     finally:
