@@ -9,9 +9,10 @@ WORKDIR /source
 RUN python -m venv /opt/build && python -m venv --without-pip /opt/neuraxis
 # What changes least comes first, so that a change of the code installs no dependency again.
 COPY requirements-build.lock requirements-runtime.lock ./
+# nkeys is published as source alone, of pure Python.
 RUN /opt/build/bin/python -m pip install --require-hashes --only-binary :all: --requirement requirements-build.lock \
-    && /opt/build/bin/python -m pip --python /opt/neuraxis/bin/python \
-        install --require-hashes --only-binary :all: --requirement requirements-runtime.lock
+    && /opt/build/bin/python -m pip --python /opt/neuraxis/bin/python install --require-hashes \
+        --only-binary :all: --no-binary nkeys --requirement requirements-runtime.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY schemas schemas
 COPY events events

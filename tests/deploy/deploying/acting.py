@@ -28,6 +28,7 @@ from tests.deploy.deploying.written import Unit
 from tests.deploy.waiting import until
 
 USER = 10001
+ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = Path(sys.executable).with_name("neuraxis")
 READY_S = 120.0
 
@@ -172,6 +173,9 @@ def _contained(folder: Path, secrets: Path, tmp: Path, state: Path) -> Sequence[
         pytest.skip("bubblewrap and setpriv make the namespaces, for root alone")
     mounts = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/etc", "--tmpfs", "/run"]
     mounts += [*_reachable(Path(sys.base_prefix)), "--bind", str(tmp), "/tmp", "--tmpfs", "/var/lib"]
+    for ours in (Path(sys.prefix), ROOT):
+        if ours.is_relative_to("/tmp"):  # which is another folder in there
+            mounts += ["--ro-bind", str(ours), str(ours)]
     mounts += ["--ro-bind", str(secrets), "/run/secrets", "--bind", str(state), "/var/lib/neuraxis"]
     mounts += ["--perms", "0755", "--dir", "/etc/neuraxis"]
     mounts += ["--ro-bind", str(folder / "neuraxis.toml"), "/etc/neuraxis/neuraxis.toml"]
