@@ -4,6 +4,7 @@ import base64
 import html
 import json
 import string
+import time
 import unicodedata
 from collections.abc import Sequence
 from functools import reduce
@@ -299,6 +300,14 @@ def test_an_order_is_stopped_however_its_white_space_is_escaped() -> None:
     passed = [name for name, text in texts.items() if isinstance(verdict_of(f"Sum up: {text} End."), ReflexPassed)]
 
     assert not passed
+
+
+def test_a_run_of_backslashes_is_looked_at_once() -> None:
+    began = time.process_time()
+    verdict_of("\\" * 20_000)
+
+    # From each of them, it took 17 seconds.
+    assert time.process_time() - began < 3.0
 
 
 def test_an_order_in_escapes_is_stopped_whatever_writes_them() -> None:

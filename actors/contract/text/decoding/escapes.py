@@ -62,13 +62,16 @@ _SHIFTED = re.compile(r"\+(A[C-H][A-Za-z0-9+/]+)-?")
 """A run of UTF-7, which is UTF-16 in base64, if it begins with a letter, digit or blank of ASCII."""
 
 _BLANK = re.compile(
-    r"\\+(?:[nrtfv]|u(?:00(?:0[9-d]|20|a[0d]|85)|20[0-6][0-9a-f]|3000|feff)|x(?:0[9-d]|20|a0))"
+    r"(?<!\\)\\++(?:[nrtfv]|u(?:00(?:0[9-d]|20|a[0d]|85)|20[0-6][0-9a-f]|3000|feff)|x(?:0[9-d]|20|a0))"
     r"|&(?:nbsp|ensp|emsp|thinsp|Tab|NewLine|NonBreakingSpace|ZeroWidthSpace|shy|zwn?j"
     r"|#0*(?:9|1[0-3]|32|160|173)|#x0*(?:[9-d]|20|a[0d]|20[0-6][0-9a-f]));?"
     r"|=20(?:=?\r?\n)?|=\r?\n|<br\s*/?>\s*",
     re.I,
 )
-"""White space as programs, pages and mail write it, and what they write for characters that nobody sees."""
+"""White space as programs, pages and mail write it, and what they write for characters that nobody sees.
+
+A run of backslashes is tried once, from its first: from each of them, its length squared would be looked at.
+"""
 
 _MARKS_OF_BLANKS = ("\\", "&", "=20", "=\n", "=\r", "<")
 
