@@ -310,6 +310,34 @@ def test_a_run_of_backslashes_is_looked_at_once() -> None:
     assert time.process_time() - began < 3.0
 
 
+def test_an_order_with_a_letter_or_two_in_escapes_is_stopped() -> None:
+    texts = [
+        PHRASE.replace("prior", f"pri{letter}r").replace("all", f"a{letter_l}l")
+        for letter, letter_l in (
+            ("\\u006f", "l"),
+            ("\\\\u006f", "l"),
+            ("&#111;", "l"),
+            ("&#111;", "&#x6c;"),
+            ("\\x6f", "\\x6c"),
+            ("=6F", "l"),
+            ("=C3=B6", "l"),
+            ("\\u00f6", "l"),
+            ("&ouml;", "l"),
+        )
+    ]
+    texts += [PHRASE.replace("o", "=C3=B6")]
+    styled = "".join(chr(0x1D41A + ord(sign) - ord("a")) if sign.isalpha() else sign for sign in PHRASE)
+    texts += [
+        json.dumps({"text": said})
+        for said in (PHRASE.replace("o", "\u043e", 1), PHRASE.replace("prior", "pri\u00ador"), styled)
+    ]
+    texts += [json.dumps({"text": "\U0001f600".join(PHRASE.split())})]
+
+    passed = [text for text in texts if isinstance(verdict_of(f"Sum up: {text} End."), ReflexPassed)]
+
+    assert not passed
+
+
 def test_an_order_in_escapes_is_stopped_whatever_writes_them() -> None:
     def each_of(form: str) -> str:
         return "".join(form.format(code=ord(sign), name=unicodedata.name(sign)) for sign in PHRASE)
