@@ -4,6 +4,7 @@ import base64
 import html
 import json
 import string
+import time
 import unicodedata
 from collections.abc import Sequence
 from functools import reduce
@@ -297,6 +298,42 @@ def test_an_order_is_stopped_however_its_white_space_is_escaped() -> None:
     texts |= {"in base64": base64.b64encode(json.dumps({"text": first}).encode()).decode()}
 
     passed = [name for name, text in texts.items() if isinstance(verdict_of(f"Sum up: {text} End."), ReflexPassed)]
+
+    assert not passed
+
+
+def test_a_run_of_backslashes_is_looked_at_once() -> None:
+    began = time.process_time()
+    verdict_of("\\" * 20_000)
+
+    # From each of them, it took 17 seconds.
+    assert time.process_time() - began < 3.0
+
+
+def test_an_order_with_a_letter_or_two_in_escapes_is_stopped() -> None:
+    texts = [
+        PHRASE.replace("prior", f"pri{letter}r").replace("all", f"a{letter_l}l")
+        for letter, letter_l in (
+            ("\\u006f", "l"),
+            ("\\\\u006f", "l"),
+            ("&#111;", "l"),
+            ("&#111;", "&#x6c;"),
+            ("\\x6f", "\\x6c"),
+            ("=6F", "l"),
+            ("=C3=B6", "l"),
+            ("\\u00f6", "l"),
+            ("&ouml;", "l"),
+        )
+    ]
+    texts += [PHRASE.replace("o", "=C3=B6")]
+    styled = "".join(chr(0x1D41A + ord(sign) - ord("a")) if sign.isalpha() else sign for sign in PHRASE)
+    texts += [
+        json.dumps({"text": said})
+        for said in (PHRASE.replace("o", "\u043e", 1), PHRASE.replace("prior", "pri\u00ador"), styled)
+    ]
+    texts += [json.dumps({"text": "\U0001f600".join(PHRASE.split())})]
+
+    passed = [text for text in texts if isinstance(verdict_of(f"Sum up: {text} End."), ReflexPassed)]
 
     assert not passed
 

@@ -5,11 +5,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from html.entities import html5
+from itertools import chain, islice
 
 from actors.contract.text.decoding.parts_with_form import stretches_of
 
 FEWEST = 4
-"""Least escapes of a text; fewer cannot hide a word."""
+"""Least escapes of a text that every sense reads undone. Fewer are undone with its blanks, and searched for phrases."""
 
 
 def _coded(base: int) -> Callable[[str], str]:
@@ -19,6 +20,12 @@ def _coded(base: int) -> Callable[[str], str]:
 def _character_of(code: int) -> str:
     # Code points beyond the last are no characters: they stay as they are.
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else ""
+
+
+def _of_pair(halves: str) -> str:
+    # JSON writes a character past the first 65,536 as two halves.
+    high, low = (int(half, 16) for half in halves.split("\\u"))
+    return chr(0x10000 + ((high - 0xD800) << 10) + low - 0xDC00)
 
 
 def _called(name: str) -> str:
@@ -43,6 +50,7 @@ _FORMS: tuple[tuple[str, Callable[[str], str]], ...] = (
     (r"&#[xX]0*([0-9a-fA-F]{2,6});?", _coded(16)),
     (r"&([A-Za-z][A-Za-z0-9]{1,31});", _of_page),
     (r"U\+([0-9A-Fa-f]{4,6})\s?", _coded(16)),
+    (r"\\u([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})", _of_pair),
     (r"\\u([0-9a-fA-F]{4})", _coded(16)),
     (r"\\U([0-9a-fA-F]{8})", _coded(16)),
     (r"\\N\{([A-Za-z0-9 -]{2,80})\}", _called),
@@ -55,32 +63,46 @@ _FORMS: tuple[tuple[str, Callable[[str], str]], ...] = (
 
 _ESCAPE = re.compile("|".join(form for form, _ in _FORMS))
 _BEGINNINGS = ("\\", "%", "&", "U+", "^^")
-_QUOTED = re.compile(r"=([0-9A-F]{2})")
+_QUOTED = re.compile(r"=[0-9A-F]{2}")
+_QUOTED_BYTES = re.compile(r"(?:=[0-9A-F]{2})+")
+_ESCAPED_AGAIN = re.compile(r"(?<!\\)\\{2,}+(?=[uUxN])")
 _QUOTED_OR_BREAK = re.compile(r"=[0-9A-F]{2}|=[ \t]*\r?\n")
 _SOFT_BREAK = re.compile(r"=[ \t]*\r?\n")
 _SHIFTED = re.compile(r"\+(A[C-H][A-Za-z0-9+/]+)-?")
 """A run of UTF-7, which is UTF-16 in base64, if it begins with a letter, digit or blank of ASCII."""
 
 _BLANK = re.compile(
-    r"\\+(?:[nrtfv]|u(?:00(?:0[9-d]|20|a[0d]|85)|20[0-6][0-9a-f]|3000|feff)|x(?:0[9-d]|20|a0))"
+    r"(?<!\\)\\++(?:[rtfv]|n(?!\{)|u(?:00(?:0[9-d]|20|a[0d]|85)|20[0-6][0-9a-f]|3000|feff)|x(?:0[9-d]|20|a0))"
     r"|&(?:nbsp|ensp|emsp|thinsp|Tab|NewLine|NonBreakingSpace|ZeroWidthSpace|shy|zwn?j"
-    r"|#0*(?:9|1[0-3]|32|160|173)|#x0*(?:[9-d]|20|a[0d]|20[0-6][0-9a-f]));?"
+    r"|#0*(?:9|1[0-3]|32|160|173)(?![0-9])|#x0*(?:[9-d]|20|a[0d]|20[0-6][0-9a-f])(?![0-9a-f]));?"
     r"|=20(?:=?\r?\n)?|=\r?\n|<br\s*/?>\s*",
     re.I,
 )
-"""White space as programs, pages and mail write it, and what they write for characters that nobody sees."""
+"""White space as programs, pages and mail write it, and what they write for characters that nobody sees.
 
-_MARKS_OF_BLANKS = ("\\", "&", "=20", "=\n", "=\r", "<")
+A run of backslashes is tried once, from its first: from each of them, its length squared would be looked at.
+"""
+
+_MARKS = ("\\", "&", "=", "<", "U+", "^^", "%u")
 
 
 def undo_blanks(text: str) -> str:
-    """Return a text around its escaped white space, with that undone; empty, or as it is, where it has none.
+    """Return a text around its escaped white space and letters, with these undone; empty where it has none.
 
-    One is enough: in ``all previous\\ninstructions`` a letter stands between two words of an order.
+    One is enough: in ``all previous\\ninstructions`` a letter stands between two words of an order, and
+    ``pr\\u00e9vious`` is no word of one.
     """
-    if not any(map(text.__contains__, _MARKS_OF_BLANKS)):
+    if not any(map(text.__contains__, _MARKS)):
         return ""
-    return _BLANK.sub(" ", stretches_of(text, (match.span() for match in _BLANK.finditer(text))))
+    few = list(islice(_ESCAPE.finditer(text), FEWEST))
+    few_quoted = list(islice(_QUOTED.finditer(text), FEWEST))
+    spans = sorted(match.span() for match in chain(_BLANK.finditer(text), few, few_quoted))
+    # First the blanks: some stand for signs that are nothing between two words either, such as quotation marks.
+    seen = _BLANK.sub(_blank, stretches_of(text, spans)) if spans else ""
+    if len(few) < FEWEST:
+        # Of more, a text with all undone is read anyway.
+        seen = _ESCAPE.sub(_character, _ESCAPED_AGAIN.sub(r"\\", seen))
+    return _QUOTED_BYTES.sub(_of_bytes, seen) if len(few_quoted) < FEWEST else seen
 
 
 def with_blanks(text: str) -> str:
@@ -96,8 +118,9 @@ def undo_escapes(text: str) -> Iterator[str]:
             yield said
     if text.count("=") >= FEWEST:
         seen = stretches_of(text, (match.span() for match in _QUOTED_OR_BREAK.finditer(text)))
-        said, count = _QUOTED.subn(lambda match: chr(int(match[1], 16)), _SOFT_BREAK.sub("", seen))
-        if count >= FEWEST or (said and said != seen and "=\n" in text):
+        joined = _SOFT_BREAK.sub("", seen)
+        said = _QUOTED_BYTES.sub(_of_bytes, joined)
+        if len(_QUOTED.findall(joined)) >= FEWEST or (said and said != seen and "=\n" in text):
             yield said
     if "+A" in text:
         seen = stretches_of(text, (match.span() for match in _SHIFTED.finditer(text)))
@@ -109,6 +132,19 @@ def undo_escapes(text: str) -> Iterator[str]:
 def _character(match: re.Match[str]) -> str:
     group = match.lastindex or 1
     return _FORMS[group - 1][1](match[group]) or match[0]
+
+
+def _blank(match: re.Match[str]) -> str:
+    # A soft hyphen stands within a word, too.
+    return "\N{SOFT HYPHEN}" if match[0].lower().rstrip(";").endswith(("ad", "shy", "173")) else " "
+
+
+def _of_bytes(match: re.Match[str]) -> str:
+    data = bytes.fromhex(match[0].replace("=", ""))
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def _unshifted(match: re.Match[str]) -> str:
