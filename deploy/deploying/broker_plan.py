@@ -93,7 +93,7 @@ def nodes_of(count: int, hosts: str) -> tuple[Node, ...]:
         BadPlan: their number is another, one is no host, or two servers would share a port.
     """
     words = [word.strip() for word in hosts.split(",") if word.strip()]
-    if not words and count == 1:
+    if not hosts and count == 1:
         words = ["127.0.0.1"]
     if len(words) != count:
         named = f"--hosts names {len(words)}" if words else "--hosts names none"

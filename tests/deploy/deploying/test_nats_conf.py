@@ -91,6 +91,7 @@ def test_a_login_s_file_that_holds_another_secret_is_refused_by_name(tmp_path: P
         (("--out", "x", "--nodes", "3", "--hosts", "a,b"), "--hosts names 2"),
         (("--out", "x", "--nodes", "3", "--hosts", "a,b,a"), "two servers would use port 4222 of a"),
         (("--out", "x", "--nodes", "3", "--hosts", "a,a:6222,b"), "two servers would use port 6222 of a"),
+        (("--out", "x", "--hosts", ","), "--nodes 1 needs as many hosts, and --hosts names none"),
         (("--out", "x", "--hosts", "a b"), "'a b' is no host of a server"),
         (("--out", "x", "--hosts", "a:70000"), "is no host of a server"),
         (("--out", "x", "--max-store", "much"), "'much' is no size"),
