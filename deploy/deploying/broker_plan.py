@@ -1,8 +1,9 @@
 """The broker of a deployment: its servers, its logins, and what it promises."""
 
 import re
+import ssl
 from collections.abc import Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -122,6 +123,15 @@ def check_folder(option: str, folder: str) -> PurePosixPath:
     if not folder.startswith("/") or set(folder) & set('"\\\n\r'):
         raise BadPlan(f"{option} {folder!r} is no absolute path: write the folder as the servers will see it")
     return PurePosixPath(folder)
+
+
+def check_certificates(file: Path, pem: bytes) -> bytes:
+    """Return the CA certificates of a file; raises BadPlan unless it has some: no client would trust any server."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem.decode("ascii"))
+    except (ssl.SSLError, ValueError) as wrong:
+        raise BadPlan(f"--tls-ca {file} holds no certificates as PEM: name the CA's file") from wrong
+    return pem
 
 
 def check_logins(users: Sequence[BrokerUser]) -> None:

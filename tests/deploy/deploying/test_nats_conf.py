@@ -104,6 +104,8 @@ def test_a_login_s_file_that_holds_another_secret_is_refused_by_name(tmp_path: P
         (("--out", "x", "--login", "w=reflex", "--login", "w=act"), "login 'w' is given twice"),
         (("--out", "x", "--dev-ca", "--tls-ca", "none.pem"), "use one"),
         (("--out", "x", "--tls-ca", "none.pem"), "none.pem cannot be read"),
+        (("--out", "x", "--tls-ca", "/dev/null"), "--tls-ca /dev/null holds no certificates as PEM"),
+        (("--out", "x", "--tls-ca", __file__), "holds no certificates as PEM"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line(
