@@ -237,16 +237,17 @@ def auditor_user(name: str = "auditor", stream: str = STREAM) -> BrokerUser:
     )
 
 
-def admin_user(name: str = "admin") -> BrokerUser:
+def admin_user(name: str = "admin", stream: str = STREAM) -> BrokerUser:
     """Return the user that makes and checks streams and buckets at deployment, and imports a log into an empty one.
 
-    It, too, cannot append an event to a stream in use.
+    It, too, cannot append an event to a stream in use. It may store keys: those of a backup's sealed sessions.
     """
+    keys = f"$KV.{keys_bucket(stream)}.>"
     return BrokerUser(
         name=name,
         owners=(),
         permissions=Permissions(
-            publish_allow=(OWN_RIGHTS, "$JS.API.>", f"{IMPORT_ROOT}.>", f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
+            publish_allow=(OWN_RIGHTS, "$JS.API.>", f"{IMPORT_ROOT}.>", keys, f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
             publish_deny=(f"{STORED_ROOT}.>", *_public_subjects(asking=True)),
             subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>", "$JS.EVENT.ADVISORY.>", "$KV.>"),
         ),

@@ -15,21 +15,23 @@ _NO_TEXT = re.compile("[\ud800-\udfff]")
 
 
 class Command(click.Command):
-    """A command that refuses blank values of options, and arguments that are not UTF-8.
+    """A command that refuses blank values of options, blank paths, and arguments that are not UTF-8.
 
     A blank value usually comes from a shell variable that is not set. It must not mean the same as no option:
-    ``log export --agent "$WHO"`` would write everybody's words, and ``--data "$SET"`` would be the working folder.
+    ``log export --agent "$WHO"`` would write everybody's words. A blank path would be the working folder.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments; raises BadParameter for a blank one of an option."""
+        """Read the arguments; raises BadParameter for a blank one of an option, or a blank path."""
         given, _, _ = self.make_parser(ctx).parse_args(list(args))
-        for option in self.get_params(ctx):
-            values = given.get(option.name or "")
-            for value in values if isinstance(values, list) else [values]:
-                if isinstance(option, click.Option) and isinstance(value, str) and is_blank(value):
-                    rest = "" if option.required else ", or leave it out"
-                    raise click.BadParameter(f"it is blank: write a word{rest}", ctx, option)
+        for parameter in self.get_params(ctx):
+            if not isinstance(parameter, click.Option) and not isinstance(parameter.type, click.Path):
+                continue
+            values = given.get(parameter.name or "")
+            for value in values if isinstance(values, list | tuple) else [values]:
+                if isinstance(value, str) and is_blank(value):
+                    rest = "" if parameter.required else ", or leave it out"
+                    raise click.BadParameter(f"it is blank: write a word{rest}", ctx, parameter)
         rest_of_arguments = super().parse_args(ctx, args)
         for parameter in self.get_params(ctx):
             if isinstance(parameter.type, click.types.StringParamType) and "FILE" not in (parameter.metavar or ""):

@@ -36,7 +36,7 @@ class Imported(msgspec.Struct, frozen=True):
     """The result of an import: how many events, the head of their chain (hex digits), and the counts of partitions.
 
     ``after`` is the sequence it went on from; ``sealed``: people's words in it are sealed. ``keys`` counts those that
-    were put back.
+    were put back, ``keys_given`` all that the copy brought.
     """
 
     events: int
@@ -45,6 +45,7 @@ class Imported(msgspec.Struct, frozen=True):
     after: int
     sealed: bool
     keys: int = 0
+    keys_given: int = 0
 
 
 async def into_broker(
@@ -170,7 +171,13 @@ async def _import(
         else:
             await check(connection, stream, recording, partial(progress, "reading back"))
         return Imported(
-            recording.events, recording.head, recording.partitions, standing.after, recording.sealed, put_back
+            recording.events,
+            recording.head,
+            recording.partitions,
+            standing.after,
+            recording.sealed,
+            put_back,
+            len(keys.keys),
         )
     finally:
         await connection.close()

@@ -1,8 +1,9 @@
 """The broker of a deployment: its servers, its logins, and what it promises."""
 
 import re
+import ssl
 from collections.abc import Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -93,7 +94,7 @@ def nodes_of(count: int, hosts: str) -> tuple[Node, ...]:
         BadPlan: their number is another, one is no host, or two servers would share a port.
     """
     words = [word.strip() for word in hosts.split(",") if word.strip()]
-    if not words and count == 1:
+    if not hosts and count == 1:
         words = ["127.0.0.1"]
     if len(words) != count:
         named = f"--hosts names {len(words)}" if words else "--hosts names none"
@@ -122,6 +123,15 @@ def check_folder(option: str, folder: str) -> PurePosixPath:
     if not folder.startswith("/") or set(folder) & set('"\\\n\r'):
         raise BadPlan(f"{option} {folder!r} is no absolute path: write the folder as the servers will see it")
     return PurePosixPath(folder)
+
+
+def check_certificates(file: Path, pem: bytes) -> bytes:
+    """Return the CA certificates of a file; raises BadPlan unless it has some: no client would trust any server."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem.decode("ascii"))
+    except (ssl.SSLError, ValueError) as wrong:
+        raise BadPlan(f"--tls-ca {file} holds no certificates as PEM: name the CA's file") from wrong
+    return pem
 
 
 def check_logins(users: Sequence[BrokerUser]) -> None:

@@ -1,10 +1,12 @@
 """Decisions and effects that failed, what became of their exchanges, and the inputs to send again."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 import msgspec
 
 from events.codec import Recorded, decode
+from events.errors import Misconfigured
 from events.ledger.reader import END
 from events.replay.presence_checks import NothingFound, span_of
 from events.replay.sources import Source
@@ -16,7 +18,8 @@ from schemas.subjects import topic_filter
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
 
-_FAILURES = [topic_filter(topic) for topic, entry in CATALOGUE.items() if issubclass(entry.event, Failed)]
+_FAILURES_OF = {topic: entry.owner for topic, entry in CATALOGUE.items() if issubclass(entry.event, Failed)}
+_FAILURES = [topic_filter(topic) for topic in _FAILURES_OF]
 _WHAT_CAME = [topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted)]
 
 
@@ -50,6 +53,15 @@ class FailedDecision(msgspec.Struct, frozen=True, kw_only=True):
         if not self.ended:
             return "its exchange has not ended"
         return "" if self.ended == "FAILED" else f"its exchange ended {self.ended} without it"
+
+
+def check_actor(name: str) -> None:
+    """Raise Misconfigured where nothing of this name records failures."""
+    known = sorted(set(_FAILURES_OF.values()))
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+        raise Misconfigured(f"there is no actor or effector {name!r}: {hint}")
 
 
 async def failed_decisions(source: Source) -> list[FailedDecision]:

@@ -39,7 +39,10 @@ def list_(target: Target, log_file: Path | None, actor: str, as_json: bool) -> N
     import msgspec
 
     from deploy.cli.output import emit
+    from deploy.operating.failed_decisions import check_actor
 
+    if actor:
+        check_actor(actor)
     found = [each for each in asyncio.run(_failures(target, log_file)) if not actor or each.actor == actor]
     if not found and not as_json:
         wrapped_lines.say(f"nothing {f'of {actor} ' if actor else ''}has failed", err=True)

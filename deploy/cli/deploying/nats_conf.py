@@ -69,7 +69,14 @@ def nats_conf(
     from deploy.cli.failures import WrongUse
     from deploy.cli.options import DATA, Target, content_of
     from deploy.cli.output import emit
-    from deploy.deploying.broker_plan import BadPlan, BrokerPlan, check_folder, check_size, nodes_of
+    from deploy.deploying.broker_plan import (
+        BadPlan,
+        BrokerPlan,
+        check_certificates,
+        check_folder,
+        check_size,
+        nodes_of,
+    )
     from deploy.deploying.logins import BadLogin, deployed_users, grouped_logins, one_login_each
     from deploy.deploying.nkey_files import BadSecret
     from deploy.deploying.permissions_document import permissions_rows, permissions_text
@@ -102,7 +109,7 @@ def nats_conf(
             tls=tls or dev_ca or tls_ca is not None,
             tls_ca=dev_ca or tls_ca is not None,
         )
-        ca = content_of(str(tls_ca)) if tls_ca is not None else b""
+        ca = check_certificates(tls_ca, content_of(str(tls_ca))) if tls_ca is not None else b""
         emit(write_broker(plan, out, passwords=passwords, ca=ca, development=dev_ca), as_json=as_json)
     except (BadLogin, BadPlan, BadSecret) as wrong:
         raise WrongUse(str(wrong)) from wrong

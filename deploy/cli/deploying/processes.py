@@ -34,9 +34,16 @@ def _files_options(write: Callable[..., Any]) -> Callable[..., Any]:
     return write
 
 
+def _image(_ctx: click.Context, _option: click.Parameter, image: str) -> str:
+    if not image.isprintable() or " " in image:
+        raise click.BadParameter(f"{image!r} is no image: write NAME:TAG, without spaces")
+    return image
+
+
 _image_option = click.option(
-    "--image", default="", metavar="NAME:TAG", help="The image to run.  [default: neuraxis, tagged with this release]"
-)
+    "--image", default="", metavar="NAME:TAG", callback=_image,
+    help="The image to run.  [default: neuraxis, tagged with this release]",
+)  # fmt: skip
 
 
 @command(
@@ -77,7 +84,7 @@ def systemd(
     from deploy.cli.failures import WrongUse
     from deploy.deploying.systemd import systemd_files
 
-    if not program.startswith("/") or set(program) & set(" %$\"'\\"):
+    if not program.startswith("/") or not program.isprintable() or set(program) & set(" %$\"'\\"):
         raise WrongUse(f"--program {program!r}: write an absolute path without spaces and signs that systemd reads")
     deployment = _deployment(out, config_file, groups)
     if only:

@@ -88,6 +88,8 @@ def report(target: Target, found: "Imported") -> None:
     click.echo(what, err=True)
     if found.sealed and found.keys:
         click.echo(f"people's words in it are sealed; {counted(found.keys, 'key')} put back", err=True)
+    elif found.sealed and found.keys_given:
+        click.echo("people's words in it are sealed; no key put back: each was there, or was destroyed since", err=True)
     elif found.sealed:
         click.echo(
             "people's words in it are sealed, and their keys are not in the copy: they count as forgotten", err=True

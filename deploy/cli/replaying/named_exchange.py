@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from deploy.cli.failures import WrongUse
 from events.replay.presence_checks import NothingFound
+from schemas.intake.blank import is_blank
 
 if TYPE_CHECKING:
     from events.replay.sources import Source
@@ -17,8 +18,10 @@ async def resolve(source: "Source", wanted: str) -> str:
 
     Raises:
         NothingFound: no exchange has it.
-        WrongUse: several have it.
+        WrongUse: several have it, or nothing was given: a shell variable that is not set means no exchange.
     """
+    if is_blank(wanted):
+        raise WrongUse("the exchange is blank: write its id, the beginning of one, or `last`")
     if wanted == LAST:
         last = await source.last_exchange()
         if last is None:

@@ -115,7 +115,7 @@ def broker_users(
     groups = workers_of_actors() if workers is None else workers
     return (
         _with_consumer_lists(worker_user(OPERATOR, _EDGES, stream)),
-        admin_user(ADMIN),
+        admin_user(ADMIN, stream),
         *(worker_user(name, tuple(owner_names), stream) for name, owner_names in groups.items()),
         worker_user(LEDGER, _ALONE, stream),
         worker_user(GATEWAY, ("gateway",), stream),

@@ -106,7 +106,7 @@ def _buckets(user: BrokerUser) -> Iterator[str]:
     if user.name != ADMIN:
         for call in ("DIRECT.GET", "STREAM.MSG.GET"):
             yield f"$JS.API.{call}.KV_{SNAPSHOTS_BUCKET}"
-    if user.name not in (GATEWAY, OPERATOR):
+    if user.name not in (GATEWAY, OPERATOR, ADMIN):
         yield f"$KV.{keys_bucket(STREAM)}.{'0' * 64}"
     if user.name not in (ADMIN, OPERATOR):
         yield f"$JS.API.STREAM.MSG.DELETE.KV_{keys_bucket(STREAM)}"

@@ -91,6 +91,7 @@ def test_a_login_s_file_that_holds_another_secret_is_refused_by_name(tmp_path: P
         (("--out", "x", "--nodes", "3", "--hosts", "a,b"), "--hosts names 2"),
         (("--out", "x", "--nodes", "3", "--hosts", "a,b,a"), "two servers would use port 4222 of a"),
         (("--out", "x", "--nodes", "3", "--hosts", "a,a:6222,b"), "two servers would use port 6222 of a"),
+        (("--out", "x", "--hosts", ","), "--nodes 1 needs as many hosts, and --hosts names none"),
         (("--out", "x", "--hosts", "a b"), "'a b' is no host of a server"),
         (("--out", "x", "--hosts", "a:70000"), "is no host of a server"),
         (("--out", "x", "--max-store", "much"), "'much' is no size"),
@@ -103,6 +104,8 @@ def test_a_login_s_file_that_holds_another_secret_is_refused_by_name(tmp_path: P
         (("--out", "x", "--login", "w=reflex", "--login", "w=act"), "login 'w' is given twice"),
         (("--out", "x", "--dev-ca", "--tls-ca", "none.pem"), "use one"),
         (("--out", "x", "--tls-ca", "none.pem"), "none.pem cannot be read"),
+        (("--out", "x", "--tls-ca", "/dev/null"), "--tls-ca /dev/null holds no certificates as PEM"),
+        (("--out", "x", "--tls-ca", __file__), "holds no certificates as PEM"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line(

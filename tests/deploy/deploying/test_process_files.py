@@ -167,6 +167,10 @@ def test_a_machine_may_run_some_groups_only(tmp_path: Path) -> None:
     files = written("systemd", tmp_path, "--only", "mind", "--only", "gateway")
     assert Unit(tmp_path, "neuraxis.target").of("Wants") == ["neuraxis-worker@mind-1.service neuraxis-gateway.service"]
     assert len(files) == 5
+    assert "write an absolute path" in refusal(
+        "systemd", "--out", str(tmp_path), "--program", "/opt/neuraxis\nUser=root"
+    )
+    assert "'a b' is no image" in refusal("compose", "--out", str(tmp_path), "--image", "a b")
     assert "--only minds: there is no such group" in refusal("systemd", "--out", str(tmp_path), "--only", "minds")
 
 

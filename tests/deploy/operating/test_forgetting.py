@@ -338,7 +338,11 @@ def test_a_backup_is_restored_readable_with_its_keys_and_as_forgotten_without(
     shown = ("log", "tail", "--no-follow", "--text", "--count", "100000")
     assert re.search(r"sealed; \d+ keys? put back", at(broker, "restore", "monday").stderr)
     assert "rutabagas" in at(broker, *shown).stdout
-    assert "imported already" in at(broker, "restore", "monday").stderr
+    again = at(broker, "restore", "monday").stderr
+    assert "imported already" in again
+    assert "each was there, or was destroyed since" in again
+    into_a_folder = forked(("restore", "monday", "--data", str(tmp_path / "restored")), folder=tmp_path)
+    assert re.search(r"sealed; \d+ keys? put back", into_a_folder.stderr), into_a_folder.stderr
     elsewhere = at(broker, "restore", "bare", "--set", "log.stream=OTHER", status=2)
     assert "stream NEURAXIS has these subjects" in elsewhere.stderr
     with Broker(tmp_path / "other") as other:

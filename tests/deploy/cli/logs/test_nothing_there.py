@@ -427,3 +427,14 @@ def test_a_check_of_nothing_is_wrong_use_and_passes_for_no_verdict(words: str) -
     for result in (neuraxis("ask", "--check", words), neuraxis("ask", "--check", "-", stdin=words)):
         assert result.exit_code != 0
         assert "nothing to check" in (str(result.exception) + result.output)
+
+
+@pytest.mark.parametrize("command", ["rerun", "why"])
+@pytest.mark.parametrize("blank", ["", " ", "\u3164"])
+def test_a_blank_exchange_is_none_even_where_the_log_holds_a_single_one(
+    command: str, blank: str, tmp_path: Path
+) -> None:
+    write(tmp_path / "ledger.db", live(TALK[:1]).log, partitions=PARTITIONS)
+    told = CliRunner().invoke(main, [command, blank, "--log", str(tmp_path / "ledger.db"), "--data", str(tmp_path)])
+    assert told.exit_code == 2
+    assert "the exchange is blank" in told.stderr
