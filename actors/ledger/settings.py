@@ -21,6 +21,6 @@ class LedgerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     anchor_every: Annotated[int, msgspec.Meta(ge=1)] = 10_000
     batch_rows: Annotated[int, msgspec.Meta(ge=1)] = 5_000
-    rest_ms: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 50
+    rest_ms: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 10
     retry_first_s: Seconds = 0.1
     retry_most_s: Seconds = 5.0

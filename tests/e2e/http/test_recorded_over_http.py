@@ -21,9 +21,9 @@ def client(live: Live) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def asked(live: Live, client: httpx.Client) -> dict[str, Any]:
-    """An exchange that ended, once the ledger has it."""
+    """An exchange that ended, once the ledger has its end."""
     row = live.ask("What is the capital of Peru?", "--session", "recorded-over-http")
-    until(lambda: client.get(f"/api/exchanges/{row['exchange']}").is_success, "the ledger has it")
+    until(lambda: client.get(f"/api/exchanges/{row['exchange']}").json().get("stage"), "the ledger has its end")
     return row
 
 
