@@ -23,7 +23,7 @@ def client(live: Live) -> Iterator[httpx.Client]:
 def asked(live: Live, client: httpx.Client) -> dict[str, Any]:
     """An exchange that ended, once the ledger has its end."""
     row = live.ask("What is the capital of Peru?", "--session", "recorded-over-http")
-    until(lambda: client.get(f"/api/exchanges/{row['exchange']}").json().get("stage"), "the ledger has its end")
+    until(lambda: client.get(f"/api/exchanges/{row['exchange']}").json().get("ended"), "the ledger has its end")
     return row
 
 
