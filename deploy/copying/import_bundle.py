@@ -109,9 +109,8 @@ async def _opened(copy: Path, progress: Progress) -> AsyncIterator[Recording]:
         ledger = copy
         if is_bundle(copy):
             ledger = Path(folder) / "ledger.db"
-            await unpack(copy, ledger, partial(progress, "checking"))
-        found = await asyncio.to_thread(verify, ledger)
-        if not found.ok:
+            await unpack(copy, ledger, partial(progress, "checking"))  # which proves its chain
+        elif not (found := await asyncio.to_thread(verify, ledger)).ok:
             first = found.findings[0]
             raise LedgerDamaged(f"{copy}: not imported: {first.check} at sequence {first.seq}: {first.detail}")
         with LedgerReader(ledger) as reader:
@@ -132,7 +131,7 @@ async def _opened(copy: Path, progress: Progress) -> AsyncIterator[Recording]:
             yield Recording(
                 partitions=info.partitions,
                 events=info.rows,
-                head=found.head,
+                head=reader.head().hash.hex(),
                 sealed=any(SEALED in stored.headers for batch in batches() for stored in batch),
                 batches=batches,
             )
