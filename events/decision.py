@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable
-from schemas.actor import NEWEST, Actor, Emission, Message, Scope
+from schemas.actor import NEWEST_BEHAVIOUR, Actor, Emission, Message, Scope
 from schemas.catalogue import entry_of
 from schemas.envelope import decode_headers
 from schemas.event import Event, encode_event, topic_of
@@ -44,7 +44,7 @@ class Cause(msgspec.Struct, frozen=True, gc=False):
     exchange: str
     agent_token: str
     session_token: str
-    behaviour: int = NEWEST
+    behaviour: int = NEWEST_BEHAVIOUR
 
 
 def cause_of(delivery: Recorded | Unreadable) -> Cause:
@@ -66,7 +66,7 @@ def cause_of(delivery: Recorded | Unreadable) -> Cause:
         envelope.exchange,
         agent_token,
         session_token,
-        delivery.message.behaviour if isinstance(delivery, Recorded) else NEWEST,
+        delivery.message.behaviour if isinstance(delivery, Recorded) else NEWEST_BEHAVIOUR,
     )
 
 

@@ -3,6 +3,9 @@
 An actor is a record of plain functions over an immutable state. ``decide`` says which events a
 message leads to, ``evolve`` folds a message (consumed or own) into the state. Both are pure: no
 clock, no random source, no I/O, no environment. ``evolve`` is total: it never raises on any event of the actor's view.
+
+An actor's view is the sequence of events that it consumes and of those that it emits, in the log's order. Its shell is
+the code around it that reads and appends: ``actors.runtime``.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,8 +20,8 @@ from schemas.event import Configured, Event, Failed
 from schemas.settings.fault import settings_fault
 from schemas.settings.known_settings import known_part
 
-NEWEST = 2**31 - 1
-"""The behaviour of a message that belongs to no view: whoever decides it uses its newest behaviour."""
+NEWEST_BEHAVIOUR = 2**31 - 1
+"""The behaviour number of a message before which no ``configured`` was recorded: the newest code decides it."""
 
 
 class Scope(StrEnum):
@@ -30,13 +33,13 @@ class Scope(StrEnum):
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """An event at its place in an actor's view.
+    """An event at its position in an actor's view.
 
     For a consumed event ``seq`` is its stream sequence and ``time_ns`` the server's timestamp (Unix nanoseconds). No
-    other "now" reaches a decision. An own event is folded at the place of its cause, and carries the sequence and
+    other "now" reaches a decision. An own event is folded at the position of its cause, and carries the sequence and
     timestamp of that cause. So live folding, before the append is acknowledged, and replay see the same.
 
-    ``behaviour`` is the version of decisions in force at this place, as the actor's last ``configured`` recorded it.
+    ``behaviour`` is the version of decisions in force at this position, as the actor's last ``configured`` recorded it.
     Live, it is the actor's own. In a log of an older release it is that release's, and ``decide`` and ``evolve`` then
     do what that release did. ``models`` are the names of the trained models that the recorded decision of this message
     used; it is empty while the decision is made live.
@@ -49,7 +52,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     agent: str = ""
     session: str = ""
     exchange: str = ""
-    behaviour: int = NEWEST
+    behaviour: int = NEWEST_BEHAVIOUR
     models: tuple[str, ...] = ()
 
     @property
@@ -59,7 +62,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 
 def session_key(agent: str, session: str) -> str:
-    """Return the key of a session's own state. The agent is part of it: two agents may name their sessions alike."""
+    """Return the key of a session's own state. It includes the agent: two agents may have sessions of the same name."""
     return f"{agent}\n{session}"
 
 
@@ -73,7 +76,7 @@ class Emission(msgspec.Struct, frozen=True):
 
 
 class Timer(msgspec.Struct, frozen=True):
-    """The earliest event that an actor owes to the passing of time.
+    """The earliest event that an actor emits because time has passed, not because of a message.
 
     Due at ``due_ns`` (Unix nanoseconds); ``cause`` is the id of the message that set it.
     """
@@ -114,21 +117,22 @@ class Actor(Generic[S]):
         reconfigure: (state, recorded settings) -> the state under them. By default they replace the state's field
             ``settings``. An actor has its own where its other fields must change with the settings.
         oldest: The oldest behaviour whose code is still kept. Decisions of still older ones cannot be verified.
-        timer: For actors that act by time: state -> the earliest due event, or None.
+        timer: For actors that emit events at set times: state -> the earliest due event, or None.
         on_availability: For an actor that watches the others: (state, what its shell has measured of them) -> the
-            events to record of it, each spontaneous in the catalogue. Pure. Decisions use only the recorded events.
+            events to record about that, each marked ``spontaneous`` in the catalogue. Pure. Decisions use only the
+            recorded events.
         log_lines: (own event, milliseconds its decision took) -> lines for the log of the worker that stored it. Pure,
             and without any person's words.
         warm: For actors whose decisions need something that is built at first use (an index, an automaton, a model):
             builds it before the next decision on a state needs it. It changes no state and no event. The shell calls it
             outside the decision loop, after a partition has recovered and before it leads.
-        evicts_cache: Consumed events after which a state has to be warmed again; decisions wait for that.
+        evicts_cache: Consumed events after which ``warm`` has to run again; decisions wait for that.
         models: For actors that ask trained models: own event -> the names of the models that were used.
         missing_model: For actors that ask trained models: own event -> the name of a model that was used and that this
             process does not have, or empty. Verification cannot make such a decision again, and reports it.
         in_background: Whether no exchange waits for what it decides: it observes, learns or regulates. The shell lets
-            it decide when nothing more urgent is to be done, or in turn with it once a message has waited for half a
-            second; the order of its messages is the log's all the same.
+            it decide when nothing more urgent is to be done, or in turn with urgent work once a message has waited for
+            half a second. The order of its messages stays that of the log.
     """
 
     name: str
@@ -154,7 +158,7 @@ class Actor(Generic[S]):
     in_background: bool = False
 
     def __post_init__(self) -> None:
-        # Here, since the catalogue needs the scopes of this module.
+        # Imported here, since the catalogue imports this module.
         from schemas.catalogue import configuration_of, failure_of
 
         object.__setattr__(self, "configured", configuration_of(self.name))
@@ -163,7 +167,7 @@ class Actor(Generic[S]):
     def fold(self, state: S, message: Message) -> S:
         """Return the state after a message: as ``evolve`` says, and with the settings that an own ``configured`` holds.
 
-        Settings of another release that this one cannot read leave those in force.
+        Settings of another release that this one cannot read change nothing.
         """
         state = self.evolve(state, message)
         if not isinstance(message.event, self.configured):

@@ -105,7 +105,7 @@ def upcast_body(topic: str, body: bytes, version: int) -> bytes:
     Raises:
         UnknownTopic: the catalogue does not hold the topic.
         UnknownVersion: the version is newer than this release, or below 1.
-        UndecodableEvent: the body is not of that version's shape.
+        UndecodableEvent: the body does not fit that version.
     """
     entry = CATALOGUE.get(topic)
     if entry is None:

@@ -26,7 +26,8 @@ class Grouping(msgspec.Struct, frozen=True, kw_only=True):
         by_agent: Each agent has groups of its own.
         by_session: Each session has groups of its own.
         fields: Fields of the event, by dotted name: events with different values belong to different groups.
-        tells: Fields of the event that are copied into the alert: numbers and codes, never people's words.
+        tells: Fields of the event that are copied into the alert (``Alert.figures``): numbers and codes, never people's
+            words.
     """
 
     by_agent: bool = True
@@ -43,15 +44,15 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A subject of the catalogue.
 
     Attributes:
-        owner: The actor (or edge) that alone may publish it.
+        owner: The actor (or edge: gateway, operator) that alone may publish it.
         scope: The keys it is about: SESSION events carry agent and session, AGENT events an agent, GLOBAL neither.
         meaning: What it says, in one line.
         sample: A valid event of it; doubles as documentation and as the contract test's input.
         version: Current version of its meaning.
         severity: Set when the event calls for an alert.
         grouping: How its alerts are grouped. None: by its scope; failures also by what failed and why.
-        ended_by: The events that end the reported condition. None: it ends when no such event came for a while.
-        asks: Whom it asks: an effector for an effect, or an actor that judges an input only on request.
+        ended_by: The events that end the reported condition. Empty: it ends when no such event came for a while.
+        asks: The owner that it is a request to: an effector, or an actor that judges only on request.
         verdict: Set when the event is its actor's verdict on an input.
         spontaneous: No message leads to it: its actor's shell appends it (start-up, timers).
     """
@@ -80,7 +81,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def prefix(self) -> str:
-        """The first token after the root: what the owner publishes below."""
+        """The first token after the root; the owner's subjects start with it."""
         return self.topic.split(".")[1]
 
 
@@ -120,7 +121,7 @@ def own_entries(
     owner: str,
     scope: Scope,
     then: str,
-    after: str = "forged_id.input.received",
+    failed_topic: str = "forged_id.input.received",
     failed_scope: Scope | None = None,
     severity: Severity = Severity.CRITICAL,
 ) -> tuple[Entry, Entry]:
@@ -133,7 +134,7 @@ def own_entries(
         scope: What its partitions are keyed by.
         then: What happens to an exchange that waits for the message that could not be decided, as the end of a
             sentence.
-        after: The public subject of a message that it consumes, for the sample.
+        failed_topic: The public subject of a message that it consumes, for the sample.
         failed_scope: Scope of a failure, where it differs from ``scope``: a failure about an exchange has a session.
         severity: How urgently a failure needs a person.
     """
@@ -150,7 +151,7 @@ def own_entries(
             owner=owner,
             scope=failed_scope or scope,
             meaning=f"{name} could not decide a message; {then}.",
-            sample=failed(reason="decider_raised", error="ValueError", failed_seq=7, failed_topic=after),
+            sample=failed(reason="decider_raised", error="ValueError", failed_seq=7, failed_topic=failed_topic),
             severity=severity,
         ),
     )

@@ -20,12 +20,14 @@ BUDGET = "nx-budget-us"
 """Header of the latency budget, in microseconds, of a decision that took longer; beside :data:`LATENCY`."""
 
 LATENCY = "nx-latency-us"
+"""Header of the time that a decision took, in microseconds."""
+
 CAUSE_SEQ = "ce-causeseq"
 
 # The binding asks for percent-encoding of space, double quote, percent sign and everything outside
 # printable ASCII; quote() encodes all but its safe set, so the safe set is the rest of printable ASCII.
 _SAFE = "!#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
-_PLAIN = re.compile("[!#$&-~]*")
+_PLAIN = re.compile("[!#$&-~]*")  # values that need no encoding
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -99,7 +101,7 @@ def _decode(headers: Mapping[str, str], name: str) -> str:
 
 
 def decode_headers(headers: Mapping[str, str]) -> Envelope:
-    """Read an envelope back from message headers.
+    """Return the envelope that message headers hold.
 
     Raises:
         UndecodableEvent: a required attribute is missing or a number is not one.

@@ -21,7 +21,10 @@ Milliseconds = Annotated[int, msgspec.Meta(ge=1, le=30 * 24 * 3600 * 1000)]
 """A positive duration of at most thirty days, in milliseconds."""
 
 Wake = Annotated[int, msgspec.Meta(ge=0, le=30 * 24 * 3600 * 1000)]
-"""Milliseconds after which the clock wakes an event's owner, once for its agent and session; 0 cancels what was set."""
+"""Milliseconds after which the clock actor wakes the event's owner, once; 0 cancels.
+
+An owner has one wake for each agent and session: a later one replaces it.
+"""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag_field="topic"):
@@ -36,7 +39,7 @@ class Configured(Event, frozen=True, kw_only=True):
     """The settings an actor's partition decides with from here on.
 
     ``settings`` holds every field of the actor's settings struct, ``behaviour`` the version of its
-    decider: messages decided behind this event and before the next are decided again under that one.
+    decider: a replay decides the messages between this event and the next ``Configured`` under that version.
     """
 
     settings: dict[str, Any]
@@ -48,12 +51,12 @@ class Failed(Event, frozen=True, kw_only=True):
     """A consumed message that an actor could not decide; it went on with the next.
 
     ``reason`` is ``decider_raised``, ``fold_raised`` (the events were decided but not folded, so none was recorded),
-    ``append_refused`` (the broker takes no such event for good) or a code of ``schemas.errors`` such as
-    ``undecodable`` or ``unknown_version``; ``error`` the exception's type name (never its message: libraries change
+    ``append_refused`` (the broker refuses such an event however often it is sent) or a code of ``schemas.errors`` such
+    as ``undecodable`` or ``unknown_version``; ``error`` the exception's type name (never its message: libraries change
     those). ``failed_seq`` is the stream sequence of the message, ``failed_topic`` its public subject. An effector's
     reasons are ``effect_raised``, ``effect_timed_out``, ``effect_abandoned`` (delivered again and again and never
-    answered), ``text_forgotten`` (the words it was asked with are gone), ``result_invalid`` (no events, or none it may
-    answer with), ``append_refused`` and those codes.
+    answered), ``text_forgotten`` (the text of the request was erased), ``result_invalid`` (no events, or some that it
+    may not answer with), ``append_refused`` and those codes.
     """
 
     reason: str

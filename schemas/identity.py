@@ -18,8 +18,8 @@ def event_id(cause: str, actor: str, index: int) -> str:
 def new_exchange_id(time_ns: int) -> str:
     """Return a fresh exchange id: 48 bits of Unix milliseconds, then 80 random bits, as 32 hex digits.
 
-    Time-ordered, so that an index over exchanges grows at its end. Only edges call this: nothing
-    random enters a decision.
+    Time-ordered, so that an index over exchanges grows at its end. Only the edges (gateway, operator) call this:
+    nothing random enters a decision.
     """
     return f"{time_ns // 1_000_000 & 0xFFFF_FFFF_FFFF:012x}{secrets.token_hex(10)}"
 
@@ -41,11 +41,11 @@ def without_defaults(value: msgspec.Struct, *kept: str) -> dict[str, Any]:
     not change them, so that old logs still lead to the same decisions. ``kept`` names the fields whose defaults the
     first release has written; they are never left out.
     """
-    said: dict[str, Any] = msgspec.to_builtins(value)
+    fields: dict[str, Any] = msgspec.to_builtins(value)
     for name, default in _defaults(type(value)).items():
         if name not in kept and getattr(value, name) == default:
-            del said[name]
-    return said
+            del fields[name]
+    return fields
 
 
 @cache

@@ -12,8 +12,8 @@ MAX_NAME_CHARACTERS = 256
 MAX_NAME_BYTES = 512
 """In UTF-8. A name is percent-encoded in headers, and takes up to three times as many bytes there."""
 
-# Line separators are refused, too: a key made of two names has a line for each (``schemas.actor.session_key``), and
-# output shows names in lines.
+# Control characters, and the Unicode line separators: a newline separates the two names in a key
+# (``schemas.actor.session_key``), and output shows one name a line.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

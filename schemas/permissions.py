@@ -1,7 +1,7 @@
 """What each user of the broker may do, derived from the catalogue. Data only: deployment renders it.
 
 A worker's user may append to its owners' stored subjects and record losses of the log, and append nothing else. It may
-read the stream through consumers, renew its membership, keep its own snapshots and serve its own queries. Nobody may
+read the stream through consumers, write its heartbeats, keep its own snapshots and answer its own queries. Nobody may
 publish under the public root: only the stream's republished messages appear there.
 
 Four things cannot be expressed by the broker's permissions. For each, what holds instead:
@@ -44,33 +44,35 @@ IMPORT_ROOT = "nx-import"
 SPECIALIST_ROOT = "specialist"
 """First token of the subjects on which specialists, services outside, are asked: ``specialist.<name>``."""
 
-REPLYING = frozenset({"llm", "responder"})
-"""Owners that publish to the inbox that a request names: the responder's shell sends a copy of the answer, and llm
-parts of its text."""
+INBOX_PUBLISHERS = frozenset({"llm", "responder"})
+"""Owners that publish to the inbox that an input names in ``reply_to``.
 
-DELEGATING = frozenset({"delegate"})
+The responder's shell sends a copy of the answer there, and llm the text in parts while a model speaks.
+"""
+
+SPECIALIST_CALLERS = frozenset({"delegate"})
 """Owners that ask specialists."""
 
-ASKING = frozenset({"gateway"})
-"""Owners whose shell asks other owners' queries."""
+QUERY_CALLERS = frozenset({"gateway"})
+"""Owners whose shell sends queries to other owners."""
 
-BEGINNING = frozenset({"gateway", "operator"})
-"""Owners whose events come in from outside: they make the keys that a session's words are sealed with."""
+KEY_CREATORS = frozenset({"gateway", "operator"})
+"""Owners whose events come in from outside. They create the keys that a session's words are encrypted with."""
 
-FORGETTING = frozenset({"operator"})
-"""Owners who may destroy such keys."""
+KEY_DESTROYERS = frozenset({"operator"})
+"""Owners that may destroy such keys, so that the words become unreadable."""
 
-READING_SNAPSHOTS = frozenset({"ledger", "operator"})
-"""Owners who read all snapshots: the ledger looks in them for lost messages, and who forgets looks for words."""
+SNAPSHOT_READERS = frozenset({"ledger", "operator"})
+"""Owners that read all snapshots: the ledger searches them for lost messages, the operator for words to forget."""
 
 OWN_RIGHTS = "$SYS.REQ.USER.INFO"
-"""Where every server tells a login who it is and what it may do."""
+"""The subject on which a server tells a login who it is and what it may do."""
 
 ORDERED_QUEUES: Mapping[str, tuple[str, ...]] = {"webhook": tuple(map(str, range(1, 9)))}
 """Owner of an effector -> the names of its ordered queues; each queue has a durable consumer of its own."""
 
 ALERT_CONSUMERS = ("alerts",)
-"""Names of the durable consumers that the reader may have, unless told otherwise."""
+"""Names of the durable consumers that the reader may have by default."""
 
 _ALERTS = "log.*.*.alert.>"
 _SERVICE_ROOT = "$SRV"
@@ -78,7 +80,7 @@ _ACK_ROOTS = ("$JS.ACK", "$JS.ACK.*.*")  # the second form names domain and acco
 
 
 class Permissions(msgspec.Struct, frozen=True, kw_only=True):
-    """Subjects a user may publish to and subscribe to. What is not allowed is denied; what is both, is denied.
+    """Subjects a user may publish to and subscribe to. A subject that is not allowed, or is also denied, is denied.
 
     ``allow_responses``: the user may answer the requests it receives, on the inbox that each names.
     """
@@ -113,14 +115,14 @@ def keys_bucket(stream: str) -> str:
     return f"{stream}_keys"
 
 
-def durable_name(owner: str, line: str = "") -> str:
+def durable_name(owner: str, queue: str = "") -> str:
     """Return the name of a durable consumer that an effector's workers share: the effector's, or one of its queues'."""
-    return f"nx-{owner}-{line}" if line else f"nx-{owner}"
+    return f"nx-{owner}-{queue}" if queue else f"nx-{owner}"
 
 
 def durable_names(owner: str) -> tuple[str, ...]:
     """Return the names of all durable consumers that an owner's workers may share."""
-    return tuple(durable_name(owner, line) for line in ("", *ORDERED_QUEUES.get(owner, ())))
+    return tuple(durable_name(owner, queue) for queue in ("", *ORDERED_QUEUES.get(owner, ())))
 
 
 def owners() -> tuple[str, ...]:
@@ -130,7 +132,7 @@ def owners() -> tuple[str, ...]:
 
 def stored_filters(owner: str) -> tuple[str, ...]:
     """Return the filters over the stored subjects that ``owner`` alone may append to."""
-    deep = [topic_filter(f"{ROOT}.{prefix}.>") for prefix in prefixes_of(owner) if _has_deeper(owner, prefix)]
+    deep = [topic_filter(f"{ROOT}.{prefix}.>") for prefix in prefixes_of(owner) if _has_subtopics(owner, prefix)]
     bare = [topic_filter(entry.topic) for entry in owned_by(owner) if entry.topic == f"{ROOT}.{entry.prefix}"]
     return (*deep, *bare)
 
@@ -144,20 +146,20 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> 
     if unknown := [owner for owner in owner_names if not owned_by(owner)]:
         raise ValueError(f"{', '.join(unknown)}: no such owner; the catalogue has {', '.join(owners())}")
     others = [owner for owner in owners() if owner not in owner_names]
-    asking = any(owner in ASKING for owner in owner_names)
+    asking = any(owner in QUERY_CALLERS for owner in owner_names)
     publish = [OWN_RIGHTS, *(filter for owner in owner_names for filter in stored_filters(owner))]
-    publish += _reading(stream)
-    publish += _buckets(owner_names)
-    publish += _keys(owner_names, stream)
+    publish += _stream_reading(stream)
+    publish += _bucket_access(owner_names)
+    publish += _key_access(owner_names, stream)
     own = [name for owner in owner_names for name in durable_names(owner)]
     publish += [f"{root}.{stream}.{name}.>" for name in own for root in _ACK_ROOTS]
-    if not BEGINNING.issuperset(owner_names):
+    if not KEY_CREATORS.issuperset(owner_names):
         publish.append(LOSS_SUBJECT)
     if asking:
         publish += [f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"]
-    if any(owner in DELEGATING for owner in owner_names):
+    if any(owner in SPECIALIST_CALLERS for owner in owner_names):
         publish += [f"{SPECIALIST_ROOT}.>", f"{_SERVICE_ROOT}.INFO.*"]
-    if any(owner in REPLYING for owner in owner_names):
+    if any(owner in INBOX_PUBLISHERS for owner in owner_names):
         publish.append("_INBOX.>")
     return BrokerUser(
         name=name,
@@ -178,7 +180,7 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> 
 
 
 def observer_user(name: str = "observer") -> BrokerUser:
-    """Return a user that may only listen: to public events and alerts, and ask queries."""
+    """Return a user that may read public events and alerts and send queries, and may do nothing else."""
     return BrokerUser(
         name=name,
         owners=(),
@@ -230,7 +232,12 @@ def auditor_user(name: str = "auditor", stream: str = STREAM) -> BrokerUser:
         name=name,
         owners=(),
         permissions=Permissions(
-            publish_allow=(*observer.publish_allow, *_reading(stream), *_bucket_looking(), *_keys((), stream)),
+            publish_allow=(
+                *observer.publish_allow,
+                *_stream_reading(stream),
+                *_bucket_info(),
+                *_key_access((), stream),
+            ),
             publish_deny=(*observer.publish_deny, *_foreign_durables(owners(), stream)),
             subscribe_allow=(*observer.subscribe_allow, f"$KV.{keys_bucket(stream)}.>"),
         ),
@@ -260,19 +267,19 @@ def deployment_users() -> tuple[BrokerUser, ...]:
     return (*workers, observer_user(), reader_user(), auditor_user(), admin_user(), specialist_user())
 
 
-def _has_deeper(owner: str, prefix: str) -> bool:
+def _has_subtopics(owner: str, prefix: str) -> bool:
     return any(entry.prefix == prefix and entry.topic != f"{ROOT}.{prefix}" for entry in owned_by(owner))
 
 
 def _public_subjects(asking: bool) -> tuple[str, ...]:
     if not asking:
         return (f"{ROOT}.>",)
-    # Queries live under the same root, so the events' prefixes are denied one by one.
+    # Query subjects have the same root, so the events' prefixes are denied one by one.
     prefixes = dict.fromkeys(entry.prefix for entry in CATALOGUE.values())
     return tuple(subject for prefix in prefixes for subject in (f"{ROOT}.{prefix}", f"{ROOT}.{prefix}.>"))
 
 
-def _reading(stream: str) -> tuple[str, ...]:
+def _stream_reading(stream: str) -> tuple[str, ...]:
     return (
         "$JS.API.INFO",
         f"$JS.API.STREAM.INFO.{stream}",
@@ -307,15 +314,15 @@ def _foreign_durables(others: Sequence[str], stream: str) -> tuple[str, ...]:
     )
 
 
-def _buckets(owner_names: Sequence[str]) -> tuple[str, ...]:
+def _bucket_access(owner_names: Sequence[str]) -> tuple[str, ...]:
     # A false heartbeat or a lost snapshot costs only work. A false snapshot would make decisions wrong, and a snapshot
-    # holds what its actor has read: so each owner may write and read its own snapshots alone. Who looks for lost
-    # messages, and who forgets, reads all of them.
+    # holds what its actor has read. So each owner may write its own snapshots alone, and read those alone unless it is
+    # one of SNAPSHOT_READERS.
     erasing = f"$JS.API.STREAM.MSG.DELETE.KV_{SNAPSHOTS_BUCKET}"
     getting = f"$JS.API.DIRECT.GET.KV_{SNAPSHOTS_BUCKET}.$KV.{SNAPSHOTS_BUCKET}"
-    whose = ("",) if READING_SNAPSHOTS.intersection(owner_names) else tuple(f"{owner}." for owner in owner_names)
+    whose = ("",) if SNAPSHOT_READERS.intersection(owner_names) else tuple(f"{owner}." for owner in owner_names)
     return (
-        *_bucket_looking(),
+        *_bucket_info(),
         f"$KV.{MEMBERS_BUCKET}.>",
         erasing,
         *(f"{getting}.{owner}>" for owner in whose),
@@ -323,18 +330,18 @@ def _buckets(owner_names: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _keys(owner_names: Sequence[str], stream: str) -> tuple[str, ...]:
+def _key_access(owner_names: Sequence[str], stream: str) -> tuple[str, ...]:
     bucket = keys_bucket(stream)
     allowed = [f"$JS.API.{call}.KV_{bucket}" for call in ("STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET")]
-    if BEGINNING.intersection(owner_names):
+    if KEY_CREATORS.intersection(owner_names):
         allowed.append(f"$KV.{bucket}.>")
-    if FORGETTING.intersection(owner_names):
+    if KEY_DESTROYERS.intersection(owner_names):
         allowed.append(f"$JS.API.STREAM.MSG.DELETE.KV_{bucket}")
     return tuple(allowed)
 
 
-def _bucket_looking() -> tuple[str, ...]:
-    """Return what it takes to see who is alive, and whether the buckets are there."""
+def _bucket_info() -> tuple[str, ...]:
+    """Return the subjects of reading heartbeats, and of checking that the buckets exist."""
     return (
         f"$JS.API.STREAM.INFO.KV_{MEMBERS_BUCKET}",
         f"$JS.API.DIRECT.GET.KV_{MEMBERS_BUCKET}",

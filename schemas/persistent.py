@@ -21,7 +21,7 @@ class ExpiringMap(msgspec.Struct, Generic[V], frozen=True):
 
     It has two generations. Entries are written to the younger. When the younger is one lifetime old, it becomes the
     older, and what the older held is dropped. Every step costs O(1). The time is that of the messages, so that a replay
-    drops the same entries at the same places.
+    drops the same entries at the same positions of the log.
     """
 
     young: Map[str, V] = Map()
@@ -40,11 +40,12 @@ class ExpiringMap(msgspec.Struct, Generic[V], frozen=True):
             return ExpiringMap(self.young.set(key, value), self.old, self.since_ns)
         survivors: Map[str, V] = self.young if age < 2 * lifetime_ns else Map()
         young: Map[str, V] = Map()
-        # Generations begin on a grid of whole lifetimes. If they began at ``now_ns``, an entry could live for three.
+        # Generations begin at multiples of the lifetime. If they began at ``now_ns``, an entry could live for three.
         return ExpiringMap(young.set(key, value), survivors, self.since_ns + age // lifetime_ns * lifetime_ns)
 
     def aged(self, now_ns: int, lifetime_ns: int) -> "ExpiringMap[V]":
-        """Return the map without the entries that have expired at ``now_ns``, on a fixed grid of lifetimes.
+        """Return the map without the entries that have expired at ``now_ns``. Generations begin at multiples of the
+        lifetime.
 
         Call it on every message. Then each entry is kept for one lifetime after its last use at least, and dropped at
         the first message that is two lifetimes behind that use at the latest.
@@ -97,8 +98,8 @@ class JoinBuffer(msgspec.Struct, Generic[V], frozen=True):
     """Joins the messages about each exchange until a verdict settles it; also knows which exchanges were settled
     lately.
 
-    An exchange may never be settled: a message about it may come after it was settled and its entry was dropped. It is
-    dropped after a lifetime, too, so that nothing is pending for ever.
+    A message may come so long after the verdict that the settled entry has expired. It then opens a pending entry that
+    no verdict will settle. So pending entries expire, too.
     """
 
     pending: ExpiringMap[V] = ExpiringMap()
@@ -108,9 +109,9 @@ class JoinBuffer(msgspec.Struct, Generic[V], frozen=True):
         """Whether a verdict on the exchange can still come; an empty name is no exchange."""
         return bool(exchange) and not self.settled.get(exchange)
 
-    def gather(self, exchange: str, heard: V, now_ns: int, lifetime_ns: int) -> "JoinBuffer[V]":
-        """Return the buffer with ``heard``, what is known of an exchange so far."""
-        return JoinBuffer(self.pending.set(exchange, heard, now_ns, lifetime_ns), self.settled)
+    def gather(self, exchange: str, known: V, now_ns: int, lifetime_ns: int) -> "JoinBuffer[V]":
+        """Return the buffer with ``known`` as all that is known of an exchange so far."""
+        return JoinBuffer(self.pending.set(exchange, known, now_ns, lifetime_ns), self.settled)
 
     def settle(self, exchange: str, now_ns: int, lifetime_ns: int) -> "JoinBuffer[V]":
         """Return the buffer with an exchange settled and its messages dropped; an empty name changes nothing."""
@@ -127,7 +128,7 @@ class JoinBuffer(msgspec.Struct, Generic[V], frozen=True):
 
 
 class Derived:
-    """A part of a state that can be computed from the rest of it, such as an index. It is no part of the state's value.
+    """A field of a state that can be computed from its other fields, such as an index. It does not count for equality.
 
     It is left out of snapshots and hashes, and any two of one class are equal. The reader of a snapshot makes an
     instance without arguments; such an instance must compute what it needs when it is first used.

@@ -26,7 +26,7 @@ STAGE_OF: Mapping[str, Stage] = {
     "router": "DELIBERATIVE",
     "act": "DELIBERATIVE",
 }
-"""Actor -> its stage, in the order of the path. If the actor fails, the exchange ends at that stage."""
+"""Actor -> the stage that the end of an exchange names, in the order of the path. Several actors may share a stage."""
 
 GUARDS = tuple(actor for actor, stage in STAGE_OF.items() if stage != "DELIBERATIVE")
 """The actors that an input must pass before a mode is selected for it."""
@@ -46,7 +46,7 @@ REQUIRED = (*(owner for owner in PATH if owner not in ON_DEMAND), "clock")
 """The actors that every input needs, and the clock, which ends an exchange when another actor is silent."""
 
 WITNESSES = ("swarm", "alerts")
-"""The actors that notice and report a silent one. Every worker of actors runs them while nobody else does."""
+"""The actors that report an actor that is not served. Every worker of actors runs them while nobody else does."""
 
 
 @cache
@@ -76,5 +76,5 @@ def token_of(scope: Scope, count: int, agent: str, session: str) -> str:
     """Return the name of the partition, one of ``count``, that serves an exchange."""
     if scope is Scope.GLOBAL:
         return WHOLE
-    spread = Partitions(agents=count, sessions=count)
-    return spread.session_token(session) if scope is Scope.SESSION else spread.agent_token(agent)
+    partitions = Partitions(agents=count, sessions=count)
+    return partitions.session_token(session) if scope is Scope.SESSION else partitions.agent_token(agent)

@@ -16,6 +16,7 @@ EVERYTHING = f"{STORED_ROOT}.>"
 """The filter of all stored subjects."""
 
 NO_PARTITION = "_"
+"""The partition token of an event that is about no agent, or no session."""
 
 
 def fnv1a_32(key: str) -> int:

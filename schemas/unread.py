@@ -1,6 +1,6 @@
 """What a guard did not read of an input: the work for one input is bounded, and what is left out is recorded.
 
-Every guard that bounds its work lists in its verdict what it left out: how much, of what, in which part of the input,
+Every guard that bounds its work lists in its verdict what it left out: how much, of what, in which layer of the input,
 and which bound was reached. ``share`` says how much that matters, as the guard judges it: from 0 (not at all) to 1 (as
 if nothing had been read). The coherence gate raises its entropy by the largest share, and rejects the input if that
 share reaches a setting. So an attack cannot be hidden behind text that uses up a bound.
@@ -13,25 +13,28 @@ import msgspec
 from schemas.event import Unit
 
 DECIMALS = 6
+"""Decimals that a share is rounded to."""
 
-What = Literal["base64", "hex", "percent", "disguised", "overlaps", "comparisons", "characters", "telling", "layers"]
+UnreadKind = Literal[
+    "base64", "hex", "percent", "disguised", "overlaps", "comparisons", "characters", "telling", "layers"
+]
 """What may be left out.
 
-``base64``, ``hex``, ``percent``: encoded runs. ``disguised``: rarer disguises. ``overlaps``: places where signatures
-overlap. ``comparisons``: passages to compare with precedents, and ``characters``: text to read for that. ``telling``:
-text around telling words, for the scorer. ``layers``: whole layers of an input that has too many.
+``base64``, ``hex``, ``percent``: encoded runs. ``disguised``: rarer disguises. ``overlaps``: where signatures overlap.
+``comparisons``: passages to compare with precedents, and ``characters``: text to read for that. ``telling``: text
+around words that attacks use, for the scorer (a trained model). ``layers``: whole layers of an input that has too many.
 """
 
-Bound = Literal["decoding", "candidates", "work", "most_read", "scored_characters", "most_layers"]
+UnreadBound = Literal["decoding", "candidates", "work", "most_read", "scored_characters", "most_layers"]
 """Which bound was reached. ``decoding``, ``candidates``: reflex's. ``work``, ``most_read``, ``scored_characters``:
 intuition's. ``most_layers``: every reader's."""
 
 
 class Unread(msgspec.Struct, frozen=True, kw_only=True):
-    """One bound that was reached in one part of an input.
+    """One bound that was reached in one layer of an input.
 
     Attributes:
-        layer: ``text``, or the role and place of a layer such as ``document[1]``; empty: over the whole input.
+        layer: ``text``, or the role and index of a layer such as ``document[1]``; empty: over the whole input.
         what: What was not read.
         amount: How much of it: a number of comparisons, of layers, or else of characters.
         why: The bound that was reached.
@@ -39,9 +42,9 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     layer: str
-    what: What
+    what: UnreadKind
     amount: int
-    why: Bound
+    why: UnreadBound
     share: Unit
 
 

@@ -34,7 +34,7 @@ from actors.reflex.views import View, Views, views_of
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map
-from schemas.unread import Bound, Unread, What, layers_left_out, saturating_share
+from schemas.unread import Unread, UnreadBound, UnreadKind, layers_left_out, saturating_share
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
@@ -305,7 +305,7 @@ def _view(path: tuple[str, ...], said: str, parent: View) -> View:
     return View(path, said, (EncodedRun(0, len(parent.text), said),), parent)
 
 
-def _unread(sheet: JoinedParts, what: What, amount: int, why: Bound, half: int = UNREAD_HALF) -> Unread:
+def _unread(sheet: JoinedParts, what: UnreadKind, amount: int, why: UnreadBound, half: int = UNREAD_HALF) -> Unread:
     return Unread(layer=sheet.name, what=what, amount=amount, why=why, share=saturating_share(amount, half))
 
 

@@ -22,7 +22,7 @@ from events.sealing.cipher import SessionKey
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, encode_event, topic_of
 from schemas.vocabulary.ledger import LedgerAnchored
-from schemas.wording.personal import change_personal, personal_part, unsealed_part
+from schemas.wording.personal import change_personal, personal_location, unsealed_location
 
 MIN_KEY_BYTES = 32
 
@@ -56,7 +56,7 @@ def redacted(stored: Stored, key: bytes) -> Stored:
     headers = {name: value for name, value in stored.headers.items() if name != HEADER}
     try:
         stored = _without_unsealed(stored, entry.event, key)
-        part = personal_part(entry.event)
+        part = personal_location(entry.event)
         if part is None:
             return stored
         record = sealed_record(Record(stored.subject, headers, stored.data), part, cast(SessionKey, _Hashes(key)))
@@ -99,7 +99,7 @@ class Redaction:
 
 
 def _without_unsealed(stored: Stored, event: type[Event], key: bytes) -> Stored:
-    part = unsealed_part(event)
+    part = unsealed_location(event)
     if part is None:
         return stored
     body = change_personal(part, msgspec.json.decode(stored.data), lambda _, text: _hash(key, text.encode()))

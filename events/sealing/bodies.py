@@ -15,7 +15,7 @@ from events.errors import Refused
 from events.log import Record, Seal, Stored
 from events.sealing.cipher import SealBroken, SessionKey
 from schemas.catalogue import CATALOGUE
-from schemas.wording.personal import Part, below, change_personal, personal_part
+from schemas.wording.personal import Location, below, change_personal, personal_location
 
 HEADER = "nx-sealed"
 """Header of a message with sealed texts: the id of their key, or :data:`GONE`."""
@@ -32,20 +32,20 @@ _BYTES_OF_LOOKS = (b"nx1:", b"nx0:", b"\\u")
 _TEXTLESS = frozenset({int, float, bool, type(None)})
 
 
-def part_to_seal(headers: Mapping[str, str]) -> Part | None:
+def part_to_seal(headers: Mapping[str, str]) -> Location | None:
     """Return the places of texts to be sealed in a record; None without a session, or if there are none."""
     if not headers.get("ce-session"):
         return None
     entry = CATALOGUE.get(headers.get("ce-type", ""))
-    return None if entry is None else personal_part(entry.event)
+    return None if entry is None else personal_location(entry.event)
 
 
-def holds_words(record: Record, part: Part) -> bool:
+def holds_words(record: Record, part: Location) -> bool:
     """Whether there is anything to seal in a record; raises as :func:`sealed_record` does."""
     return sealed_record(record, part, None) is not record
 
 
-def sealed_record(record: Record, part: Part, key: SessionKey | None) -> Record:
+def sealed_record(record: Record, part: Location, key: SessionKey | None) -> Record:
     """Return a record with its texts sealed (unchanged if it has none); without a key the texts are left out.
 
     Raises:

@@ -12,12 +12,12 @@ from schemas.actor import Emission, Message
 from schemas.event import Event, Failed
 
 
-def _as_it_is(failed: Failed, request: Message) -> Failed:
+def _unchanged(failed: Failed, request: Message) -> Failed:
     return failed
 
 
 class TryLater(Exception):
-    """The effect did not happen yet. The request is to be performed again later, by whichever worker gets it then.
+    """Raised by an effector: the effect did not happen yet. Any worker may perform the request again later.
 
     Attributes:
         after_s: Seconds until then.
@@ -34,8 +34,7 @@ class QueueTurn:
 
     Attributes:
         attempt: How many times it was delivered, this time included.
-        behind: How many requests behind it the broker has not delivered yet. It counts those, too, that the queue will
-            pass over.
+        behind: How many requests behind it the broker has not delivered yet, including those of other queues.
     """
 
     attempt: int = 1
@@ -53,7 +52,7 @@ class OrderedQueue:
         name: Letters and digits. It must never change: the queue's durable consumer, and so its position in the log,
             has this name.
         consumes: The event types that ask for an effect.
-        takes: Whether a request belongs to this queue; others are passed over.
+        takes: Whether a request belongs to this queue; others are skipped.
         handle: (request, its turn) -> as an effector's own ``handle``.
     """
 
@@ -80,17 +79,17 @@ class Effector:
         timeout_s: Seconds that one request may take.
         concurrency: Requests at once in one process.
         in_order: Whether requests are performed one after another, as those of an :class:`OrderedQueue` are.
-        ordered_queues: Queues of other requests, each with an order of its own.
-        most_attempts: After so many deliveries without an answer a request is failed and not performed again, since it
-            may be what kills the workers. None where most of the time is spent waiting: then a worker that ends
-            meanwhile says nothing about the request.
+        ordered_queues: Queues of further requests, each with an order of its own.
+        most_attempts: Deliveries without an answer after which a request is failed and not performed again, since it
+            may be what kills the workers. None: no limit, for an effector that mostly waits. There a worker's death is
+            rarely caused by the request.
     """
 
     name: str
     consumes: tuple[type[Event], ...]
     handle: Callable[[Message], Awaitable[Sequence[Event | Emission]]]
     failed: type[Failed]
-    enrich_failure: Callable[[Failed, Message], Failed] = _as_it_is
+    enrich_failure: Callable[[Failed, Message], Failed] = _unchanged
     timeout_s: float = 60.0
     concurrency: int = 8
     most_attempts: int | None = 10

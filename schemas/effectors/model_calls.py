@@ -23,17 +23,17 @@ PersonalKind = Literal["key", "email", "phone", "card", "iban", "ssn", "ip"]
 
 
 class Masked(msgspec.Struct, frozen=True, kw_only=True):
-    """How many different values of a kind a model was shown placeholders for; no words."""
+    """How many different values of a kind were replaced by placeholders in what a model was shown; not the values."""
 
     kind: PersonalKind
     count: Annotated[int, msgspec.Meta(ge=1)]
 
 
-MOST_DEEP = 64
-"""Deepest nesting of brackets that is read in an answer. Without this limit the reader's stack would decide which
-answers can be read, and a replay could differ."""
+MAX_NESTING = 64
+"""Deepest nesting of brackets that is read in an answer. Without this limit the size of the decoder's stack would
+decide which answers can be read, and a replay could differ."""
 
-_FENCE = re.compile(r"^```\w*\s*|\s*```$")
+_FENCE = re.compile(r"^```\w*\s*|\s*```$")  # Markdown: ```json at the beginning, ``` at the end
 _NO_BRACKETS = re.compile(r"[^\[\]{}]+")
 
 
@@ -47,7 +47,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a prompt that was too long. Of its ``characters``, ``kept`` are left; of a single text, its two ends.
 
-    ``part`` names it in our own words, such as ``text`` (what the person said), ``turns`` or ``document, part 2 of 3``.
+    ``part`` names it, such as ``text`` (what the person said), ``turns`` or ``document, part 2 of 3``.
     """
 
     part: str
@@ -76,7 +76,7 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     """What a model is to be asked.
 
     Attributes:
-        purpose: Picks the model.
+        purpose: What the answer is for; the settings name a model for each purpose.
         messages: The prompt, oldest first.
         most_tokens: Length of the answer at most.
         answer_schema: JSON Schema that the answer must satisfy; None: free text.
@@ -104,7 +104,7 @@ def read_answer(answer: str, kind: Any, most: int) -> Any:
 
     None also if it has more than ``most`` characters, or brackets nested deeper than any requested form.
     """
-    if len(answer) > most or _depth(answer) > MOST_DEEP:
+    if len(answer) > most or _depth(answer) > MAX_NESTING:
         return None
     try:
         return msgspec.json.decode(without_code_fence(answer), type=kind)
@@ -113,5 +113,5 @@ def read_answer(answer: str, kind: Any, most: int) -> Any:
 
 
 def _depth(text: str) -> int:
-    steps = (1 if sign in "[{" else -1 for sign in _NO_BRACKETS.sub("", text))
+    steps = (1 if bracket in "[{" else -1 for bracket in _NO_BRACKETS.sub("", text))
     return max(accumulate(steps), default=0)

@@ -6,8 +6,11 @@ from typing import Any
 
 from msgspec import inspect
 
+# What msgspec writes: a text, then " - at `$.path`" or, for the names of a mapping, " - at `key` in `$.path`".
 _MESSAGE = re.compile(r"(.*?)(?: - at (?:`(\w+)` in )?`\$(.*)`)?", re.DOTALL)
-_WRONG, _PATTERN, _SWITCH = ("Invalid enum value", "Expected"), "Expected `str` matching regex", "Expected `bool`"
+_NOT_A_CHOICE = ("Invalid enum value", "Expected")
+_NOT_MATCHING = "Expected `str` matching regex"
+_NOT_BOOLEAN = "Expected `bool`"
 
 
 def explain_error(kind: Any, message: str) -> tuple[str, str]:
@@ -19,25 +22,25 @@ def explain_error(kind: Any, message: str) -> tuple[str, str]:
     """
     found = _MESSAGE.fullmatch(message)
     assert found is not None  # the expression takes any text
-    what, inside, path = found[1], found[2], found[3] or ""
+    text, inside, path = found[1], found[2], found[3] or ""
     section = kind if isinstance(kind, inspect.Type) else inspected_type(kind)
-    return _with_choices(what, types_at(section, path, inside)), path.lstrip(".")
+    return _with_choices(text, types_at(section, path, inside)), path.lstrip(".")
 
 
 def error_line(kind: Any, message: str) -> str:
     """Return the same as one line: ``layers[0].role: ...``."""
-    told, path = explain_error(kind, message)
-    return f"{path}: {told}" if path else told
+    text, path = explain_error(kind, message)
+    return f"{path}: {text}" if path else text
 
 
-def _with_choices(what: str, found_there: list[inspect.Type]) -> str:
-    accepted = [word for one in found_there for member in union_members(one) for word in _words(member)]
-    if accepted and what.startswith(_WRONG):
-        return f"{what}: there are {', '.join(dict.fromkeys(accepted))}"
-    if what.startswith(_SWITCH):
-        return f"{what}: write true or false"
-    described = [text for one in found_there for text in _descriptions(one)]
-    return f"write {described[0]}" if described and what.startswith(_PATTERN) else what
+def _with_choices(message: str, expected: list[inspect.Type]) -> str:
+    choices = [choice for one in expected for member in union_members(one) for choice in _choices(member)]
+    if choices and message.startswith(_NOT_A_CHOICE):
+        return f"{message}: there are {', '.join(dict.fromkeys(choices))}"
+    if message.startswith(_NOT_BOOLEAN):
+        return f"{message}: write true or false"
+    described = [text for one in expected for text in _descriptions(one)]
+    return f"write {described[0]}" if described and message.startswith(_NOT_MATCHING) else message
 
 
 @cache
@@ -47,7 +50,7 @@ def inspected_type(kind: Any) -> inspect.Type:
 
 
 def union_members(kind: inspect.Type) -> tuple[inspect.Type, ...]:
-    """Return the members of a union, or the type itself if it is none; without their bounds."""
+    """Return the members of a union, or the type itself if it is no union; without constraints on the whole."""
     if isinstance(kind, inspect.Metadata):
         return union_members(kind.type)
     return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
@@ -69,7 +72,7 @@ def _below(kind: inspect.Type, step: str) -> list[inspect.Type]:
     return [kind.item_type] if isinstance(kind, inspect.VarTupleType | inspect.ListType) else []
 
 
-def _words(kind: inspect.Type) -> list[str]:
+def _choices(kind: inspect.Type) -> list[str]:
     if isinstance(kind, inspect.EnumType):
         return [str(member.value) for member in kind.cls]
     return [str(value) for value in kind.values] if isinstance(kind, inspect.LiteralType) else []

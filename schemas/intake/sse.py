@@ -21,14 +21,14 @@ class Event(NamedTuple):
     closed: bool = True
 
 
-def is_stream(beginning: bytes) -> bool:
-    """Whether a body with this beginning is a stream of events, whatever its content type says."""
-    line = beginning.removeprefix(_BOM).lstrip()
+def is_stream(start: bytes) -> bool:
+    """Whether a body that starts so is a stream of events, whatever its content type says."""
+    line = start.removeprefix(_BOM).lstrip()
     return line[:1] == b":" or line.partition(b":")[0].strip() in _FIELDS
 
 
 class Events:
-    """Collects the events of a stream."""
+    """A parser of one stream: takes its bytes in pieces, yields its events."""
 
     def __init__(self) -> None:
         self._line = b""
@@ -37,7 +37,7 @@ class Events:
         self._data: list[bytes] = []
 
     def take(self, piece: bytes) -> Iterator[Event]:
-        """Yield each event that ends within ``piece``; other fields and comments are passed over."""
+        """Yield each event that ends within ``piece``; other fields and comments are skipped."""
         text = self._line + piece
         # A carriage return at the end may be the first half of a line end (CR LF): wait for the next piece.
         held = b"\r" if text.endswith(b"\r") else b""
@@ -61,7 +61,7 @@ class Events:
         elif name == b"event":
             self._name = value.strip()
         elif line.lstrip()[:1] in (b"{", b"["):
-            # Some write a line end between the field's name and its value, or no name at all.
+            # Some servers write a line end between the field's name and its value, or no name at all.
             self._data.append(line)
         elif not line:
             data, name, self._data, self._name = b"\n".join(self._data), self._name, [], b""

@@ -25,10 +25,10 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
-_MOST = 16
+_MAX_NAMES_LISTED = 16
 """How many names a message lists at most."""
 
-_LONGEST = 60
+_MAX_NAME_CHARACTERS = 60
 """How many characters of a name from outside a message repeats at most."""
 
 
@@ -97,8 +97,8 @@ def _refuse_unknown(value: Any, kinds: tuple[inspect.Type, ...], path: str, open
     if isinstance(value, list):
         items = tuple(each.item_type for each in found if isinstance(each, inspect.VarTupleType | inspect.ListType))
         if any(map(_holds_fields, items)):
-            for place, item in enumerate(value):
-                _refuse_unknown(item, items, f"{path}[{place}]", open_to)
+            for index, item in enumerate(value):
+                _refuse_unknown(item, items, f"{path}[{index}]", open_to)
         return
     if not isinstance(value, dict):
         return
@@ -108,9 +108,9 @@ def _refuse_unknown(value: Any, kinds: tuple[inspect.Type, ...], path: str, open
     for field in (field for struct in structs for field in struct.fields):
         fields.setdefault(field.encode_name, []).append(field.type)
     tags = {struct.tag_field for struct in structs}
-    lenient = bool(values) or any(struct.cls in open_to for struct in structs)
+    takes_any = bool(values) or any(struct.cls in open_to for struct in structs)
     for key, inner in value.items():
-        if structs and key not in fields and key not in tags and not lenient:
+        if structs and key not in fields and key not in tags and not takes_any:
             raise _unknown(key, path, fields)
         _refuse_unknown(inner, (*fields.get(key, ()), *values), f"{path}.{key}" if path else key, open_to)
 
@@ -132,17 +132,17 @@ def _unknown(name: str, path: str, known: Iterable[str]) -> BadInput:
 
 def validation_error(kind: Any, wrong: msgspec.ValidationError, what: str = "the body") -> BadInput:
     """Return the error of a value that is not of ``kind``: ``unknown_field``, ``missing_field`` or ``bad_value``."""
-    said, path = explain_error(kind, str(wrong))
-    if unknown := _UNKNOWN.fullmatch(said):
-        # In a union, only the struct without such a field is meant.
+    text, path = explain_error(kind, str(wrong))
+    if unknown := _UNKNOWN.fullmatch(text):
+        # In a union, only the structs without such a field can have been meant.
         return _unknown(unknown[1], path, _fields_at(kind, path, without=unknown[1]))
-    if missing := _MISSING.fullmatch(said):
+    if missing := _MISSING.fullmatch(text):
         name = missing[1]
         field = f"{path}.{name}" if path else name
         needed = _needed_at(kind, path, name)
         where = path or what
         return BadInput("missing_field", field, f"{field} is missing: {where} needs {' and '.join(needed)}")
-    return BadInput("bad_value", path, f"{path}: {said}" if path else said)
+    return BadInput("bad_value", path, f"{path}: {text}" if path else text)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -152,17 +152,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(_letters(name), by_letters, n=1, cutoff=0.7)
     if near:
         return f"did you mean {by_letters[near[0]]!r}?"
-    more = ", ..." if len(names) > _MOST else ""
-    return f"there are {', '.join(names[:_MOST])}{more}" if names else "there are none"
+    more = ", ..." if len(names) > _MAX_NAMES_LISTED else ""
+    return f"there are {', '.join(names[:_MAX_NAMES_LISTED])}{more}" if names else "there are none"
 
 
 def quoted_name(name: str) -> str:
     """Return a name from outside as a message may repeat it: quoted, printable, and cut."""
-    return ascii(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...")
+    return ascii(name if len(name) <= _MAX_NAME_CHARACTERS else f"{name[:_MAX_NAME_CHARACTERS]}...")
 
 
 def _letters(name: str) -> str:
-    """Return a name as it is compared: without case and without the signs that join words."""
+    """Return a name as it is compared: in lower case, without hyphens, underscores and the like."""
     return re.sub(r"[^0-9a-z]", "", name.casefold()) or name
 
 

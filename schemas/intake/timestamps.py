@@ -1,4 +1,4 @@
-"""Timestamps as people and other programs write them. Pure: nothing here reads a clock."""
+"""Unix nanoseconds written as RFC 3339 timestamps. Pure: nothing here reads a clock."""
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache

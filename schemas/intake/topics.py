@@ -6,7 +6,14 @@ from difflib import get_close_matches
 from schemas.catalogue import CATALOGUE
 from schemas.event import ROOT
 
-_NEAREST, _NEAR = 3, 0.75
+_MAX_SUGGESTIONS = 3
+_LEAST_SIMILARITY = 0.75
+"""Of a suggested subject, by ``difflib``: 0 to 1."""
+
+_MAX_PATTERN_CHARACTERS = 100
+"""How many characters of a pattern a message repeats at most."""
+
+_LIST_ALL = "`neuraxis schema subjects` lists all"
 
 
 def unknown_topic(pattern: str) -> str:
@@ -18,22 +25,18 @@ def unknown_topic(pattern: str) -> str:
     topics = [topic.split(".") for topic in CATALOGUE]
     if any(_matches(tokens, topic) for topic in topics):
         return ""
-    known = {_below_root(prefix) for topic in topics for prefix in _alike(topic, wide=tokens[-1] in ("*", ">"))}
+    known = {
+        _below_root(prefix) for topic in topics for prefix in _suggestions(topic, wildcard=tokens[-1] in ("*", ">"))
+    }
     asked = _below_root([*tokens[:-1], ">"] if tokens[-1] == "*" else tokens)
-    near = get_close_matches(asked, sorted(known), n=_NEAREST, cutoff=_NEAR)
-    meant = f"did you mean {', '.join(f'{ROOT}.{each}' for each in near)}?" if near else _ALL
-    return f"no event of this release is of the subject {pattern[:_LONGEST]}: {meant}"
+    near = get_close_matches(asked, sorted(known), n=_MAX_SUGGESTIONS, cutoff=_LEAST_SIMILARITY)
+    hint = f"did you mean {', '.join(f'{ROOT}.{each}' for each in near)}?" if near else _LIST_ALL
+    return f"no event of this release is of the subject {pattern[:_MAX_PATTERN_CHARACTERS]}: {hint}"
 
 
-_LONGEST = 100
-"""How many characters of a pattern a message repeats at most."""
-
-_ALL = "`neuraxis schema subjects` lists all"
-
-
-def _alike(topic: Sequence[str], *, wide: bool) -> list[Sequence[str]]:
-    """Return the patterns to suggest for a subject: itself or, if ``wide``, its beginnings, each with ``>``."""
-    return [(*topic[:count], ">") for count in range(2, len(topic))] if wide else [topic]
+def _suggestions(topic: Sequence[str], *, wildcard: bool) -> list[Sequence[str]]:
+    """Return the patterns to suggest for a subject: itself, or, for a ``wildcard``, its prefixes, each with ``>``."""
+    return [(*topic[:count], ">") for count in range(2, len(topic))] if wildcard else [topic]
 
 
 def _below_root(tokens: Sequence[str]) -> str:

@@ -4,19 +4,20 @@ import re
 from hashlib import blake2b
 
 _HEX = frozenset("0123456789abcdef")
+# Version, trace, span and flags in hex, and what later versions may add.
 _CONTEXT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _INVALID_VERSION, _NO_TRACE, _NO_SPAN = "ff", "0" * 32, "0" * 16
 
 
 def trace_id(exchange: str) -> str:
-    """Return the trace of an exchange that no caller's trace holds: its own id, or a hash of an id of another form."""
+    """Return the trace id of an exchange whose caller sent none: its id, or a hash where that is not 32 hex digits."""
     if len(exchange) == 32 and _HEX.issuperset(exchange) and exchange != _NO_TRACE:
         return exchange
     return blake2b(exchange.encode(), digest_size=16).hexdigest()
 
 
 def span_id(event_id: str) -> str:
-    """Return the span of an event: the beginning of its id, or a hash of an id of another form."""
+    """Return the span id of an event: the first 16 hex digits of its id, or a hash of an id that is not hex."""
     span = event_id[:16]
     if len(span) == 16 and _HEX.issuperset(span) and span != _NO_SPAN:
         return span

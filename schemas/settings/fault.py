@@ -12,14 +12,15 @@ from schemas.settings.known_settings import known_part
 UNREADABLE_SETTINGS = "unreadable_settings"
 """Beginning of the reason for which decisions cannot be made again: this release cannot read their settings."""
 
-_LONGEST_VALUE, _LONGEST_WORD = 60, 100
+_MAX_VALUE_CHARACTERS = 60
+_MAX_ERROR_CHARACTERS = 100
 
 
 def settings_fault(owner: str, settings: Mapping[str, Any], kind: type[Any]) -> str:
     """Return which of its owner's recorded settings a type does not accept, its value and why; or an empty string.
 
-    Settings that the type no longer has are no fault. If settings contradict each other, and each is valid alone, none
-    is named.
+    Settings that the type does not have any more are no fault. Where each setting is valid alone and they contradict
+    each other, none is named.
     """
     if _fault(settings, kind) is None:  # the usual case: to look for removed settings takes fifty times as long
         return ""
@@ -27,11 +28,11 @@ def settings_fault(owner: str, settings: Mapping[str, Any], kind: type[Any]) -> 
     fault = _fault(known, kind)
     if fault is None:
         return ""
-    what, path = fault
+    error, path = fault
     if not path:
         path = next((name for name in known if _fault({name: known[name]}, kind) is not None), "")
     named = f"{owner}.{path} = {_value_at(known, path)}" if path else owner
-    return f"{UNREADABLE_SETTINGS}: {named}: {_cut(what, _LONGEST_WORD)}"
+    return f"{UNREADABLE_SETTINGS}: {named}: {_cut(error, _MAX_ERROR_CHARACTERS)}"
 
 
 def _fault(values: Any, kind: type[Any]) -> tuple[str, str] | None:
@@ -51,8 +52,8 @@ def _value_at(value: Any, path: str) -> str:
             value = value[int(step)]
         else:
             break
-    return _cut(msgspec.json.encode(value).decode(), _LONGEST_VALUE)
+    return _cut(msgspec.json.encode(value).decode(), _MAX_VALUE_CHARACTERS)
 
 
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,4 +1,7 @@
-"""Settings by which running processes measure. Results are recorded as facts, whatever is set now. Pure."""
+"""Marks for settings that running processes measure by, such as a timeout or a latency budget. Pure.
+
+What a process measured is recorded as an event. A replay reads that event, whatever the setting is by then.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
@@ -10,7 +13,7 @@ from schemas.event import Milliseconds
 from schemas.intake.error_messages import union_members
 
 ReadBy = Literal["alone", "too"]
-"""Who reads a setting: running processes alone (``alone``), or decisions, too (``too``)."""
+"""Who reads a setting: running processes alone (``alone``), or decisions as well (``too``)."""
 
 _KEY = "x-measuring"
 
@@ -45,13 +48,13 @@ def _measured(settings: Mapping[str, Any], kind: inspect.Type, path: str) -> Ite
     for struct in (each for each in union_members(kind) if isinstance(each, inspect.StructType)):
         for field in (each for each in struct.fields if each.encode_name in settings):
             name, value = f"{path}{field.encode_name}", settings[field.encode_name]
-            if reading := _reading(field.type):
-                yield name, reading
+            if read_by := _read_by(field.type):
+                yield name, read_by
             elif isinstance(value, Mapping):
                 yield from _measured(value, field.type, f"{name}.")
 
 
-def _reading(kind: inspect.Type) -> ReadBy | None:
+def _read_by(kind: inspect.Type) -> ReadBy | None:
     if not isinstance(kind, inspect.Metadata):
         return None
-    return (kind.extra_json_schema or {}).get(_KEY) or _reading(kind.type)
+    return (kind.extra_json_schema or {}).get(_KEY) or _read_by(kind.type)

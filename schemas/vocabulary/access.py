@@ -1,4 +1,4 @@
-"""Who used a key for what. Owner: ``gateway``, the edge that asks for keys."""
+"""Operations over HTTP that need an operator's key. Owner: ``gateway``, the edge that checks keys."""
 
 from typing import Annotated
 
@@ -10,10 +10,10 @@ from schemas.event import Event
 
 
 class Operated(Event, frozen=True, kw_only=True, tag="forged_id.access.operated"):
-    """Somebody does over HTTP what takes an operator's key; it is recorded before it is done, and may fail then.
+    """Somebody requested over HTTP what needs an operator's key. It is recorded before it is done, and may still fail.
 
-    ``key_id`` names the key; it is ``none`` where the gateway asks for no key. ``action`` is the method and the path's
-    pattern; ``about`` is what the path itself names, such as a loop or an allowance.
+    ``key_id`` names the key; it is ``none`` where the gateway needs no key. ``action`` is the method and the path's
+    pattern; ``about`` is what the path names, such as a loop or an allowance.
     """
 
     key_id: Annotated[str, msgspec.Meta(max_length=64)]

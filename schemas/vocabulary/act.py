@@ -1,6 +1,6 @@
 """The ACT loop: gathering information before an answer. Owner: ``act``.
 
-``wake_after_ms`` says when the earliest of a session's loops has waited too long; with the end of the last one it is 0.
+``wake_after_ms`` is the time until the earliest of a session's loops times out; 0 once the last one has ended.
 """
 
 from functools import partial
@@ -62,7 +62,7 @@ class ActTimedOut(Event, frozen=True, kw_only=True, tag="forged_id.act.timed_out
 
 
 class Performed(msgspec.Struct, frozen=True, kw_only=True):
-    """An action and what it came to; ``found`` counts what it brought to mind."""
+    """An action and its result; ``found`` counts the memories that it found."""
 
     action: Action
     ok: bool
@@ -86,7 +86,7 @@ class ActIterated(Event, frozen=True, kw_only=True, tag="forged_id.act.iterated"
 
 
 class ActFinished(Event, frozen=True, kw_only=True, tag="forged_id.act.finished"):
-    """The loop is over, and the router chooses again without ACT; ``findings`` are the strongest first."""
+    """The loop is over, and the router chooses again without ACT; ``findings`` are sorted, the strongest first."""
 
     termination: Termination
     iterations: Count
@@ -152,6 +152,6 @@ ENTRIES = (
         owner="act",
         scope=Scope.SESSION,
         then="its exchange ends as FAILED",
-        after="forged_id.router.mode_selected",
+        failed_topic="forged_id.router.mode_selected",
     ),
 )

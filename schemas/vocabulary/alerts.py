@@ -1,4 +1,7 @@
-"""What calls for a person, grouped and limited. Owner: ``alerts``; subjects ``forged_id.alert.<severity>.<source>``."""
+"""Alerts: events that need a person, grouped and rate-limited. Owner: ``alerts``.
+
+Their subjects are ``forged_id.alert.<severity>.<source>``.
+"""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -19,37 +22,38 @@ LOUDNESS: Mapping[Severity, Loudness] = {
     Severity.WARNING: "warning",
     Severity.INFO: "info",
 }
-"""A severity as an alert's body has it."""
+"""Severity -> its name in an alert's body."""
 
 QUIET = "quiet"
-"""``resolved_by`` of a group that nothing was added to for a while."""
+"""``resolved_by`` of a group to which no event was added for a while."""
 
 LAPSED = "lapsed"
-"""``resolved_by`` of a condition whose end nobody told of within the longest time that one is held open."""
+"""``resolved_by`` of a condition whose end was not reported within the longest time that a condition stays open."""
 
 
 class Alert(Event, frozen=True, kw_only=True):
-    """A group of like events that call for a person: that it began, goes on, or is over.
+    """A group of similar events that need a person: it began, goes on, or is over.
 
     Attributes:
-        alert: Names the group, from one outbreak to the next: a hash of its topic and of what it is grouped by.
+        alert: Id of the group: a hash of its topic and of what it is grouped by. A group can fire again after it was
+            resolved; each time is an outbreak.
         status: ``firing``, or ``resolved`` once its condition ended or it went quiet.
-        severity: How loudly it calls.
+        severity: How urgently it needs a person.
         source: The owner of the events.
         event: Their public subject.
-        figures: The latest one's numbers and codes, by the names of its fields; never people's words. What they mean
-            is said where an alert is shown, see ``schemas.wording.alert_summary``: words on record could not be changed
-            any more.
+        figures: The latest event's numbers and codes, by the names of its fields; never people's words. A sentence is
+            made of them when the alert is shown (``schemas.wording.alert_summary``): a recorded one could not be
+            improved.
         agent: The agent, where the group is one agent's.
         session: The session, where the group is one session's.
         exchange: The exchange of the latest event; empty where it has none.
-        detail: What else tells the group from others of its topic, such as a mode or a failure's reason.
+        detail: What else distinguishes the group from others of its topic, such as a mode or a failure's reason.
         count: Events of this outbreak so far.
-        suppressed: Announcements of this severity that the limit has held back since the one before this.
+        suppressed: Alerts of this severity that the rate limit has held back since the one before this.
         since_ns: When the first event of this outbreak was stored, by the server (Unix nanoseconds).
-        last_ns: When the latest was.
+        last_ns: When the latest event was stored (Unix nanoseconds).
         first_seq: Sequence of the first event: with ``alert`` it names the outbreak.
-        cause_seq: Sequence of the latest.
+        cause_seq: Sequence of the latest event.
         resolved_by: The subject that ended it, ``quiet`` or ``lapsed``; empty while it fires.
     """
 
@@ -73,10 +77,10 @@ class Alert(Event, frozen=True, kw_only=True):
 
 
 class AlertsScheduled(Event, frozen=True, kw_only=True, tag="forged_id.alert.scheduled"):
-    """When alerts looks next for groups that have gone quiet; 0: there is none to look for.
+    """When the alerts actor next looks for groups that have gone quiet; 0: there is none to look for.
 
     ``open_groups`` is how many there are. ``untold`` counts the events, since the last of these, of groups that ended
-    without having been announced, because the limit held them back.
+    without an alert, because the rate limit held it back.
     """
 
     wake_after_ms: Wake
@@ -140,17 +144,17 @@ ENTRIES = (
         owner="alerts",
         scope=Scope.GLOBAL,
         then="nothing else waits for it, and no alert tells of it",
-        after="forged_id.breaker.tripped",
+        failed_topic="forged_id.breaker.tripped",
     ),
 )
 
-_LOUDEST_FIRST = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)
+_MOST_SEVERE_FIRST = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)
 
 
 def alert_entries(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """Return the entries of alerts: one for each severity and owner that ``entries`` call for.
 
-    What alerts itself fails at calls for one too, and there is nobody left to make it: it has no entry.
+    Failures of the alerts actor itself have none: that actor could not raise them.
     """
     pairs = {(entry.severity, entry.owner) for entry in entries if entry.severity and entry.owner != "alerts"}
     return tuple(
@@ -161,5 +165,5 @@ def alert_entries(entries: Iterable[Entry]) -> tuple[Entry, ...]:
             asks="webhook",
             sample=_sample(severity, source),
         )
-        for severity, source in sorted(pairs, key=lambda pair: (_LOUDEST_FIRST.index(pair[0]), pair[1]))
+        for severity, source in sorted(pairs, key=lambda pair: (_MOST_SEVERE_FIRST.index(pair[0]), pair[1]))
     )

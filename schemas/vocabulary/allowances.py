@@ -14,10 +14,10 @@ Allowed = Annotated[Personal, msgspec.Meta(max_length=16_000)]
 
 
 class AllowanceRecorded(Event, frozen=True, kw_only=True, tag="forged_id.operator.allowance_recorded"):
-    """A text, or a phrase in any text, that no sense of an agent objects to from here on; ``allowance`` names it.
+    """A text, or a phrase in any text, that no guard of an agent objects to from here on; ``allowance`` names it.
 
-    ``text`` is a whole text or layer, whatever its case and white space; ``phrase`` a phrase of whole words, which the
-    senses pass over wherever it stands, so that what stands around it is judged. One of the two is given. It replaces
+    ``text`` is a whole text or layer, whatever its case and white space; ``phrase`` a phrase of whole words, which
+    the guards ignore wherever it occurs; the text around it is judged. One of the two is given. It replaces
     an allowance of the same name. ``by`` and ``why`` are for the record.
     """
 
@@ -29,7 +29,7 @@ class AllowanceRecorded(Event, frozen=True, kw_only=True, tag="forged_id.operato
 
 
 class AllowanceWithdrawn(Event, frozen=True, kw_only=True, tag="forged_id.operator.allowance_withdrawn"):
-    """An allowance counts no more from here on; ``by`` and ``why`` are for the record."""
+    """An allowance is not in force any more; ``by`` and ``why`` are for the record."""
 
     allowance: Name
     by: Name

@@ -1,4 +1,4 @@
-"""The senses: an input turned into numbers, once. Owner: ``appraisal``, where all inference on inputs happens."""
+"""Appraisal: an input turned into numbers, once. Owner: ``appraisal``, where all inference on inputs happens."""
 
 from functools import partial
 from typing import Annotated, Literal
@@ -14,22 +14,23 @@ from schemas.vocabulary.precedents import ProposedAction
 Valence = Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
 
 Judgement = Literal["none", "over_budget", "awaited", "heard", "missing"]
-"""The part that a language model has in an appraisal."""
+"""What a language model contributed to an appraisal; each value is explained in :class:`AppraisalCompleted`."""
 
 AttackKind = Literal["none", "override", "role", "extraction", "smuggled", "harm"]
-"""What a part attempts: nothing; to override instructions; to change who the model is, or free it of its rules; to get
+"""What a layer attempts: nothing; to override instructions; to change who the model is, or free it of its rules; to get
 at its instructions or secrets; to give orders from within material that is to be worked on; to get help in doing harm.
 """
 
 
 class LayerTrust(msgspec.Struct, frozen=True, kw_only=True):
-    """The neutrosophic appraisal of one layer: truth, indeterminacy and falsehood, each on its own in [0, 1].
+    """The neutrosophic appraisal of one layer: truth, indeterminacy and falsehood, each in [0, 1]; they need not add up
+    to 1.
 
-    ``layer`` is ``text`` or the role and place of a layer such as ``document[1]``; ``characters`` its length.
-    ``unread`` counts the characters around telling words, and of decoded text, that were not read for the bounds on the
-    work; ``unread_share`` is their share in what should have been read, by which ``falsehood`` is raised. Parts that
-    were read together share these numbers. Where an input has more layers than anybody looks at, the last row is
-    ``layers[1024..]``, and its ``unread`` is how many.
+    ``layer`` is ``text`` or the role and index of a layer such as ``document[1]``; ``characters`` its length.
+    ``unread`` counts the characters around words that attacks use, and of decoded text, that were not read because the
+    work is bounded. ``unread_share`` is their share of what should have been read; ``falsehood`` is raised by it.
+    Layers that were read together share these numbers. Where an input has too many layers, the last entry is
+    ``layers[1024..]``, and its ``unread`` is the number of layers left out.
     """
 
     layer: str
@@ -49,9 +50,9 @@ class Risks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnReading(msgspec.Struct, frozen=True, kw_only=True):
-    """What a text is, as probabilities that add up to 1: calibrated on texts of sources that training had not seen.
+    """What a text is, as probabilities that add up to 1, calibrated on texts of sources that were not trained on.
 
-    ``answerable``: it can be answered as it stands, or tells something. ``underspecified``: something that only the
+    ``answerable``: it can be answered as it stands, or states something. ``underspecified``: something that only the
     person can supply is missing. ``social``: a courtesy, such as a greeting or thanks. ``recall``: it asks for what was
     said before. ``task``: it asks for something to be done, and says what.
     """
@@ -64,19 +65,19 @@ class TurnReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.appraisal.completed"):
-    """What the senses made of an input; all numbers rounded to six decimals, all later stages rest on them.
+    """An input in numbers, rounded to six decimals. All later stages use these.
 
     ``models`` names and versions what the numbers came from. ``novelty`` is one minus the highest similarity to the
-    session's last stimuli. ``proposed_action`` is what a thought about the input would do with it,
-    ``affects_swarm`` whether it asks for configuration, broadcasts or other agents. ``embedding`` is the text's vector,
-    whole numbers from -127 to 127 as base64: comparable where the embedder, first in ``models``, is the same. Of a long
-    text ``valence`` and ``arousal`` rest on 2,048 characters, the embedding and what follows from it on 4,096: these
-    steer, and neither pass nor refuse anything, so that what they leave is not counted as unread.
-    ``turn`` is what the text is as a turn of talk; None in events that are older than that reading.
-    ``allowed`` names the operators' allowances that took something of the input out before trust and risks were judged.
-    ``judgement`` is the part that a language model has in ``layers``: none, since none was asked, or the session had
-    used up its calls (``over_budget``); none yet, and its word will count when it comes (``awaited``); or it was waited
-    for, and is in the numbers (``heard``), or did not come, so that the local numbers stand (``missing``).
+    session's last inputs. ``proposed_action`` is what would be done with the input, ``affects_swarm`` whether it asks
+    for configuration, broadcasts or other agents. ``embedding`` is the text's vector, whole numbers from -127 to 127 as
+    base64: comparable where the embedder, first in ``models``, is the same. Of a long text ``valence`` and ``arousal``
+    use 2,048 characters, the embedding and what follows from it 4,096. The rest does not count as unread, since these
+    numbers neither pass nor refuse an input. ``turn`` is what the text is as a turn of a conversation; None in events
+    that are older than this field. ``allowed`` names the operators' allowances that took something of the input out
+    before trust and risks were judged. ``judgement`` is what a language model contributed to ``layers``. ``none``: it
+    was not asked. ``over_budget``: the session had used up its calls. ``awaited``: it was asked, and its judgement will
+    count when it comes. ``heard``: it was waited for, and is in the numbers. ``missing``: it was waited for and did not
+    come; the local numbers stand.
     """
 
     models: str
@@ -99,12 +100,12 @@ class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.apprai
 
 
 class JudgementRequested(Event, frozen=True, kw_only=True, tag="forged_id.appraisal.judgement_requested"):
-    """A language model is asked how far parts of an input are attacks, for what the local numbers leave open.
+    """A language model is asked how far layers of an input are attacks, where the local numbers leave that open.
 
-    ``layers`` are the parts asked about, in the order in which the model is shown them, with their local numbers.
-    ``waits``: nothing goes on before its answer, and ``local`` is the whole appraisal that stands without one; else
-    ``appraisal.completed`` is out at once, and an answer counts when it arrives. What nobody has answered
-    ``deadline_after_ms`` later is given up.
+    ``layers`` are those asked about, in the order in which the model is shown them, with their local numbers.
+    ``waits``: the input waits for the answer, and ``local`` is the appraisal that stands without one. Otherwise
+    ``appraisal.completed`` is emitted at once, and an answer counts when it arrives. A request without an answer is
+    given up after ``deadline_after_ms``.
     """
 
     layers: tuple[LayerTrust, ...]
@@ -115,10 +116,10 @@ class JudgementRequested(Event, frozen=True, kw_only=True, tag="forged_id.apprai
 
 
 class PartJudged(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model makes of a part: its ``falsehood`` in [0, 1], and the ``kind`` of attack that it sees.
+    """A model's judgement on a layer: its ``falsehood`` in [0, 1], and the ``kind`` of attack that it sees.
 
-    ``local`` is what the falsehood was without it, ``share`` how much of the falsehood that counts is the model's: it
-    may raise it, and never lowers it.
+    ``local`` is the falsehood without it, ``share`` how much of the resulting falsehood is the model's: it may raise
+    the falsehood, and never lowers it.
     """
 
     layer: str
@@ -129,12 +130,12 @@ class PartJudged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AppraisalJudged(Event, frozen=True, kw_only=True, tag="forged_id.appraisal.judged"):
-    """What came of asking a language model about an input.
+    """The result of asking a language model about an input.
 
     ``request`` is the id of the event that asked. ``reason`` is empty where a model answered, else why the local
     numbers stand: that of ``llm.failed``, ``answer_invalid``, ``unanswered`` (nothing came in time) or ``ended`` (the
-    exchange was over before). ``layers`` are the parts asked about with the numbers that count. ``late``: the input
-    went on without this word, which counts against its session from here on.
+    exchange was over before). ``layers`` are those asked about with the numbers that count. ``late``: the input
+    went on before this judgement came, which counts against its session from here on.
     """
 
     request: str
@@ -146,11 +147,11 @@ class AppraisalJudged(Event, frozen=True, kw_only=True, tag="forged_id.appraisal
 
 
 class AnswerAppraised(Event, frozen=True, kw_only=True, tag="forged_id.appraisal.answer_appraised"):
-    """What the senses made of a model's answer, before anybody reads it.
+    """A model's answer in numbers, before anybody reads it.
 
-    ``request`` is the id of the event that asked for it, ``loop_id`` the loop it is of. ``alignment`` is how well it
-    addresses what was asked, ``drift`` how far it strays from it and from what was remembered, both neutral where too
-    few words are there to judge by (``judged`` is false); ``bias_tags`` are the biases that its words show, ``models``
+    ``request`` is the id of the event that asked for it, ``loop_id`` names its loop. ``alignment`` is how well it
+    addresses what was asked, ``drift`` how far it strays from that and from what was remembered; both are neutral where
+    it has too few words to judge (``judged`` is false). ``bias_tags`` are the biases that its words show, ``models``
     names what the numbers came from.
     """
 

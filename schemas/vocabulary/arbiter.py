@@ -33,9 +33,9 @@ class ArbiterEscalated(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.
 
 
 class ArbiterPassed(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.passed"):
-    """Every guard let the input pass, and who sent it goes on with it: nothing is deliberated on here.
+    """Every guard let the input pass. Its sender goes on with it, so nothing is deliberated on here.
 
-    ``nearest`` is the precedent that is most like the input, whatever came of it; empty: there is none.
+    ``nearest`` is the precedent most similar to the input, whatever its outcome; empty: there is none.
     """
 
     nearest: str
@@ -81,6 +81,6 @@ ENTRIES = (
         owner="arbiter",
         scope=Scope.SESSION,
         then="its exchange, if it has one, ends as FAILED",
-        after="forged_id.coherence.passed",
+        failed_topic="forged_id.coherence.passed",
     ),
 )

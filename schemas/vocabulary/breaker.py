@@ -12,6 +12,7 @@ from schemas.event import Event, Unit, Wake
 BreakerState = Literal["NORMAL", "VIOLATED", "RECOVERY", "TERMINATED"]
 Violation = Literal["role_confusion", "context_saturation"]
 Stance = Literal["normal", "cautious", "guarded", "terminated"]
+"""How careful the answers to a session are."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +36,7 @@ class BreakerCleared(Event, frozen=True, kw_only=True, tag="forged_id.breaker.cl
 
 
 class BreakerTripped(Event, frozen=True, kw_only=True, tag="forged_id.breaker.tripped"):
-    """A violation that nothing compensates: processing is off. ``layer`` is the part of the prompt it was found in.
+    """A violation that nothing compensates: processing is off. ``layer`` is the layer of the prompt it was found in.
 
     Recovery starts by itself ``wake_after_ms`` later, unless an input or an operator starts it before.
     """
@@ -49,8 +50,8 @@ class BreakerTripped(Event, frozen=True, kw_only=True, tag="forged_id.breaker.tr
 class BreakerWithheld(Event, frozen=True, kw_only=True, tag="forged_id.breaker.withheld"):
     """The input is answered by a fixed notice only: processing is off.
 
-    ``because`` of the session's ``state``: then it is appraised and counted. Nothing is counted where it was
-    ``unappraised``, or where the session is new and there is room for no more of them (``record_full``).
+    ``because`` is ``state`` where the session's state withholds it; the input then counts for trust. It does not count
+    where it is ``unappraised``, or where a new session cannot be recorded any more (``record_full``).
     """
 
     standing: Standing
@@ -58,9 +59,9 @@ class BreakerWithheld(Event, frozen=True, kw_only=True, tag="forged_id.breaker.w
 
 
 class BreakerRecoveryStarted(Event, frozen=True, kw_only=True, tag="forged_id.breaker.recovery_started"):
-    """A recovery attempt began; ``by`` is ``input``, ``timer`` or ``operator``. Takes the place of the trip's timer.
+    """A recovery attempt began; ``by`` is ``input``, ``timer`` or ``operator``. Its timer replaces the trip's.
 
-    The attempt ends well by itself ``wake_after_ms`` later, unless something fails it, or inputs end it, before.
+    Unless it fails or inputs end it before, the attempt succeeds by itself ``wake_after_ms`` later.
     """
 
     by: Literal["input", "timer", "operator"]
@@ -76,7 +77,7 @@ class BreakerAttemptFailed(Event, frozen=True, kw_only=True, tag="forged_id.brea
 
 
 class BreakerRecovered(Event, frozen=True, kw_only=True, tag="forged_id.breaker.recovered"):
-    """The session is in NORMAL again: trust was rebuilt (``by`` is ``input``), or it was calm for long (``timer``)."""
+    """The session is in NORMAL again: inputs rebuilt its trust (``input``), or it was calm for long (``timer``)."""
 
     standing: Standing
     by: Literal["input", "timer"] = "input"
@@ -84,7 +85,7 @@ class BreakerRecovered(Event, frozen=True, kw_only=True, tag="forged_id.breaker.
 
 
 class BreakerTerminated(Event, frozen=True, kw_only=True, tag="forged_id.breaker.terminated"):
-    """The session is ended for good (an operator may reset it); ``reason`` is the rule that said so.
+    """The session is ended for good (an operator may reset it); ``reason`` is the rule that ended it.
 
     Where a violation led to it, ``violation`` says of which kind and ``layer`` where it was found.
     """
@@ -105,20 +106,20 @@ class BreakerTerminated(Event, frozen=True, kw_only=True, tag="forged_id.breaker
 
 
 class BreakerWarned(Event, frozen=True, kw_only=True, tag="forged_id.breaker.warned"):
-    """A session in NORMAL has come into danger: by low ``trust``, or one more such input breaks the rule named."""
+    """A session in NORMAL is in danger: its ``trust`` is low, or one more such input breaks the named rule."""
 
     danger: Literal["trust", "recent_falsehood", "balance_trend", "refusal_share"]
     standing: Standing
 
 
 class BreakerCalmed(Event, frozen=True, kw_only=True, tag="forged_id.breaker.calmed"):
-    """What a session was warned of is over: it is out of danger."""
+    """A session that was warned is out of danger."""
 
     standing: Standing
 
 
 class BreakerFilled(Event, frozen=True, kw_only=True, tag="forged_id.breaker.filled"):
-    """The record of terminated sessions has no room: an input of a session that is not known is withheld.
+    """The record of terminated sessions is full: an input of an unknown session is withheld.
 
     ``terminated`` is how many this partition holds. Resetting some of them makes room, as does a higher
     ``breaker.terminated_sessions``.
@@ -245,6 +246,6 @@ ENTRIES = (
         owner="breaker",
         scope=Scope.SESSION,
         then="its exchange, if it has one, ends as FAILED",
-        after="forged_id.appraisal.completed",
+        failed_topic="forged_id.appraisal.completed",
     ),
 )

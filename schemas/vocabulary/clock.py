@@ -1,4 +1,4 @@
-"""Time as events. Owner: ``clock``."""
+"""Passed deadlines and timers, as events. Owner: ``clock``."""
 
 from schemas.actor import Scope
 from schemas.entry import Entry, own_entries, own_events
@@ -6,10 +6,10 @@ from schemas.event import Event
 
 
 class ClockFired(Event, frozen=True, kw_only=True, tag="forged_id.clock.fired"):
-    """A deadline passed and nothing had settled it, or a timer that an actor had set for a session went off.
+    """A deadline passed before its exchange ended, or a timer that an actor had set for a session went off.
 
     ``set_by`` is the public subject of the event that set it, ``due_ns`` when it was due (Unix nanoseconds). A deadline
-    carries its exchange; a session's timer carries none, since it ends none.
+    carries its exchange; a session's timer carries none.
     """
 
     set_by: str

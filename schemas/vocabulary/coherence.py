@@ -1,4 +1,7 @@
-"""Whether a thought fits what is known, the swarm and the constitution. Owner: ``coherence``."""
+"""Whether a thought fits what is known, the swarm and the constitution. Owner: ``coherence``.
+
+A thought is an input with the action proposed for it; the swarm is all actors and agents together.
+"""
 
 from typing import Literal
 
@@ -8,18 +11,18 @@ from schemas.event import Event, Unit
 from schemas.unread import Unread
 
 UNREAD = "unread"
-"""The violation of an input that is rejected for what could not be looked at of it."""
+"""The violation of an input that is rejected because too much of it was not read."""
 
 
 class CoherenceRejected(Event, frozen=True, kw_only=True, tag="forged_id.coherence.rejected"):
     """The thought is dissonant: its entropy is above the threshold; the exchange ends here.
 
-    ``entropy`` is 1.0 for a ``constitutional`` violation, else (0.4 knowledge + 0.3 swarm) / 0.7. ``violations`` names
-    what it rested on; ``sci`` is the swarm's index and ``similar`` the number of precedents it was decided with.
+    ``entropy`` is 1.0 for a ``constitutional`` violation, else (0.4 knowledge + 0.3 swarm) / 0.7. ``violations`` are
+    its causes; ``sci`` is the swarm coherence index and ``similar`` the number of precedents it was decided with.
 
-    ``unread`` is how heavily weighs what reflex and intuition did not look at for the bounds on their work, 0 to 1, and
-    ``unread_of`` the heaviest of it: it raises the entropy by that share of what is missing to 1, and to 1 from a
-    limit on. Where that is what rejects the input, ``unread`` is among the violations.
+    ``unread`` is the highest share, 0 to 1, of what reflex and intuition left unread because their work is bounded, and
+    ``unread_of`` the entry that has it. It raises the entropy by that share of the distance to 1; from a limit on, to
+    1. Where that rejects the input, ``unread`` is among the violations.
     """
 
     entropy: Unit
@@ -92,6 +95,6 @@ ENTRIES = (
         owner="coherence",
         scope=Scope.SESSION,
         then="its exchange, if it has one, ends as FAILED",
-        after="forged_id.intuition.passed",
+        failed_topic="forged_id.intuition.passed",
     ),
 )

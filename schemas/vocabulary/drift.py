@@ -1,4 +1,4 @@
-"""Thoughts of an agent that nobody is talking to. Owner: ``drift``."""
+"""Drift: thoughts that an agent has while nobody is talking to it. Owner: ``drift``."""
 
 from functools import partial
 from typing import Annotated, Literal
@@ -18,8 +18,8 @@ Kind = Literal["reflection", "question", "hypothesis"]
 Skip = Literal["busy", "fatigued", "no_episode", "no_seed", "weak", "repeated", "unanswered", "forgotten"]
 """Why there is no thought.
 
-An exchange is open; the budget is spent; nothing was lived through lately; no strategy has a concept; what the concept
-brings up is weak; the agent had that very thought lately; memory did not answer; what a model was asked about is
+In order: an exchange is open; the budget is spent; there was no episode lately; no strategy has a concept; what the
+concept brings up is weak; the agent had the same thought lately; memory did not answer; what a model was asked about is
 forgotten.
 """
 
@@ -39,12 +39,12 @@ class DriftScheduled(Event, frozen=True, kw_only=True, tag="forged_id.drift.sche
 
 
 class DriftStarted(Event, frozen=True, kw_only=True, tag="forged_id.drift.started"):
-    """An idle, rested agent lets its mind drift; memory answers what it comes upon.
+    """An idle, rested agent lets its mind drift; memory answers with what it finds.
 
     ``strategies`` are asked in this order until one has a concept, and ``pick`` picks among its concepts. ``resting``
-    are concepts that are not to be begun with, by their ids in memory. ``kind`` is what the composer makes of it.
-    ``fatigue`` is the activation spent so far. ``draws`` are the numbers that all of it was drawn with, in [0, 1).
-    Unless there is an end before, drift is woken ``wake_after_ms`` later and gives up.
+    are concepts not to begin with, since they were used lately, by their ids in memory. ``kind`` is the kind of thought
+    to make. ``fatigue`` is the activation spent so far. ``draws`` are the random numbers used, in [0, 1). Unless the
+    drift ends before, its actor is woken ``wake_after_ms`` later and gives up.
     """
 
     strategies: tuple[Strategy, ...]
@@ -57,11 +57,11 @@ class DriftStarted(Event, frozen=True, kw_only=True, tag="forged_id.drift.starte
 
 
 class DriftSkipped(Event, frozen=True, kw_only=True, tag="forged_id.drift.skipped"):
-    """No thought this time, and when the next is due: 0 where the end of the next exchange is waited for.
+    """No thought this time, and when the next is due; 0: after the end of the next exchange.
 
-    ``seed`` is the concept that came to nothing, by its id in memory, empty for none; it rests like one that was
-    thought about. ``long_gap`` and ``draws`` are as in ``drift.scheduled``; skip upon skip, the time is longer than
-    they say.
+    ``seed`` is the concept that led to no thought, by its id in memory, empty for none; it rests like one that did.
+    ``long_gap`` and ``draws`` are as in ``drift.scheduled``; after several skips in a row the time is longer than they
+    give.
     """
 
     reason: Skip
@@ -82,9 +82,9 @@ class DriftSynthesisRequested(Event, frozen=True, kw_only=True, tag="forged_id.d
 class DriftThought(Event, frozen=True, kw_only=True, tag="forged_id.drift.thought"):
     """A thought that came to an idle agent. Memory keeps it as a gist that any of its sessions can be reminded of.
 
-    It is about ``concept`` (``seed`` by its id in memory), which brought up others with ``activation`` at most, and
-    ``episode``, an id in memory too: it belongs to the session of that episode, has words of no other, and is forgotten
-    with it. ``by`` says who put it into words; where a model was asked in vain, ``reason`` says why it was not that.
+    It is about ``concept`` (its id in memory is ``seed``), which activated others with ``activation`` at most, and
+    about ``episode``, also an id in memory. It belongs to the session of that episode, has words of no other, and is
+    forgotten with it. ``by`` says who put it into words; where a model was asked in vain, ``reason`` says why.
     """
 
     kind: Kind
@@ -159,7 +159,7 @@ ENTRIES = (
         owner="drift",
         scope=Scope.AGENT,
         then="nothing waits for it",
-        after="forged_id.clock.fired",
+        failed_topic="forged_id.clock.fired",
         severity=Severity.WARNING,
     ),
 )

@@ -1,4 +1,4 @@
-"""What an application says of how an exchange turned out. Owner: ``gateway``, the edge that takes it in."""
+"""Feedback of applications on how an exchange turned out. Owner: ``gateway``, the edge that accepts it."""
 
 from functools import partial
 from typing import Annotated
@@ -17,8 +17,8 @@ Reward = Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
 class FeedbackGiven(Event, frozen=True, kw_only=True, tag="forged_id.feedback.given"):
     """Somebody says how an exchange was, which may have ended long ago.
 
-    ``mode`` is what it was answered in, as recorded; None where no mode was chosen for it. ``reward`` and ``harmful``
-    are None where nothing was said of them.
+    ``mode`` is the recorded mode of its answer; None where no mode was chosen for it. ``reward`` and ``harmful`` are
+    None where they were not given.
     """
 
     mode: Mode | None = None

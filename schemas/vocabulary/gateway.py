@@ -13,20 +13,20 @@ from schemas.intake.limits import MOST_LAYERS
 from schemas.vocabulary.reflex import AnswerFault
 
 Role = Literal["system", "user", "assistant", "tool", "document"]
-"""Who speaks in a part of a prompt; ``assistant`` is what a model is said to have answered before."""
+"""Who speaks in a layer of a prompt; ``assistant`` is what a model is said to have answered before."""
 
 Purpose = Literal["answer", "check", "forward"]
 """What an input was sent for.
 
 ``answer``: we answer it. ``check``: the guards alone are asked. ``forward``: whoever sent it asks a model of its own
-once the guards have let it pass, and tells what came of it (``input.answered``, ``input.abandoned``).
+once the guards have let it pass, and reports the result (``input.answered``, ``input.abandoned``).
 """
 
 MOST_CHOICES = 128
-"""Answers of a model to one input that are told of: as many as OpenAI's ``n`` allows."""
+"""Answers of a model to one input that are recorded: as many as OpenAI's ``n`` allows."""
 
 MOST_TOOL_CALLS = 256
-"""Calls of tools in an answer that are told of."""
+"""Calls of tools in an answer that are recorded."""
 
 AnswerEnded = Annotated[str, msgspec.Meta(max_length=64)]
 """How a model's answer ended, in its endpoint's own word, such as ``stop``, ``length`` or ``tool_calls``."""
@@ -47,14 +47,14 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
     ``deadline_after_ms`` after the server stored it. ``label`` is the caller's own id for the input; ``stream``:
     ``reply_to`` also gets the answer's text in parts while a model speaks.
 
-    ``documents`` and ``tool_results`` are for publishers of their own, who may write them by these names. Whoever reads
-    the event finds them among ``layers``, behind those, and nowhere else: no guard can leave them out.
+    ``documents`` and ``tool_results`` are a short form for those who publish this event themselves. When the event is
+    read, both are moved to the end of ``layers``, so that no guard can leave them out.
 
     ``purpose`` says who answers: see :data:`Purpose`. ``rerun_of`` names the exchange whose input is sent again by this
     one; empty: it is no rerun.
 
-    ``left_out`` counts layers beyond ``schemas.intake.limits.MOST_LAYERS``, which no reader of the event gets to see:
-    every guard counts them against the input (``layers``, in its ``unread``), and it is refused. No edge takes so many.
+    ``left_out`` counts layers beyond ``schemas.intake.limits.MOST_LAYERS``, which no reader of the event sees. Every
+    guard counts them against the input (``layers``, in its ``unread``), and it is refused. No edge accepts so many.
     """
 
     text: Personal
@@ -71,11 +71,12 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
     rerun_of: str = ""
 
     def __post_init__(self) -> None:
-        """Take documents and tool results as layers of those roles, and no more layers than anybody looks at."""
+        """Make layers of documents and tool results, and drop layers beyond ``MOST_LAYERS``."""
         given = len(self.layers) + len(self.documents) + len(self.tool_results)
         if given == len(self.layers) <= MOST_LAYERS:
             return
-        # Made one by one, and no more than are kept: a message of the log has room for two hundred thousand texts.
+        # Lazily, so that only those are made that are kept: a message of the log has room for two hundred thousand
+        # texts.
         more = chain(
             (Layer(role="document", content=content) for content in self.documents),
             (Layer(role="tool", content=content) for content in self.tool_results),
@@ -104,11 +105,11 @@ class AnswerChoice(msgspec.Struct, frozen=True, kw_only=True):
 class InputAnswered(Event, frozen=True, kw_only=True, tag="forged_id.input.answered"):
     """The model that a forwarded input went to has answered.
 
-    ``model`` names it, as its endpoint does. Tokens are the endpoint's own count; None: it told none. ``left_out``
+    ``model`` names it, as its endpoint does. Tokens are the endpoint's own count; None: it gave none. ``left_out``
     counts characters, choices and calls that there was no room for: what was delivered is longer than what is here.
-    ``stopped_for`` is what the gateway found in a stream of it, which it ended there: of the texts here, ``delivered``
-    characters went out before. ``masked`` counts what the model was shown placeholders for, by kind, as ``recogniser``
-    told it; the values are back in the texts here.
+    ``stopped_for`` is what the gateway found in a streamed answer, so that it ended the stream: of the texts here,
+    ``delivered`` characters had been sent before. ``masked`` counts, by kind, the personal data that the model was
+    shown placeholders for; ``recogniser`` names what recognised them. The texts here have the values again.
     """
 
     choices: Annotated[tuple[AnswerChoice, ...], msgspec.Meta(max_length=MOST_CHOICES)]
@@ -123,7 +124,7 @@ class InputAnswered(Event, frozen=True, kw_only=True, tag="forged_id.input.answe
 
 
 class InputAbandoned(Event, frozen=True, kw_only=True, tag="forged_id.input.abandoned"):
-    """A forwarded input gets no answer: its model gave none, or nobody waits for one any more.
+    """A forwarded input gets no answer: its model gave none, or nobody waits for one.
 
     ``status`` is the HTTP status of the model's endpoint, where it gave one. ``masked`` is as in ``input.answered``.
     """

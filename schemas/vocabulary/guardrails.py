@@ -14,35 +14,35 @@ from schemas.vocabulary.loops import LoopName, Who
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 Trigger = Literal["max_reruns", "bias_echo", "fatigue", "alignment", "drift", "summary", "conflict"]
-"""What spoke for a rerun or against one."""
+"""What counted for a rerun (a score, a conflict) or against one (a limit)."""
 
 
 class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is known of a loop as its completion was judged.
+    """All that was known of a loop when its completion was judged.
 
     Attributes:
         loop_id: The loop; ``family`` is the loop that it and all its reruns go back to.
         rerun_of: The loop that it is a rerun of; empty for a family's first.
         rerun_depth: 0 for a family's first loop, n for its ``_rn``.
-        rerun_count: Reruns of the family so far, by what was ordered and by its loops' names; the one ordered by this
-            decision is among them.
-        max_reruns: As many as there may be.
-        alignment_score: How well the answer keeps to what was asked; None where nobody scored it.
+        rerun_count: Reruns of the family so far, by what was ordered and by its loops' names; includes the one ordered
+            by this decision.
+        max_reruns: Limit of ``rerun_count``.
+        alignment_score: How well the answer addresses what was asked; None where nobody scored it.
         drift_score: How far it strays; None likewise.
-        summary_valid: Whether its reflection holds: scores good enough, critics of one mind.
-        bias_echo: Whether a bias came up in too many loops of the agent lately.
-        repeated_tags: Those biases; ``repetition_counts`` are the distinct loops of the window with each of its tags.
+        summary_valid: Whether its reflection is valid: its scores are good enough, and its critics agree.
+        bias_echo: Whether the same bias came up in too many loops of the agent lately.
+        repeated_tags: Those biases; ``repetition_counts``: bias tag -> in how many of the latest loops it came up.
         reflection_fatigue: The family's fatigue after this loop, and by how much this one moved it
             (``fatigue_increment``); ``fatigue_threshold_exceeded``: it is high enough to end the family.
         improvement_detected: Whether a rerun's scores are better than those of the loop judged before it.
-        rerun_trigger: Everything that spoke and that nobody overrode, in the order of decision; the first names
-            ``rerun_reason``, and ``rerun_reason_detail`` the numbers behind all of it.
+        rerun_trigger: Every trigger that applied and that nobody overrode, in the order of decision. ``rerun_reason``
+            is that of the first, ``rerun_reason_detail`` has the numbers of all.
         force_finalize: Whether a limit ended the family, whatever its scores.
-        overridden_by: Who lifted a limit that would have ended it; empty: nobody.
-        orchestrator_persona: Who asked; ``reflection_persona`` who judged.
+        overridden_by: Who overrode a limit that would have ended it; empty: nobody.
+        orchestrator_persona: The persona that asked; ``reflection_persona``: the one that judged.
         source: Where the scores are from: ``caller``, ``features``, ``llm`` or ``none``.
         completion: Id of the ``loop.completed`` that is judged, where a critic had to be asked first; else empty.
-        own_limit: Whether ``max_reruns`` is the family's own.
+        own_limit: Whether ``max_reruns`` was set for this family; else it is the setting.
         fatigue_lifted_ns: Until when an override of fatigue holds for the family (Unix nanoseconds), 0: none does;
             ``reruns_lifted_ns`` likewise.
     """
@@ -104,7 +104,7 @@ class GuardrailsRerunOrdered(Event, frozen=True, kw_only=True, tag="forged_id.gu
 
 
 class GuardrailsRepeated(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.repeated"):
-    """A completion of a loop that was judged already: the judgement stands. ``decided`` is the id of its event.
+    """A loop that was judged already was completed again: the judgement stands. ``decided`` is the id of its event.
 
     ``completion`` is the id of the ``loop.completed`` that it answers, where a critic was asked in between; else empty.
     """
@@ -115,7 +115,7 @@ class GuardrailsRepeated(Event, frozen=True, kw_only=True, tag="forged_id.guardr
 
 
 class GuardrailsRefused(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.refused"):
-    """A completion or an override that cannot be taken: ``unknown_loop``, or ``status_not_done``."""
+    """A completion or an override that cannot be accepted: ``unknown_loop``, or ``status_not_done``."""
 
     loop_id: LoopName
     reason: Literal["unknown_loop", "status_not_done"]
@@ -134,9 +134,9 @@ class GuardrailsOverridden(Event, frozen=True, kw_only=True, tag="forged_id.guar
 
 
 class AppraisalRequested(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.appraisal_requested"):
-    """The senses are asked what the answer of a loop outside is worth to its question: nobody had scored it.
+    """Appraisal is asked how good the answer of an external orchestrator's loop is: nobody had scored it.
 
-    ``completion`` is the id of the ``loop.completed`` that told of it, by which they answer.
+    ``completion`` is the id of its ``loop.completed``; the appraisal refers to it.
     """
 
     loop_id: LoopName
@@ -146,7 +146,7 @@ class AppraisalRequested(Event, frozen=True, kw_only=True, tag="forged_id.guardr
 
 
 class CritiqueRequested(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.critique_requested"):
-    """A model is asked, as the pessimist, what an answer is worth; of a loop outside for its ``completion``."""
+    """A model is asked, as a pessimistic critic, how good an answer is; ``completion`` is set for an external loop."""
 
     loop_id: LoopName
     call: ModelCall
@@ -267,6 +267,6 @@ ENTRIES = (
         owner="guardrails",
         scope=Scope.AGENT,
         then="a live answer goes out unjudged, and says so",
-        after="forged_id.appraisal.answer_appraised",
+        failed_topic="forged_id.appraisal.answer_appraised",
     ),
 )

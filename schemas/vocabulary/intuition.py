@@ -1,4 +1,7 @@
-"""Learned dangers. Owner: ``intuition``, which alone holds the index of precedents."""
+"""Learned dangers. Owner: ``intuition``, which alone holds the index of precedents.
+
+A motif is the signature of a harmful precedent; inputs are compared with it.
+"""
 
 from functools import partial
 from typing import Literal
@@ -27,10 +30,10 @@ class Similar(msgspec.Struct, frozen=True, kw_only=True):
 class IntuitionRejected(Event, frozen=True, kw_only=True, tag="forged_id.intuition.rejected"):
     """A learned danger was recognised; the exchange ends here.
 
-    ``detector`` says which of the two spoke: the nearest ``motif`` (similarity strictly above ``threshold``), or the
-    learned ``scorer`` (score at or above its own). ``score`` is None when the scorer is switched off. ``layer`` names
-    the part of the prompt: ``text``, or the role and place of a layer such as ``document[1]``; ``document[1]..user[9]``
-    where the scorer read several parts together. ``unread`` is as in ``IntuitionPassed``.
+    ``detector`` says which of the two recognised it: the nearest ``motif`` (similarity strictly above ``threshold``),
+    or the learned ``scorer`` (score at or above its own). ``score`` is None when the scorer is switched off. ``layer``
+    is ``text``, or the role and index of a layer such as ``document[1]``; ``document[1]..user[9]`` where the scorer
+    read several layers together. ``unread`` is as in ``IntuitionPassed``.
     """
 
     detector: Literal["motif", "scorer"]
@@ -49,9 +52,9 @@ class IntuitionRejected(Event, frozen=True, kw_only=True, tag="forged_id.intuiti
 class IntuitionPassed(Event, frozen=True, kw_only=True, tag="forged_id.intuition.passed"):
     """No learned danger was recognised. ``nearest`` is the most similar motif, empty when none shares a shingle.
 
-    The work for one input is bounded: ``unread`` lists the parts and passages (``comparisons``) that were not compared
-    with the precedents or not with all of them, the ``characters`` that were not read for that, and what the scorer
-    should have read and did not (``telling``). The coherence gate counts it against the input. ``allowed`` names the
+    The work for one input is bounded. ``unread`` lists the passages (``comparisons``) that were not compared with all
+    precedents, the ``characters`` that were not read for that, and what the scorer should have read and did not
+    (``telling``). The coherence gate counts it against the input. ``allowed`` names the
     operators' allowances that took something of the input out before it was judged.
     """
 
@@ -101,7 +104,7 @@ class MotifLearned(Event, frozen=True, kw_only=True, tag="forged_id.intuition.mo
 
 
 class MotifRetired(Event, frozen=True, kw_only=True, tag="forged_id.intuition.motif_retired"):
-    """A motif counts no more, because its precedent was withdrawn."""
+    """A motif is not in force any more, because its precedent was withdrawn."""
 
     motif: str
 
@@ -175,6 +178,6 @@ ENTRIES = (
         scope=Scope.AGENT,
         failed_scope=Scope.SESSION,
         then="its exchange, if it has one, ends as FAILED",
-        after="forged_id.reflex.passed",
+        failed_topic="forged_id.reflex.passed",
     ),
 )

@@ -1,4 +1,4 @@
-"""The ledger's anchors, and what the log is found to have lost. Owner: ``ledger``."""
+"""Anchors of the ledger's hash chain, and recorded losses of the log. Owner: ``ledger``."""
 
 from typing import Annotated, Literal
 
@@ -10,7 +10,7 @@ from schemas.event import Event
 
 
 class LedgerAnchored(Event, frozen=True, kw_only=True, tag="forged_id.ledger.anchored"):
-    """The head of a ledger's hash chain, written into the stream so that a cut tail shows.
+    """The head of a ledger's hash chain, written into the stream: a ledger whose end was cut off does not match it.
 
     ``head`` is the chain's hash (64 hex digits) after the event of sequence ``through_seq``, ``rows`` the number of
     events up to it.
@@ -24,9 +24,9 @@ class LedgerAnchored(Event, frozen=True, kw_only=True, tag="forged_id.ledger.anc
 class LossRecorded(Event, frozen=True, kw_only=True, tag="forged_id.ledger.loss_recorded"):
     """The log lost messages that it had acknowledged: its store was cut, damaged, or replaced by an older copy.
 
-    Lost are the sequences from ``first_seq`` to ``through_seq``, as far as is known. ``known_by`` says what knew of
-    them: a ``ledger`` that held them, ``snapshots`` that stood on them, or the ``stream``, whose sequences have a gap
-    there. ``given_again`` says that the log has given these sequences to later messages, or will. ``kept_as`` is the
+    Lost are the sequences from ``first_seq`` to ``through_seq``, as far as is known. ``known_by`` says what showed
+    the loss: a ``ledger`` that holds them, ``snapshots`` made after them, or the ``stream``, whose sequences have a gap
+    there. ``given_again``: the log has given these sequences to later messages, or will. ``kept_as`` is the
     name of the ledger file that was put aside, empty when there was none.
     """
 

@@ -9,12 +9,13 @@ from schemas.event import Event, Failed, Personal
 class LlmCompleted(Event, frozen=True, kw_only=True, tag="forged_id.llm.completed"):
     """A model's answer to a request.
 
-    ``request`` is the id of the event that asked, ``model`` what answered by its endpoint's own word, ``backend`` the
+    ``request`` is the id of the event that asked, ``model`` the model's name as its endpoint gives it, ``backend`` the
     kind of endpoint (``openai``, ``local``). ``finish_reason`` is the endpoint's own word, ``ended`` what it means.
-    ``attempts`` counts calls, from 1; tokens are 0 where the endpoint does not tell. ``adapted`` names what of the
-    request the endpoint does not take, and what it was sent instead; ``cuts`` what of the prompt was cut besides,
-    because the model's context turned out to be smaller than it was thought to be. ``masked`` counts what the model was
-    shown placeholders for, by kind, as ``recogniser`` told it; the values are back in ``text``.
+    ``attempts`` counts calls, from 1; tokens are 0 where the endpoint gives none. ``adapted`` names fields of the
+    request that the endpoint does not accept, and what was sent instead. ``cuts`` are further cuts of the prompt,
+    made because the model's context turned out to be smaller than the settings say. ``masked`` counts, by kind, the
+    personal data that the model was shown placeholders for; ``recogniser`` names what recognised them. ``text`` has
+    the values again.
     """
 
     request: str
@@ -34,23 +35,23 @@ class LlmCompleted(Event, frozen=True, kw_only=True, tag="forged_id.llm.complete
 
 
 ANSWER_INVALID = "answer_invalid"
-"""The reason of a failure: what came is not what the protocol or the asked schema says."""
+"""The reason of a failure: the answer does not fit the protocol or the requested schema."""
 
 ANSWER_FILTERED = "answer_filtered"
 """The reason of a failure: the endpoint's filter left nothing of an answer."""
 
 UNANSWERED = "unanswered"
-"""Why an actor goes on without a model's answer: nothing came in its own time, no failure either."""
+"""Why an actor goes on without a model's answer: neither an answer nor a failure came before its own deadline."""
 
 
 class LlmFailed(Failed, frozen=True, kw_only=True, tag="forged_id.llm.failed"):
-    """A request that no model answered; who asked goes on without.
+    """A request that no model answered; whoever asked goes on without an answer.
 
     Reasons besides an effector's own: ``no_model``, ``endpoint_unreachable``, ``endpoint_overdue``,
-    ``endpoint_refused`` (a status that another attempt does not mend), ``circuit_open``, ``answer_invalid`` (not what
-    the protocol or the asked schema says), ``answer_filtered`` (the endpoint's filter left nothing of it). ``said`` is
-    what the endpoint gave as its reason, cut and without secrets: it may repeat a person's words. ``request`` and
-    ``purpose`` are empty where the request could not be read. ``masked`` is as in ``llm.completed``.
+    ``endpoint_refused`` (a status for which another attempt is useless), ``circuit_open``, ``answer_invalid`` (it does
+    not fit the protocol or the requested schema), ``answer_filtered`` (the endpoint's filter left nothing of it).
+    ``said`` is the reason that the endpoint gave, cut and without secrets: it may repeat a person's words. ``request``
+    and ``purpose`` are empty where the request could not be read. ``masked`` is as in ``llm.completed``.
     """
 
     request: str = ""

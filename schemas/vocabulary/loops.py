@@ -1,4 +1,4 @@
-"""What orchestrators outside tell of their own deliberations. Owner: ``gateway``, the edge that takes it in."""
+"""What external orchestrators report of their own deliberation loops. Owner: ``gateway``, the edge that accepts it."""
 
 from functools import partial
 from typing import Annotated
@@ -13,7 +13,7 @@ LoopId = Annotated[str, msgspec.Meta(min_length=1, max_length=250)]
 """Names one pass of a deliberation; a rerun of ``loop_001`` is ``loop_001_r1``."""
 
 LoopName = Annotated[str, msgspec.Meta(min_length=1)]
-"""The same as guardrails name loops: a rerun's name is longer than that of the loop it goes back to."""
+"""A :data:`LoopId` without its limit of length: the name of a rerun is longer than that of its first loop."""
 
 Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 Tags = Annotated[tuple[Tag, ...], msgspec.Meta(max_length=64)]
@@ -23,12 +23,12 @@ Who = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class LoopCompleted(Event, frozen=True, kw_only=True, tag="forged_id.loop.completed"):
-    """A loop of an orchestrator outside is done and asks whether to run again.
+    """A loop of an external orchestrator is done and asks whether to run again.
 
     ``alignment_score`` and ``drift_score`` are its critics' numbers, None where nobody scored it; ``bias_tags`` what
-    the pessimist flagged; ``critics_conflict``: the critics contradict each other. A missing score is had from a critic
-    here where ``question`` and ``answer`` are told. ``max_reruns`` is the limit of the loop's family from here on,
-    None: the one in force. The overrides count for this decision and those after it in its family, as
+    they flagged; ``critics_conflict``: they contradict each other. Where a score is missing, and ``question`` and
+    ``answer`` are given, guardrails has it made. ``max_reruns`` is the limit of the loop's family from here on, None:
+    the one in force. The overrides count for this decision and those after it in its family, as
     ``loop.overridden`` does, and name ``override_by``: without it they do not count.
     """
 
@@ -58,10 +58,10 @@ class LoopOverridden(Event, frozen=True, kw_only=True, tag="forged_id.loop.overr
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """A part that a prompt was, or could have been, put together from.
+    """An entity: a piece of context that was, or could have been, put into a prompt.
 
-    ``energy`` is how active it was, ``tokens`` what it costs, ``centroid`` its place in the embedding space (empty:
-    unknown), ``terms`` its words.
+    ``energy`` is how active it was, ``tokens`` its length in the prompt, ``centroid`` its vector in the embedding space
+    (empty: unknown), ``terms`` its words.
     """
 
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -72,7 +72,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MOST_TERMS = 5_000
-"""Terms of all parts of a tick together, chosen and candidates; more would take self-review over a second."""
+"""Terms of all entities of a tick together, chosen and candidates; more would take self-review over a second."""
 
 MOST_NUMBERS = 100_000
 """Numbers of all their centroids together."""
@@ -83,11 +83,11 @@ Vector = Annotated[tuple[float, ...], msgspec.Meta(max_length=4096)]
 
 
 class TickObserved(Event, frozen=True, kw_only=True, tag="forged_id.tick.observed"):
-    """The state of an agent's mind at one tick, as an engine outside saw it.
+    """The state of an agent at one tick (a step of its engine), as that external engine reports it.
 
     ``modes`` are the activations of its modes, ``working_memory`` the ids in it (the tick before is remembered),
     ``identity_stable`` the parts of its identity as written and ``identity_current`` those it used,
-    ``identity_lines`` and ``thought_lines`` the essence of both. ``chosen`` went into its prompt of at most
+    ``identity_lines`` and ``thought_lines`` the main lines of both. ``chosen`` went into its prompt of at most
     ``token_budget`` tokens (0: no budget), ``candidates`` could have.
     """
 
@@ -111,17 +111,17 @@ class TickObserved(Event, frozen=True, kw_only=True, tag="forged_id.tick.observe
     fatigue: Unit = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse a tick whose parts hold more together than self-review can go through between other decisions."""
-        if over := over_together(self):
-            raise ValueError(over)
+        """Refuse a tick whose entities hold more together than self-review can process between other decisions."""
+        if fault := entities_fault(self):
+            raise ValueError(fault)
 
 
-def over_together(tick: TickObserved) -> str:
-    """Return what all parts of a tick have too much of together, and how much they may have; empty: nothing."""
-    parts = (*tick.chosen, *tick.candidates)
+def entities_fault(tick: TickObserved) -> str:
+    """Return the error of a tick whose entities hold too much together; empty: there is none."""
+    entities = (*tick.chosen, *tick.candidates)
     for what, count, most in (
-        ("terms", sum(len(part.terms) for part in parts), MOST_TERMS),
-        ("centroids", sum(len(part.centroid) for part in parts), MOST_NUMBERS),
+        ("terms", sum(len(each.terms) for each in entities), MOST_TERMS),
+        ("centroids", sum(len(each.centroid) for each in entities), MOST_NUMBERS),
     ):
         if count > most:
             return f"chosen and candidates have {count} {what} together: at most {most}"

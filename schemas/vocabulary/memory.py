@@ -12,19 +12,19 @@ from schemas.event import Event, Personal, Unit
 from schemas.vocabulary.drift import Strategy
 
 Layer = Literal["turn", "gist", "fact", "episode", "concept"]
-"""Where a memory lies: working memory, short term, medium term, episodic, semantic."""
+"""The layer of memory, in order: working memory, short term, medium term, episodic, semantic."""
 
 Skill = Literal["recall", "memorize", "introspect", "associate", "delegate"]
 
 RetiredWhy = Literal["replaced", "corrected", "ended", "withdrawn"]
 """Why a fact is retired.
 
-``replaced``: another value was told. ``corrected``: it was said to be wrong. ``ended``: it was said to hold no longer.
+``replaced``: another value was stated. ``corrected``: a person said that it was wrong. ``ended``: that it had ended.
 ``withdrawn``: the person asked to have it forgotten.
 """
 
 NO_LONGER_SO = " (no longer so)"
-"""Follows a recollection of an exchange in which something was told that is retired since."""
+"""End of the text of a recollection of an exchange in which a fact was stated that has been retired since."""
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -33,11 +33,11 @@ SESSIONS_AT_ONCE = 1_000
 
 
 class Recollection(msgspec.Struct, frozen=True, kw_only=True):
-    """Something remembered, as it comes to mind: ``energy`` says how strongly.
+    """A memory that was recalled: ``energy`` says how strongly.
 
-    ``id`` names it within the agent's memory for good. ``tokens`` estimates the length of ``text``. ``echo``: nobody
-    told it; a person only asked, and the rest is the agent's own answer, or it is a thought of its own, or a mere word;
-    or what was told in it is retired.
+    ``id`` names it within the agent's memory for good. ``tokens`` estimates the length of ``text``. ``echo``: no
+    person stated it. A person only asked, and the rest is the agent's own answer; or it is a thought of the agent's, or
+    a mere word; or what was stated in it is retired.
     """
 
     id: str
@@ -49,12 +49,12 @@ class Recollection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Familiarity(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is known around an exchange, in the numbers that the router scores with.
+    """How much is known about an exchange, in the numbers that the router scores with.
 
     ``context_warmth`` is 0.4 min(gists/5, 1) + 0.3 min(facts/5, 1) + 0.3 min(turns/4, 1). Turns are those of the
-    session's working memory. Gists and facts are those on the exchange's topic, and those that bear on what is said,
-    in whatever session the agent came by them; an episode of another session counts as a gist. ``bearing`` is how
-    strongly the best of all memories does. Exchanges are the session's before this one.
+    session's working memory. Gists and facts are those on the exchange's topic, and those relevant to what is said,
+    from any session of the agent; an episode of another session counts as a gist. ``bearing`` is how relevant the most
+    relevant of all memories is. Exchanges are the session's before this one.
     """
 
     context_warmth: Unit
@@ -71,16 +71,16 @@ class Familiarity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """Something known: ``value`` under ``key``, on a topic. A later value of a key replaces the earlier one."""
+    """Something known: ``value`` under ``key``. A later value of a key replaces the earlier one."""
 
     key: Personal
     value: Personal
 
 
 class Retired(msgspec.Struct, frozen=True, kw_only=True):
-    """A value that is known no more: of ``key``, told as ``fact``, the number in the ids of recollections.
+    """A retired value of ``key``; ``fact`` is its number in the ids of recollections.
 
-    ``replaced`` says whether the key has another value instead, ``exchanges`` are the remembered ones that told it.
+    ``replaced`` says whether the key has another value instead, ``exchanges`` are the remembered ones that stated it.
     """
 
     key: Personal
@@ -92,10 +92,10 @@ class Retired(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryRecalled(Event, frozen=True, kw_only=True, tag="forged_id.memory.recalled"):
-    """What came to mind for an exchange that goes on to deliberation: what was told before echoes, then by strength.
+    """The memories recalled for an exchange that goes on to deliberation: echoes last, the strongest first.
 
-    ``told`` is what its own words tell, ``retired`` what they take back or replace of what was known: what is answered
-    may rest on it, and what memory keeps of the exchange is this and nothing else.
+    ``told`` are the facts that the input states, ``retired`` those that it takes back or replaces. The answer may use
+    them, and memory keeps these facts of the exchange and no others.
     """
 
     familiarity: Familiarity
@@ -115,7 +115,7 @@ class MemoryRemembered(Event, frozen=True, kw_only=True, tag="forged_id.memory.r
 
 
 class FactsRetired(Event, frozen=True, kw_only=True, tag="forged_id.memory.facts_retired"):
-    """Facts are known no more because of what was told or memorized in an exchange, which has what replaces them."""
+    """Facts are retired because of what was stated or memorized in an exchange; its events hold what replaces them."""
 
     retired: Annotated[tuple[Retired, ...], msgspec.Meta(min_length=1)]
 
@@ -136,7 +136,7 @@ class Introspection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What an action came to. ``reason`` is empty where it is ok, else a code such as ``unknown_skill``."""
+    """The result of an action. ``reason`` is empty where it is ok, else a code such as ``unknown_skill``."""
 
     index: Count
     skill: Skill
@@ -176,9 +176,9 @@ class MemoryForgotten(Event, frozen=True, kw_only=True, tag="forged_id.memory.fo
 
 
 class Activation(msgspec.Struct, frozen=True, kw_only=True):
-    """A concept that another one brought up, by its id, and with how much of its activation.
+    """A concept that another one activated: its id, and with how much energy.
 
-    Its ``term`` is left out where the grounding episode does not have it: it may be another session's word.
+    Its ``term`` is left out where the episode does not contain it: it may be another session's word.
     """
 
     concept: str
@@ -187,13 +187,13 @@ class Activation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryWandered(Event, frozen=True, kw_only=True, tag="forged_id.memory.wandered"):
-    """What a drifting mind came upon; it belongs to the session of the episode, and has words of no other.
+    """What memory found for a drift; it belongs to the session of the episode, and has words of no other.
 
-    ``strategy`` is the first asked that had a concept to begin with: ``decaying`` the weakest of those that fade
+    ``strategy`` is the first that had a concept to begin with: ``decaying`` the weakest of those that fade
     (0.2 < strength < 2.0), ``recent`` one of the latest episode, ``salient`` one of the most salient of 7 days,
-    ``random`` any with a confidence of 0.4. ``seed`` is its id, ``concept`` its term, ``strength`` what is left of it.
-    ``activations`` are the strongest concepts that it brought up, itself left out, ``activation`` the highest of all.
-    ``episode`` is where it was last met together with the strongest of them, ``text`` what is remembered of that.
+    ``random`` any with a confidence of 0.4. ``seed`` is its id, ``concept`` its term, ``strength`` how strong it still
+    is. ``activations`` are the strongest other concepts that it activated, ``activation`` the highest of all.
+    ``episode`` is the latest that holds it and the strongest of them, ``text`` what is remembered of that.
 
     ``reason`` is empty, or says why there is nothing: ``no_episode`` of 7 days, or ``no_seed`` by any strategy.
     ``request`` is the id of ``drift.started``.
@@ -212,7 +212,7 @@ class MemoryWandered(Event, frozen=True, kw_only=True, tag="forged_id.memory.wan
 
 
 class TurnsForgotten(Event, frozen=True, kw_only=True, tag="forged_id.memory.turns_forgotten"):
-    """Sessions of an agent in which words of a fact were said that is to be forgotten: quote nothing of them any more.
+    """Sessions of an agent in which words of a fact to be forgotten were said: they are not to be quoted any more.
 
     At most :data:`SESSIONS_AT_ONCE` in one event; of more there are several.
     """
@@ -298,6 +298,6 @@ ENTRIES = (
         owner="memory",
         scope=Scope.AGENT,
         then="its exchange, if it has one, ends as FAILED",
-        after="forged_id.arbiter.escalated",
+        failed_topic="forged_id.arbiter.escalated",
     ),
 )

@@ -20,7 +20,7 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ModeOutOfRange(Event, frozen=True, kw_only=True, tag="forged_id.monitor.mode_out_of_range"):
-    """A mode's share of the last ``decisions`` left its healthy range [``low``, ``high``], or a red flag came down."""
+    """A mode's share of the last ``decisions`` is outside its healthy range, ``low`` to ``high``; no red flag."""
 
     mode: Mode
     share: Unit
@@ -31,7 +31,7 @@ class ModeOutOfRange(Event, frozen=True, kw_only=True, tag="forged_id.monitor.mo
 
 
 class ModeRedFlag(Event, frozen=True, kw_only=True, tag="forged_id.monitor.mode_red_flag"):
-    """A mode's share is beyond ``limit``; ``sign`` says of what."""
+    """A mode's share is beyond ``limit``; ``sign`` names what that is a symptom of, such as ``overconfident``."""
 
     mode: Mode
     share: Unit
@@ -42,7 +42,7 @@ class ModeRedFlag(Event, frozen=True, kw_only=True, tag="forged_id.monitor.mode_
 
 
 class ModeInRange(Event, frozen=True, kw_only=True, tag="forged_id.monitor.mode_in_range"):
-    """A mode's share is back in its healthy range: the end of both of the above."""
+    """A mode's share is back in its healthy range: ends ``mode_out_of_range`` and ``mode_red_flag``."""
 
     mode: Mode
     share: Unit
@@ -52,7 +52,7 @@ class ModeInRange(Event, frozen=True, kw_only=True, tag="forged_id.monitor.mode_
 
 
 class RateExceeded(Event, frozen=True, kw_only=True, tag="forged_id.monitor.rate_exceeded"):
-    """A rate passed its threshold; mode entropy does so downwards."""
+    """A rate is beyond its threshold: mode entropy below it, the other rates above."""
 
     rate: Rate
     value: Unit
@@ -110,7 +110,7 @@ ENTRIES = (
         owner="monitor",
         scope=Scope.AGENT,
         then="nothing else waits for it",
-        after="forged_id.router.mode_selected",
+        failed_topic="forged_id.router.mode_selected",
         severity=Severity.WARNING,
     ),
 )

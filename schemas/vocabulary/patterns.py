@@ -16,9 +16,9 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
-    """A phrase, and whether it must stand alone.
+    """A phrase that reflex looks for, and whether a match must be whole words.
 
-    ``whole_words`` (the default) rejects a hit that goes on into a longer word. Languages written without spaces
+    ``whole_words`` (the default) rejects a match inside a longer word. Languages written without spaces
     between words, and fragments of markup, opt out.
     """
 
@@ -38,15 +38,15 @@ class PatternSet(msgspec.Struct, frozen=True, kw_only=True):
     signatures: Annotated[tuple[Text | Signature, ...], msgspec.Meta(min_length=1)]
 
     def entries(self) -> tuple[Signature, ...]:
-        """Return the signatures in order, bare strings as what they stand for."""
+        """Return the signatures in order, bare strings as :class:`Signature`."""
         return tuple(Signature(text=each) if isinstance(each, str) else each for each in self.signatures)
 
 
 class PatternsImported(Event, frozen=True, kw_only=True, tag="forged_id.operator.patterns_imported"):
     """Pattern sets that every session is guarded by from here on, besides the profile that ships.
 
-    They replace what was imported under the same ``name``, in its place; a new name comes last. ``by`` says who
-    imported them. Content that cannot be used as a whole, or would go beyond what reflex holds, changes nothing.
+    They replace what was imported under the same ``name``, at its position; a new name comes last. ``by`` says who
+    imported them. An import that is not valid as a whole, or is more than reflex may hold, changes nothing.
     """
 
     name: Name
@@ -55,7 +55,7 @@ class PatternsImported(Event, frozen=True, kw_only=True, tag="forged_id.operator
 
 
 class PatternsWithdrawn(Event, frozen=True, kw_only=True, tag="forged_id.operator.patterns_withdrawn"):
-    """What was imported under ``name`` guards nothing from here on; ``by`` and ``why`` are for the record."""
+    """What was imported under ``name`` is not used from here on; ``by`` and ``why`` are for the record."""
 
     name: Name
     by: str = ""

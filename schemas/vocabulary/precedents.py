@@ -1,4 +1,4 @@
-"""What is known of earlier situations and how they ended. Owner: ``operator``, the edge of people's own actions."""
+"""Precedents: earlier situations and how they turned out. Owner: ``operator``, the edge of people's own actions."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ from schemas.entry import Entry
 from schemas.event import Event, Personal, Unit
 
 ProposedAction = Literal["answer", "act", "withhold"]
-"""What a thought proposes to do with an input. Withholding contradicts the other two."""
+"""What is proposed to do with an input. Withholding contradicts the other two."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
@@ -18,7 +18,7 @@ class PrecedentRecorded(Event, frozen=True, kw_only=True, tag="forged_id.precede
     """A situation, what was done in it, and how that turned out; ``precedent`` names it within its agent.
 
     ``harm_level`` is 0 for a benign outcome; ``answer`` an approved answer to the same situation, empty when there is
-    none. ``by`` says who recorded it, ``why`` what for, where that was told.
+    none. ``by`` says who recorded it, ``why`` the reason, if one was given.
     """
 
     precedent: Name
@@ -33,7 +33,7 @@ class PrecedentRecorded(Event, frozen=True, kw_only=True, tag="forged_id.precede
 
 
 class PrecedentWithdrawn(Event, frozen=True, kw_only=True, tag="forged_id.precedent.withdrawn"):
-    """A precedent counts no more from here on; ``by`` and ``why`` are for the record."""
+    """A precedent is not in force any more; ``by`` and ``why`` are for the record."""
 
     precedent: Name
     by: str

@@ -1,4 +1,4 @@
-"""A strong model's second look at past routing decisions. Owner: ``reflection``, a consultant: it sets nothing."""
+"""A strong model's second look at past routing decisions. Owner: ``reflection``, which only advises."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -21,14 +21,13 @@ Dimension = Literal[
     "reference_ambiguity",
 ]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
+"""In what a decision can be ambiguous."""
 
 
 def foremost(differing: Mapping[Dimension, int]) -> Dimension:
-    """Return the dimension in which opinions differ most, told how many do in each; of equals the first listed."""
+    """Return the dimension with the most differing opinions, by their number in each; of equals the first listed."""
     return max(DIMENSIONS, key=lambda dimension: differing.get(dimension, 0))
 
-
-"""Where a decision was ambiguous."""
 
 Stratum = Literal["low_confidence", "high_confidence", "tie_break"]
 """Why a decision was looked at again."""
@@ -38,6 +37,7 @@ Ignored = Literal["", "low_confidence", "user_satisfied", "dimension_without_sig
 
 
 Time = Annotated[int, msgspec.Meta(ge=0)]
+"""Unix nanoseconds."""
 
 
 class Sampled(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,9 +86,9 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """What counts of the decisions made from ``start_ns`` on (Unix nanoseconds), until the next span begins.
+    """The insights that count on decisions made from ``start_ns`` (Unix nanoseconds) until the next span begins.
 
-    ``counted`` insights; ``disagree`` has how many of them disagree by the dimension that they name, none left out.
+    ``counted`` is their number; ``disagree``: dimension -> how many of them disagree and name it.
     """
 
     start_ns: Time
@@ -97,10 +97,10 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReflectionConcluded(Event, frozen=True, kw_only=True, tag="forged_id.reflection.concluded"):
-    """What a look back came to.
+    """The result of a look back.
 
-    ``disagreement`` is the share of disagreeing ones among the insights that count, on decisions of the window (7
-    days); ``counted`` is how many count, ``spans`` when those decisions were made, oldest first. ``dominant`` is the
+    ``disagreement`` is the share of the insights that count and disagree, on decisions of the last 7 days (the
+    window); ``counted`` is how many count, ``spans`` when those decisions were made, oldest first. ``dominant`` is the
     dimension of most disagreements and ``dominant_share`` its share of them. ``pressure``: the disagreement is
     sustained, and the regulator may act on it. ``reason`` is empty where the model was understood, else
     ``answer_invalid``, ``unanswered`` or the reason of ``llm.failed``: the batch then adds nothing.
@@ -167,7 +167,7 @@ ENTRIES = (
         owner="reflection",
         scope=Scope.AGENT,
         then="nothing else waits for it",
-        after="forged_id.llm.completed",
+        failed_topic="forged_id.llm.completed",
         severity=Severity.WARNING,
     ),
 )

@@ -1,4 +1,4 @@
-"""Known-threat matching. Owner: ``reflex``."""
+"""Matches of known threats. Owner: ``reflex``, which searches texts for the phrases of its pattern library."""
 
 from functools import partial
 from typing import Literal
@@ -17,9 +17,9 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
     ``view`` names the reading of the text it was found in: ``plain`` is the input's text, ``document[1]:plain`` the
     layer at index 1, whose role is document. ``spaced``, ``leetspeak``, ``rot13``, ``reversed`` and ``split`` read the
-    same characters otherwise; ``base64``, ``hex`` and ``percent`` are the decoded runs of the text, one a line, and may
-    be read further: ``document[1]:base64:rot13``. Other names, such as ``payloads:escapes``, are the forms of disguise
-    that were undone, the outermost first (``actors.contract.text.decoding``).
+    same characters otherwise; ``base64``, ``hex`` and ``percent`` are the decoded runs of the text, one a line, which
+    may be decoded again: ``document[1]:base64:rot13``. Other names, such as ``payloads:escapes``, are the forms of
+    disguise that were undone, the outermost first (``actors.contract.text.decoding``).
 
     ``span`` is the start and end of the match as character (code point) offsets, whatever was normalised to find it:
     into the text as it was received, or into the decoded view. For the latter ``source`` says where in the
@@ -70,9 +70,9 @@ Writer = Literal["upstream", "model", "tool"]
 that an ACT iteration asked."""
 
 AnswerFault = Literal["prompt_leak", "carrying_link", "secret", "orders"]
-"""What an answer can be withheld for: it gives the system prompt away, has pictures whose addresses carry words of the
-prompt to their hosts, has a key or a password in it, or the signature of an attack, which would be an order to whatever
-reads it next."""
+"""What an answer can be withheld for, in order: it gives the system prompt away; has pictures whose addresses carry
+words of the prompt to their hosts; has a key or a password in it; or the signature of an attack, which would be an
+order to whatever reads it next."""
 
 SecretKind = Literal[
     "private_key", "aws_key", "github_token", "gitlab_token", "model_key", "slack_token", "google_key", "payment_key",
@@ -84,8 +84,8 @@ SecretKind = Literal[
 class Secret(msgspec.Struct, frozen=True, kw_only=True):
     """A secret in an answer, without its words.
 
-    ``part`` is the place of the text among all that the answer says, from 0; ``span`` its start and end in characters,
-    those of the whole text where it is disguised.
+    ``part`` is the index of the text among those of the answer; ``span`` the secret's start and end in characters, or
+    those of the whole text where the secret is disguised.
     """
 
     kind: SecretKind
@@ -94,12 +94,12 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReflexAnswerPassed(Event, frozen=True, kw_only=True, tag="forged_id.reflex.answer_passed"):
-    """What a model or a tool wrote has nothing in it that it is withheld for.
+    """What a model or a tool wrote has no fault that withholds it.
 
     ``by`` says who wrote it, ``source`` is the id of the event that has it. ``leaked`` is the highest share of a system
-    layer that is in it; ``hosts`` are those that its pictures would carry words of the prompt to; ``matches`` the
-    signatures of attacks in it, whose views name ``plain`` what it says first, and ``assistant[0]`` and so on what it
-    says further. ``secrets`` are keys and passwords in it; where ``masked``, they are replaced wherever the answer
+    layer that it repeats; ``hosts`` are those to which the addresses of its pictures carry words of the prompt;
+    ``matches`` are signatures of attacks in it: the view ``plain`` is its first text, ``assistant[0]`` and so on are
+    its further texts. ``secrets`` are keys and passwords in it; where ``masked``, they are replaced wherever the answer
     goes. ``unread`` is as in ``reflex.passed``.
     """
 
@@ -127,7 +127,7 @@ class ReflexAnswerBlocked(Event, frozen=True, kw_only=True, tag="forged_id.refle
 
 
 class ReflexLibraryChanged(Event, frozen=True, kw_only=True, tag="forged_id.reflex.library_changed"):
-    """A partition of reflex judges by another library from here on; said with the first input it judges by it.
+    """A partition of reflex uses another pattern library from here on; recorded with the first input judged by it.
 
     ``imports`` are the names of what operators added to the ``profile``, in library order; ``signatures`` counts all,
     and ``fingerprint`` is the SHA-256 of the library's content.

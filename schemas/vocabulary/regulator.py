@@ -33,9 +33,10 @@ BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
         "tiebreaker_base_margin": (0.08, 0.30),
     }
 )
-"""Every weight that may be regulated -> the least and the greatest value that regulation may lead it to.
+"""Every weight that may be regulated -> the least and the greatest value that regulation may give it.
 
-The router's profiles ``calibrated`` and ``seed`` have none for what a text is: what is said of those passes them by.
+The router's profiles ``calibrated`` and ``seed`` lack the weights for what a text is, such as ``respond.task``: there
+these bounds have no effect.
 """
 
 FLOORS: Mapping[str, str] = MappingProxyType({"tiebreaker_base_margin": "tiebreaker_min_margin"})
@@ -64,7 +65,7 @@ PressureName = Literal[
 """What is wrong with an agent's routing."""
 
 Outcome = Literal["idle", "too_few_decisions", "no_pressure", "held", "adjusted", "reverted"]
-"""What a cycle came to; ``held``: there is a pressure, but its weight may not be moved now."""
+"""The result of a cycle; ``held``: there is a pressure, but its weight may not be moved now."""
 
 Held = Literal[
     "",
@@ -83,21 +84,22 @@ Held = Literal[
 ]
 """Why a pressure moved nothing in its cycle; empty: it did.
 
-``no_weight``: no weight of the router answers it. ``no_cue``: the inputs gave no occasion for the mode that is missing.
-``no_evidence``: nobody missed it. ``within_chance``: so few decisions may show it by chance. ``resting``: its weight
-was moved for it in vain, and is left alone for a while. ``behind_a_worse_one``: the cycle's one change was another.
+``no_weight``: no weight of the router acts on it. ``no_cue``: the inputs gave no occasion for the missing mode.
+``no_evidence``: nobody missed that mode. ``within_chance``: the decisions are so few that it may be chance.
+``resting``: moving its weight did not help, so that the weight is left alone for a while. ``behind_a_worse_one``: the
+cycle's one change was for another pressure.
 """
 
 Verdict = Literal["no_improvement", "worse", "unmeasured"]
-"""Why an adjustment was undone; ``unmeasured``: for too long nothing showed what it did."""
+"""Why an adjustment was undone; ``unmeasured``: its effect could not be measured for too long."""
 
 
 class Pressure(msgspec.Struct, frozen=True, kw_only=True):
     """A measure beyond its threshold.
 
-    ``severity`` is how far, as a share of the farthest. ``metric`` is what an adjustment because of it is judged by:
-    the lower the better. ``parameter`` is the weight that answers it, in the direction of ``sign``; empty: none does.
-    ``held`` says why it was not moved.
+    ``severity`` is how far beyond, as a share of the farthest. ``metric`` is what an adjustment for it is judged by:
+    the lower the better. ``parameter`` is the weight that reduces it when moved in the direction of ``sign``; empty:
+    none does. ``held`` says why the weight was not moved.
     """
 
     name: PressureName
@@ -113,7 +115,7 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True):
 class RegulatorScheduled(Event, frozen=True, kw_only=True, tag="forged_id.regulator.scheduled"):
     """When the agent's next cycle is due, now that it decides again.
 
-    ``offsets`` are what regulation has come to for it, by weight: for routers that no longer know.
+    ``offsets`` are the sums of all changes so far, by weight, for routers that have lost them.
     """
 
     wake_after_ms: Wake
@@ -135,10 +137,11 @@ class CycleCompleted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.
 class Adjusted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.adjusted"):
     """A weight of the agent's router moves, on trial.
 
-    ``delta`` = ``after`` - ``before`` is what was applied of the ``requested`` change. ``offset`` is the sum of what
-    was applied; routers add less where an operator's setting has since put a part of that beyond a bound. ``step`` is
-    its place in a series that crosses a gap, which is judged as one, by the metric before its first step. ``fading``:
-    it takes back a part of an earlier correction whose cause seems gone, and is undone where the pressure returns.
+    ``delta`` = ``after`` - ``before`` is what was applied of the ``requested`` change. ``offset`` is the sum of all
+    that was applied; routers add less of it where an operator has since changed the setting so that a bound would be
+    passed. ``step`` is its number in a series of adjustments, which is judged as one, by the metric before its first
+    step. ``fading``: it takes back a part of an earlier correction whose cause seems gone; it is undone if the pressure
+    returns.
     """
 
     parameter: str
@@ -156,8 +159,8 @@ class Adjusted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.adjust
 class Reverted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.reverted"):
     """An adjustment is undone, exactly: ``delta`` is the negative of what had been applied.
 
-    It is less where an operator's setting has since brought the weight so near to a bound that it would pass it. Of a
-    series the last step that stands is undone, and ``steps_left`` are to follow, each as slowly as it was made.
+    It is less where an operator has since set the weight so near to a bound that it would be passed. Of a series the
+    latest step still in force is undone, and ``steps_left`` are to follow, each after as long as it took to make.
     """
 
     parameter: str
@@ -256,7 +259,7 @@ ENTRIES = (
         owner="regulator",
         scope=Scope.AGENT,
         then="nothing else waits for it",
-        after="forged_id.clock.fired",
+        failed_topic="forged_id.clock.fired",
         severity=Severity.WARNING,
     ),
 )

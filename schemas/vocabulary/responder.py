@@ -16,7 +16,7 @@ Action = Literal["BLOCKED", "REJECTED", "WITHHELD", "PASSED", "EXECUTED", "FAILE
 
 
 class Entity(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory that an answer had before it: ``energy`` as it was recalled, ``share`` of the context's tokens."""
+    """A memory in the context of an answer: ``energy`` as it was recalled, ``share`` of the context's tokens."""
 
     id: str
     layer: Layer
@@ -26,10 +26,10 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IdentityUse(msgspec.Struct, frozen=True, kw_only=True):
-    """How a model's answer stands to the soul it was given.
+    """How much a model's answer used the soul in its prompt: the text that describes who the agent is.
 
-    ``stable`` names the soul's parts, ``current`` those of whose telling words the answer took up one; ``overlap`` is
-    the Jaccard similarity of all telling words of both.
+    ``stable`` names the soul's parts, ``current`` those of which the answer used a characteristic word; ``overlap`` is
+    the Jaccard similarity of the characteristic words of both.
     """
 
     stable: tuple[str, ...]
@@ -42,11 +42,11 @@ class ResponseEmitted(Event, frozen=True, kw_only=True, tag="forged_id.response.
 
     ``stage`` says which stage answered, ``action`` what it did, ``reason`` why (a pattern's name, an error code, a
     mode). ``PASSED`` has no answer: the input was sent to be checked, and every guard let it pass. ``first_mode`` is
-    what the router chose first, ``mode`` what was answered in. ``backend`` wrote the text, ``model`` names the model
-    where one did. ``entities`` are the memories that the answer had before it. ``loop_id`` is the loop whose answer
-    this is, where guardrails judged one; ``identity`` what it took up of the agent's soul. ``finish_reason`` is how a
-    model's answer ended, in OpenAI's words: ``length`` and ``content_filter`` say that it is not whole; empty where no
-    model wrote it. ``cuts`` are what of the prompt was too long for the model.
+    the mode that the router chose first, ``mode`` that of the answer. ``backend`` names what wrote the text, ``model``
+    the model, if one did. ``entities`` are the memories in its context. ``loop_id`` is the loop whose answer this is,
+    where guardrails judged one; ``identity`` what it used of the agent's soul. ``finish_reason`` is how a
+    model's answer ended, in OpenAI's words: ``length`` and ``content_filter`` say that it is not complete; empty where
+    no model wrote it. ``cuts`` are the texts of the prompt that were cut to fit the model.
     """
 
     stage: Stage
@@ -116,6 +116,6 @@ ENTRIES = (
         owner="responder",
         scope=Scope.SESSION,
         then="the clock's deadline ends its exchange",
-        after="forged_id.router.mode_selected",
+        failed_topic="forged_id.router.mode_selected",
     ),
 )

@@ -14,10 +14,10 @@ Mode = Literal["ACT", "RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"]
 
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True):
-    """What the router looked at: what is known around the exchange, and the text's own features.
+    """What the router looked at: what is known about the exchange, and the text's own features.
 
     ``answerable`` to ``task`` are appraisal's reading of the text, all 0 where there is none. ``bearing`` is how
-    strongly the best memory bears on it; ``findings`` counts what an ACT loop has found for it.
+    relevant the most relevant memory is to it; ``findings`` counts what an ACT loop has found for it.
     """
 
     context_warmth: Unit
@@ -46,14 +46,14 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModeSelected(Event, frozen=True, kw_only=True, tag="forged_id.router.mode_selected"):
-    """The mode of an exchange, with every number it rested on.
+    """The mode of an exchange, with every number it was chosen by.
 
     ``selected_mode`` is the first choice and ``terminal_mode`` the mode to answer in: None while an ACT loop must run
     first. ``rerouted``: an ACT loop has run, and ACT was not offered again.
-    ``conversation_topic`` is the subject the talk is about (``unclassified`` when nothing classified it).
+    ``conversation_topic`` is what the conversation is about (``unclassified`` when nothing classified it).
     ``scores`` hold every mode that was offered; ``weights`` the weights they were computed with;
-    ``router_confidence`` and ``margin`` are (top - second) / max(|top|, 0.001). ``regulated`` is what of the weights is
-    regulation's, by name, as far as bounds have left it in force; None where that was not recorded.
+    ``router_confidence`` and ``margin`` are (top - second) / max(|top|, 0.001). ``regulated`` is
+    what the regulator has added to the weights, by name, within the bounds; None where that was not recorded.
     """
 
     conversation_topic: str
@@ -91,9 +91,9 @@ Feedback = Literal["missed_clarify", "missed_act", "under_engagement", "correct_
 
 
 class FeedbackObserved(Event, frozen=True, kw_only=True, tag="forged_id.router.feedback_observed"):
-    """What a session's next input, or an application's feedback, says of the mode that an exchange was answered in.
+    """What a session's next input, or an application's feedback, says about the mode of an exchange's answer.
 
-    ``of_exchange`` is the exchange judged and ``mode`` what it was answered in; ``signal`` is what was seen:
+    ``of_exchange`` is the exchange judged and ``mode`` that of its answer; ``signal`` is what was observed:
     ``repeated``, ``clarified``, ``memory_follow_up``, ``negative`` or ``positive`` in an input, ``rewarded`` or
     ``disapproved`` in feedback.
     """
@@ -175,6 +175,6 @@ ENTRIES = (
         owner="router",
         scope=Scope.SESSION,
         then="its exchange ends as FAILED",
-        after="forged_id.reflex.passed",
+        failed_topic="forged_id.reflex.passed",
     ),
 )

@@ -1,4 +1,8 @@
-"""An agent's review of its own prompting. Owner: ``self_review``. The field ``citizen`` names the agent."""
+"""An agent's review of its own prompting. Owner: ``self_review``.
+
+The field ``citizen`` names the agent. An entity is a piece of context that a prompt holds or could hold; a seat is a
+review's vote for or against one.
+"""
 
 from functools import partial
 from typing import Annotated, Literal
@@ -28,7 +32,7 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
-    """The five parts of a score; of ``redundancy`` little is good, of the others much."""
+    """The five parts of a score; a low ``redundancy`` is good, and high values of the others."""
 
     relevance: Unit
     energy_consistency: Unit
@@ -46,7 +50,7 @@ class Counterfactual(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeatsApplied(msgspec.Struct, frozen=True, kw_only=True):
-    """The entities that a review turned against, and for."""
+    """The entities that a review voted against, and for."""
 
     negative: tuple[str, ...]
     positive: tuple[str, ...]
@@ -55,8 +59,8 @@ class SeatsApplied(msgspec.Struct, frozen=True, kw_only=True):
 class SelfReviewTriggered(Event, frozen=True, kw_only=True, tag="forged_id.self_review.triggered"):
     """A signal set a record: the agent reviews its own prompting.
 
-    ``tick`` counts the agent's ticks from 1, ``reasons`` are the records such as ``affect_record``, those that its
-    modes weigh most first, ``timestamp`` is the server's time of the tick.
+    ``tick`` counts the agent's ticks from 1, ``reasons`` are the records such as ``affect_record``, first those
+    that the agent's modes weigh most, ``timestamp`` is the server's time of the tick.
     """
 
     citizen: str
@@ -88,7 +92,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignalReading(msgspec.Struct, frozen=True, kw_only=True):
-    """A signal against its record: it fires above ``record`` + ``guard``. ``weight`` is the modes' word on it."""
+    """A signal against its record: it fires above ``record`` + ``guard``. ``weight`` is how much the modes count it."""
 
     value: float
     record: float
@@ -101,7 +105,7 @@ class SignalReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SelfReviewMeasured(Event, frozen=True, kw_only=True, tag="forged_id.self_review.measured"):
-    """The numbers that a review rests on, beside the ones of its result.
+    """The numbers that a review was computed from, besides those of its result.
 
     ``parts`` are the score's parts and the score, ``criticality`` how tense the agent was, ``modes`` which were
     active.
@@ -118,7 +122,8 @@ class SelfReviewMeasured(Event, frozen=True, kw_only=True, tag="forged_id.self_r
 class SelfReviewDisarmed(Event, frozen=True, kw_only=True, tag="forged_id.self_review.disarmed"):
     """The gate may fire again; carries the fence of ``forged_id.resolved``, which comes with it where it is resolved.
 
-    A review that is never resolved ``lapsed`` once nothing of what set it off is in the statistics any more.
+    The reason is ``lapsed`` for a review that was never resolved, once the statistics hold nothing of its cause any
+    more.
     """
 
     citizen: str
@@ -127,7 +132,7 @@ class SelfReviewDisarmed(Event, frozen=True, kw_only=True, tag="forged_id.self_r
 
 
 class Resolved(Event, frozen=True, kw_only=True, tag="forged_id.resolved"):
-    """What set off the last review has passed: the last scores are good and the agent is calm."""
+    """The cause of the last review has passed: the latest scores are good and the agent is calm."""
 
     citizen: str
     tick: Count
@@ -136,10 +141,10 @@ class Resolved(Event, frozen=True, kw_only=True, tag="forged_id.resolved"):
 
 
 class SeatAdded(Event, frozen=True, kw_only=True, tag="forged_id.trace.seat_added"):
-    """A review's word on one entity, in [-1, 1]; it moves the entity's outcome average and its weight in memory.
+    """A review's vote on one entity, in [-1, 1]; it moves the entity's outcome average and its weight in memory.
 
-    ``context`` are terms of the stimulus that it was said on. A ``local`` word counts for the outcome average where one
-    of them comes up again, and everywhere where there are none.
+    ``context`` are terms of the stimulus that it was given on. A ``local`` vote counts for the outcome average where
+    one of them comes up again; without terms it counts everywhere.
     """
 
     citizen: str
@@ -230,7 +235,7 @@ ENTRIES = (
         owner="self_review",
         scope=Scope.AGENT,
         then="nothing else waits for it",
-        after="forged_id.tick.observed",
+        failed_topic="forged_id.tick.observed",
         severity=Severity.WARNING,
     ),
 )

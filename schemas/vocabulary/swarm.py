@@ -1,4 +1,4 @@
-"""How coherent the actors and agents are as a whole. Owner: ``swarm``."""
+"""The swarm: how coherent all actors and agents are together, and which stages are lost. Owner: ``swarm``."""
 
 from functools import partial
 from typing import Annotated, Literal
@@ -35,8 +35,8 @@ class SwarmMeasured(Event, frozen=True, kw_only=True, tag="forged_id.swarm.measu
 class StageLost(Event, frozen=True, kw_only=True, tag="forged_id.swarm.stage_lost"):
     """Nobody serves these partitions of an actor or effector: what waits for them will get no answer.
 
-    Measured by the shell from workers' heartbeats, and recorded once it is certain. Told again when the partitions or
-    the reason change, and now and then while it lasts; ``swarm.stage_found`` ends it.
+    Measured by the shell from workers' heartbeats, and recorded once it is certain. Recorded again when the partitions
+    or the reason change, and at intervals while it lasts; ``swarm.stage_found`` ends it.
 
     Attributes:
         actor: The actor, effector, or ``ledger``.
@@ -135,6 +135,6 @@ ENTRIES = (
         owner="swarm",
         scope=Scope.GLOBAL,
         then="its exchange, if it has one, ends as FAILED",
-        after="forged_id.response.emitted",
+        failed_topic="forged_id.response.emitted",
     ),
 )

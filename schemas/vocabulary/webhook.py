@@ -1,4 +1,7 @@
-"""Alerts on their way to people's own tools. Owner: ``webhook``, an effector that names receivers, never addresses."""
+"""Deliveries of alerts to people's own tools. Owner: ``webhook``, an effector.
+
+Events name receivers, which the settings know, and never hold their addresses.
+"""
 
 from typing import Annotated, Any
 
@@ -13,9 +16,10 @@ Attempts = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class WebhookDelivered(Event, frozen=True, kw_only=True, tag="forged_id.webhook.delivered"):
-    """A receiver took an alert. ``request`` is the id of the alert's event, ``code`` the HTTP status it answered with.
+    """A receiver accepted an alert. ``request`` is the id of the alert's event, ``code`` the HTTP status it answered
+    with.
 
-    ``attempts`` counts the calls of the worker that got through.
+    ``attempts`` counts the calls of the worker that delivered it.
     """
 
     alert: str
@@ -28,10 +32,11 @@ class WebhookDelivered(Event, frozen=True, kw_only=True, tag="forged_id.webhook.
 
 
 class WebhookQueued(Event, frozen=True, kw_only=True, tag="forged_id.webhook.queued"):
-    """An alert is to be delivered to a receiver, after all that wait for it already.
+    """An alert is to be delivered to a receiver, after those that wait for that receiver already.
 
     ``body`` is the alert as it was published, ``request`` the id of its event and ``stored_ns`` when that was stored
-    (Unix nanoseconds). ``line`` is the way by which it goes: the deliveries of one line are made one after another.
+    (Unix nanoseconds). ``line`` is the ordered queue that it goes through: deliveries of one queue are made one after
+    another.
     """
 
     body: dict[str, Any]
@@ -44,11 +49,11 @@ class WebhookQueued(Event, frozen=True, kw_only=True, tag="forged_id.webhook.que
 class WebhookFailed(Failed, frozen=True, kw_only=True, tag="forged_id.webhook.failed"):
     """The dead letter of an alert that a receiver did not get.
 
-    Reasons besides an effector's own: ``receiver_refused`` (a status, or an error under a good status, that another
-    attempt does not mend),
-    ``receiver_unreachable`` and ``receiver_overdue`` (nothing came of it within the patience of the settings),
-    ``receiver_overrun`` (it is down or slow, and more alerts waited for it than may), ``receiver_unknown`` (no
-    worker that knew it came). ``request`` is the id of the alert's event, empty where it is unknown.
+    Reasons besides an effector's own: ``receiver_refused`` (a status, or an error under a good status, for
+    which another attempt is useless), ``receiver_unreachable`` and ``receiver_overdue`` (it was not delivered within
+    the time that the settings give), ``receiver_overrun`` (it is down or slow, and more alerts waited for it than the
+    settings allow), ``receiver_unknown`` (no worker knows it). ``request`` is the id of the alert's event, empty where
+    it is unknown.
     """
 
     alert: str = ""

@@ -1,7 +1,7 @@
-"""Texts for people that say what an event's codes and numbers mean, made when the event is shown. Pure.
+"""The text of an alert: what its codes and numbers mean, made when the alert is shown. Pure.
 
-Such texts change from release to release. So events hold none of them: otherwise a decision could not be made again as
-it was recorded, and differences in wording would hide differences in numbers.
+The wording changes from release to release, so events do not hold it. Otherwise a replay could not make a decision
+again as it was recorded, and differences in wording would hide differences in numbers.
 """
 
 from schemas.catalogue import CATALOGUE
@@ -17,6 +17,6 @@ def alert_summary(alert: Alert) -> str:
     if alert.figures.get("reason") in UNREADABLE:
         meaning = _UNREADABLE
     else:
-        # A newer release may have written it; its codes say what there is to say.
+        # A newer release may have written it: then this one knows no meaning for it.
         meaning = entry.meaning if entry is not None else f"{alert.event}."
     return " ".join((meaning, *(f"{name}={value}" for name, value in alert.figures.items())))

@@ -1,14 +1,14 @@
 """Other people's words in a prompt: fenced as data between lines with a key that does not occur in them. Pure.
 
-The key is computed from all the words together. So nobody who wrote a part of them can know it and end the block early,
-and a prompt made again is the same.
+The key is a hash of all the texts together. So nobody who wrote one of them can know it and end the block early, and a
+replay makes the same prompt.
 """
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 Block = tuple[str, str]
-"""A block: its title, in the project's own words, and its text."""
+"""A block: its title, which the project wrote, and its text, which somebody else wrote."""
 
 _KEY_LENGTH = 12
 
@@ -17,7 +17,7 @@ def fenced_blocks(blocks: Sequence[Block], beside: Sequence[str] = ()) -> list[s
     """Return blocks between fence lines; the key occurs neither in them nor in ``beside``, the prompt's other texts."""
     texts = [*beside, *(body for _, body in blocks)]
     key = first_unused_key(_keys("\n".join(texts)), texts)
-    return [f"[data {key}: {what}]\n{body}\n[end of data {key}]" for what, body in blocks]
+    return [f"[data {key}: {title}]\n{body}\n[end of data {key}]" for title, body in blocks]
 
 
 def first_unused_key(keys: Iterator[str], texts: Sequence[str]) -> str:

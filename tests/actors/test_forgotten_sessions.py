@@ -11,7 +11,7 @@ from schemas.actor import Message
 from schemas.persistent import encode_state
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.operator import ForgetOrdered
-from schemas.wording.personal import change_personal, personal_part
+from schemas.wording.personal import change_personal, personal_location
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import Address, Partition
 
@@ -34,7 +34,7 @@ ORDER = ForgetOrdered(what="session", by="ann", why="asked to")
 
 def without_words(message: Message) -> Message:
     """Return a message as it is read once its session's key is destroyed."""
-    part = personal_part(type(message.event))
+    part = personal_location(type(message.event))
     if (message.agent, message.session) != ("ann", SECRET) or part is None:
         return message
     return msgspec.structs.replace(message, event=change_personal(part, message.event, lambda _, __: CLOSED_TEXT))

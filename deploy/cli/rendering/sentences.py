@@ -12,7 +12,7 @@ from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.model_calls import cuts_text
 from schemas.event import Event
 from schemas.stages import STAGE_OF
-from schemas.unread import What
+from schemas.unread import UnreadKind
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterImmediate, ArbiterPassed
 from schemas.vocabulary.breaker import BreakerTripped
 from schemas.vocabulary.coherence import CoherenceRejected
@@ -109,7 +109,7 @@ def _dissonant(end: ResponseEmitted, event: CoherenceRejected | None) -> str:
     return f"{plain}; entropy {event.entropy:g} above {event.threshold:g}"
 
 
-def _counted(what: What) -> str:
+def _counted(what: UnreadKind) -> str:
     return what if what in ("comparisons", "characters", "layers") else f"characters of {what}"
 
 

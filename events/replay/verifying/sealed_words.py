@@ -21,7 +21,7 @@ from schemas.actor import Actor, Emission, Message, Scope
 from schemas.event import encode_event
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.operator import ForgetOrdered
-from schemas.wording.personal import change_personal, personal_part
+from schemas.wording.personal import change_personal, personal_location
 
 SEALED = "sealed"
 """The reason for which such decisions are counted as unverified."""
@@ -119,7 +119,7 @@ def _session_of(message: Message) -> tuple[str, str]:
 
 
 def _reworded(message: Message, word: Any) -> Message:
-    part = personal_part(type(message.event))
+    part = personal_location(type(message.event))
     if part is None:
         return message
     event = change_personal(part, message.event, lambda _place, text: word if text == CLOSED_TEXT else text)

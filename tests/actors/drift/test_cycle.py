@@ -12,7 +12,7 @@ from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted, DriftThought
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryWandered
-from schemas.wording.personal import personal_part
+from schemas.wording.personal import personal_location
 from tests.actors.drift.builders import AGENT, MINUTE_MS, TALKED, partition, started, talk, thought, upon, wake
 from tests.actors.memory.builders import response
 from tests.actors.scenario import MS, Address
@@ -274,7 +274,7 @@ def test_switched_off_it_says_and_keeps_nothing():
 
 @each("entry", [*owned_by("drift"), entry_of(MemoryWandered)], named=lambda entry: entry.topic)
 def test_what_has_words_keeps_its_session_whose_key_they_are_sealed_with(entry: Entry):
-    assert personal_part(entry.event) is None or entry.scope is Scope.SESSION
+    assert personal_location(entry.event) is None or entry.scope is Scope.SESSION
 
 
 def test_no_word_of_anybody_is_in_its_state():

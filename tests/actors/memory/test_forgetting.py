@@ -14,7 +14,7 @@ from schemas.vocabulary.act import Action
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import SESSIONS_AT_ONCE, TurnsForgotten
 from schemas.vocabulary.operator import ForgetOrdered
-from schemas.wording.personal import change_personal, personal_part
+from schemas.wording.personal import change_personal, personal_location
 from tests.actors.memory.builders import (
     ESCALATED,
     EVERYTHING,
@@ -250,7 +250,7 @@ def test_forgetting_a_fact_leaves_none_of_the_words_of_its_value(talked: list[st
 
 def sealed(message: Message) -> Message:
     """Return a message as a replay reads it once the key of the secret session is gone."""
-    part = personal_part(type(message.event))
+    part = personal_location(type(message.event))
     if message.session != "secret" or part is None:
         return message
     return msgspec.structs.replace(message, event=change_personal(part, message.event, lambda *_: CLOSED_TEXT))

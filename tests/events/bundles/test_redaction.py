@@ -20,7 +20,7 @@ from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, TickObserved
 from schemas.vocabulary.operator import BreakerResetOrdered
 from schemas.vocabulary.precedents import PrecedentRecorded
 from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexPassed
-from schemas.wording.personal import change_personal, unsealed_part
+from schemas.wording.personal import change_personal, unsealed_location
 from tests.actors.scenario import Address
 from tests.each import each
 from tests.events.ledger.messages import stored
@@ -91,7 +91,7 @@ def test_a_short_key_is_refused():
 def chosen_texts(message: Stored) -> set[str]:
     """Return what an event says where callers and operators choose the words."""
     event, found = event_of(message), set[str]()
-    part = unsealed_part(type(event))
+    part = unsealed_location(type(event))
     if part is not None:
         change_personal(part, event, lambda _, text: found.add(text) or text)
     return found

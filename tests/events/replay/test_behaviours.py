@@ -7,7 +7,7 @@ from typing import Any
 from actors.registry import ACTORS
 from events.snapshot import pack, unpack
 from events.view import Checkpoint, View
-from schemas.actor import NEWEST, Actor, Emission, Message
+from schemas.actor import NEWEST_BEHAVIOUR, Actor, Emission, Message
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
@@ -113,7 +113,7 @@ def test_a_snapshot_knows_the_behaviour_in_force() -> None:
 
 
 def test_a_message_outside_a_view_is_decided_as_the_newest() -> None:
-    assert Message(InputReceived(text="hello"), 1, "", 0).behaviour == NEWEST
+    assert Message(InputReceived(text="hello"), 1, "", 0).behaviour == NEWEST_BEHAVIOUR
     partition = Partition(SECOND)
     assert [type(each.event) for each in partition.hear(InputReceived(text="hello"))] == [ReflexPassed]
 

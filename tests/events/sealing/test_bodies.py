@@ -15,7 +15,7 @@ from events.sealing.cipher import SealBroken, SessionKey
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, encode_event
 from schemas.vocabulary.gateway import InputReceived
-from schemas.wording.personal import change_personal, personal_part
+from schemas.wording.personal import change_personal, personal_location
 from tests.actors.strategies import events_for, texts
 from tests.events.sealing.records import KEY, OTHER_KEY, recorded, said, stored
 
@@ -38,7 +38,7 @@ def test_every_event_of_the_catalogue_comes_out_as_it_went_in(event: Event) -> N
 
 @given(EVERY_EVENT)
 def test_no_word_of_any_event_is_left_in_what_is_stored(event: Event) -> None:
-    part = personal_part(type(event))
+    part = personal_location(type(event))
     if part is None:
         return
     body = msgspec.json.decode(sealed(recorded(event)).data)
@@ -54,7 +54,7 @@ def test_what_cannot_be_opened_still_is_the_event_with_a_mark_for_its_words(even
     assert message.seal is Seal.CLOSED
     found = decode(message)
     assert isinstance(found, Recorded)
-    part = personal_part(type(event))
+    part = personal_location(type(event))
     assert part is not None
     assert found.message.event == change_personal(part, event, lambda _place, _text: CLOSED_TEXT)
 

@@ -9,7 +9,7 @@ from msgspec import inspect
 
 from schemas.catalogue import CATALOGUE, decode_event
 from schemas.errors import UndecodableEvent
-from schemas.permissions import BEGINNING
+from schemas.permissions import KEY_CREATORS
 from schemas.vocabulary.loops import MOST_NUMBERS, MOST_TERMS
 from tests.each import each
 
@@ -44,7 +44,7 @@ def _lists(kind: inspect.Type, name: str) -> Iterator[tuple[str, int | None]]:
 FROM_OUTSIDE = sorted(
     topic
     for topic, entry in CATALOGUE.items()
-    if entry.owner in BEGINNING and not topic.endswith((".failed", ".configured"))
+    if entry.owner in KEY_CREATORS and not topic.endswith((".failed", ".configured"))
 )
 
 

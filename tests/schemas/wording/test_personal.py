@@ -10,7 +10,7 @@ from schemas.catalogue import CATALOGUE
 from schemas.event import Event, Personal, encode_event
 from schemas.vocabulary.act import ActIterated
 from schemas.vocabulary.gateway import InputReceived, Layer
-from schemas.wording.personal import Part, change_personal, personal_part
+from schemas.wording.personal import Location, change_personal, personal_location
 from tests.actors.strategies import events_for
 
 EVERY_EVENT = events_for(tuple(entry.event for entry in CATALOGUE.values()))
@@ -27,8 +27,8 @@ class Deep(Event, frozen=True, kw_only=True, tag="forged_id.deep.noted"):
     plain: str = ""
 
 
-def part_of(kind: type[Event]) -> Part:
-    part = personal_part(kind)
+def part_of(kind: type[Event]) -> Location:
+    part = personal_location(kind)
     assert part is not None
     return part
 
@@ -36,7 +36,7 @@ def part_of(kind: type[Event]) -> Part:
 def places(event: Event) -> dict[str, str]:
     """Return an event's personal texts by their places."""
     found: dict[str, str] = {}
-    part = personal_part(type(event))
+    part = personal_location(type(event))
     if part is not None:
         change_personal(part, event, lambda place, text: found.setdefault(place, text))
     return found
@@ -48,8 +48,8 @@ def test_words_are_found_in_structs_tuples_and_mappings_by_their_place() -> None
 
 
 def test_an_event_that_holds_no_words_has_no_part() -> None:
-    assert personal_part(CATALOGUE["forged_id.arbiter.escalated"].event) is None
-    assert personal_part(ActIterated) is not None
+    assert personal_location(CATALOGUE["forged_id.arbiter.escalated"].event) is None
+    assert personal_location(ActIterated) is not None
 
 
 def test_words_of_several_kinds_in_one_place_are_refused_rather_than_passed_over() -> None:
@@ -63,12 +63,12 @@ def test_words_of_several_kinds_in_one_place_are_refused_rather_than_passed_over
         one: Tagged | Other
 
     with pytest.raises(TypeError, match="put them into a struct"):
-        personal_part(Either)
+        personal_location(Either)
 
 
 @given(EVERY_EVENT)
 def test_an_event_and_its_body_hold_the_same_words_in_the_same_places(event: Event) -> None:
-    part = personal_part(type(event))
+    part = personal_location(type(event))
     if part is None:
         return
     body: dict[str, Any] = msgspec.json.decode(encode_event(event))

@@ -24,7 +24,7 @@ from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
-from schemas.wording.personal import change_personal, personal_part
+from schemas.wording.personal import change_personal, personal_location
 
 VERDICTS: tuple[type[Event], ...] = (
     ReflexBlocked,
@@ -176,7 +176,7 @@ def numbers_of(said: Iterable[Event]) -> dict[str, dict[str, Any]]:
 
 
 def _wordless(event: Event) -> dict[str, Any]:
-    part = personal_part(type(event))
+    part = personal_location(type(event))
     plain = event if part is None else change_personal(part, event, lambda place, text: "")
     body: dict[str, Any] = msgspec.to_builtins(plain)
     return {name: value for name, value in body.items() if name not in _WORDLESS}
