@@ -1,1 +1,1 @@
-"""The log: append, read, snapshots, the ledger, and views over recorded events. Knows no actor."""
+"""The log: append, read, snapshots, the ledger, and views over recorded events. Imports no actor."""

@@ -20,10 +20,12 @@ from schemas.catalogue import CATALOGUE, decode_event, upcast_body
 from schemas.errors import VocabularyError
 from schemas.event import Event
 
-_WALKED = 25
-"""Bodies of a subject and build whose fields are noted where they come out to the byte; later ones have the same."""
+_BODIES_INSPECTED = 25
+"""Byte-identical bodies of a subject, version and build whose fields are noted. Later ones have the same fields."""
 
-_NOTHING: Any = object()
+_NOT_RECORDED: Any = object()
+"""Stands for a value that was not recorded."""
+
 _decoder = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder(order="deterministic")
 
@@ -32,7 +34,7 @@ Kind = tuple[str, int, str]
 
 
 class BodyComparison(msgspec.Struct, frozen=True):
-    """What two bodies of one event say: the recorded fields of each, and the paths of those that are new."""
+    """Two bodies of one event, reduced to the recorded fields, and the paths of fields that are new."""
 
     recorded: Any
     redecided: Any
@@ -40,7 +42,7 @@ class BodyComparison(msgspec.Struct, frozen=True):
 
     @property
     def is_same(self) -> bool:
-        """Whether they say the same."""
+        """Whether the two are equal."""
         return _encoder.encode(self.recorded) == _encoder.encode(self.redecided)
 
 
@@ -48,86 +50,88 @@ class BodyComparer:
     """Compares bodies of one writer, in the order in which they were recorded, and notes which fields it wrote."""
 
     def __init__(self) -> None:
-        self._written: dict[Kind, set[str]] = {}
-        self._walked: dict[Kind, int] = {}
+        self._recorded_fields: dict[Kind, set[str]] = {}
+        self._inspected: dict[Kind, int] = {}
 
     def note_identical(self, was: Recorded) -> None:
         """Note a body that was made again with the same bytes."""
         kind = was.envelope.topic, was.envelope.version, was.envelope.build
-        walked = self._walked.get(kind, 0)
-        if walked < _WALKED:
-            self._walked[kind] = walked + 1
-            written = self._written.setdefault(kind, set())
-            _projected(_NOTHING, was.message.event, "", written, set())
+        inspected = self._inspected.get(kind, 0)
+        if inspected < _BODIES_INSPECTED:
+            self._inspected[kind] = inspected + 1
+            recorded_fields = self._recorded_fields.setdefault(kind, set())
+            _projected(_NOT_RECORDED, was.message.event, "", recorded_fields, set())
 
     def compare(self, was: Recorded, now: NewEvent) -> BodyComparison:
-        """Return what a recorded body and the one that is decided today say."""
+        """Compare a recorded body with the one that is decided today."""
         if was.envelope.topic != now.topic:
             return BodyComparison(msgspec.to_builtins(was.message.event), _decoder.decode(now.data))
         kind = was.envelope.topic, was.envelope.version, was.envelope.build
         try:
             document = _decoder.decode(upcast_body(was.envelope.topic, was.stored.data, was.envelope.version))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            # Its type was decoded all the same: what a type does not know is passed over, whatever stands there.
+            # The event itself was decoded: a decoder skips fields that its type does not know, even malformed ones.
             return BodyComparison(was.stored.data.decode(errors="replace"), _decoder.decode(now.data))
         try:
             event: Event = decode_event(now.topic, now.data, CATALOGUE[now.topic].version)
         except VocabularyError:
-            # It cannot even be read again, so that no recorded body can be its equal.
+            # Today's body cannot be decoded, so that no recorded body can equal it.
             return BodyComparison(document, _decoder.decode(now.data))
-        had: set[str] = set()
-        lacking: set[str] = set()
-        recorded = _projected(document, was.message.event, "", had, set(), of_record=True)
-        redecided = _projected(document, event, "", set(), lacking)
-        written = self._written.setdefault(kind, set())
-        missing = lacking & written
+        present: set[str] = set()
+        absent: set[str] = set()
+        recorded = _projected(document, was.message.event, "", present, set(), is_recorded=True)
+        redecided = _projected(document, event, "", set(), absent)
+        recorded_fields = self._recorded_fields.setdefault(kind, set())
+        missing = absent & recorded_fields
         if missing:
-            redecided = _projected(document, event, "", set(), set(), kept=missing)
-        written |= had
-        return BodyComparison(recorded, redecided, tuple(sorted(lacking - missing)))
+            redecided = _projected(document, event, "", set(), set(), kept_paths=missing)
+        recorded_fields |= present
+        return BodyComparison(recorded, redecided, tuple(sorted(absent - missing)))
 
 
-def text_of(said: Any) -> str:
-    """Return a body for a difference."""
-    return msgspec.json.encode(said).decode()
+def text_of(body: Any) -> str:
+    """Return a body as the JSON text that a difference shows."""
+    return msgspec.json.encode(body).decode()
 
 
 def _projected(
     document: Any,
     value: Any,
     path: str,
-    had: set[str],
-    lacking: set[str],
+    present: set[str],
+    absent: set[str],
     *,
-    kept: set[str] | frozenset[str] = frozenset(),
-    of_record: bool = False,
+    kept_paths: set[str] | frozenset[str] = frozenset(),
+    is_recorded: bool = False,
 ) -> Any:
-    """Return a value as JSON would hold it, without the fields that a document lacks in its place.
+    """Return a value as plain JSON types, without the fields that the recorded document lacks.
 
     Args:
-        document: What was recorded in this place; ``_NOTHING``: something else, so that the whole value counts.
+        document: What was recorded at this path; ``_NOT_RECORDED``: nothing comparable, so that the whole value counts.
         value: The decoded value.
-        path: The path of the place, without the places in lists and the keys of maps.
-        had: Takes the paths of fields that the document has.
-        lacking: Takes the paths of those that it lacks.
-        kept: Paths of fields that count though the document lacks them.
-        of_record: Whether the value was decoded from this document: what it does not know of that is taken over.
+        path: The path of the value, with ``[]`` for indexes of lists and keys of maps.
+        present: Collects the paths of fields that the document has.
+        absent: Collects the paths of those that it lacks.
+        kept_paths: Paths of fields that count though the document lacks them.
+        is_recorded: Whether the value was decoded from this document; then fields that its type does not know are kept.
     """
     if isinstance(value, msgspec.Struct) and not value.__struct_config__.array_like:
-        return _projected_struct(document, value, path, had, lacking, kept, of_record)
-    more: Any = {"kept": kept, "of_record": of_record}
+        return _projected_struct(document, value, path, present, absent, kept_paths, is_recorded)
+    more: Any = {"kept_paths": kept_paths, "is_recorded": is_recorded}
     if isinstance(value, Mapping):
         entries = document if isinstance(document, dict) else {}
         keyed = {str(msgspec.to_builtins(key, str_keys=True)): inner for key, inner in value.items()}
         return {
-            key: _projected(entries.get(key, _NOTHING), inner, f"{path}[]", had, lacking, **more)
+            key: _projected(entries.get(key, _NOT_RECORDED), inner, f"{path}[]", present, absent, **more)
             for key, inner in keyed.items()
         }
     if isinstance(value, list | tuple):
-        places = document if isinstance(document, list) and len(document) == len(value) else [_NOTHING] * len(value)
+        recorded_items = (
+            document if isinstance(document, list) and len(document) == len(value) else [_NOT_RECORDED] * len(value)
+        )
         return [
-            _projected(recorded, inner, f"{path}[]", had, lacking, **more)
-            for recorded, inner in zip(places, value, strict=True)
+            _projected(recorded, inner, f"{path}[]", present, absent, **more)
+            for recorded, inner in zip(recorded_items, value, strict=True)
         ]
     return msgspec.to_builtins(value)
 
@@ -136,27 +140,35 @@ def _projected_struct(
     document: Any,
     value: msgspec.Struct,
     path: str,
-    had: set[str],
-    lacking: set[str],
-    kept: set[str] | frozenset[str],
-    of_record: bool,
+    present: set[str],
+    absent: set[str],
+    kept_paths: set[str] | frozenset[str],
+    is_recorded: bool,
 ) -> dict[str, Any]:
     config = value.__struct_config__
     is_whole = not isinstance(document, dict)
     entries: dict[str, Any] = {} if is_whole else document
     found: dict[str, Any] = {}
-    if config.tag_field is not None and (config.tag_field in entries or is_whole or not of_record):
+    if config.tag_field is not None and (config.tag_field in entries or is_whole or not is_recorded):
         found[config.tag_field] = config.tag
     for field, name in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True):
-        place = f"{path}.{name}" if path else name
-        if is_whole or name in entries or config.omit_defaults or place in kept:
-            # Where a writer omits defaults, a field that is not there says that it has its default.
-            had.add(place)
-            inner = entries.get(name, _NOTHING)
-            found[name] = _projected(inner, getattr(value, field), place, had, lacking, kept=kept, of_record=of_record)
+        field_path = f"{path}.{name}" if path else name
+        if is_whole or name in entries or config.omit_defaults or field_path in kept_paths:
+            # A writer that omits defaults left out a field that has its default: the field counts as recorded.
+            present.add(field_path)
+            inner = entries.get(name, _NOT_RECORDED)
+            found[name] = _projected(
+                inner,
+                getattr(value, field),
+                field_path,
+                present,
+                absent,
+                kept_paths=kept_paths,
+                is_recorded=is_recorded,
+            )
         else:
-            lacking.add(place)
-    if of_record:
+            absent.add(field_path)
+    if is_recorded:
         found |= {name: inner for name, inner in entries.items() if name not in found and _is_unknown(value, name)}
     return found
 

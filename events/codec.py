@@ -1,4 +1,4 @@
-"""Decoding stored messages into messages of a view."""
+"""Decoding stored messages into the messages that actors see."""
 
 import msgspec
 
@@ -9,8 +9,8 @@ from schemas.envelope import Envelope, decode_headers
 from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.subjects import split_stored
 
-MOST_COMMON = 1
-"""The behaviour that messages have until a view sees them under its own; most actors' is this one, and need no copy."""
+DEFAULT_BEHAVIOUR = 1
+"""The behaviour number of a decoded message. A view copies the message where another one is in force."""
 
 
 class Unreadable(msgspec.Struct, frozen=True, gc=False):
@@ -54,7 +54,7 @@ def decode(stored: Stored) -> Recorded | Unreadable:
         agent=envelope.agent,
         session=envelope.session,
         exchange=envelope.exchange,
-        behaviour=MOST_COMMON,
+        behaviour=DEFAULT_BEHAVIOUR,
     )
     return Recorded(stored, envelope, message)
 

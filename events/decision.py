@@ -1,4 +1,4 @@
-"""One decision: from a message and a state to events ready to be stored. Live and replay use the same code."""
+"""Making one decision: from a message and a state to events ready to be stored. Live and replay use the same code."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ class NewEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class Cause(msgspec.Struct, frozen=True, gc=False):
-    """What an event is emitted because of, the address it inherits, and the behaviour in force there."""
+    """Why an event is emitted (a message or a timer), the address it inherits, and the behaviour in force there."""
 
     id: str
     seq: int
@@ -54,7 +54,7 @@ def cause_of(delivery: Recorded | Unreadable) -> Cause:
     if isinstance(delivery, Recorded):
         envelope = delivery.envelope
     else:
-        # Only what addresses the failure, so that a header that is no number does not cost an exchange its end.
+        # Only the headers that address the failure event: an exchange must end even if its other headers are malformed.
         readable = {name: stored.headers[name] for name in _ADDRESS_HEADERS if name in stored.headers}
         envelope = decode_headers({"ce-id": f"seq-{stored.seq}", "ce-type": "", **readable})
     return Cause(
@@ -73,10 +73,10 @@ def cause_of(delivery: Recorded | Unreadable) -> Cause:
 def address_events(
     owner: str, cause: Cause, emissions: Sequence[Event | Emission], partitions: Partitions
 ) -> tuple[NewEvent, ...]:
-    """Give the events that ``owner`` emits because of one cause their subjects, ids, places and bytes.
+    """Give the events that ``owner`` emits because of one cause their subjects, ids, indexes and bytes.
 
-    An event that inherits its cause's keys stays in its cause's partitions, even where those are not the keys' own:
-    elsewhere it would lie outside the fence of the partition that wrote it.
+    An event that inherits its cause's agent and session gets its cause's partitions, even if those of its own agent and
+    session are others: otherwise it would lie outside the fence of the partition that wrote it.
     """
     decided = []
     for index, item in enumerate(emissions):
@@ -126,7 +126,7 @@ def at_behaviour(delivery: Recorded | Unreadable, behaviour: int) -> Recorded | 
 
 
 def with_models(delivery: Recorded | Unreadable, models: tuple[str, ...]) -> Recorded | Unreadable:
-    """Return a consumed message with the names of the trained models that its recorded decision rests on."""
+    """Return a consumed message with the names of the trained models that its recorded decision used."""
     if isinstance(delivery, Unreadable) or not models:
         return delivery
     return Recorded(delivery.stored, delivery.envelope, msgspec.structs.replace(delivery.message, models=models))
@@ -140,7 +140,7 @@ def _failure(actor: Actor[Any], delivery: Recorded | Unreadable, reason: str, er
 def fold(actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, own: Sequence[Message]) -> Any:
     """Fold a consumed message and the events it led to, in this order.
 
-    What could not be read, folded or stored when it was decided is passed over: only the recorded failure is folded.
+    A message that could not be read, folded or stored when it was decided is skipped: only its failure is folded.
     """
     if not own:
         return actor.fold(state, delivery.message) if isinstance(delivery, Recorded) else state
@@ -155,8 +155,8 @@ def fold(actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, own: Se
 def _within(actor: Actor[Any], cause: Cause, partition: str) -> tuple[str, Cause]:
     """Return the owner's identity and the cause as one partition of ``actor`` sees it.
 
-    A message without the actor's key (an agent-wide one to a session's actor) belongs to every partition: each answers
-    it under ids of its own, and within its own fence.
+    A message without the actor's key (an agent-wide one to a session-scoped actor) belongs to every partition. Each
+    emits events under ids of its own, and within its own fence.
     """
     if actor.scope is Scope.SESSION and cause.session_token == NO_PARTITION:
         return f"{actor.name}/{partition}", msgspec.structs.replace(cause, session_token=partition)
@@ -179,7 +179,7 @@ def _fold_failure(actor: Actor[Any], state: Any, delivery: Recorded | Unreadable
     try:
         return fold(actor, state, delivery, [d.message for d in failure])
     except Exception:
-        # An evolve that cannot even take its own failure: views pass such an event over, so the live fold does too.
+        # ``evolve`` raises even on its own failure event. Replay skips such an event, so the live fold does, too.
         return state
 
 

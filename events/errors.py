@@ -10,8 +10,8 @@ class LogError(Exception):
 class Conflict(LogError):
     """Another writer appended behind the fence: nothing was stored. Drop the state, recover, go on.
 
-    ``last`` is the sequence that the log holds for the fence's last, where it says so. A log that lost messages may
-    name one that cannot be read any more, or 0.
+    ``last`` is the sequence of the last message that the fence counts, if the broker named it. A log that lost messages
+    may name one that cannot be read any more, or 0.
     """
 
     code = "conflict"
@@ -22,7 +22,7 @@ class Conflict(LogError):
 
 
 class UnknownOutcome(LogError):
-    """No answer in time: the append may or may not be stored, or may be stored later. Recover; the log tells."""
+    """No answer in time: the append may or may not be stored, or may be stored later. Recover: the log shows which."""
 
     code = "unknown_outcome"
 

@@ -1,4 +1,4 @@
-"""httpx, without the command line that it loads where it can: that would bring rich along."""
+"""httpx, imported without its command line, which would import rich."""
 
 from events.without_rich import without_rich
 

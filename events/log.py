@@ -1,4 +1,4 @@
-"""The log as a port.
+"""The log as a port (an interface), and the records that pass through it.
 
 It has two adapters, ``events.jetstream`` and ``tests.simulated``; one test suite runs against both.
 """
@@ -26,8 +26,8 @@ class Record(msgspec.Struct, frozen=True):
 class Seal(Enum):
     """What became of a message's sealed texts since it was read; see ``events.sealing``.
 
-    AS_STORED: nothing, or it has none. OPENED: they can be read. CLOSED: their key is gone or out of reach, and a mark
-    stands in their place. BROKEN: they are not what was sealed.
+    AS_STORED: they were not opened, or it has none. OPENED: they were decrypted. CLOSED: their key is gone or out of
+    reach, and a placeholder stands for them. BROKEN: they were changed since they were sealed.
     """
 
     AS_STORED = "as_stored"
@@ -62,7 +62,7 @@ class Append(msgspec.Struct, frozen=True):
 
 
 class LogInfo(msgspec.Struct, frozen=True):
-    """What a log says of itself. Sequences are 0 when it is empty."""
+    """The extent of a log. Sequences are 0 when it is empty."""
 
     partitions: Partitions
     first_seq: int
@@ -72,13 +72,13 @@ class LogInfo(msgspec.Struct, frozen=True):
 
 
 class Tail(Protocol):
-    """An endless ordered reading: no gap, no repeat, whatever happens to the connection."""
+    """An endless ordered reader: no gap, no repeat, whatever happens to the connection."""
 
     async def next(self) -> Sequence[Stored]:
         """Wait for the next messages, in stream order; never empty.
 
         Raises:
-            LogCut: the log no longer holds what this reading has read, or began after.
+            LogCut: the log does not hold any more what this reader has read, or began after.
             Unavailable: the log cannot be read any more.
         """
         ...
@@ -91,7 +91,7 @@ class Tail(Protocol):
 class Log(Protocol):
     """An append-only, totally ordered log of messages on subjects.
 
-    Where it is sealed, people's words are sealed and opened on the way: callers give and get readable texts.
+    In a sealed log people's words are encrypted. Its methods seal and open them: callers give and get readable texts.
     """
 
     @property
@@ -154,7 +154,7 @@ class Snapshots(Protocol):
         """Return the snapshot under ``key``, or None when there is none or it is unreadable.
 
         Raises:
-            Unavailable, UnknownOutcome: it cannot be asked for now.
+            Unavailable, UnknownOutcome: it cannot be read now.
         """
         ...
 
@@ -171,5 +171,5 @@ class Membership(Protocol):
         ...
 
     async def members(self) -> Mapping[str, bytes]:
-        """Return the living members and what they last said."""
+        """Return the living members and their last heartbeats."""
         ...

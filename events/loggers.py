@@ -1,7 +1,7 @@
 """The loggers of this process: structlog's, without the coloured tracebacks that it makes if rich is installed.
 
-Loading rich took a fifth of a command's start, so only code that draws loads it. Its tracebacks also show the values of
-variables, which may be people's words or secrets.
+Importing rich takes a fifth of a command's start, so only code that draws imports it. Its tracebacks also show the
+values of variables, which may be people's words or secrets.
 """
 
 from events.without_rich import without_rich

@@ -21,9 +21,11 @@ from schemas.vocabulary.ledger import LossRecorded
 OWNER = "ledger"
 OWN_PREFIX = f"{ROOT}.{OWNER}."
 OWN_FILTER = topic_filter(f"{OWN_PREFIX}>")
-"""Everything that is appended in the ledger's name."""
+"""The filter over all events of the owner ``ledger``."""
 
 _ATTEMPTS = 20
+"""How often recording is tried while others append behind the same fence."""
+
 _logger = get_logger("neuraxis.ledger")
 
 
@@ -45,14 +47,14 @@ def ledger_record(event: Event, identity: str, cause_seq: int, source: str, time
 async def record_losses(log: Log, losses: Sequence[LossRecorded], source: str, time: str, build: str) -> None:
     """Record losses in the log, each once, however many processes find it; raises LogError.
 
-    They are stored together, so that partitions fold the log again once, not once for each loss.
+    They are stored together, so that partitions fold the log again only once.
     """
     for start in range(0, len(losses), MAX_BATCH):
         await _record(log, losses[start : start + MAX_BATCH], source, time, build)
 
 
 async def record_loss(log: Log, loss: LossRecorded, source: str, time: str, build: str) -> None:
-    """Say that one loss; see :func:`record_losses`."""
+    """Record one loss; see :func:`record_losses`."""
     await record_losses(log, (loss,), source, time, build)
 
 
@@ -64,14 +66,14 @@ async def _record(log: Log, losses: Sequence[LossRecorded], source: str, time: s
         records = [
             ledger_record(loss, _identity(loss, info.last_seq), info.last_seq, source, time, build)
             for loss in losses
-            if not any(_tells(other.event, loss) and other.seq >= loss.first_seq for other in known)
+            if not any(_is_same_range(other.event, loss) and other.seq >= loss.first_seq for other in known)
         ]
         if not records:
             return
         try:
             await log.append([Append(tuple(records), fence)])
         except Conflict:
-            continue  # another has found it too, or a projector noted its head
+            continue  # another process recorded it too, or a projector appended an anchor
         except UnknownOutcome as unknown:
             raise Unavailable(f"whether the loss was recorded is not known: {unknown}") from unknown
         return
@@ -83,11 +85,11 @@ def _identity(loss: LossRecorded, found_at: int) -> str:
 
 
 def loss_of_gap(first: int, last: int) -> LossRecorded:
-    """Return the loss of messages within a log of which nothing but the gap in its sequences is left."""
+    """Return the loss of messages of which only a gap in the log's sequences is left."""
     return LossRecorded(first_seq=first, through_seq=last, known_by="stream", given_again=False)
 
 
-def _tells(recorded: LossRecorded, loss: LossRecorded) -> bool:
+def _is_same_range(recorded: LossRecorded, loss: LossRecorded) -> bool:
     return (recorded.first_seq, recorded.through_seq) == (loss.first_seq, loss.through_seq)
 
 

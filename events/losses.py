@@ -1,7 +1,7 @@
 """The losses that a log has recorded (``ledger.loss_recorded``).
 
-A record comes after the loss in the log. Decisions made before the record may rest on lost messages. Decisions made
-after it rest only on the messages that are left, since every partition folds the log again when it reads the record.
+A record comes after the loss in the log. Decisions made before the record may depend on lost messages. Decisions made
+after it depend only on the messages that are left, since every partition folds the log again when it reads the record.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ def is_loss(subject: str) -> bool:
 
 
 class Loss(msgspec.Struct, frozen=True):
-    """A recorded loss: its event, and the sequence of that."""
+    """A recorded loss: its event, and that event's sequence."""
 
     seq: int
     event: LossRecorded
@@ -37,7 +37,7 @@ class Losses:
     """The recorded losses of a log, in order.
 
     Attributes:
-        found: They.
+        found: The recorded losses.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Losses:
 
     @classmethod
     async def of(cls, log: Log, upto: int) -> "Losses":
-        """Read those that a log has recorded up to a sequence; raises LogError."""
+        """Read the losses that a log has recorded up to a sequence; raises LogError."""
         losses = cls()
         async for batch in log.history([LOSS_FILTER], 0, upto):
             for stored in batch:
@@ -69,14 +69,15 @@ class Losses:
 
     @property
     def gap_ends(self) -> tuple[int, ...]:
-        """The last sequences of the gaps that are recorded, in order, of adjoining ones the last; see ``Reading``."""
+        """The last sequence of each recorded gap, in order; adjacent gaps count as one. See ``StreamReader``."""
         return tuple(last for _, last in self.lost_for_good)
 
     def stretches_with_gaps(self, after: int, upto: int, most: int) -> tuple[tuple[int, int], ...]:
-        """Return after and up to which sequences all is to be read, since readings of filters would begin anew there.
+        """Return ranges (after, up to) around gaps, to be read without filters: a filtered reader would restart at each
+        gap.
 
-        All of it where that is at most ``most`` sequences long; else the parts of up to that length from before a
-        recorded gap to the end of another, or of the same, which then holds nothing.
+        The whole range if it has at most ``most`` sequences. Otherwise ranges of at most that length, each from before
+        a recorded gap to the end of the same or a later one.
         """
         gaps = [(max(first - 1, after), last) for first, last in self.lost_for_good if after < last <= upto]
         if gaps and upto - after <= most:
@@ -105,11 +106,10 @@ class Losses:
         return min((loss.event.first_seq for loss in self.found if not loss.event.given_again), default=None)
 
     def leaves_untouched(self, folded_upto: int, since: int) -> bool:
-        """Whether a state is free of lost messages, so that it can still be used.
+        """Whether a state has folded no lost message, so that it can still be used.
 
-        The state has folded the log up to ``folded_upto``, as it was when its last known loss was recorded at
-        ``since``. Sequences that were given to other messages do not matter: their time shows that the message is
-        another one.
+        The state has folded the log up to ``folded_upto``, and knew the losses recorded up to ``since``. Sequences that
+        were given to other messages do not matter: their time shows that the message is another one.
         """
         later = (loss.event for loss in self.found if loss.seq > since)
         return all(event.given_again or event.first_seq > folded_upto for event in later)
@@ -120,26 +120,26 @@ class Losses:
         return any(event.first_seq <= first and last <= event.through_seq for event in lost)
 
     def excuse(self, seq: int, shown_at: int) -> bool:
-        """Whether a decision on the message at ``seq`` may rest on messages that are lost for ever.
+        """Whether a decision on the message at ``seq`` may depend on messages that are lost for ever.
 
-        That holds if it was made, or its events were stored, after the lost messages (shown by a reading up to
-        ``shown_at``) and before the loss was recorded.
+        That is so if it was made, or its events were stored, after the lost messages and before the loss was recorded.
+        ``shown_at`` is the sequence at which a replay noticed the decision.
         """
         return any(
             loss.event.first_seq <= shown_at and seq < loss.seq and not loss.event.given_again for loss in self.found
         )
 
     def invalidates(self, through: int, seq: int) -> bool:
-        """Whether a message at ``seq`` spoke of the log up to ``through`` before it lost a part of that."""
+        """Whether a message at ``seq`` describes the log up to ``through`` as it was before a part of that was lost."""
         return any(
             loss.event.first_seq <= through and seq < loss.seq and not loss.event.given_again for loss in self.found
         )
 
 
-def merged_ranges(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return stretches of sequences (first and last) in order, those that meet or overlap as one."""
+def merged_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return ranges (first and last sequence) in order; adjacent and overlapping ranges are merged."""
     found: list[tuple[int, int]] = []
-    for first, last in sorted(stretches):
+    for first, last in sorted(ranges):
         if found and first <= found[-1][1] + 1:
             found[-1] = found[-1][0], max(found[-1][1], last)
         else:
@@ -148,7 +148,7 @@ def merged_ranges(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int]
 
 
 def gaps(after: int, batch: Sequence[Stored]) -> list[tuple[int, int]]:
-    """Return the first and last sequence of each gap in a reading of everything that has come to ``after``."""
+    """Return the gaps (first and last sequence) in a batch of an unfiltered reading that had reached ``after``."""
     found = []
     for stored in batch:
         if stored.seq > after + 1:

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 
 def open_private(path: Path) -> BinaryIO:
-    """Make a file that its owner alone may read and write, and open it for writing; one of that name is taken away.
+    """Make a file that its owner alone may read and write, and open it for writing; one of that name is deleted first.
 
     Raises:
         OSError: it cannot be made there.
@@ -38,7 +38,7 @@ def make_private_folder(path: Path) -> Sequence[Path]:
 
 
 def remove_if_empty(folders: Sequence[Path]) -> None:
-    """Remove folders that nothing came into, the innermost first."""
+    """Remove folders that are still empty, the innermost first."""
     with suppress(OSError):  # something is in it
         for folder in folders:
             folder.rmdir()

@@ -114,5 +114,5 @@ def routes(
 
 @cache
 def _topics(events: tuple[type[Event], ...]) -> frozenset[str]:
-    # Every message that a process reads is held against every actor's list.
+    # Cached: every message that a process reads is compared with every actor's list.
     return frozenset(map(topic_of, events))

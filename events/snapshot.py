@@ -44,7 +44,7 @@ def partition_key(actor: str, partition: str) -> str:
 def pack(actor: Actor[Any], partition: str, checkpoint: Checkpoint, losses: int = 0) -> bytes:
     """Encode a view's checkpoint, with a checksum: one wrong bit in its position would skip or repeat messages.
 
-    ``losses`` is the sequence of the last recorded loss of the log that was known when the view began.
+    ``losses`` is the sequence of the last recorded loss of the log that was known when the view was made.
     """
     body = msgspec.msgpack.encode(
         _Snapshot(
@@ -69,7 +69,7 @@ def pack(actor: Actor[Any], partition: str, checkpoint: Checkpoint, losses: int 
 def unpack(actor: Actor[Any], partition: str, data: bytes) -> Checkpoint | None:
     """Decode a snapshot; None when it is of another partition, behaviour or state schema, or damaged.
 
-    The state's hash is taken anew: a field that was renamed, dropped or added since changes it.
+    The state's hash is computed again: a field that was renamed, dropped or added since changes it.
     """
     checksum, body = data[:_CHECKSUM_BYTES], data[_CHECKSUM_BYTES:]
     if sha256(body).digest() != checksum:

@@ -1,4 +1,4 @@
-"""An actor partition's view: what it consumed, in stream order, each followed by what it emitted because of it.
+"""An actor partition's view, and its fold: what it consumed, in stream order, each followed by what it emitted.
 
 Live work, recovery, standby, replay and verification all fold through this class, so they cannot disagree on the order.
 The order can be reconstructed later, because every own event carries the sequence of its cause.

@@ -1,10 +1,10 @@
-"""When to log a lasting problem again: at once, then at growing intervals, however often it occurs meanwhile."""
+"""Limits how often a lasting problem is logged: at once, then at growing intervals."""
 
 import time
 from collections.abc import Callable
 
-FIRST_S, MOST_S = 1.0, 60.0
-"""Seconds between the first two lines about one thing, and at most between any two."""
+FIRST_S, MAX_INTERVAL_S = 1.0, 60.0
+"""Seconds between the first two lines about one problem, and the longest interval between any two."""
 
 
 class WarningBackoff:
@@ -33,7 +33,7 @@ class WarningBackoff:
         if now < self._next:
             return False
         self._next = now + self._interval
-        self._interval = min(2 * self._interval, MOST_S)
+        self._interval = min(2 * self._interval, MAX_INTERVAL_S)
         return True
 
     def ended(self) -> None:

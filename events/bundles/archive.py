@@ -1,4 +1,4 @@
-"""The archive: writing a bundle in one pass, and reading one that may come from anywhere.
+"""The bundle's zip archive: writing one in one pass, and reading one that may come from anywhere.
 
 Equal events give equal bytes (with the same build of zlib): an archive holds no times and no names of users or
 machines. A reader trusts nothing that it has not checked against a limit or a hash, and otherwise says what is wrong.
@@ -38,7 +38,7 @@ _ALLOWED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _BATCH = 1024
 
-# What zipfile raises on bytes it cannot make sense of, RuntimeError for flags it does not serve.
+# What zipfile raises for damaged archives; RuntimeError for features that it does not support.
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, struct.error)
 
 
@@ -51,12 +51,12 @@ StreamName = Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,255}$")]
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a bundle says of itself. ``head`` (64 hex digits) is the chain's, over all its events.
+    """The description of a bundle. ``head`` (64 hex digits) is the head of the hash chain over all its events.
 
     ``project`` is the version that wrote it, ``versions`` the data version of each subject in it. ``original_head`` is
     the head of the chain that a redacted bundle was made from; in one that is not redacted, the same as ``head``.
-    ``chosen`` names the exchanges it was recorded for; none: all of them. ``missing`` are the first and last sequences
-    of what the log had lost, and recorded so.
+    ``chosen`` names the exchanges it was recorded for; none: all of them. ``missing`` are ranges (first and last
+    sequence) that the log had recorded as lost.
     """
 
     format: int
@@ -80,7 +80,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether a file begins like a zip archive, which no ledger does; whether it is a sound one, reading it tells."""
+    """Whether a file begins like a zip archive, which no ledger does. Reading it shows whether it is undamaged."""
     try:
         with path.open("rb") as file:
             return file.read(4) == b"PK\x03\x04"
@@ -91,12 +91,12 @@ def is_bundle(path: Path) -> bool:
 async def write_bundle(path: Path, batches: AsyncIterator[Sequence[Stored]], origin: Manifest) -> Manifest:
     """Write events, from sequence 1 on, as a bundle; return its manifest.
 
-    ``origin`` is the manifest but for what is counted and hashed here: ``events``, ``last_seq``, ``head``,
-    ``versions``, and, unless ``redacted``, ``original_head``. Of ``missing`` it names all that may be, and what is left
-    are the gaps that were met. A file of that name is replaced when all is written.
+    ``origin`` is the manifest without what is counted and hashed here: ``events``, ``last_seq``, ``head``,
+    ``versions``, and, unless ``redacted``, ``original_head``. Its ``missing`` are the gaps that are allowed; the
+    returned manifest has those that were found. A file of that name is replaced when all is written.
 
     Raises:
-        Misconfigured: another event is missing in the order, or the file cannot be written.
+        Misconfigured: any other event is missing, or the file cannot be written.
     """
     part = path.with_name(path.name + ".part")
     last, events, head = 0, 0, GENESIS
@@ -126,7 +126,7 @@ async def write_bundle(path: Path, batches: AsyncIterator[Sequence[Stored]], ori
     except OSError as wrong:
         raise Misconfigured(f"{path} cannot be written: {wrong.strerror or wrong}") from wrong
     finally:
-        with suppress(OSError):  # where nothing can be written, there is nothing to take away
+        with suppress(OSError):  # the file does not exist, or cannot be removed
             part.unlink()
     return manifest
 
@@ -142,14 +142,14 @@ def _known_missing(origin: Manifest, first: int, last: int) -> tuple[int, int]:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Return what a bundle says of itself; raises LedgerDamaged or Misconfigured as :func:`read_events` does."""
+    """Return a bundle's manifest; raises LedgerDamaged or Misconfigured as :func:`read_events` does."""
     with _opened(path) as archive:
         return _manifest(archive, path)
 
 
 def read_events(path: Path) -> Iterator[Sequence[Stored]]:
-    """Read a bundle's events in batches. Only one read to its end is proved whole: the chain is checked there, and
-    whether the events lie in the partitions that the manifest claims.
+    """Read a bundle's events in batches. The chain, and whether the events lie in the partitions that the manifest
+    claims, are checked at its end: only a bundle that was read to its end is proved complete.
 
     Raises:
         Misconfigured: there is no such file, or it has a format that this release does not know.
@@ -198,7 +198,7 @@ def _opened(path: Path) -> zipfile.ZipFile:
         raise Misconfigured(f"{path}: there is no such file") from missing
     except _UNREADABLE as wrong:
         raise LedgerDamaged(f"{path} is no bundle, or cut: {wrong}") from wrong
-    # Nothing is ever unpacked under a name from the archive; other members only tell of another kind of file.
+    # No file is unpacked under a name from the archive. Other members mean that it is another kind of file.
     members = archive.infolist()
     sound = (
         [member.filename for member in members] == [_EVENTS, _MANIFEST]

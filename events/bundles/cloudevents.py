@@ -1,9 +1,9 @@
 """Stored messages as CloudEvents in the JSON format (structured mode), one object a line, and back to the byte. Pure.
 
 A header ``ce-x`` is the attribute ``x`` with its percent-encoding undone, ``Content-Type`` is ``datacontenttype``. Our
-attributes besides: ``seq`` (stream sequence) and ``timens`` (server time, Unix nanoseconds) as decimal text, since the
+own attributes: ``seq`` (stream sequence) and ``timens`` (server time, Unix nanoseconds) as decimal text, since the
 format's integers have 32 bits; ``natssubject``, the stored subject; and ``natsheaders``, a JSON text of every header
-that no attribute gives back exactly. ``data`` is the body where a JSON encoder would write the same bytes again, else
+that no attribute gives back exactly. ``data`` is the body if encoding it as JSON again gives the same bytes; otherwise
 ``data_base64`` holds it.
 """
 
@@ -22,14 +22,14 @@ from schemas.envelope import CONTENT_TYPE
 _PREFIX = "ce-"
 _CONTENT = "Content-Type"
 _OWN = frozenset({"seq", "timens", "natssubject", "natsheaders", "data", "datacontenttype"})
-_NAME = re.compile("[a-z0-9]+")
+_ATTRIBUTE_NAME = re.compile("[a-z0-9]+")
 _SAFE = "!#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 _INT64 = 2**63
 
-_line = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_text = msgspec.json.Decoder(str)
-_any = msgspec.json.Decoder()
+_line_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_text_decoder = msgspec.json.Decoder(str)
+_any_decoder = msgspec.json.Decoder()
 
 
 class BadLine(ValueError):
@@ -46,13 +46,18 @@ def to_line(stored: Stored) -> bytes:
     """
     line: dict[str, Any] = {}
     others: dict[str, str] = {}
-    # Sorted: equal headers have one spelling, whatever order a client kept them in.
+    # Sorted, so that equal headers give equal lines, whatever their order was.
     for name, value in sorted(stored.headers.items()):
         attribute = name.removeprefix(_PREFIX)
         plain = unquote(value, errors="replace")
         if name == _CONTENT and value == CONTENT_TYPE:
             line["datacontenttype"] = value
-        elif name != attribute and _NAME.fullmatch(attribute) and attribute not in _OWN and _encoded(plain) == value:
+        elif (
+            name != attribute
+            and _ATTRIBUTE_NAME.fullmatch(attribute)
+            and attribute not in _OWN
+            and _encoded(plain) == value
+        ):
             line[attribute] = plain
         else:
             others[name] = value
@@ -60,9 +65,9 @@ def to_line(stored: Stored) -> bytes:
     line["timens"] = str(stored.time_ns)
     line["natssubject"] = stored.subject
     if others:
-        # Escaped to ASCII: a foreign client's header may hold what UTF-8 cannot.
+        # Escaped to ASCII: another client's header may hold lone surrogates, which UTF-8 cannot encode.
         line["natsheaders"] = json.dumps(others, separators=(",", ":"))
-    if _rewrites(stored.data):
+    if _is_reencoded_alike(stored.data):
         line["data"] = msgspec.Raw(stored.data)
     else:
         line["data_base64"] = base64.b64encode(stored.data).decode()
@@ -70,29 +75,29 @@ def to_line(stored: Stored) -> bytes:
 
 
 def from_line(line: bytes) -> Stored:
-    """Read a message back.
+    """Return the message of a line that :func:`to_line` wrote.
 
     Raises:
         BadLine: it is no line of :func:`to_line`, or would not be written the same way again.
     """
     try:
-        found = _line.decode(line)
+        found = _line_decoder.decode(line)
         headers: dict[str, str] = {}
         for name, raw in found.items():
             if name == "datacontenttype":
-                headers[_CONTENT] = _text.decode(raw)
+                headers[_CONTENT] = _text_decoder.decode(raw)
             elif name not in _OWN and name != "data_base64":
-                headers[_PREFIX + name] = _encoded(_text.decode(raw))
+                headers[_PREFIX + name] = _encoded(_text_decoder.decode(raw))
         if "natsheaders" in found:
-            headers |= msgspec.convert(json.loads(_text.decode(found["natsheaders"])), dict[str, str])
+            headers |= msgspec.convert(json.loads(_text_decoder.decode(found["natsheaders"])), dict[str, str])
         stored = Stored(
             _number(found["seq"], 1),
             _number(found["timens"], -_INT64),
-            _text.decode(found["natssubject"]),
+            _text_decoder.decode(found["natssubject"]),
             headers,
             _body(found),
         )
-        # One message, one line: what a reader would have to guess at is refused.
+        # A message has exactly one line, so that its bytes are known: any other form of it is refused.
         same = to_line(stored) == line
     except KeyError as missing:
         raise BadLine(f"the attribute {missing} is missing") from missing
@@ -109,15 +114,15 @@ def _encoded(value: str) -> str:
 
 
 def _number(raw: msgspec.Raw, least: int) -> int:
-    number = int(_text.decode(raw))
+    number = int(_text_decoder.decode(raw))
     if not least <= number < _INT64:
         raise BadLine(f"the number {number} is out of range")
     return number
 
 
-def _rewrites(data: bytes) -> bool:
+def _is_reencoded_alike(data: bytes) -> bool:
     try:
-        return bool(msgspec.json.encode(_any.decode(data)) == data)
+        return bool(msgspec.json.encode(_any_decoder.decode(data)) == data)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return False
 
@@ -126,6 +131,6 @@ def _body(found: dict[str, msgspec.Raw]) -> bytes:
     if "data" in found:
         return bytes(found["data"])
     try:
-        return base64.b64decode(_text.decode(found["data_base64"]), validate=True)
+        return base64.b64decode(_text_decoder.decode(found["data_base64"]), validate=True)
     except binascii.Error as wrong:
         raise BadLine(f"data_base64 is not base64: {wrong}") from wrong

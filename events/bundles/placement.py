@@ -1,4 +1,4 @@
-"""Whether each event's subject has the partition that its keys give, under a manifest's partition counts. Pure."""
+"""Checks a manifest's partition counts: does each event's subject name the partition that its keys give? Pure."""
 
 from urllib.parse import unquote
 
@@ -8,22 +8,22 @@ from schemas.subjects import NO_PARTITION, Partitions, partition_tokens, split_s
 
 
 class Placement:
-    """Holds a log's events against partition counts, one after another.
+    """Compares the subjects of a log's events with partition counts.
 
-    An input or an order lies in the partitions of its own keys; what follows from it lies in its cause's, whatever its
-    keys are, and says nothing. Few may lie elsewhere, since a stranger may have published them. What an actor records
-    of itself lies in a partition that there is.
+    An input or an operator's order lies in the partitions of its own keys (agent and session). What follows from it
+    lies in its cause's partitions, whatever its own keys are, and shows nothing. A minority of inputs may lie
+    elsewhere, since other publishers may have written them. A spontaneous event lies in some existing partition.
     """
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
         self._agents = frozenset((NO_PARTITION, *partition_tokens(partitions.agents)))
         self._sessions = frozenset((NO_PARTITION, *partition_tokens(partitions.sessions)))
-        self._right = self._wrong = 0
-        self._outside = ""
+        self._matching = self._contradicting = 0
+        self._unknown_partition = ""
 
     def take(self, stored: Stored) -> None:
-        """Take the next event."""
+        """Check the next event."""
         entry = CATALOGUE.get(stored.headers.get("ce-type", ""))
         if entry is None or not (entry.spontaneous or "ce-cause" not in stored.headers):
             return
@@ -33,20 +33,23 @@ class Placement:
             return
         if entry.spontaneous:
             if agent not in self._agents or session not in self._sessions:
-                self._outside = self._outside or f"{stored.subject} at sequence {stored.seq}"
+                self._unknown_partition = self._unknown_partition or f"{stored.subject} at sequence {stored.seq}"
             return
         keys = unquote(stored.headers.get("ce-agent", "")), unquote(stored.headers.get("ce-session", ""))
         if any(keys):
-            right = (agent, session) == (self._partitions.agent_token(keys[0]), self._partitions.session_token(keys[1]))
-            self._right, self._wrong = self._right + right, self._wrong + (not right)
+            matches = (agent, session) == (
+                self._partitions.agent_token(keys[0]),
+                self._partitions.session_token(keys[1]),
+            )
+            self._matching, self._contradicting = self._matching + matches, self._contradicting + (not matches)
 
     @property
     def complaint(self) -> str:
-        """What contradicts the partition counts, or nothing."""
+        """What contradicts the partition counts; empty if nothing does."""
         counts = f"{self._partitions.agents} partitions of agents and {self._partitions.sessions} of sessions"
-        if self._outside:
-            return f"the manifest claims {counts}, but there is {self._outside}"
-        if self._wrong > self._right:
-            of = f"{self._wrong} of {self._wrong + self._right} inputs and orders"
+        if self._unknown_partition:
+            return f"the manifest claims {counts}, but there is {self._unknown_partition}"
+        if self._contradicting > self._matching:
+            of = f"{self._contradicting} of {self._contradicting + self._matching} inputs and orders"
             return f"the manifest claims {counts}, but {of} lie where these would not put them"
         return ""

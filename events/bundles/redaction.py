@@ -1,10 +1,11 @@
-"""Taking people's words out of events, so that their decisions can be shown to strangers.
+"""Redaction: replacing people's words in events, so that their decisions can be shown to strangers.
 
 Each personal text is replaced by a keyed hash (HMAC-SHA256): equal texts have equal hashes within an export, and
 without the key nobody can test guesses. Such an event counts as one whose words were forgotten: decisions that need
 them are unverified, with the reason ``sealed``. Two further kinds of text become hashes in events that stay readable,
-since deciders only copy and compare them: echoes of words (which known phrase an input held), and what callers and
-operators wrote (who ordered something, and why). Identifiers (agent, session, exchange) and numbers stay.
+since deciders only copy and compare them: texts that repeat some of a person's words (such as the known phrase that an
+input held), and what callers and operators wrote (who ordered something, and why). Identifiers (agent, session,
+exchange) and numbers stay.
 """
 
 import hmac
@@ -30,20 +31,20 @@ _ANCHOR = topic_of(LedgerAnchored)
 
 
 class _Hashes(msgspec.Struct, frozen=True):
-    """What stands where a session's key stands when words are sealed."""
+    """Takes the place of a session's key in ``sealed_record``: it hashes texts instead of encrypting them."""
 
     key: bytes
     id: str = GONE
 
-    def seal(self, _event: str, _place: str, text: str) -> str:
+    def seal(self, _event: str, _pointer: str, text: str) -> str:
         return text if text == CLOSED_TEXT else _hash(self.key, text.encode())
 
 
 def redacted(stored: Stored, key: bytes) -> Stored:
     """Return a message without people's words; a message that holds none is returned unchanged.
 
-    It takes opened messages: words whose key is gone are placeholders by then, and stay placeholders. A body that this
-    release cannot read may hold anything, and is replaced as a whole.
+    Sealed texts must have been opened before: words whose key is gone are placeholders then, and stay so. A body that
+    this release cannot read may hold anything, and is replaced as a whole.
 
     Raises:
         ValueError: the key is shorter than :data:`MIN_KEY_BYTES`.
@@ -52,16 +53,16 @@ def redacted(stored: Stored, key: bytes) -> Stored:
         raise ValueError(f"a redaction key has at least {MIN_KEY_BYTES} bytes, not {len(key)}")
     entry = CATALOGUE.get(stored.headers.get("ce-type", ""))
     if entry is None or stored.seal is Seal.BROKEN:
-        return _replaced(stored, key)
+        return _with_body_replaced(stored, key)
     headers = {name: value for name, value in stored.headers.items() if name != HEADER}
     try:
         stored = _without_unsealed(stored, entry.event, key)
-        part = personal_location(entry.event)
-        if part is None:
+        location = personal_location(entry.event)
+        if location is None:
             return stored
-        record = sealed_record(Record(stored.subject, headers, stored.data), part, cast(SessionKey, _Hashes(key)))
+        record = sealed_record(Record(stored.subject, headers, stored.data), location, cast(SessionKey, _Hashes(key)))
     except (Refused, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _replaced(stored, key)
+        return _with_body_replaced(stored, key)
     return msgspec.structs.replace(stored, headers=record.headers, data=record.data, seal=Seal.AS_STORED)
 
 
@@ -80,7 +81,7 @@ class Redaction:
         self._heads: dict[int, bytes] = {}
 
     def take(self, as_stored: Stored, opened: Stored) -> Stored:
-        """Return the next message redacted, given as it is stored and with its words opened."""
+        """Return the next message redacted. It is given twice: as it is stored, and with its sealed texts opened."""
         self.original = link_row(self.original, to_row(as_stored))
         result = redacted(opened, self._key)
         if topic_of_subject(result.subject) == _ANCHOR:
@@ -99,14 +100,14 @@ class Redaction:
 
 
 def _without_unsealed(stored: Stored, event: type[Event], key: bytes) -> Stored:
-    part = unsealed_location(event)
-    if part is None:
+    location = unsealed_location(event)
+    if location is None:
         return stored
-    body = change_personal(part, msgspec.json.decode(stored.data), lambda _, text: _hash(key, text.encode()))
+    body = change_personal(location, msgspec.json.decode(stored.data), lambda _, text: _hash(key, text.encode()))
     return msgspec.structs.replace(stored, data=msgspec.json.encode(body))
 
 
-def _replaced(stored: Stored, key: bytes) -> Stored:
+def _with_body_replaced(stored: Stored, key: bytes) -> Stored:
     headers = {name: value for name, value in stored.headers.items() if name != HEADER}
     data = msgspec.json.encode({"redacted": _hash(key, stored.data)})
     return msgspec.structs.replace(stored, headers=headers, data=data, seal=Seal.AS_STORED)

@@ -21,7 +21,7 @@ async def unpack(bundle: Path, ledger: Path, progress: Callable[[int], None] = l
         Unavailable: the ledger cannot be written.
     """
     manifest = read_manifest(bundle)
-    part = await asyncio.to_thread(_place, ledger)
+    part = await asyncio.to_thread(_new_part_file, ledger)
     try:
         async with await LedgerWriter.open(part, manifest.stream, manifest.partitions) as writer:
             for batch in read_events(bundle):
@@ -33,7 +33,7 @@ async def unpack(bundle: Path, ledger: Path, progress: Callable[[int], None] = l
     return manifest
 
 
-def _place(ledger: Path) -> Path:
+def _new_part_file(ledger: Path) -> Path:
     if ledger.exists():
         raise Misconfigured(f"{ledger} exists: name a new file, or move that one aside")
     if not ledger.parent.is_dir():

@@ -1,4 +1,4 @@
-"""Logging that a broker is away: at once, then at growing intervals, however many attempts fail meanwhile."""
+"""Logs that a broker is unreachable: at once, then at growing intervals, however many attempts fail meanwhile."""
 
 import time
 from collections.abc import Callable
@@ -7,23 +7,24 @@ from events.loggers import get_logger
 from events.warning_backoff import WarningBackoff
 
 LOGIN = "give a login that it knows, by --creds or --context"
-"""What to do about a broker that answers, and refuses whoever asks."""
+"""What to do about a broker that refuses the login."""
 
 _logger = get_logger("neuraxis.broker")
 
 
 def is_refused(detail: str) -> bool:
-    """Whether a broker that could not be used is there, and does not know the login: by the client's words for it."""
+    """Whether an error of the NATS client says that the broker refused the login."""
     return "authorization violation" in detail.lower()
 
 
 class BrokerOutage:
-    """One connection's view of whether its broker is there.
+    """Whether one connection's broker is reachable, and when to log that it is not.
 
-    A client tries ten times a second. A line an attempt would bury everything else, and silence would look like work.
+    A client tries ten times a second. A line for each attempt would hide all other lines, and no line would hide the
+    problem.
 
     Args:
-        servers: Where the broker should be; without secrets.
+        servers: The broker's URLs, without secrets.
         clock: Monotonic seconds.
     """
 

@@ -1,4 +1,4 @@
-"""A connection to the broker that never waits without a deadline and says loudly what goes wrong.
+"""A connection to the broker that never waits without a deadline, and logs what goes wrong.
 
 nats-py's own request path makes a subscription or a future for each call, and leaves callers waiting when the
 connection drops. Here one inbox takes all answers. A lost connection ends every open call at once with
@@ -24,15 +24,17 @@ from events.jetstream.client import HeaderClient
 from events.loggers import get_logger
 
 OLDEST_SERVER = (2, 12, 0)
+"""The oldest version of nats-server that has what is used here."""
+
 REPLY_DEADLINE = 5.0
 """Seconds that any one request to the broker may take."""
 
-_RECONNECT_WAIT = 0.1
-_CLOSE_DEADLINE = 0.5
-_SILENT = "nothing came back from there"
-"""What is said where time was up: nothing listens, or what does is stopped."""
+_RECONNECT_WAIT = 0.1  # seconds
+_CLOSE_DEADLINE = 0.5  # seconds
+_NO_REPLY = "nothing came back from there"
+"""The error text where time was up: nothing listens there, or the listening process is stopped."""
 
-_DROPPED = (OSError, StaleConnectionError, UnexpectedEOF)
+_CONNECTION_LOST = (OSError, StaleConnectionError, UnexpectedEOF)
 _logger = get_logger("neuraxis.broker")
 
 
@@ -78,9 +80,9 @@ class Connection:
         self._inbox = f"{access.inbox_prefix}.{self.token}"
         self._calls: dict[str, asyncio.Future[Reply]] = {}
         self._number = 0
-        self._named = 0
+        self._names_given = 0
         self._on_reconnect: list[Callable[[], None]] = []
-        self._absence = BrokerOutage(access.servers)
+        self._outage = BrokerOutage(access.servers)
 
     @classmethod
     async def open(cls, access: Access, deadline: float = 5.0, *, announce: bool = False) -> "Connection":
@@ -120,8 +122,8 @@ class Connection:
             async with asyncio.timeout(deadline):
                 await nc.connect(**options)
         except (TimeoutError, OSError, NatsError) as wrong:
-            await _abandon(nc)
-            why = connection._last_error or str(wrong)  # time that is up says nothing more
+            await _close(nc)
+            why = connection._last_error or str(wrong)  # a TimeoutError has no text
             reason = f": {why}" if why else ""
             if is_refused(why):
                 raise Unavailable(f"the broker at {access.servers} refuses this login{reason}; {LOGIN}") from wrong
@@ -130,10 +132,10 @@ class Connection:
                 "`neuraxis up`, or name it with --nats"
             ) from wrong
         except BaseException:
-            await _abandon(nc)
+            await _close(nc)
             raise
         connection._opening = False
-        connection._absence.ended()
+        connection._outage.ended()
         try:
             await nc.listen(f"{connection._inbox}.*", connection._answered)
             connection._check_server()
@@ -163,7 +165,7 @@ class Connection:
     @property
     def claims_jetstream(self) -> bool:
         """Whether the connected server itself runs JetStream (in a cluster, another may run it for all)."""
-        return bool(self.nc._server_info.get("jetstream"))  # nats-py keeps the greeting to itself
+        return bool(self.nc._server_info.get("jetstream"))  # nats-py has no public access to the server's INFO
 
     @property
     def closed(self) -> bool:
@@ -176,14 +178,14 @@ class Connection:
         return self.nc.max_payload
 
     def on_reconnect(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call ``callback`` after each reconnection, and when the connection closes; returns what ends this."""
+        """Call ``callback`` after each reconnection, and when the connection closes; returns what stops it."""
         self._on_reconnect.append(callback)
         return lambda: self._on_reconnect.remove(callback)
 
     def new_name(self) -> str:
-        """Return a name for a consumer or a batch that no log over this connection, and no other, gives."""
-        self._named += 1
-        return f"{self.token}-{self._named}"
+        """Return a unique name for a consumer or a batch."""
+        self._names_given += 1
+        return f"{self.token}-{self._names_given}"
 
     def new_inbox(self) -> str:
         """Return a fresh inbox subject under this connection's prefix."""
@@ -197,7 +199,7 @@ class Connection:
         try:
             await self.nc.publish(subject, data, reply=reply, headers=headers)
         except NatsError as wrong:
-            raise Unavailable(f"the broker took no message{_public(subject)}: {wrong}") from wrong
+            raise Unavailable(f"the broker took no message{_on_subject(subject)}: {wrong}") from wrong
 
     async def request(
         self, subject: str, data: bytes = b"", headers: dict[str, str] | None = None, deadline: float = REPLY_DEADLINE
@@ -216,7 +218,7 @@ class Connection:
             self._calls.pop(number, None)
 
     def expect(self) -> tuple[str, asyncio.Future[Reply]]:
-        """Make room for an answer; returns its number and future, for :meth:`answer`."""
+        """Register an expected answer; returns its number and future, for :meth:`answer`."""
         self._number += 1
         number = str(self._number)
         call: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -258,11 +260,11 @@ class Connection:
         """Send a message and yield its answers, up to the empty one that ends them; raises like :meth:`request`."""
         answers: asyncio.Queue[Reply] = asyncio.Queue()
 
-        async def take(msg: Msg) -> None:
+        async def on_message(msg: Msg) -> None:
             answers.put_nowait(Reply(msg.headers or {}, msg.data))
 
         inbox = self.new_inbox()
-        subscription = await self.nc.subscribe(inbox, cb=take)
+        subscription = await self.nc.subscribe(inbox, cb=on_message)
         try:
             await self.publish(subject, data, reply=inbox)
             while True:
@@ -284,7 +286,7 @@ class Connection:
     async def close(self) -> None:
         """Close the connection; calls under way end with UnknownOutcome."""
         self._end_calls("the connection was closed")
-        await _abandon(self.nc)
+        await _close(self.nc)
 
     def _answered(self, msg: Msg) -> None:
         call = self._calls.pop(msg.subject.rpartition(".")[2], None)
@@ -296,24 +298,24 @@ class Connection:
         for call in calls.values():
             if not call.done():
                 call.set_exception(UnknownOutcome(f"{why} before the answer came"))
-                call.exception()  # a caller may have gone; it is no error then that nobody looks
+                call.exception()  # marked as retrieved: a caller that has gone must not cause a warning
 
     def _no_answer(self, subject: str, deadline: float, hint: str = "") -> UnknownOutcome:
         return UnknownOutcome(
-            f"the broker at {self.access.servers} gave no answer{_public(subject)} within {deadline:g} s{hint}"
+            f"the broker at {self.access.servers} gave no answer{_on_subject(subject)} within {deadline:g} s{hint}"
         )
 
     async def _failed(self, error: Exception) -> None:
         if not (self._opening and is_refused(self._last_error)):
-            # A server that refuses a login hangs up: the refusal, not that, is why nobody gets in.
-            self._last_error = str(error) or (_SILENT if isinstance(error, TimeoutError) else type(error).__name__)
+            # A server that refuses a login then closes the connection: the refusal is the reason, not the closing.
+            self._last_error = str(error) or (_NO_REPLY if isinstance(error, TimeoutError) else type(error).__name__)
         if self._opening:
             if self._announce:
-                self._absence.failed(self._last_error)
+                self._outage.failed(self._last_error)
         elif not self.nc.is_connected and not self.nc.is_closed:
-            self._absence.failed(self._last_error)
-        elif isinstance(error, _DROPPED):
-            pass  # what follows at once says that the connection dropped, and this as the reason
+            self._outage.failed(self._last_error)
+        elif isinstance(error, _CONNECTION_LOST):
+            pass  # ``_disconnected`` follows at once, and logs this as the reason
         else:
             _logger.warning("broker_error", error=type(error).__name__, detail=self._last_error)
 
@@ -323,13 +325,13 @@ class Connection:
             _logger.warning("broker_disconnected", servers=self.access.servers, detail=self._last_error)
 
     async def _closed(self) -> None:
-        # Also when the server threw this client out for good: whoever reads must learn that nothing will come any more.
+        # Also when the server closed the connection for good: readers must learn that no more messages will come.
         self._end_calls("the connection to the broker was closed")
         for callback in tuple(self._on_reconnect):
             callback()
 
     async def _reconnected(self) -> None:
-        self._absence.ended()
+        self._outage.ended()
         _logger.info("broker_reconnected", servers=self.access.servers)
         for callback in tuple(self._on_reconnect):
             callback()
@@ -346,21 +348,21 @@ class ApiError(Refused):
         super().__init__(f"{subject}: {error.get('description', 'refused')} (code {self.number})")
 
 
-_INTERNAL = ("$", "log.", "_INBOX.", "nx-")
+_INTERNAL_PREFIXES = ("$", "log.", "_INBOX.", "nx-")
 
 
-def _public(subject: str) -> str:
-    """Return a subject as shown to people; an internal subject is left out, since it means nothing to them."""
-    return "" if subject.startswith(_INTERNAL) else f" on {subject}"
+def _on_subject(subject: str) -> str:
+    """Return ``on`` and the subject, for an error message; empty for an internal one, which means nothing to people."""
+    return "" if subject.startswith(_INTERNAL_PREFIXES) else f" on {subject}"
 
 
 def _unserved(subject: str) -> Unavailable:
-    if subject.startswith(_INTERNAL):
+    if subject.startswith(_INTERNAL_PREFIXES):
         return Unavailable("the broker does not serve or store this now: JetStream is off there, or not up yet")
     return Unavailable(f"nobody serves {subject} at the broker now")
 
 
-async def _abandon(nc: Client) -> None:
+async def _close(nc: Client) -> None:
     closing: Awaitable[None] = nc.close()
     try:
         async with asyncio.timeout(_CLOSE_DEADLINE):

@@ -10,7 +10,7 @@ _logger = get_logger("neuraxis.durable")
 
 
 class Delivery:
-    """A message of the log, delivered to this worker until it is acknowledged or handed back.
+    """A message of the log, which this worker has until it acknowledges or returns it (nak).
 
     Attributes:
         stored: The message.
@@ -26,19 +26,19 @@ class Delivery:
         self._reply = reply
 
     async def acknowledge(self) -> None:
-        """Say that it is done with; should this get lost, the message comes again."""
+        """Acknowledge it as handled; if the acknowledgement is lost, the message is delivered again."""
         await self._say(b"+ACK")
 
     async def in_progress(self) -> None:
-        """Say that it is being worked on, which makes the wait for its acknowledgement start again."""
+        """Tell the broker that it is being worked on: the wait for its acknowledgement starts again."""
         await self._say(b"+WPI")
 
     async def nak(self, after: float = 0.0) -> None:
-        """Have it delivered again, to whichever worker asks first, ``after`` seconds from now."""
+        """Have it delivered again, to any worker, ``after`` seconds from now."""
         await self._say(b'-NAK {"delay": %d}' % int(after * _SECOND) if after else b"-NAK")
 
     def renew(self, again: "Delivery") -> None:
-        """Take over the acknowledgement of a later delivery of the same message."""
+        """Use the acknowledgement subject of a later delivery of the same message."""
         self.attempt, self._reply = again.attempt, again._reply
 
     async def _say(self, what: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Work shared by competing consumers: a durable pull consumer. The worker that handled a message acknowledges it.
+"""A durable pull consumer, which competing workers share. The worker that handled a message acknowledges it.
 
 It uses raw pull requests with idle heartbeats, as ``stream_reader`` does: nats-py's own pull subscriptions stay silent
 after a restart of the broker. On silence, on an unexpected status and on every reconnection, the consumer is looked up
@@ -28,16 +28,17 @@ from events.jetstream.pull_protocol import HEARTBEAT, SILENCE, delivery, pull_re
 from events.loggers import get_logger
 
 ACK_WAIT = 10.0
-"""Seconds without a sign of life of whoever has a message, after which it is delivered again."""
+"""Seconds without an acknowledgement or progress report after which a message is delivered again."""
 
 MAX_PENDING = 10_000
-"""Messages delivered and not acknowledged, over all workers, from which on no more are delivered."""
+"""Messages delivered and not acknowledged, over all workers, at which no more are delivered."""
 
-_ASKED_AT_LEAST = 4
-"""What part of the room is not asked for before more is: requests one by one, a server drops beyond 512, unsaid."""
+_REQUEST_FRACTION = 4
+"""More messages are requested once a quarter of the waiting callers have none requested. Not one by one: a server
+silently drops pull requests beyond 512."""
 
 LOST_AT = "neuraxis.lost-at"
-"""In a consumer's metadata: where the log last recorded a loss when it was made, if it has."""
+"""Key in a consumer's metadata: the sequence of the last loss that the log had recorded when it was made, if any."""
 
 _NO_CONSUMER = 10014
 _SECOND = 1_000_000_000
@@ -50,12 +51,12 @@ class DurablePull:
     """Pulls from a durable consumer that workers share, about as many messages as :meth:`next` is waiting for.
 
     Args:
-        connection: Where the broker is.
-        stream: The stream.
+        connection: The connection to the broker.
+        stream: The stream's name.
         name: Name of the consumer, the same for all who share it.
         filters: The subjects it delivers, one filter at least; no two may overlap.
-        ack_wait: See :data:`ACK_WAIT`; the latest to start decides.
-        in_order: Whether one message at a time is out, over all workers.
+        ack_wait: See :data:`ACK_WAIT`; the worker that started last sets it for all.
+        in_order: Whether one message at a time is delivered, over all workers.
         imported_through: Messages up to this sequence were imported; see ``JetStreamLog``.
 
     Attributes:
@@ -79,15 +80,15 @@ class DurablePull:
         self._filters = tuple(filters)
         self._ack_wait = ack_wait
         self.began = asyncio.Event()
-        self._most_out = 1 if in_order else MAX_PENDING
+        self._max_unacknowledged = 1 if in_order else MAX_PENDING
         self._imported_through = imported_through
         self._lost_at = 0
         self._gap_ends: tuple[int, ...] = ()
-        self._behind = 0
-        self._seen = (-1, -1)
-        self._room = 0
-        self._asked = 0
-        self._heard = 0.0
+        self._past_gap = 0
+        self._last_delivered = (-1, -1)
+        self._waiting_callers = 0
+        self._requested = 0
+        self._last_received = 0.0
         self._generation = 0
         self._inbox = ""
         self._subscription: Subscription | None = None
@@ -96,8 +97,8 @@ class DurablePull:
         self._clock = asyncio.get_running_loop().time
 
     async def run(self) -> None:
-        """Pull until cancelled; messages that were delivered and not taken are then returned to the broker."""
-        off = self._connection.on_reconnect(self._lost.set)
+        """Pull until cancelled; messages that no caller has received are then returned to the broker."""
+        stop_listening = self._connection.on_reconnect(self._lost.set)
         self._lost.set()
         try:
             while True:
@@ -113,12 +114,12 @@ class DurablePull:
                         continue
                 self._lost.clear()
                 if self._connection.connected:
-                    await self._begin()
+                    await self._start()
                     await asyncio.sleep(_RETRY_WAIT)
         finally:
-            off()
+            stop_listening()
             await self._drain()
-            await self._end()
+            await self._stop()
             await self._hand_back_arrived()
 
     async def _drain(self) -> None:
@@ -134,32 +135,32 @@ class DurablePull:
 
     async def _is_silent(self) -> bool:
         for _ in range(2):
-            # Without a pull request under way there is nothing to hear.
-            if not self._asked or self._clock() - self._heard < SILENCE:
+            # Without an open pull request the server sends nothing.
+            if not self._requested or self._clock() - self._last_received < SILENCE:
                 return False
-            # Who was stalled has not read what has come meanwhile.
+            # If this process was stalled, messages may wait in its socket: read them first.
             await asyncio.sleep(_RETRY_WAIT)
         return True
 
     async def next(self) -> Delivery:
-        """Wait for the next message: about as many are asked for as calls wait."""
-        self._room += 1
+        """Wait for the next message; about as many are requested as calls wait."""
+        self._waiting_callers += 1
         try:
-            await self._ask()
+            await self._request_missing()
             return await self._arrived.get()
         finally:
-            self._room -= 1
+            self._waiting_callers -= 1
 
     def lost_at(self, seq: int, gap_ends: Sequence[int] = ()) -> None:
-        """Note that the log last recorded a loss at a sequence (0: never), and where its gaps end, in order.
+        """Note the sequence at which the log last recorded a loss (0: never), and the ends of its gaps, in order.
 
-        A consumer from before is made anew, from the log's start: what it counts as done may be undone, and its
-        position may be of messages that are gone.
+        A consumer made before that is made again, from the log's start: answers to messages that it counts as handled
+        may be lost, and its position may be among lost messages.
         """
         if seq > self._lost_at:
             self._lost_at = seq
             self._gap_ends = tuple(gap_ends) if len(self._filters) > 1 else ()
-            self._behind = 0
+            self._past_gap = 0
             self._lost.set()
 
     async def _is_through_to_gap(self) -> bool:
@@ -167,7 +168,7 @@ class DurablePull:
 
         That holds if all before the gap's end is acknowledged, or if no message is open and none arrives.
         """
-        gap_end = next((end for end in self._gap_ends if end > self._behind), None)
+        gap_end = next((end for end in self._gap_ends if end > self._past_gap), None)
         if gap_end is None or not self._connection.connected:
             return False
         try:
@@ -177,17 +178,20 @@ class DurablePull:
             return False
         if info is None:
             return False
-        seen, self._seen = self._seen, (info["delivered"]["consumer_seq"], info["delivered"]["stream_seq"])
-        rests = info["num_waiting"] > 0 and seen == self._seen
-        nothing_out = not info["num_ack_pending"] and (rests or info["delivered"]["stream_seq"] > gap_end)
+        seen, self._last_delivered = (
+            self._last_delivered,
+            (info["delivered"]["consumer_seq"], info["delivered"]["stream_seq"]),
+        )
+        is_idle = info["num_waiting"] > 0 and seen == self._last_delivered
+        nothing_out = not info["num_ack_pending"] and (is_idle or info["delivered"]["stream_seq"] > gap_end)
         if not nothing_out and info["ack_floor"]["stream_seq"] <= gap_end:
             return False
-        self._behind = gap_end
+        self._past_gap = gap_end
         return True
 
-    async def _begin(self) -> None:
+    async def _start(self) -> None:
         try:
-            await self._end()
+            await self._stop()
             await self._ensure()
             await self._listen()
         except (LogError, NatsError, OSError) as wrong:
@@ -195,42 +199,43 @@ class DurablePull:
             self._lost.set()
             return
         self.began.set()
-        await self._ask()
+        await self._request_missing()
 
     async def _ensure(self) -> None:
         """Make the consumer, or find it."""
         config: dict[str, Any] = {
             "name": self._name,
             "durable_name": self._name,
-            # A request that nobody has answered is owed an answer, however old; one that has been is only looked up.
+            # From the start: an unanswered request must be answered, however old; for the others the answer is looked
+            # up.
             "deliver_policy": "all",
             "ack_policy": "explicit",
             "ack_wait": int(self._ack_wait * _SECOND),
             "max_deliver": -1,
-            "max_ack_pending": self._most_out,
+            "max_ack_pending": self._max_unacknowledged,
             "replay_policy": "instant",
             "filter_subjects": self._filters,
         }
         if self._lost_at:
             config["metadata"] = {LOST_AT: str(self._lost_at)}
             await self._drop_from_before_loss()
-            if self._behind:
-                config |= {"deliver_policy": "by_start_sequence", "opt_start_seq": self._behind + 1}
+            if self._past_gap:
+                config |= {"deliver_policy": "by_start_sequence", "opt_start_seq": self._past_gap + 1}
         await self._connection.api(
             f"CONSUMER.CREATE.{self._stream}.{self._name}", {"stream_name": self._stream, "config": config}
         )
 
     async def _drop_from_before_loss(self) -> None:
-        """Drop the consumer that was made before the last loss, or begins before the gap that is done with."""
+        """Delete the consumer if it was made before the last loss, or begins before a gap that is handled."""
         found = await self._info()
         if found is None:
             return
         known = str((found["config"].get("metadata") or {}).get(LOST_AT, "0"))
         begins_behind = int(found["config"].get("opt_start_seq", 1)) - 1
-        if known == str(self._lost_at) and begins_behind >= self._behind:
-            self._behind = begins_behind  # another worker was further on
+        if known == str(self._lost_at) and begins_behind >= self._past_gap:
+            self._past_gap = begins_behind  # another worker was further on
             return
-        _logger.warning("consumer_made_anew", consumer=self._name, lost_at=self._lost_at, behind=self._behind)
+        _logger.warning("consumer_made_anew", consumer=self._name, lost_at=self._lost_at, behind=self._past_gap)
         await self._connection.api(f"CONSUMER.DELETE.{self._stream}.{self._name}")
 
     async def _info(self) -> Mapping[str, Any] | None:
@@ -245,18 +250,18 @@ class DurablePull:
     async def _listen(self) -> None:
         generation = self._generation
 
-        async def take(msg: Msg) -> None:
+        async def on_message(msg: Msg) -> None:
             if generation == self._generation:
-                await self._take(msg)
+                await self._on_message(msg)
 
         self._inbox = self._connection.new_inbox()
-        self._subscription = await self._connection.nc.subscribe(self._inbox, cb=take)
-        self._heard = self._clock()
+        self._subscription = await self._connection.nc.subscribe(self._inbox, cb=on_message)
+        self._last_received = self._clock()
 
-    async def _end(self) -> None:
+    async def _stop(self) -> None:
         """Unsubscribe: the server drops pull requests whose inbox has no subscriber."""
         self._generation += 1
-        self._asked = 0
+        self._requested = 0
         subscription, self._subscription = self._subscription, None
         if subscription is not None and not self._connection.closed:
             try:
@@ -264,16 +269,16 @@ class DurablePull:
             except NatsError as wrong:
                 _logger.debug("unsubscribe", error=type(wrong).__name__)
 
-    async def _ask(self) -> None:
-        missing = self._room - self._asked - self._arrived.qsize()
-        if missing < max(1, self._room // _ASKED_AT_LEAST) or self._subscription is None:
+    async def _request_missing(self) -> None:
+        missing = self._waiting_callers - self._requested - self._arrived.qsize()
+        if missing < max(1, self._waiting_callers // _REQUEST_FRACTION) or self._subscription is None:
             return
-        if not self._asked:
-            self._heard = self._clock()
-        await self._ask_for(missing)
+        if not self._requested:
+            self._last_received = self._clock()
+        await self._request(missing)
 
-    async def _ask_for(self, messages: int) -> None:
-        self._asked += messages
+    async def _request(self, messages: int) -> None:
+        self._requested += messages
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}"
         try:
             await self._connection.publish(subject, pull_request(messages), reply=self._inbox)
@@ -284,23 +289,23 @@ class DurablePull:
         while not self._arrived.empty():
             await self._arrived.get_nowait().nak()
 
-    async def _take(self, msg: Msg) -> None:
-        self._heard = self._clock()
+    async def _on_message(self, msg: Msg) -> None:
+        self._last_received = self._clock()
         found = delivery(msg.reply)
         if found is None:
-            await self._status(msg.headers or {})
+            await self._on_status(msg.headers or {})
             return
         attempt, sequence, _, time_ns, behind = found
-        self._asked = max(0, self._asked - 1)
+        self._requested = max(0, self._requested - 1)
         stored = as_recorded(sequence, time_ns, msg.subject, msg.headers or {}, msg.data, self._imported_through)
         self._arrived.put_nowait(Delivery(self._connection, stored, attempt, msg.reply, behind=behind))
 
-    async def _status(self, headers: dict[str, str]) -> None:
+    async def _on_status(self, headers: dict[str, str]) -> None:
         if headers.get("Status") == "100":
             return
-        left = undelivered_count(headers, self._asked)
+        left = undelivered_count(headers, self._requested)
         if left is None:
             self._lost.set()
             return
-        self._asked = max(0, self._asked - left)
-        await self._ask()
+        self._requested = max(0, self._requested - left)
+        await self._request_missing()

@@ -1,9 +1,9 @@
-"""How an imported message is stored in a stream, and how its recorded form is read back. Pure.
+"""The stored form of imported messages, and how the recorded form is read back from it. Pure.
 
 The broker gives each message its own time, and acts on headers that begin with ``Nats-``. So an import stores the
 recorded time in the header ``nx-recorded-at`` (Unix nanoseconds). A recorded header that the broker would act on, or
-that looks like one of these, gets the prefix ``nx-recorded-``. Both are trusted only up to the sequence that the
-stream's metadata names as imported. So no later message can claim another time.
+that begins with ``nx-recorded-`` itself, gets the prefix ``nx-recorded-``. Both are trusted only up to the sequence
+that the stream's metadata names as imported. So no later message can claim another time.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from schemas.subjects import STORED_ROOT
 
 RECORDED_AT = "nx-recorded-at"
 
-_BEHIND = "nx-recorded-"
-_BROKERS = "nats-"
+_RECORDED_PREFIX = "nx-recorded-"
+_BROKER_PREFIX = "nats-"
 
 
-def import_record(stored: Stored, **more: str) -> Record:
+def import_record(stored: Stored, **extra_headers: str) -> Record:
     """Return the record to publish so that an importing stream holds a recorded message.
 
     Raises:
@@ -27,8 +27,10 @@ def import_record(stored: Stored, **more: str) -> Record:
     root, _, rest = stored.subject.partition(".")
     if root != STORED_ROOT or rest.count(".") < 2 or not all(rest.split(".")) or set(rest) & set("*> \t\r\n"):
         raise ValueError(f"{stored.subject!r} is no subject of a log")
-    headers = {_BEHIND + name if _carried(name) else name: value for name, value in stored.headers.items()}
-    return Record(f"{IMPORT_ROOT}.{rest}", headers | {RECORDED_AT: str(stored.time_ns)} | more, stored.data)
+    headers = {
+        _RECORDED_PREFIX + name if _needs_prefix(name) else name: value for name, value in stored.headers.items()
+    }
+    return Record(f"{IMPORT_ROOT}.{rest}", headers | {RECORDED_AT: str(stored.time_ns)} | extra_headers, stored.data)
 
 
 def as_recorded(
@@ -38,12 +40,12 @@ def as_recorded(
     if seq > imported_through or RECORDED_AT not in headers:
         return Stored(seq, time_ns, subject, headers, data)
     own = {
-        name.removeprefix(_BEHIND): value
+        name.removeprefix(_RECORDED_PREFIX): value
         for name, value in headers.items()
-        if name != RECORDED_AT and not name.lower().startswith(_BROKERS)
+        if name != RECORDED_AT and not name.lower().startswith(_BROKER_PREFIX)
     }
     return Stored(seq, int(headers[RECORDED_AT]), subject, own, data)
 
 
-def _carried(name: str) -> bool:
-    return name.lower().startswith((_BROKERS, _BEHIND))
+def _needs_prefix(name: str) -> bool:
+    return name.lower().startswith((_BROKER_PREFIX, _RECORDED_PREFIX))

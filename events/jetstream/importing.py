@@ -3,7 +3,7 @@
 While an import runs, its stream accepts only the import's own subjects: no worker can append between two records, and
 nothing is republished as if it happened now. The metadata names the head of the hash chain over the imported events,
 until all of them are stored and read back as equal. A batch is stored whole or not at all, and only directly after the
-sequence before it. So an import that was killed goes on where it stopped, and two at the same time do no harm.
+sequence before it. So an import that was killed continues where it stopped, and two at the same time do no harm.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ from events.log import MAX_BATCH, Append, Record, Stored
 from schemas.subjects import EVERYTHING, Partitions
 
 Batches = Callable[[], Iterable[Sequence[Stored]]]
-"""Begins a reading of a recorded log, in order."""
+"""Starts reading a recorded log, from its first event, in order."""
 
 _EXPECTED_LAST = "Nats-Expected-Last-Sequence"
 _BATCH_BYTES = 4 * 1024 * 1024
@@ -48,7 +48,8 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportProgress(msgspec.Struct, frozen=True):
-    """How far an import has come: ``after`` is the last sequence stored; ``begun`` is False for a stream untouched."""
+    """How far an import has come: ``after`` is the last sequence stored, ``begun`` whether the stream was set up for
+    it, ``whole`` whether it is complete."""
 
     after: int = 0
     begun: bool = False
@@ -97,7 +98,7 @@ async def import_progress(connection: Connection, stream: str, recording: Record
 
 
 async def begin(connection: Connection, stream: str, recording: Recording, replicas: int = 1) -> None:
-    """Make the stream, or turn the empty one that is there, into one that takes this import alone.
+    """Make a stream that accepts this import alone, or reconfigure the empty one that exists.
 
     Raises:
         Misconfigured: somebody appended to the stream meanwhile.
@@ -199,7 +200,7 @@ async def _info(connection: Connection, stream: str) -> dict[str, Any] | None:
 
 
 async def _refuse_another_log(connection: Connection) -> None:
-    """Refuse before anything is stored what the server would refuse only when the stream is opened to workers."""
+    """Refuse a broker that holds another log. The server itself would refuse only when the stream is opened."""
     others = (await connection.api("STREAM.NAMES", {"subject": "log.>"})).get("streams") or ()
     for other in others:
         raise Misconfigured(
@@ -211,7 +212,7 @@ async def _refuse_another_log(connection: Connection) -> None:
 async def _refuse_snapshots(connection: Connection) -> None:
     found = await _info(connection, f"KV_{SNAPSHOTS_BUCKET}")
     if found is not None and found["state"]["messages"]:
-        # They would be taken for states of the imported log.
+        # Workers would take them for states of the imported log.
         raise Misconfigured(
             f"the broker holds snapshots of another log: delete the bucket {SNAPSHOTS_BUCKET} (stream "
             f"KV_{SNAPSHOTS_BUCKET}), or use another broker"

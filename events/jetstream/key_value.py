@@ -1,7 +1,7 @@
 """Snapshots and membership in JetStream key-value buckets.
 
-Both use the bucket's own subjects (``$KV.<bucket>.<key>``) directly: one request for each call. The client's own
-listing of keys would make a consumer each time.
+Both use the bucket's own subjects (``$KV.<bucket>.<key>``) directly: one request for each call. nats-py's listing of
+keys would make a consumer each time.
 """
 
 import json
@@ -20,7 +20,7 @@ MEMBER_EXPIRY = 3.0
 """Seconds after its last heartbeat that a member counts as dead."""
 
 _CHUNK = 512 * 1024
-_UPTO = "nx-upto"
+_UPTO_HEADER = "nx-upto"
 _SECOND = 1_000_000_000
 _logger = get_logger("neuraxis.buckets")
 
@@ -35,7 +35,7 @@ async def ensure_bucket(
     erasable: bool = False,
     history: int = 1,
 ) -> None:
-    """Make a bucket if it does not exist, with ``history`` values of each key; ``erasable``: they can be erased."""
+    """Make a bucket if it does not exist, with ``history`` values of each key; ``erasable``: values can be erased."""
     config = {
         "name": f"KV_{bucket}",
         "subjects": [f"$KV.{bucket}.>"],
@@ -78,7 +78,7 @@ class KeyValueMembership:
 
     @classmethod
     async def over(cls, connection: Connection, replicas: int = 1, *, lasting: bool = False) -> "KeyValueMembership":
-        """Make the bucket if need be."""
+        """Return the membership; makes the bucket if it does not exist."""
         storage = "file" if lasting else "memory"
         await ensure_bucket(connection, MEMBERS_BUCKET, storage=storage, max_age=MEMBER_EXPIRY, replicas=replicas)
         return cls(connection, replicas)
@@ -97,7 +97,7 @@ class KeyValueMembership:
         await _put(self._connection, MEMBERS_BUCKET, worker, b"", {"KV-Operation": "DEL"})
 
     async def members(self) -> Mapping[str, bytes]:
-        """Return the living members and what they last said; one request whatever their number."""
+        """Return the living members and their last heartbeats; one request whatever their number."""
         found: dict[str, bytes] = {}
         prefix = f"$KV.{MEMBERS_BUCKET}."
         async for answer in self._connection.gather(
@@ -111,8 +111,8 @@ class KeyValueMembership:
 class KeyValueSnapshots:
     """The newest snapshot of each partition, compressed, in chunks that fit a message.
 
-    The chunks are written first and the head last, so that a reader sees a whole snapshot or the one before. What a
-    snapshot replaces is overwritten where it lies on disk: it may hold words that are to be forgotten.
+    The chunks are written first and the head last, so that a reader sees a whole snapshot or the one before. The
+    replaced snapshot is overwritten on disk: it may hold words that are to be forgotten.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -120,8 +120,8 @@ class KeyValueSnapshots:
 
     @classmethod
     async def over(cls, connection: Connection, replicas: int = 1) -> "KeyValueSnapshots":
-        """Make the bucket if need be."""
-        # Two, because what is pushed out by the limit on messages would be removed without being overwritten.
+        """Return the store; makes the bucket if it does not exist."""
+        # Two values a key: a value that the limit pushes out is removed without being overwritten on disk.
         await ensure_bucket(
             connection, SNAPSHOTS_BUCKET, storage="file", max_age=0, replicas=replicas, erasable=True, history=2
         )
@@ -138,7 +138,7 @@ class KeyValueSnapshots:
             for number, chunk in enumerate(chunks, 1)
         ]
         head = {"nx-chunks": str(len(chunks)), "nx-sha256": digest, "nx-written": ",".join(map(str, written))}
-        head[_UPTO] = str(upto)
+        head[_UPTO_HEADER] = str(upto)
         await _put(self._connection, SNAPSHOTS_BUCKET, key, packed[:_CHUNK], head)
         await self._erase(replaced)
 
@@ -146,8 +146,9 @@ class KeyValueSnapshots:
         """Return the snapshot under ``key``, or None when there is none or it is unreadable.
 
         Raises:
-            Unavailable, UnknownOutcome: it cannot be asked for now. Were it taken for none, a restart of the broker
-                might have every partition fold the whole log.
+            Unavailable, UnknownOutcome: it cannot be read now. If that counted as no snapshot, a restart of the broker
+            could
+                make every partition fold the whole log.
         """
         try:
             head = await self._get(key)
@@ -174,7 +175,7 @@ class KeyValueSnapshots:
             return None
 
     async def _is_gone(self) -> bool:
-        """Whether the bucket of snapshots does not exist: then no one replies, as for a bucket that is not up yet."""
+        """Whether the bucket does not exist. Then a read gets no answer, as from a bucket that is not up yet."""
         try:
             await self._connection.api(f"STREAM.INFO.KV_{SNAPSHOTS_BUCKET}")
         except ApiError:
@@ -184,10 +185,10 @@ class KeyValueSnapshots:
     async def upto(self, key: str) -> int | None:
         """Return the sequence up to which everything is in the snapshot under ``key``; None when there is none.
 
-        0 for one that a release saved that did not tell. When it was saved says nothing: it may have been on its way.
+        0 for a snapshot without this header. The time of saving would not tell: the snapshot may be older than that.
         """
         head = await self._get(key)
-        return None if head is None else int(head.headers.get(_UPTO, "0"))
+        return None if head is None else int(head.headers.get(_UPTO_HEADER, "0"))
 
     async def drop(self, key: str) -> None:
         """Erase the snapshot under ``key``: its partition will be folded from the log's start."""

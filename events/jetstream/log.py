@@ -25,14 +25,14 @@ BATCH_SEQUENCE = "Nats-Batch-Sequence"
 BATCH_COMMIT = "Nats-Batch-Commit"
 
 HEADER_ROOM = 256
-"""Bytes for the fence and batch headers that an append adds to a record's own."""
+"""Bytes reserved for the fence and batch headers that an append adds to a record's own."""
 
 _WRONG_LAST_SEQUENCE = (10071, 10164)
 _BATCH_DUPLICATE = 10201
 _BATCH_INCOMPLETE = 10176
 _APPEND_DEADLINE = 5.0
 _SILENCE_S = 30.0
-_LAST_STATED = re.compile(r"wrong last sequence: (\d+)")
+_WRONG_LAST_ERROR = re.compile(r"wrong last sequence: (\d+)")
 
 
 class _Ack(msgspec.Struct):
@@ -48,9 +48,9 @@ class JetStreamLog:
     """A log on a JetStream stream; made by :meth:`connect` or :meth:`over`.
 
     Attributes:
-        connection: Where the broker is.
+        connection: The connection to the broker.
         stream: The stream's name.
-        sealing: What seals and opens people's words; None where the stream was made without.
+        sealing: Seals and opens people's words; None if the stream was made without sealing.
         imported_through: Messages up to this sequence were imported, and are read as they were recorded.
         silence_s: Seconds without a message after which reading a closed range gives up.
     """
@@ -113,13 +113,13 @@ class JetStreamLog:
         return cls(connection, stream, facts.partitions, sealing, facts.imported_through)
 
     def as_stored(self) -> "JetStreamLog":
-        """Return this log without opening sealed texts: messages as stored, to the byte, for keeping or comparing."""
+        """Return this log without opening sealed texts: messages as stored, to the byte, for copies and comparisons."""
         stored = JetStreamLog(self.connection, self.stream, self._partitions, imported_through=self.imported_through)
         stored.silence_s = self.silence_s
         return stored
 
     async def opened(self, stored: Stored) -> Stored:
-        """Return a message that came another way than through this log, its texts opened; raises LogError."""
+        """Return a message that was not read through this log with its sealed texts opened; raises LogError."""
         return stored if self.sealing is None else (await self.sealing.open((stored,)))[0]
 
     @property
@@ -136,9 +136,9 @@ class JetStreamLog:
         if self.sealing is not None:
             appends = await self.sealing.seal(appends)
         messages = [
-            (record, append.fence if place == 0 else None)
+            (record, append.fence if position == 0 else None)
             for append in appends
-            for place, record in enumerate(append.records)
+            for position, record in enumerate(append.records)
         ]
         if not messages or not all(append.records for append in appends):
             raise Refused("an append needs at least one record; a fence without one would go unchecked")
@@ -156,23 +156,23 @@ class JetStreamLog:
             headers[EXPECTED] = str(fence.last)
             headers[EXPECTED_FILTER] = fence.filter
         answer = await self.connection.request(record.subject, record.data, headers=headers, deadline=_APPEND_DEADLINE)
-        return _sequence(answer, again=fence is None)
+        return _sequence(answer, accept_duplicate=fence is None)
 
     async def _publish_batch(self, messages: Sequence[tuple[Record, Fence | None]]) -> int:
         batch = self.connection.new_name()
         number, call = self.connection.expect()
         last = len(messages)
         try:
-            for place, (record, fence) in enumerate(messages, 1):
+            for position, (record, fence) in enumerate(messages, 1):
                 headers = dict(record.headers)
                 headers[BATCH_ID] = batch
-                headers[BATCH_SEQUENCE] = str(place)
+                headers[BATCH_SEQUENCE] = str(position)
                 if fence is not None:
                     headers[EXPECTED] = str(fence.last)
                     headers[EXPECTED_FILTER] = fence.filter
-                if place == last:
+                if position == last:
                     headers[BATCH_COMMIT] = "1"
-                reply = self.connection.reply_subject(number) if place == last else ""
+                reply = self.connection.reply_subject(number) if position == last else ""
                 await self.connection.publish(record.subject, record.data, reply=reply, headers=headers)
         except BaseException:
             call.cancel()
@@ -202,32 +202,32 @@ class JetStreamLog:
         return LogInfo(self._partitions, state["first_seq"], state["last_seq"], state["messages"], state["bytes"])
 
     async def losses(self) -> Losses:
-        """Return what the log has recorded as lost by now; one request where that is known already."""
+        """Return what the log has recorded as lost by now; a single request if nothing was added."""
         last = await self.last(LOSS_FILTER)
         if last != self._losses.last_seq:
             self._losses = await Losses.of(self, last)
         return self._losses
 
-    async def _reading(
+    async def _reader(
         self, filters: Sequence[str], after: int, upto: int | None = None, pull: int = PULL
     ) -> StreamReader:
         gap_ends = (await self.losses()).gap_ends if len(filters) > 1 else ()
-        if upto is not None:  # what is not read holds nothing up
+        if upto is not None:  # gaps behind the range do not matter
             gap_ends = tuple(end for end in gap_ends if end <= upto)
         name = self.connection.new_name()
         return StreamReader(self.connection, self.stream, filters, after, name, self.imported_through, gap_ends, pull)
 
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a closed range; see ``events.log.Log.history``."""
-        after = max(0, after)  # the message before the first is none
+        after = max(0, after)
         if upto <= after:
             return
-        reading = await self._reading(filters, after, upto)
+        reader = await self._reader(filters, after, upto)
         try:
-            left = await reading.start()
+            left = await reader.start()
             while left > 0:
-                batch = await reading.next_until(upto, self.silence_s)
-                if not batch:  # messages that cannot be read any more were counted, and are passed over
+                batch = await reader.next_until(upto, self.silence_s)
+                if not batch:  # ``left`` also counts messages that cannot be read any more
                     return
                 left -= len(batch)
                 wanted = [stored for stored in batch if stored.seq <= upto]
@@ -236,21 +236,21 @@ class JetStreamLog:
                 if len(wanted) < len(batch) or batch[-1].seq == upto:
                     return
         finally:
-            await reading.close()
+            await reader.close()
 
     async def tail(self, filters: Sequence[str], after: int, *, pull: int = PULL) -> Tail:
         """Start an endless reading; see ``events.log.Log.tail``, and ``StreamReader`` for ``pull``."""
-        reading = await self._reading(filters, after, pull=pull)
+        reader = await self._reader(filters, after, pull=pull)
         try:
-            await reading.start(endless=True)
+            await reader.start(endless=True)
         except BaseException:
-            await reading.close()
+            await reader.close()
             raise
-        return reading if self.sealing is None else OpenedTail(reading, self.sealing)
+        return reader if self.sealing is None else OpenedTail(reader, self.sealing)
 
 
 def _check_size(record: Record, max_payload: int) -> None:
-    # nats-py checks the data alone; over the limit with headers the server drops the connection for good.
+    # nats-py checks the size of the data alone. Over the limit with headers, the server closes the connection.
     names, values = record.headers.keys(), record.headers.values()
     size = sum(map(len, names)) + sum(map(len, values)) + 4 * len(names) + HEADER_ROOM + len(record.data)
     limit = min(max_payload, MAX_RECORD_BYTES + 64 * 1024)
@@ -258,23 +258,23 @@ def _check_size(record: Record, max_payload: int) -> None:
         raise Refused(f"a record of {size} bytes on {record.subject}: at most {limit} with headers; send less text")
 
 
-def _sequence(answer: Reply, *, again: bool = False) -> int:
-    """Return the sequence in an acknowledgement; ``again`` says that a record known already is as good as stored."""
+def _sequence(answer: Reply, *, accept_duplicate: bool = False) -> int:
+    """Return the sequence in an acknowledgement; ``accept_duplicate``: a record whose id is known counts as stored."""
     try:
         ack = _ack_decoder.decode(answer.data)
     except msgspec.DecodeError as wrong:
         raise UnknownOutcome(f"the broker's answer cannot be read: {wrong}") from wrong
     if ack.error is None:
-        if ack.duplicate and not again:
-            # The stored one lies before the fence: taking its sequence for the writer's last would turn time back.
+        if ack.duplicate and not accept_duplicate:
+            # The stored one lies before the fence: its sequence must not become the writer's last.
             raise Conflict(f"the message id is known already, at sequence {ack.seq}")
         return ack.seq
     raise _failure(ack.error)
 
 
-def _stated(description: str) -> int | None:
+def _named_last_sequence(description: str) -> int | None:
     """Return the last sequence that a "wrong last sequence" error names; None if it names none."""
-    found = _LAST_STATED.fullmatch(description)
+    found = _WRONG_LAST_ERROR.fullmatch(description)
     return int(found[1]) if found else None
 
 
@@ -282,7 +282,7 @@ def _failure(error: dict[str, int | str]) -> LogError:
     number, status = int(error.get("err_code", 0)), int(error.get("code", 0))
     text = f"{error.get('description', 'refused')} (code {number})"
     if number in _WRONG_LAST_SEQUENCE or number == _BATCH_DUPLICATE:
-        return Conflict(f"another writer was here: {text}", _stated(str(error.get("description", ""))))
+        return Conflict(f"another writer was here: {text}", _named_last_sequence(str(error.get("description", ""))))
     if number == _BATCH_INCOMPLETE:
         return UnknownOutcome(f"the batch was not whole: {text}")
     if status >= 500 or number in (10122, 10167, 10194):

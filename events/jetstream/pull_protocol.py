@@ -10,12 +10,14 @@ SILENCE = 3.0
 """Seconds without message or heartbeat after which a consumer counts as lost."""
 
 MOST_BYTES = 8 * 1024 * 1024
-"""Bytes asked for at a time: a server cuts off a client that more than 64 MB wait for."""
+"""Bytes asked for at a time: a server disconnects a client for which more than 64 MB wait."""
 
 _OVER = frozenset({"Batch Completed", "Message Size Exceeds MaxBytes"})
-"""What a server says of a request with a bound on bytes that is over: all of it was sent, or the next would not fit."""
+"""Descriptions of a finished request with a byte limit: all of it was sent, or the next message would not fit."""
 
 _EXPIRES = 10.0
+"""Seconds after which a server drops a pull request."""
+
 _SECOND = 1_000_000_000
 
 
@@ -37,7 +39,7 @@ def undelivered_count(headers: Mapping[str, str], asked: int) -> int | None:
 
 
 def delivery(reply: str) -> tuple[int, int, int, int, int] | None:
-    """Read a message's acknowledgement subject; None for a status.
+    """Return the fields of a message's acknowledgement subject; None for a status.
 
     Returns:
         How many times it was delivered, its stream sequence, its consumer sequence, the server's timestamp (Unix

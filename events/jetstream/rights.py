@@ -1,4 +1,4 @@
-"""What this connection's login may publish and subscribe to, as the server itself says."""
+"""What a connection's login may publish and subscribe to, as the server itself reports it."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ _DEADLINE = 2.0
 
 
 class SubjectRights(msgspec.Struct, frozen=True):
-    """Subjects that are allowed (all where none is named) and denied; what is both is denied."""
+    """Subjects that are allowed (none named: all) and denied; a subject that is both is denied."""
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
 
     def include(self, subject: str) -> bool:
-        """Whether every subject that ``subject``, which may have wildcards, stands for is allowed."""
+        """Whether all subjects that ``subject`` matches (it may have wildcards) are allowed."""
         allowed = not self.allow or any(covers(pattern, subject) for pattern in self.allow)
         return allowed and not any(overlap(pattern, subject) for pattern in self.deny)
 
@@ -37,7 +37,7 @@ class LoginRights(msgspec.Struct, frozen=True):
 
 
 class WhoAmI(msgspec.Struct, frozen=True):
-    """What a server says of a login: its name (the public key of an nkey), its account, and its rights."""
+    """A server's answer about a login: its name (the public key of an nkey), its account, and its rights."""
 
     user: str = ""
     account: str = ""
@@ -61,12 +61,12 @@ def covers(pattern: str, subject: str) -> bool:
     """Whether ``pattern`` matches every subject that ``subject``, which may have wildcards itself, matches."""
     wanted = subject.split(".")
     tokens = pattern.split(".")
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token == ">":
-            return len(wanted) > place
-        if place >= len(wanted) or wanted[place] == ">":
+            return len(wanted) > index
+        if index >= len(wanted) or wanted[index] == ">":
             return False
-        if token not in ("*", wanted[place]):
+        if token not in ("*", wanted[index]):
             return False
     return len(tokens) == len(wanted)
 
@@ -74,12 +74,12 @@ def covers(pattern: str, subject: str) -> bool:
 def overlap(one: str, other: str) -> bool:
     """Whether some subject matches both patterns."""
     left, right = one.split("."), other.split(".")
-    for place in range(max(len(left), len(right))):
-        if place >= len(left) or place >= len(right):
+    for index in range(max(len(left), len(right))):
+        if index >= len(left) or index >= len(right):
             return False
-        if ">" in (left[place], right[place]):
+        if ">" in (left[index], right[index]):
             return True
-        if "*" not in (left[place], right[place]) and left[place] != right[place]:
+        if "*" not in (left[index], right[index]) and left[index] != right[index]:
             return False
     return True
 

@@ -15,11 +15,11 @@ from schemas.permissions import keys_bucket
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 _WRONG_LAST_SEQUENCE = (10071, 10164)
 _NO_MESSAGE = 10037
-_DESTROYED = {"KV-Operation": "PURGE", "Nats-Rollup": "sub"}
+_DESTROYED_HEADERS = {"KV-Operation": "PURGE", "Nats-Rollup": "sub"}
 
 
 class KeyValueKeys:
-    """A key a session, under a name that tells neither agent nor session; a destroyed one leaves its name behind."""
+    """One key a session, under a name that shows neither agent nor session; the name of a destroyed key stays."""
 
     def __init__(self, connection: Connection, bucket: str) -> None:
         self._connection = connection
@@ -28,7 +28,7 @@ class KeyValueKeys:
 
     @classmethod
     async def over(cls, connection: Connection, stream: str, replicas: int = 1) -> "KeyValueKeys":
-        """Make the bucket of a stream's keys if need be."""
+        """Return the keys of a stream; makes the bucket if it does not exist."""
         bucket = keys_bucket(stream)
         await ensure_bucket(connection, bucket, storage="file", max_age=0, replicas=replicas, erasable=True)
         return cls(connection, bucket)
@@ -66,8 +66,8 @@ class KeyValueKeys:
         if entry is None or not entry.secret:
             return False
         await self._connection.api(f"STREAM.MSG.DELETE.KV_{self._bucket}", {"seq": entry.revision})
-        # Should a new key be there by now, the session has begun anew, and needs no note.
-        await self._put(name, b"", {**_DESTROYED, _EXPECTED: "0"})
+        # If a new key exists by now, the session has begun again, and needs no marker.
+        await self._put(name, b"", {**_DESTROYED_HEADERS, _EXPECTED: "0"})
         return True
 
     async def _put(self, name: str, secret: bytes, headers: dict[str, str]) -> bool:
@@ -81,11 +81,11 @@ class KeyValueKeys:
 
 
 async def watch(connection: Connection, stream: str, keyring: Keyring) -> None:
-    """Tell a keyring, for as long as the connection lives, whatever is written to a stream's keys or may have been."""
+    """Tell a keyring, while the connection lives, of writes to a stream's keys, and when some may have been missed."""
     prefix = f"$KV.{keys_bucket(stream)}."
 
-    async def heard(msg: Msg) -> None:
+    async def on_write(msg: Msg) -> None:
         keyring.note_written(msg.subject.removeprefix(prefix), msg.data)
 
-    await connection.nc.subscribe(f"{prefix}>", cb=heard)
+    await connection.nc.subscribe(f"{prefix}>", cb=on_write)
     connection.on_reconnect(keyring.forget_all)

@@ -14,29 +14,30 @@ from events.errors import LogError, Unavailable
 from events.jetstream.connection import ApiError, Connection
 from events.jetstream.stream import JETSTREAM_OFF
 
-PATIENCE_S = 2.0
-"""Seconds that the whole look may take."""
+CHECK_DEADLINE_S = 2.0
+"""Seconds that the whole check may take."""
 
 NO_STREAM = "the broker holds no stream"
-"""How the finding begins where there is nothing to store into."""
+"""Beginning of the fault's text where the stream does not exist."""
 
-_NO_STORE = (10012, 10104)
-_NO_ROOM = (10023, 10047)
+# JetStream error codes: the store cannot be written; the server has no storage left.
+_STORE_FAILED = (10012, 10104)
+_OUT_OF_STORAGE = (10023, 10047)
 _SECOND = 1_000_000_000
 
 
-async def storage_fault(connection: Connection, stream: str, patience_s: float = PATIENCE_S) -> str:
+async def storage_fault(connection: Connection, stream: str, deadline_s: float = CHECK_DEADLINE_S) -> str:
     """Return why the broker stores nothing in a stream now, for people; empty when it does.
 
-    It names no place: who may probe a gateway is told it.
+    It names no host or path, since a gateway's public probes show it.
     """
     if not connection.connected:
         return "the broker is away"
     try:
-        async with asyncio.timeout(patience_s):
+        async with asyncio.timeout(deadline_s):
             return await _fault(connection, stream)
     except TimeoutError:
-        return f"the broker has not answered within {patience_s:g} s"
+        return f"the broker has not answered within {deadline_s:g} s"
     except LogError as wrong:
         return str(wrong)
 
@@ -83,9 +84,9 @@ async def _disk(connection: Connection, stream: str) -> str:
             f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config, "action": "create"}
         )
     except ApiError as error:
-        if error.number in _NO_STORE:
+        if error.number in _STORE_FAILED:
             return "the broker cannot write to its store: its disk is full, or read-only; make room"
-        if error.number in _NO_ROOM:
+        if error.number in _OUT_OF_STORAGE:
             return "the broker has no room left for streams (max_file_store): raise it, or make room"
         return str(error)
     # Nobody waits for the answer: an idle consumer expires by itself.

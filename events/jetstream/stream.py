@@ -12,16 +12,18 @@ from schemas.subjects import STORED_ROOT, Partitions
 
 DEFAULT_STREAM = "NEURAXIS"
 DEDUPE_WINDOW = 120
-"""Seconds in which the stream knows a message id again."""
+"""Seconds in which the stream recognises a repeated message id."""
 
 IMPORTING = "neuraxis.importing"
-"""In the stream's metadata while an import into it is not whole: the head of the chain over what is imported."""
+"""Key in the stream's metadata during an import: the head of the hash chain over the imported events."""
 
 IMPORTED_THROUGH = "neuraxis.imported-through"
-"""In the metadata after an import: the last sequence that was imported; ``IMPORTED_HEAD`` is the chain's head there."""
+"""Key in the metadata after an import: the last imported sequence; that of :data:`IMPORTED_HEAD` is the chain's head
+there."""
 
 IMPORTED_HEAD = "neuraxis.imported-head"
 
+# JetStream error codes.
 NOT_FOUND = 10059
 JETSTREAM_OFF = (10039, 10076)
 _SECOND = 1_000_000_000
@@ -65,7 +67,7 @@ def stream_config(name: str, partitions: Partitions, replicas: int, sealed: bool
 
 
 def importing_config(name: str, partitions: Partitions, replicas: int, head: str) -> dict[str, Any]:
-    """Return the configuration of a log's stream while it takes an import, and nothing else."""
+    """Return the configuration of a log's stream while it accepts an import, and nothing else."""
     config = stream_config(name, partitions, replicas)
     del config["republish"]
     source, wanted = f"{IMPORT_ROOT}.*.*.>", f"{STORED_ROOT}.{{{{wildcard(1)}}}}.{{{{wildcard(2)}}}}.>"

@@ -1,18 +1,18 @@
 """Reading the stream in order, without gaps or repeats, whatever happens to the connection and the broker.
 
 It uses the fast path through nats-py: an ephemeral consumer without acknowledgements, raw pull requests, and a callback
-that only queues messages. A reading watches the consumer sequence for gaps and the idle heartbeats for silence. On
+that only queues messages. A reader watches the consumer sequence for gaps and the idle heartbeats for silence. On
 either, and on every reconnection, it makes a new consumer after the last sequence that it has. (nats-py's own ordered
 consumer stays silent for ever after a kill -9 and restart of the broker.)
 
 The sequence alone does not identify that position: a store that lost its tail gives the same sequences to other
-messages. So before an endless reading goes on, it checks that its last message is still the one at that sequence.
+messages. So before an endless reader goes on, it checks that its last message is still the one at that sequence.
 Without this check it would silently skip the new messages that took the place of the lost ones.
 
 A message that cannot be read any more (a *gap*) makes the server hold back readable ones. To find the next match of
 several filters, the server (2.15) asks each subject for its first message from the start position on. If that message
 is unreadable, it skips the whole subject, and delivers later messages of other subjects, or nothing. A start position
-behind the unreadable message avoids this. So a reading knows the gaps of its log, and starts again behind each. (A
+behind the unreadable message avoids this. So a reader is given the gaps of its log, and starts again behind each. (A
 single filter is searched by sequence and is not affected.)
 """
 
@@ -33,16 +33,16 @@ from events.log import Stored
 from events.loggers import get_logger
 
 PULL = 2_000
-"""Messages asked for at a time, where nothing else is said; two requests are kept in flight."""
+"""Messages requested at a time, by default; two requests are kept in flight."""
 
-_LARGEST = 2 * 1024 * 1024
-"""Bytes that are asked for at a time, at least: a message that is larger would never come, and no log has one."""
+_MIN_PULL_BYTES = 2 * 1024 * 1024
+"""Bytes requested at a time, at least. It is more than the largest message, which else would never be delivered."""
 
 BACKLOG = 10
-"""Requests' messages that are held unread before no more are asked for."""
+"""No more messages are requested while those of this many requests are buffered unread,"""
 
 BACKLOG_BYTES = 32 * 1024
-"""And their bytes, for each message of a request."""
+"""or while the buffer holds this many bytes for each message of a request."""
 
 _SECOND = 1_000_000_000
 _RETRY_WAIT = 0.1
@@ -65,48 +65,48 @@ class StreamReader:
     ) -> None:
         """Read the messages on ``filters`` after a sequence.
 
-        ``gap_ends`` are the last sequences of known gaps. ``pull`` messages are asked for at a time: who reads for
-        many that may stop reading asks for few, since what is held for each of them follows from that.
+        ``gap_ends`` are the last sequences of known gaps. ``pull`` messages are requested at a time; it also bounds the
+        buffer, so that a process with many readers that may stall uses a small number.
         """
         self._pull_size = pull
-        self._pull_bytes = min(MOST_BYTES, max(_LARGEST, BACKLOG_BYTES * pull))
+        self._pull_bytes = min(MOST_BYTES, max(_MIN_PULL_BYTES, BACKLOG_BYTES * pull))
         self._gap_ends = tuple(gap_ends)
-        self._ahead: tuple[int, ...] = ()
+        self._gaps_ahead: tuple[int, ...] = ()
         self._connection = connection
         self._stream = stream
         self._filters = tuple(filters)
         self._after = after
-        self._mark: tuple[int, int] | None = None
+        self._last_read: tuple[int, int] | None = None
         self._scanned = 0
-        self._cut: LogCut | None = None
+        self._log_cut: LogCut | None = None
         self._name = name
         self._imported_through = imported_through
         self._generation = 0
         self._buffer: list[Stored] = []
-        self._held = 0
+        self._buffered_bytes = 0
         self._filled = asyncio.Event()
-        self._lost = asyncio.Event()
-        self._credit = 0
-        self._expected = 1
-        self._heard = 0.0
+        self._renew = asyncio.Event()
+        self._requested = 0
+        self._next_consumer_seq = 1
+        self._last_received = 0.0
         self._inbox = ""
         self._consumer = ""
         self._subscription: Subscription | None = None
-        self._keeper: asyncio.Task[None] | None = None
-        self._off: Any = None
+        self._renewing: asyncio.Task[None] | None = None
+        self._stop_listening: Any = None
         self._clock = asyncio.get_running_loop().time
         self._pulls: set[asyncio.Task[None]] = set()
 
     async def start(self, *, endless: bool = False) -> int:
         """Make the consumer; return how many messages matched after the start at this moment.
 
-        An ``endless`` reading notes which message it begins after, and knows that one again.
+        An ``endless`` reader notes the message after which it begins, to check it later.
         """
         if endless and (begun := await get_message(self._connection, self._stream, self._after)) is not None:
-            self._mark = begun.seq, begun.time_ns
+            self._last_read = begun.seq, begun.time_ns
         pending = await self._create()
-        self._off = self._connection.on_reconnect(self._lost.set)
-        self._keeper = asyncio.create_task(self._keep(), name=f"reading {self._name}")
+        self._stop_listening = self._connection.on_reconnect(self._renew.set)
+        self._renewing = asyncio.create_task(self._renew_consumer(), name=f"reading {self._name}")
         return pending
 
     async def next(self) -> Sequence[Stored]:
@@ -117,18 +117,18 @@ class StreamReader:
             Unavailable: the connection is closed for good.
         """
         while not self._buffer:
-            if self._cut is not None:
-                raise self._cut
+            if self._log_cut is not None:
+                raise self._log_cut
             if self._connection.closed:
                 raise Unavailable(f"the connection that reads stream {self._stream} is closed")
             self._filled.clear()
             await self._filled.wait()
-        batch, self._buffer, self._held = self._buffer, [], 0
+        batch, self._buffer, self._buffered_bytes = self._buffer, [], 0
         self._pull_more()
         return batch
 
     async def next_until(self, upto: int, deadline: float) -> Sequence[Stored]:
-        """Like :meth:`next`, but empty once the server says that it has looked at all messages up to ``upto``.
+        """Like :meth:`next`, but empty once the server has reported that it searched all messages up to ``upto``.
 
         Raises:
             LogCut: as :meth:`next` does.
@@ -137,7 +137,7 @@ class StreamReader:
         try:
             async with asyncio.timeout(deadline):
                 while not self._buffer and self._scanned < upto:
-                    if self._cut is not None or self._connection.closed:
+                    if self._log_cut is not None or self._connection.closed:
                         break
                     self._filled.clear()
                     await self._filled.wait()
@@ -150,34 +150,34 @@ class StreamReader:
 
     async def close(self) -> None:
         """Stop reading and free the consumer."""
-        if self._off is not None:
-            self._off()
-            self._off = None
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.gather(self._keeper, return_exceptions=True)
-            self._keeper = None
+        if self._stop_listening is not None:
+            self._stop_listening()
+            self._stop_listening = None
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.gather(self._renewing, return_exceptions=True)
+            self._renewing = None
         for pull in tuple(self._pulls):
             pull.cancel()
         await asyncio.gather(*self._pulls, return_exceptions=True)
         await self._drop()
 
     async def _create(self) -> int:
-        """Make a consumer after the last sequence held; the messages of earlier ones are not listened to any more."""
+        """Make a consumer after the last sequence received; messages of earlier consumers are ignored from then on."""
         await self._drop()
         if self._generation > 1:
-            await self._check_mark()
+            await self._check_last_read()
         self._generation += 1
-        self._ahead = tuple(end for end in self._gap_ends if end > self._after)
+        self._gaps_ahead = tuple(end for end in self._gap_ends if end > self._after)
         self._consumer = f"nx-{self._connection.access.user or 'any'}-{self._name}-{self._generation}"
         self._inbox = self._connection.new_inbox()
         generation = self._generation
 
-        def take(msg: Msg) -> None:
+        def on_message(msg: Msg) -> None:
             if generation == self._generation:
-                self._take(msg)
+                self._on_message(msg)
 
-        self._subscription = await self._connection.nc.listen(self._inbox, take)
+        self._subscription = await self._connection.nc.listen(self._inbox, on_message)
         config: dict[str, Any] = {
             "name": self._consumer,
             "deliver_policy": "by_start_sequence",
@@ -193,21 +193,21 @@ class StreamReader:
             f"CONSUMER.CREATE.{self._stream}.{self._consumer}",
             {"stream_name": self._stream, "config": config, "action": "create"},
         )
-        self._credit = 0
-        self._expected = 1
-        self._heard = self._clock()
+        self._requested = 0
+        self._next_consumer_seq = 1
+        self._last_received = self._clock()
         await self._pull()
         await self._pull()
         return int(made["num_pending"])
 
-    async def _check_mark(self) -> None:
-        """Raise LogCut where the stream holds another message, or none, in the place of the last that was read."""
-        if self._mark is None:
+    async def _check_last_read(self) -> None:
+        """Raise LogCut if the stream holds another message, or none, at the sequence of the last one that was read."""
+        if self._last_read is None:
             return
-        seq, time_ns = self._mark
-        there = await get_message(self._connection, self._stream, seq)
-        if there is None or there.time_ns != time_ns:
-            now = "another message" if there is not None else "no message"
+        seq, time_ns = self._last_read
+        found = await get_message(self._connection, self._stream, seq)
+        if found is None or found.time_ns != time_ns:
+            now = "another message" if found is not None else "no message"
             raise LogCut(
                 f"stream {self._stream} holds {now} at sequence {seq}, which was read from it: it lost its tail, or "
                 "the broker was given another store"
@@ -230,16 +230,16 @@ class StreamReader:
                 _logger.debug("consumer_delete", error=wrong.code)
 
     async def _pull(self) -> None:
-        self._credit += self._pull_size
+        self._requested += self._pull_size
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}"
         await self._connection.publish(subject, pull_request(self._pull_size, self._pull_bytes), reply=self._inbox)
 
     def _pull_more(self) -> None:
         size = self._pull_size
-        full = len(self._buffer) > BACKLOG * size or self._held > BACKLOG_BYTES * size
-        if self._credit > size or full or self._subscription is None:
+        full = len(self._buffer) > BACKLOG * size or self._buffered_bytes > BACKLOG_BYTES * size
+        if self._requested > size or full or self._subscription is None:
             return
-        self._credit += size  # counted at once, so that messages meanwhile do not ask again
+        self._requested += size  # counted at once, so that messages meanwhile do not request again
         task = asyncio.create_task(self._pull_counted(self._generation))
         self._pulls.add(task)
         task.add_done_callback(self._pulls.discard)
@@ -247,70 +247,70 @@ class StreamReader:
     async def _pull_counted(self, generation: int) -> None:
         if generation != self._generation:
             return
-        self._credit -= self._pull_size
+        self._requested -= self._pull_size
         try:
             await self._pull()
         except LogError:
-            self._lost.set()
+            self._renew.set()
 
-    def _take(self, msg: Msg) -> None:
-        self._heard = self._clock()
+    def _on_message(self, msg: Msg) -> None:
+        self._last_received = self._clock()
         found = delivery(msg.reply)
         if found is None:
-            self._status(msg.headers or {})
+            self._on_status(msg.headers or {})
             return
-        _, sequence, place, time_ns, _ = found
-        if place != self._expected:
-            self._lost.set()
+        _, sequence, consumer_seq, time_ns, _ = found
+        if consumer_seq != self._next_consumer_seq:
+            self._renew.set()
             return
-        if self._begins_behind_gap(sequence):
+        if self._restarts_behind_gap(sequence):
             return
-        self._expected += 1
-        self._credit -= 1
+        self._next_consumer_seq += 1
+        self._requested -= 1
         self._after = sequence
-        self._mark = sequence, time_ns
+        self._last_read = sequence, time_ns
         headers = msg.headers or {}
         self._buffer.append(as_recorded(sequence, time_ns, msg.subject, headers, msg.data, self._imported_through))
-        self._held += len(msg.data)
+        self._buffered_bytes += len(msg.data)
         self._filled.set()
-        if self._credit <= self._pull_size:
+        if self._requested <= self._pull_size:
             self._pull_more()
 
-    def _status(self, headers: dict[str, str]) -> None:
+    def _on_status(self, headers: dict[str, str]) -> None:
         if headers.get("Status") == "100":
-            # It tells how far the consumer has looked, which is further than the last message that matched.
-            if headers.get("Nats-Last-Consumer") == str(self._expected - 1):
+            # A heartbeat says how far the consumer has searched, which is further than the last match.
+            if headers.get("Nats-Last-Consumer") == str(self._next_consumer_seq - 1):
                 scanned = int(headers.get("Nats-Last-Stream", "0"))
-                if not self._begins_behind_gap(scanned + 1):
+                if not self._restarts_behind_gap(scanned + 1):
                     self._scanned = max(self._scanned, scanned)
                     self._filled.set()
             return
         left = undelivered_count(headers, self._pull_size)
         if left is None:
-            self._lost.set()
+            self._renew.set()
             return
-        self._credit -= left
+        self._requested -= left
         self._pull_more()
 
-    def _begins_behind_gap(self, sequence: int) -> bool:
-        """Whether a sequence is behind a gap that the consumer began before: then a new one is made, behind the gap."""
-        if not self._ahead or sequence <= self._ahead[0]:
+    def _restarts_behind_gap(self, sequence: int) -> bool:
+        """Whether a sequence is behind a gap that the consumer began before; if so, has a new one made behind it."""
+        if not self._gaps_ahead or sequence <= self._gaps_ahead[0]:
             return False
-        self._after = max(self._after, self._ahead[0])
-        self._lost.set()
+        self._after = max(self._after, self._gaps_ahead[0])
+        self._renew.set()
         return True
 
-    async def _keep(self) -> None:
-        """Make a new consumer whenever the present one is lost; runs until cancelled."""
+    async def _renew_consumer(self) -> None:
+        """Make a new consumer whenever the current one is lost; runs until cancelled."""
         while True:
             try:
                 async with asyncio.timeout(HEARTBEAT):
-                    await self._lost.wait()
+                    await self._renew.wait()
             except TimeoutError:
-                if self._clock() - self._heard < SILENCE or not self._connection.connected:
+                if self._clock() - self._last_received < SILENCE or not self._connection.connected:
                     continue
                 _logger.warning("reading_silent", consumer=self._consumer, after=self._after)
-            self._lost.clear()
+            self._renew.clear()
             if self._connection.closed:
                 self._filled.set()
                 return
@@ -320,10 +320,10 @@ class StreamReader:
                 await self._create()
             except LogCut as cut:
                 _logger.error("log_cut", stream=self._stream, detail=str(cut))
-                self._cut = cut
+                self._log_cut = cut
                 self._filled.set()
                 return
             except (LogError, NatsError, OSError) as wrong:
                 _logger.info("reading_retries", stream=self._stream, error=type(wrong).__name__, detail=str(wrong))
                 await asyncio.sleep(_RETRY_WAIT)
-                self._lost.set()
+                self._renew.set()

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import orjson
 
-from events.codec import MOST_COMMON
+from events.codec import DEFAULT_BEHAVIOUR
 from events.ledger.checking.chain import link
 from events.ledger.failures import DamagedRow
 from events.log import Stored
@@ -97,7 +97,7 @@ class LedgerRow(msgspec.Struct, frozen=True, gc=False):
     def message(self) -> Message:
         """Decode the row as a message of a view; raises as ``event`` does."""
         key = self.agent, self.session, self.exchange
-        return Message(self.event(), self.seq, self.id, self.time_ns, *key, behaviour=MOST_COMMON)
+        return Message(self.event(), self.seq, self.id, self.time_ns, *key, behaviour=DEFAULT_BEHAVIOUR)
 
 
 def to_text(value: str) -> Text:

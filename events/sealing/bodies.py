@@ -1,8 +1,8 @@
 """Sealing the personal texts of a record's body, and opening them again. Pure.
 
 A sealed text is ``nx1:`` followed by the result of ``SessionKey.seal``; its message names the key in the header
-``nx-sealed``. In such a message, a text that is not sealed but looks so gets the prefix ``nx0:``, and so does one that
-begins with that prefix. So an opened text equals the original, to the byte.
+``nx-sealed``. In such a message, a text that is not sealed but begins with one of the two prefixes gets the prefix
+``nx0:``. So an opened text equals the original, to the byte.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,31 +21,31 @@ HEADER = "nx-sealed"
 """Header of a message with sealed texts: the id of their key, or :data:`GONE`."""
 
 GONE = "destroyed"
-"""In the header: the session's key was destroyed before these texts were stored, so that they were not."""
+"""Value of the header: the session's key was destroyed before, so that the texts were not stored."""
 
 CLOSED_TEXT = "[sealed]"
 """What stands for a text that cannot be opened."""
 
 _SEALED, _PLAIN = "nx1:", "nx0:"
-_LOOKS_SEALED = (_SEALED, _PLAIN)
-_BYTES_OF_LOOKS = (b"nx1:", b"nx0:", b"\\u")
+_PREFIXES = (_SEALED, _PLAIN)
+_PREFIXES_IN_JSON = (b"nx1:", b"nx0:", b"\\u")
 _TEXTLESS = frozenset({int, float, bool, type(None)})
 
 
 def part_to_seal(headers: Mapping[str, str]) -> Location | None:
-    """Return the places of texts to be sealed in a record; None without a session, or if there are none."""
+    """Return where a record may hold texts to be sealed; None without a session, or if its event type has none."""
     if not headers.get("ce-session"):
         return None
     entry = CATALOGUE.get(headers.get("ce-type", ""))
     return None if entry is None else personal_location(entry.event)
 
 
-def holds_words(record: Record, part: Location) -> bool:
-    """Whether there is anything to seal in a record; raises as :func:`sealed_record` does."""
-    return sealed_record(record, part, None) is not record
+def holds_words(record: Record, location: Location) -> bool:
+    """Whether a record has a text to be sealed; raises as :func:`sealed_record` does."""
+    return sealed_record(record, location, None) is not record
 
 
-def sealed_record(record: Record, part: Location, key: SessionKey | None) -> Record:
+def sealed_record(record: Record, location: Location, key: SessionKey | None) -> Record:
     """Return a record with its texts sealed (unchanged if it has none); without a key the texts are left out.
 
     Raises:
@@ -55,9 +55,9 @@ def sealed_record(record: Record, part: Location, key: SessionKey | None) -> Rec
         body = msgspec.json.decode(record.data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         raise Refused(f"a body on {record.subject} cannot be sealed: {wrong}") from wrong
-    if any(looks in record.data for looks in _BYTES_OF_LOOKS):
+    if any(prefix in record.data for prefix in _PREFIXES_IN_JSON):
         body = _change_texts(body, _escaped)
-    sealed = change_personal(part, body, partial(_seal, key, record.headers.get("ce-id", "")))
+    sealed = change_personal(location, body, partial(_seal, key, record.headers.get("ce-id", "")))
     if sealed == body:
         return record
     headers = {**record.headers, HEADER: GONE if key is None else key.id}
@@ -65,9 +65,9 @@ def sealed_record(record: Record, part: Location, key: SessionKey | None) -> Rec
 
 
 def open_texts(stored: Stored, key: SessionKey | None) -> Stored:
-    """Return a message with sealed texts with these opened; without their key, :data:`CLOSED_TEXT` in their place.
+    """Return a message with its sealed texts opened; without their key, with :data:`CLOSED_TEXT` instead.
 
-    Its ``seal`` says what became of it; where it is BROKEN, the message is as it was stored.
+    Its ``seal`` says which; if it is BROKEN, the message is returned as it was stored.
     """
     try:
         body = msgspec.json.decode(stored.data)
@@ -78,35 +78,35 @@ def open_texts(stored: Stored, key: SessionKey | None) -> Stored:
         return msgspec.structs.replace(stored, seal=Seal.BROKEN)
 
 
-def _seal(key: SessionKey | None, event: str, place: str, text: str) -> str:
-    return _SEALED if key is None else _SEALED + key.seal(event, place, text)
+def _seal(key: SessionKey | None, event: str, pointer: str, text: str) -> str:
+    return _SEALED if key is None else _SEALED + key.seal(event, pointer, text)
 
 
-def _open(key: SessionKey | None, event: str, place: str, text: str) -> str:
+def _open(key: SessionKey | None, event: str, pointer: str, text: str) -> str:
     if text.startswith(_SEALED):
         if key is None:
             return CLOSED_TEXT
-        text = key.open(event, place, text[len(_SEALED) :])
+        text = key.open(event, pointer, text[len(_SEALED) :])
     return text.removeprefix(_PLAIN)
 
 
-def _escaped(_place: str, text: str) -> str:
-    return _PLAIN + text if text.startswith(_LOOKS_SEALED) else text
+def _escaped(_pointer: str, text: str) -> str:
+    return _PLAIN + text if text.startswith(_PREFIXES) else text
 
 
-def _change_texts(value: Any, change: Callable[[str, str], str], place: str = "") -> Any:
-    """Change every text that looks sealed, wherever it is: what a release knows as personal may not be so for ever."""
+def _change_texts(value: Any, change: Callable[[str, str], str], pointer: str = "") -> Any:
+    """Change every text with a prefix, in any field: another release may mark other fields as personal."""
     kind = type(value)
     if kind is str:
-        return change(place, value) if value.startswith(_LOOKS_SEALED) else value
+        return change(pointer, value) if value.startswith(_PREFIXES) else value
     if kind is dict:
         return {
-            name: inner if type(inner) in _TEXTLESS else _change_texts(inner, change, below(place, name))
+            name: inner if type(inner) in _TEXTLESS else _change_texts(inner, change, below(pointer, name))
             for name, inner in value.items()
         }
     if kind is list:
         return [
-            inner if type(inner) in _TEXTLESS else _change_texts(inner, change, f"{place}/{at}")
+            inner if type(inner) in _TEXTLESS else _change_texts(inner, change, f"{pointer}/{at}")
             for at, inner in enumerate(value)
         ]
     return value

@@ -1,8 +1,9 @@
 """A session's key, and sealing texts with it: AES-256-GCM under a nonce derived from what is sealed.
 
-Sealing the same text at the same place of the same event twice must give the same bytes, since a decision made twice
-must be the same event. A random nonce would break that. The nonce is a keyed hash of the whole input: it differs
-whenever the input differs (except with a chance of one in 2^96 for a pair), and reveals nothing but equality.
+Sealing the same text at the same position of the same event twice must give the same bytes, since a decision made twice
+must give the same event. A position is a JSON Pointer. A random nonce would break that. The nonce is a keyed hash of
+the whole input: it differs whenever the input differs (except with a chance of one in 2^96 for a pair), and reveals
+nothing but equality.
 """
 
 import base64
@@ -17,7 +18,7 @@ _NONCE_BYTES = 12
 
 
 class SealBroken(ValueError):
-    """A sealed text was not sealed with this key, or at another place, or for another event."""
+    """A sealed text was changed, or was sealed with another key, at another position or for another event."""
 
 
 def new_secret() -> bytes:
@@ -26,10 +27,10 @@ def new_secret() -> bytes:
 
 
 class SessionKey:
-    """What a session's texts are sealed with; made of its secret of 32 bytes.
+    """The key of a session's texts; derived from its secret of 32 bytes.
 
     Attributes:
-        id: Names the key, and tells nothing of it (16 hex digits).
+        id: Names the key without revealing anything of it (16 hex digits).
     """
 
     def __init__(self, secret: bytes) -> None:
@@ -42,27 +43,27 @@ class SessionKey:
     def __repr__(self) -> str:
         return f"SessionKey({self.id})"
 
-    def seal(self, event: str, place: str, text: str) -> str:
-        """Return a text sealed to its place in an event, in base64 (RFC 4648, section 5)."""
-        where, plain = _where(event, place), text.encode()
+    def seal(self, event: str, pointer: str, text: str) -> str:
+        """Return a text sealed for its position in an event, in URL-safe base64 (RFC 4648, section 5)."""
+        where, plain = _where(event, pointer), text.encode()
         nonce = hmac.digest(self._nonces, len(where).to_bytes(4, "big") + where + plain, "sha256")[:_NONCE_BYTES]
         return base64.urlsafe_b64encode(nonce + self._cipher.encrypt(nonce, plain, where)).decode("ascii")
 
-    def open(self, event: str, place: str, sealed: str) -> str:
-        """Return the text that was sealed; raises SealBroken if key, event or place do not match."""
+    def open(self, event: str, pointer: str, sealed: str) -> str:
+        """Return the text that was sealed; raises SealBroken if key, event or position do not match."""
         try:
             packed = base64.urlsafe_b64decode(sealed)
             nonce, rest = packed[:_NONCE_BYTES], packed[_NONCE_BYTES:]
-            return self._cipher.decrypt(nonce, rest, _where(event, place)).decode()
+            return self._cipher.decrypt(nonce, rest, _where(event, pointer)).decode()
         except ValueError as wrong:  # no base64, or too short
-            raise SealBroken(f"{place}: no sealed text: {wrong}") from wrong
+            raise SealBroken(f"{pointer}: no sealed text: {wrong}") from wrong
         except InvalidTag:
-            raise SealBroken(f"{place}: it was changed, moved, or sealed with another key") from None
+            raise SealBroken(f"{pointer}: it was changed, moved, or sealed with another key") from None
 
 
 def _derived(secret: bytes, purpose: bytes) -> bytes:
     return hmac.digest(secret, b"neuraxis session key 1: " + purpose, "sha256")
 
 
-def _where(event: str, place: str) -> bytes:
-    return f"{event}\n{place}".encode()
+def _where(event: str, pointer: str) -> bytes:
+    return f"{event}\n{pointer}".encode()

@@ -15,14 +15,14 @@ MOST_KEPT = 20_000
 """Keys a process keeps in memory; the oldest are read again when they are needed."""
 
 _FETCHED_AT_ONCE = 500
-_EVERY = ""
-"""Stands for every name among those that changed."""
+_ALL_NAMES = ""
+"""Among changed names: all names may have changed."""
 
 
 class KeyEntry(msgspec.Struct, frozen=True):
     """What the store holds for a session: the key's secret, or nothing where the key was destroyed.
 
-    ``revision`` is the entry's place among all writes to the store.
+    ``revision`` is the sequence of the entry's write to the store.
     """
 
     revision: int
@@ -33,14 +33,14 @@ class KeyEntry(msgspec.Struct, frozen=True):
 
 
 class KeyStore(Protocol):
-    """Secrets of sessions, by name. All methods raise ``events.errors.LogError`` when it cannot be reached."""
+    """Secrets of sessions, by name. All methods raise ``events.errors.LogError`` if the store cannot be reached."""
 
     async def load(self, names: Collection[str]) -> Mapping[str, KeyEntry]:
         """Return the entries of these names, as far as this replica of the store has them."""
         ...
 
     async def confirm(self, name: str) -> KeyEntry | None:
-        """Return the present entry of a name, None if there is none: slower than ``load``, and never stale."""
+        """Return the current entry of a name, None if there is none. Slower than ``load``, and never stale."""
         ...
 
     async def create(self, name: str, secret: bytes, revision: int) -> bool:
@@ -48,7 +48,7 @@ class KeyStore(Protocol):
         ...
 
     async def destroy(self, name: str) -> bool:
-        """Erase a secret, and leave a note that it was; return whether there was one."""
+        """Erase a secret, and leave a marker instead; return whether there was one."""
         ...
 
 
@@ -79,69 +79,69 @@ def key_name(agent: str, session: str) -> str:
 
 @lru_cache(maxsize=65536)
 def key_name_in_headers(agent: str, session: str) -> str:
-    """Return the same for an agent and a session as headers spell them, percent-encoded."""
+    """Return the same for an agent and a session as headers hold them, percent-encoded."""
     return key_name(unquote(agent), unquote(session))
 
 
 class Keyring:
-    """The keys that this process has met.
+    """A process's cache of the store's keys.
 
-    It must be told whatever is written to the store (``note_written``), or may have been while nobody listened
-    (``forget_all``): no destroyed key may live on here.
+    It must be told of every write to the store (``note_written``), and when writes may have been missed
+    (``forget_all``): a destroyed key must not stay in the cache.
     """
 
     def __init__(self, store: KeyStore, most: int = MOST_KEPT) -> None:
         self.store = store
         self._most = most
         self._keys: dict[str, SessionKey] = {}
-        self._rumours: dict[str, bytes] = {}
-        self._closed: set[tuple[str, str]] = set()
-        self._under_way: list[set[str]] = []
+        self._announced_secrets: dict[str, bytes] = {}
+        self._gone: set[tuple[str, str]] = set()
+        self._open_lookups: list[set[str]] = []
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def note_written(self, name: str, secret: bytes) -> None:
-        """Note that a name's entry was written, or that a write was attempted; its outcome is not reported here.
+        """Note a write to a name's entry. It may only have been attempted: its outcome is not reported here.
 
         The cached entry of the name is dropped. The secret is remembered: once a message in the log names its key, the
         write has succeeded, and the secret need not be fetched.
         """
         self._keys.pop(name, None)
-        self._rumours.pop(name, None)
+        self._announced_secrets.pop(name, None)
         if secret:
-            _make_room(self._rumours, self._most)
-            self._rumours[name] = secret
-        for touched in self._under_way:
-            touched.add(name)
+            _make_room(self._announced_secrets, self._most)
+            self._announced_secrets[name] = secret
+        for changed in self._open_lookups:
+            changed.add(name)
 
     def forget_all(self) -> None:
         """Drop the whole cache, since writes may have been missed."""
         self._keys.clear()
-        self._rumours.clear()
-        self._closed.clear()
-        for touched in self._under_way:
-            touched.add(_EVERY)
+        self._announced_secrets.clear()
+        self._gone.clear()
+        for changed in self._open_lookups:
+            changed.add(_ALL_NAMES)
 
     def known(self, name: str, id: str) -> tuple[bool, SessionKey | None]:
-        """Return whether it is known what opens texts sealed with the key ``id``, and that key, None for nothing."""
+        """Return whether the key ``id`` is known, and the key; None if it is known to be gone."""
         key = self._keys.get(name)
-        if key is None and name in self._rumours:
-            key = SessionKey(self._rumours.pop(name))
+        if key is None and name in self._announced_secrets:
+            key = SessionKey(self._announced_secrets.pop(name))
             if key.id == id:
                 self._put(name, key)
         if key is not None and key.id == id:
             return True, key
-        return (name, id) in self._closed, None
+        return (name, id) in self._gone, None
 
     def current(self, name: str) -> SessionKey | None:
         """Return the key to seal with, if it is cached."""
         return self._keys.get(name)
 
     async def fetch(self, wanted: Collection[tuple[str, str]]) -> None:
-        """Learn what opens texts sealed with these keys, each a name and an id.
+        """Fetch these keys, each given by a name and an id.
 
-        Afterwards all of it is known, but for what changed meanwhile.
+        Afterwards each is known, except those whose entries changed meanwhile.
 
         Raises:
             LogError: the store cannot be reached.
@@ -153,9 +153,9 @@ class Keyring:
             if self.known(name, id)[0]:
                 continue
             # A replica may lag behind: only the store's leader can say that a key is gone.
-            _, holds = await self._confirm(name)
-            if holds and not self.known(name, id)[0]:
-                self._closed.add((name, id))
+            _, is_current = await self._confirm(name)
+            if is_current and not self.known(name, id)[0]:
+                self._gone.add((name, id))
 
     async def to_seal(self, name: str, *, create: bool) -> SessionKey | None:
         """Return the key to seal a session's texts with; None if it has none, or none any more.
@@ -177,36 +177,36 @@ class Keyring:
                 continue
             if not create:
                 return None
-            # Whoever is first wins, and the next look finds it.
+            # The first writer wins; the next turn of the loop reads its secret.
             await self.store.create(name, new_secret(), entry.revision if entry is not None else 0)
         return key
 
     async def _load(self, names: Collection[str]) -> None:
-        with self._looking() as touched:
+        with self._lookup() as changed:
             entries = await self.store.load(names)
         for name, entry in entries.items():
-            if touched.isdisjoint((name, _EVERY)):
+            if changed.isdisjoint((name, _ALL_NAMES)):
                 self._keep(name, entry)
 
     async def _confirm(self, name: str) -> tuple[KeyEntry | None, bool]:
-        """Return what the store holds, and whether that still held when the answer was here."""
-        with self._looking() as touched:
+        """Return what the store holds, and whether the entry stayed unchanged until the answer arrived."""
+        with self._lookup() as changed:
             entry = await self.store.confirm(name)
-        holds = touched.isdisjoint((name, _EVERY))
-        if entry is not None and holds:
+        is_current = changed.isdisjoint((name, _ALL_NAMES))
+        if entry is not None and is_current:
             self._keep(name, entry)
-        return entry, holds
+        return entry, is_current
 
     @contextmanager
-    def _looking(self) -> Iterator[set[str]]:
-        """Yield the set of names whose entries change during the block; what was read of them may be stale."""
-        touched: set[str] = set()
-        self._under_way.append(touched)
+    def _lookup(self) -> Iterator[set[str]]:
+        """Yield the set of names whose entries change during the block: what was read of these may be stale."""
+        changed: set[str] = set()
+        self._open_lookups.append(changed)
         try:
-            yield touched
+            yield changed
         finally:
             # By identity: two empty sets are equal.
-            self._under_way = [each for each in self._under_way if each is not touched]
+            self._open_lookups = [each for each in self._open_lookups if each is not changed]
 
     def _keep(self, name: str, entry: KeyEntry) -> None:
         if not entry.secret:

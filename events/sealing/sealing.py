@@ -11,18 +11,18 @@ from events.sealing.keys import Keyring, NoKeys, key_name_in_headers
 from schemas.event import topic_of
 from schemas.vocabulary.gateway import InputReceived
 
-_SLICE = 256
+_OPENED_AT_ONCE = 256
 """Messages opened before other tasks get their turn."""
 
 _INPUT = topic_of(InputReceived)
-_RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
+_RETRY_FIRST, _RETRY_MOST = 0.05, 1.0  # seconds
 _logger = get_logger("neuraxis.sealing")
 
 
 class Sealing:
     """Seals records and opens messages with the keys of a keyring.
 
-    The keys that a batch needs and the process does not know are fetched before it; all else is plain computing.
+    Unknown keys that a batch needs are fetched first; the rest is computation only.
     """
 
     def __init__(self, keyring: Keyring) -> None:
@@ -39,18 +39,18 @@ class Sealing:
 
     async def _sealed(self, record: Record) -> Record:
         headers = record.headers
-        part = part_to_seal(headers)
-        if part is None:
+        location = part_to_seal(headers)
+        if location is None:
             return record
         name = key_name_in_headers(headers.get("ce-agent", ""), headers["ce-session"])
         key = self.keyring.current(name)
-        # An input without words begins its session's key as well: what follows from it may hold some.
-        if key is None and (headers.get("ce-type") == _INPUT or holds_words(record, part)):
+        # An input without words creates its session's key, too: events that follow from it may hold words.
+        if key is None and (headers.get("ce-type") == _INPUT or holds_words(record, location)):
             key = await self.keyring.to_seal(name, create="ce-cause" not in headers)
-        return sealed_record(record, part, key)
+        return sealed_record(record, location, key)
 
     async def open(self, batch: Sequence[Stored]) -> Sequence[Stored]:
-        """Return messages with their texts opened, those without sealed ones as they are.
+        """Return messages with their sealed texts opened; those without any are returned unchanged.
 
         Raises:
             LogError: the keys cannot be reached.
@@ -58,26 +58,26 @@ class Sealing:
         if not any(_is_sealed(stored) for stored in batch):
             return batch
         found = []
-        for begin in range(0, len(batch), _SLICE):
-            portion = batch[begin : begin + _SLICE]
-            await self._know(portion)
+        for begin in range(0, len(batch), _OPENED_AT_ONCE):
+            portion = batch[begin : begin + _OPENED_AT_ONCE]
+            await self._fetch_keys(portion)
             found += [self._opened(stored) if _is_sealed(stored) else stored for stored in portion]
-            if begin + _SLICE < len(batch):
+            if begin + _OPENED_AT_ONCE < len(batch):
                 await asyncio.sleep(0)
         return found
 
-    async def _know(self, batch: Sequence[Stored]) -> None:
-        locks = {_lock_of(stored) for stored in batch if _is_sealed(stored)}
-        # Again, should one change while another is fetched.
-        while unknown := [(name, id) for name, id in locks if id != GONE and not self.keyring.known(name, id)[0]]:
+    async def _fetch_keys(self, batch: Sequence[Stored]) -> None:
+        keys = {_key_of(stored) for stored in batch if _is_sealed(stored)}
+        # Repeated, since a key may change while another is fetched.
+        while unknown := [(name, id) for name, id in keys if id != GONE and not self.keyring.known(name, id)[0]]:
             await self.keyring.fetch(unknown)
 
     def _opened(self, stored: Stored) -> Stored:
-        return open_texts(stored, self.keyring.known(*_lock_of(stored))[1])
+        return open_texts(stored, self.keyring.known(*_key_of(stored))[1])
 
 
 class OpenedTail:
-    """A reading whose messages come out opened; implements ``events.log.Tail``."""
+    """A tail whose messages have their sealed texts opened; implements ``events.log.Tail``."""
 
     def __init__(self, tail: Tail, sealing: Sealing) -> None:
         self._tail = tail
@@ -86,7 +86,7 @@ class OpenedTail:
 
     async def next(self) -> Sequence[Stored]:
         """Wait for the next messages, in stream order; never empty. While the keys cannot be reached, it waits on."""
-        # Kept, so that a caller who gives up waiting loses nothing.
+        # Kept in the object, so that a caller who is cancelled while waiting loses no message.
         if not self._waiting:
             self._waiting = await self._tail.next()
         wait = _RETRY_FIRST
@@ -107,7 +107,7 @@ class OpenedTail:
 
 
 def closed_sealing() -> Sealing:
-    """Return a sealing without keys: it shows that texts are there, and none of them."""
+    """Return a sealing without keys: a placeholder stands for each sealed text."""
     return Sealing(Keyring(NoKeys()))
 
 
@@ -115,7 +115,7 @@ def _is_sealed(stored: Stored) -> bool:
     return HEADER in stored.headers and stored.seal is Seal.AS_STORED
 
 
-def _lock_of(stored: Stored) -> tuple[str, str]:
+def _key_of(stored: Stored) -> tuple[str, str]:
     """Return the name and the id of the key that a message was sealed with."""
     headers = stored.headers
     return key_name_in_headers(headers.get("ce-agent", ""), headers.get("ce-session", "")), headers[HEADER]

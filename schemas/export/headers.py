@@ -22,7 +22,7 @@ def headers_schema() -> dict[str, Any]:
         "type": "object",
         "properties": {
             "ce-specversion": {"type": "string", "const": SPEC_VERSION, "description": "Version of CloudEvents."},
-            "ce-id": _text("Id of the event: a hash of its cause, its owner and its place in the decision."),
+            "ce-id": _text("Id of the event: a hash of its cause, its owner and its index in the decision."),
             "ce-type": _text("The public subject."),
             "ce-source": _text("Who published it."),
             "ce-time": {"type": "string", "format": "date-time", "description": "When it was published (RFC 3339)."},
@@ -31,7 +31,7 @@ def headers_schema() -> dict[str, Any]:
             "ce-exchange": _text("The exchange it belongs to: one input and all that followed from it."),
             "ce-cause": _text("Id of the message that led to it; absent where none did."),
             "ce-causeseq": _number("Stream sequence of the cause, or of the last message its owner had folded."),
-            "ce-index": _number("Place among the events of one decision, from 0; absent for a lone event."),
+            "ce-index": _number("Index among the events of one decision, from 0; absent for a lone event."),
             "ce-count": _number("How many events the decision has; absent for a lone event."),
             "ce-dataversion": _number("Version of the body's meaning; absent for version 1."),
             "ce-build": _text("What decided: code version and settings hash."),
@@ -42,7 +42,7 @@ def headers_schema() -> dict[str, Any]:
             MESSAGE_ID: {
                 "type": "string",
                 "minLength": 1,
-                "description": "By this the broker drops repeats: the id, and for an actor's event its cause's place.",
+                "description": "The broker drops repeats of it. The id; an actor's event adds its cause's sequence.",
             },
         },
         "required": [
