@@ -23,16 +23,16 @@ from schemas.subjects import Partitions
 Delivery = Recorded | Unreadable
 
 MOST_ANSWERED = 10_000
-"""Ids of lost messages that a view keeps, the latest: only a writer's last event can be written again."""
+"""How many ids of lost messages a view keeps, the latest: only a writer's last event can be written again."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
     """A view's position: ``state`` after the message of sequence ``position`` and own events up to ``own_last``.
 
-    ``time_ns`` is that message's timestamp; ``configured`` the last recorded settings. ``fenced`` is the last own event
-    that the partition's fence counts; None: ``own_last`` itself. ``own_id`` is the id of the event at ``own_last``: a
-    log that lost its tail gives that sequence to another. ``answered`` are the ids of messages that the log has lost,
-    and that were decided before.
+    ``time_ns`` is that message's timestamp; ``configured`` the last recorded settings. ``fenced`` is the sequence of
+    the last own event that the partition's fence counts; None: ``own_last`` itself. ``own_id`` is the id of the event
+    at ``own_last``: a log that lost its tail gives that sequence to another. ``answered`` are the ids of messages that
+    the log has lost, and that were decided before.
     """
 
     state: Any
@@ -56,21 +56,22 @@ class Processed(msgspec.Struct, frozen=True, gc=False):
 class View:
     """Folds one partition of an actor, from recorded events and from decisions of its own.
 
-    Feed it consumed messages (``receive``) and own events (``apply_own``) in stream order. A message is settled once an
-    own event with its cause sequence or a later one is seen; the rest wait, for ``decide_next`` where this leads.
+    Feed it consumed messages (``receive``) and own events (``apply_own``) in stream order. A message is processed once
+    an own event with its cause sequence or a later one is seen. The others wait; the partition's leader decides them
+    (``decide_next``).
 
     Attributes:
-        waiting: Consumed messages not yet settled, in stream order.
-        own_last: Sequence of the last own event, under whatever prefix.
+        waiting: Consumed messages not yet processed, in stream order.
+        own_last: Sequence of the last own event, under any prefix.
         own_id: That event's id.
-        answered: Ids of messages that are not in this reading, and to which own events in it are the answer: the
-            latest :data:`MOST_ANSWERED`, in order.
-        fenced: Sequence of the last one under the actor's main prefix: an owner of several fences by that one alone.
-        on_processed: Called for each message that recorded events settle, before it is folded.
+        answered: Ids of messages that this view has not received, but whose decisions it has: the latest
+            :data:`MOST_ANSWERED`, in order.
+        fenced: Sequence of the last own event under the actor's main prefix, the only one that the fence counts.
+        on_processed: Called for each message that recorded events show as processed, before it is folded.
         on_system_event: Called for each event that no message led to, with the state before it.
-        on_unfolded: Called for each settled message whose fold then raised.
-        on_orphan: Called for own events whose cause is not waiting: settled before, or not in this reading.
-        fold_errors: Recorded messages whose fold raised, so that the state passed them over.
+        on_unfolded: Called for each processed message whose fold then raised.
+        on_orphan: Called for own events whose cause is not waiting: processed before, or never received.
+        fold_errors: Number of recorded messages whose fold raised, and that were skipped.
     """
 
     def __init__(
@@ -101,12 +102,12 @@ class View:
 
     @property
     def behaviour(self) -> int:
-        """The behaviour in force at the view's place: the last recorded one, before any the actor's own."""
+        """The behaviour in force at the view's position: the last recorded one; before any, the actor's own."""
         return self._behaviour
 
     @property
     def undecidable(self) -> str:
-        """Why recorded decisions cannot be made again here: a behaviour or settings that this release does not have."""
+        """Why recorded decisions cannot be made again here: behaviour or settings are missing. Empty if they can."""
         if self._undecidable is None:
             self._undecidable = self.actor.undecidable(self.configured)
         return self._undecidable
@@ -117,9 +118,9 @@ class View:
         return Checkpoint(*where, tuple(self.answered))
 
     def receive(self, delivery: Delivery) -> None:
-        """Take a consumed message; those that were folded already or that wait are ignored.
+        """Receive a consumed message; it is ignored if it was folded already or waits.
 
-        So is one that was decided before the log lost it: its writer, which has lost it too, may write it again.
+        It is also ignored if it was decided before the log lost it: its writer may have written it again.
         """
         last = self.waiting[-1].stored.seq if self.waiting else self.position
         if delivery.stored.seq <= last or (isinstance(delivery, Recorded) and delivery.envelope.id in self.answered):
@@ -127,7 +128,7 @@ class View:
         self.waiting.append(delivery)
 
     def apply_own(self, own: Delivery) -> None:
-        """Take an own event from the log; a decision's events are folded together, once the last one is here.
+        """Receive an own event from the log; a decision's events are folded together, once the last one has come.
 
         Raises:
             Misconfigured: this release cannot read an event that its own actor wrote.
@@ -148,11 +149,11 @@ class View:
 
     @property
     def open_decision(self) -> int:
-        """The sequence of the last event of a decision whose other events are not here yet, 0 when there is none."""
+        """The sequence of the last event of a decision of which more events are to come, 0 when there is none."""
         return self._group[-1].stored.seq if self._group else 0
 
     @property
-    def open_place(self) -> int | None:
+    def open_cause_seq(self) -> int | None:
         """The sequence of the message that led to that decision, None when there is none."""
         return self._group[0].envelope.cause_seq if self._group else None
 
@@ -162,7 +163,7 @@ class View:
         return self._group[0].envelope.cause if self._group else ""
 
     def close_decision(self) -> None:
-        """Fold the decision whose events came last; those not here are missing from a damaged log."""
+        """Fold the decision whose events came last; events that have not come are missing from a damaged log."""
         group, self._group = tuple(self._group), []
         if group:
             self._settle(group)
@@ -175,16 +176,17 @@ class View:
                 self.fenced = own.stored.seq
 
     def complete_decision(self) -> tuple[NewEvent, ...]:
-        """Decide anew what only the beginning of was stored; return the rest, for the caller to append.
+        """Decide again a message of whose events only the first were stored; return the others, for the caller to
+        append.
 
-        A log that was cut may end within a decision. Made again from the same state it has the same events: with the
-        rest appended the decision is whole. Where what is stored is not how it would begin now, it stays as it is.
+        A log that was cut may end within a decision. Made again from the same state, it has the same events: with the
+        others appended it is complete. If the stored events are not the first of those decided now, they stay alone.
         """
         group = tuple(self._group)
-        place = group[0].envelope.cause_seq if group else 0
-        while self.waiting and self.waiting[0].stored.seq < place:
+        seq = group[0].envelope.cause_seq if group else 0
+        while self.waiting and self.waiting[0].stored.seq < seq:
             self._fold(self.waiting.popleft(), ())
-        if not group or not self.waiting or self.waiting[0].stored.seq != place:
+        if not group or not self.waiting or self.waiting[0].stored.seq != seq:
             self.close_decision()
             return ()
         decided, state = decide(self.actor, self.state, self.waiting[0], self._partitions, self.partition)
@@ -198,27 +200,27 @@ class View:
         return decided[len(group) :]
 
     def _settle(self, group: tuple[Recorded, ...]) -> None:
-        place = group[0].envelope.cause_seq
+        seq = group[0].envelope.cause_seq
         waiting = self.waiting
-        while waiting and waiting[0].stored.seq < place:
+        while waiting and waiting[0].stored.seq < seq:
             self._fold(waiting.popleft(), ())
         if is_spontaneous(group[0].envelope.topic):
-            if self.waiting and self.waiting[0].stored.seq == place:
+            if self.waiting and self.waiting[0].stored.seq == seq:
                 self._fold(self.waiting.popleft(), ())
             for own in group:
                 self._fold_spontaneous(own)
-        elif self.waiting and self.waiting[0].stored.seq == place:
+        elif self.waiting and self.waiting[0].stored.seq == seq:
             self._fold(self.waiting.popleft(), group)
         else:
-            # The message lies before this reading began (a history read from the middle): only its events are known.
-            if place > self.position:
+            # The message was not received (the log lost it, or is read from its middle): only its events are known.
+            if seq > self.position:
                 self.answered[group[0].envelope.cause] = None
                 if len(self.answered) > MOST_ANSWERED:
                     del self.answered[next(iter(self.answered))]
             if self.on_orphan is not None:
                 self.on_orphan(group)
             for own in group:
-                self._evolve_own(self._placed(own.message))
+                self._evolve_own(self._at_position(own.message))
 
     def _fold(self, delivery: Delivery, group: tuple[Recorded, ...]) -> None:
         delivery = at_behaviour(delivery, self._behaviour)
@@ -227,26 +229,26 @@ class View:
             self.on_processed(Processed(delivery, before, group))
         try:
             if group:
-                place = {"seq": stored.seq, "time_ns": stored.time_ns, "behaviour": self._behaviour}
-                own = [msgspec.structs.replace(each.message, **place) for each in group]
+                at = {"seq": stored.seq, "time_ns": stored.time_ns, "behaviour": self._behaviour}
+                own = [msgspec.structs.replace(each.message, **at) for each in group]
                 self.state = fold(self.actor, before, delivery, own)
             elif isinstance(delivery, Recorded):
                 self.state = self.actor.fold(before, delivery.message)
         except Exception:
-            # Live, a fold that raises is recorded as a failure instead; here the recorded facts were folded by another
-            # release of the decider. Passing over keeps the rest of the view readable, and verify reports the count.
+            # Live, a failure is recorded when a fold raises. Here another release of the decider folded the recorded
+            # events. They are skipped, so that the rest can be folded; a verification reports the count.
             self.fold_errors += 1
             if self.on_unfolded is not None:
                 self.on_unfolded(Processed(delivery, before, group))
         self.position, self.time_ns = stored.seq, stored.time_ns
 
-    def _placed(self, message: Message) -> Message:
+    def _at_position(self, message: Message) -> Message:
         return msgspec.structs.replace(message, seq=self.position, time_ns=self.time_ns, behaviour=self._behaviour)
 
     def _fold_spontaneous(self, own: Recorded) -> None:
         if self.on_system_event is not None:
             self.on_system_event(own, self.state)
-        self._evolve_own(self._placed(own.message))
+        self._evolve_own(self._at_position(own.message))
 
     def _evolve_own(self, message: Message) -> None:
         if isinstance(message.event, Configured):
@@ -262,11 +264,11 @@ class View:
     def decide_next(self, refused: bool = False) -> tuple[NewEvent, ...]:
         """Decide the next waiting message and fold it with its events; the caller appends them behind the fence.
 
-        ``refused`` says that the broker will not take what this message leads to: a failure is recorded instead.
+        ``refused``: the broker refuses the events that this message leads to; a failure is recorded instead.
         """
         delivery = at_behaviour(self.waiting.popleft(), self._behaviour)
-        how = fail_append if refused else decide
-        decided, self.state = how(self.actor, self.state, delivery, self._partitions, self.partition)
+        decide_or_fail = fail_append if refused else decide
+        decided, self.state = decide_or_fail(self.actor, self.state, delivery, self._partitions, self.partition)
         self.position, self.time_ns = delivery.stored.seq, delivery.stored.time_ns
         return decided
 
@@ -280,37 +282,37 @@ class View:
                 return False
             self.state = actor.fold(self.state, delivery.message)
         except Exception:
-            # What cannot be decided or folded leads to a failure.
+            # A message that cannot be decided or folded leads to a failure event.
             return False
         self.waiting.popleft()
         self.position, self.time_ns = delivery.stored.seq, delivery.stored.time_ns
         return True
 
-    def fold_before(self, place: int | None) -> None:
+    def fold_before(self, seq: int | None) -> None:
         """Fold waiting messages as ones that led to nothing: those before a sequence, or (None) all."""
-        while self.waiting and (place is None or self.waiting[0].stored.seq < place):
+        while self.waiting and (seq is None or self.waiting[0].stored.seq < seq):
             self._fold(self.waiting.popleft(), ())
 
-    def state_before(self, place: int | None) -> Any:
+    def state_before(self, seq: int | None) -> Any:
         """Return the state that :meth:`fold_before` would lead to; nothing is changed."""
         state = self.state
         for delivery in self.waiting:
-            if place is not None and delivery.stored.seq >= place:
+            if seq is not None and delivery.stored.seq >= seq:
                 break
             if isinstance(delivery, Recorded):
-                with suppress(Exception):  # as _fold passes over what cannot be folded
+                with suppress(Exception):  # _fold skips such a message, too
                     state = self.actor.fold(state, msgspec.structs.replace(delivery.message, behaviour=self._behaviour))
         return state
 
     def system_event(self, cause: Cause, emission: Any) -> tuple[NewEvent, ...]:
-        """Fold an event that no message led to, at the view's place; the caller appends it behind the fence."""
+        """Fold an event that no message led to, at the view's position; the caller appends it behind the fence."""
         cause = msgspec.structs.replace(cause, behaviour=self._behaviour)
         decided = address_events(self.actor.name, cause, (emission,), self._partitions)
         self._evolve_own(decided[0].message)
         return decided
 
     def acknowledge(self, topics: Sequence[str], last: int, last_id: str = "") -> None:
-        """Note that own events on these subjects are stored, one after the other up to ``last``, of id ``last_id``."""
+        """Note that own events on these subjects are stored, the last at sequence ``last`` with id ``last_id``."""
         self.own_last, self.own_id = last, last_id
         for seq, topic in enumerate(topics, last - len(topics) + 1):
             if self.is_fenced(topic):

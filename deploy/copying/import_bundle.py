@@ -23,7 +23,7 @@ from events.jetstream import Access, Connection
 from events.jetstream.importing import Recording, append, begin, check, finish, import_progress
 from events.ledger import LedgerReader
 from events.ledger.checking.verify import verify
-from events.replay.gaps import Stretch, stretches_text
+from events.replay.gaps import Range, stretches_text
 from events.replay.presence_checks import NothingFound
 from events.sealing.bodies import HEADER as SEALED
 from schemas.subjects import EVERYTHING, Partitions
@@ -137,7 +137,7 @@ async def _opened(copy: Path, progress: Progress) -> AsyncIterator[Recording]:
             )
 
 
-def _missing(reader: LedgerReader, last_seq: int) -> list[Stretch]:
+def _missing(reader: LedgerReader, last_seq: int) -> list[Range]:
     missing, expected = [], 1
     for batch in reader.history([EVERYTHING], 0, last_seq):
         for stored in batch:

@@ -7,7 +7,7 @@ consumer stays silent for ever after a kill -9 and restart of the broker.)
 
 The sequence alone does not identify that position: a store that lost its tail gives the same sequences to other
 messages. So before an endless reader goes on, it checks that its last message is still the one at that sequence.
-Without this check it would silently skip the new messages that took the place of the lost ones.
+Without this check it would silently skip the new messages that have the sequences of lost ones.
 
 A message that cannot be read any more (a *gap*) makes the server hold back readable ones. To find the next match of
 several filters, the server (2.15) asks each subject for its first message from the start position on. If that message

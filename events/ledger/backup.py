@@ -14,7 +14,7 @@ from events.ledger.failures import translated_errors
 from events.ledger.schema import AT_REST, connect_read_only, lacks_journal, read_meta
 
 _PAGES = 2048
-"""Pages (32 MB) that are copied in one step; between two steps SQLite can make a checkpoint of a writer's log."""
+"""Pages (32 MB) that are copied in one step; in between, SQLite can make a checkpoint of a writer's write-ahead log."""
 
 
 def back_up(path: Path, copy: Path) -> Verification:
@@ -71,7 +71,7 @@ def _copy(path: Path, draft: Path) -> None:
 def _keep(draft: Path, copy: Path) -> None:
     _flush(draft)
     os.link(draft, copy)
-    with suppress(OSError):  # a file system that flushes no folders
+    with suppress(OSError):  # some file systems cannot flush folders
         _flush(copy.parent)
 
 

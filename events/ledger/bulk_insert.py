@@ -12,8 +12,8 @@ import msgspec
 
 from events.ledger.rows import Row
 
-MOST_ROWS = 128
-"""Rows of one statement. SQLite takes 32,766 parameters; more rows than this gain nothing."""
+MAX_ROWS = 128
+"""Rows of one statement. SQLite allows 32,766 parameters, but more rows than this are not faster."""
 
 
 class Insert(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ def sql(insert: Insert, rows: int) -> str:
 
 
 def split(items: Sequence[Any], width: int = 1) -> tuple[Iterator[Sequence[Any]], Sequence[Any]]:
-    """Split flat values, ``width`` for each row, into parts of :data:`MOST_ROWS` rows, and a rest of fewer rows."""
-    step = MOST_ROWS * width
+    """Split flat values, ``width`` for each row, into chunks of :data:`MAX_ROWS` rows, and a rest of fewer rows."""
+    step = MAX_ROWS * width
     whole = len(items) - len(items) % step
     return (items[start : start + step] for start in range(0, whole, step)), items[whole:]

@@ -1,4 +1,4 @@
-"""The read model of changes that last longer than an exchange: breakers, regulated parameters, self-reviews."""
+"""The read model ``changes``: what lasts longer than an exchange (breakers, regulated parameters, self-reviews)."""
 
 from collections.abc import Mapping
 
@@ -12,12 +12,12 @@ from schemas.vocabulary.breaker import BreakerCleared
 from schemas.vocabulary.regulator import Adjusted, Confirmed, Reverted
 from schemas.vocabulary.self_review import SelfReviewTriggered
 
-_OF_A_BREAKER = tuple(
+_BREAKER_STATE_EVENTS = tuple(
     entry.event
     for entry in CATALOGUE.values()
     if entry.owner == "breaker"
     and "standing" in entry.event.__struct_fields__
-    and entry.event is not BreakerCleared  # it changes nothing, and every answered input has one
+    and entry.event is not BreakerCleared  # it changes nothing, and there is one for every answered input
 )
 """The events that say which state a session's breaker is in."""
 
@@ -25,7 +25,7 @@ _CHANGES = Insert("changes", ("seq", "owner", "topic", "agent", "session", "stat
 
 
 def _breaker_change(row: Row, _headers: Mapping[str, str]) -> Parameters:
-    # Of an operator's order only its result is kept: who gave it, and why, are people's words.
+    # An operator's name and reason are people's words: only the resulting state is kept.
     standing = msgspec.structs.asdict(event_of(row))["standing"]
     return _change(row, "breaker", standing.state, standing)
 
@@ -44,7 +44,7 @@ def _change(row: Row, owner: str, state: str, figures: msgspec.Struct) -> Parame
 
 
 CHANGES: Mapping[Text, Fold] = {
-    **{topic_of(kind): Fold(_CHANGES, _breaker_change, of_exchange=False) for kind in _OF_A_BREAKER},
+    **{topic_of(kind): Fold(_CHANGES, _breaker_change, of_exchange=False) for kind in _BREAKER_STATE_EVENTS},
     **{
         topic_of(kind): Fold(_CHANGES, _regulator_change, of_exchange=False) for kind in (Adjusted, Confirmed, Reverted)
     },

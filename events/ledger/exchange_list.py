@@ -16,31 +16,31 @@ from schemas.intake.strict import BadInput
 from schemas.intake.timestamps import to_milliseconds
 
 MOST = 500
-"""Exchanges of one page, at most."""
+"""Exchanges on a page, at most."""
 
 LONGEST_WORDS = 200
 """Characters of a search text, at most."""
 
 MOST_ENDS = 2_000
-"""How many different ends (stage, action, reason, mode) are searched for words, the newest first."""
+"""How many different ends (stage, action, reason, mode) a search for words looks at, the newest first."""
 
-_OF_ITS_BEGINNING = ("agent", "session")
-_WORDS = (*_OF_ITS_BEGINNING, "stage", "action", "reason", "mode")
+_START_FIELDS = ("agent", "session")
+_FILTER_FIELDS = (*_START_FIELDS, "stage", "action", "reason", "mode")
 _COLUMNS = (
     "exchange, agent, session, started_seq, started_ns, ended_seq, stage, action, reason, mode, first_mode, latency_ms"
 )
 
 
 Place = Annotated[int, msgspec.Meta(ge=0, le=END)]
-"""A sequence of the log in a question; no ledger has a greater one than this allows."""
+"""A sequence of the log in a request."""
 
 
 class ExchangeFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which exchanges to list: those with all the given values. Empty fields select all.
 
     ``before``: only exchanges whose input has a lower sequence; 0: from the latest on. ``at`` is a point of the log (0:
-    its end); later events are ignored, so an exchange that ended later is open. ``words``: only exchanges whose end, as
-    a sentence or by its reason's name, holds each of these words.
+    its end); later events are ignored, so an exchange that ended later is open. ``words``: only exchanges whose end
+    contains each of these words, in its sentence or in its reason's name.
     """
 
     agent: str = ""
@@ -88,9 +88,9 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_written(ledger: sqlite3.Connection, name: str, seq: int) -> int:
-    """Return the sequence up to which a ledger is written; raises BadInput for a place behind it.
+    """Return the sequence up to which a ledger is written; raises BadInput for a sequence behind it.
 
-    ``name`` is the question's field with the place. To answer with the ledger's end instead would be misleading.
+    ``name`` is the request's field with the sequence. To answer with the ledger's end instead would be misleading.
     """
     (head,) = ledger.execute("SELECT ifnull(max(seq), 0) FROM events").fetchone()
     if seq > head:
@@ -105,8 +105,8 @@ Phrased = Callable[[str, str, str, str], str]
 def list_exchanges(path: Path, wanted: ExchangeFilter, phrased: Phrased = lambda *_: "") -> Page:
     """Return a page of the exchanges in a ledger file.
 
-    ``phrased`` turns ends into sentences, in which words are searched; without it only the names of reasons are
-    searched.
+    ``phrased`` turns an end into its sentence, so that words are searched there, too; by default only in the names of
+    reasons.
 
     Raises:
         BadInput: ``at`` or ``before`` lies behind the end of the ledger.
@@ -115,12 +115,12 @@ def list_exchanges(path: Path, wanted: ExchangeFilter, phrased: Phrased = lambda
     at = wanted.at or END
     conditions = ["started_seq < ?", "started_seq <= ?"]
     values: list[int | Text] = [wanted.before or END, at]
-    for name in _WORDS:
+    for name in _FILTER_FIELDS:
         if word := getattr(wanted, name):
             conditions.append(f"{name} = ?")
             values.append(to_text(word))
-            if name not in _OF_ITS_BEGINNING:
-                # At that point the exchange had not ended so yet.
+            if name not in _START_FIELDS:
+                # Ends after that point do not count.
                 conditions.append("ended_seq <= ?")
                 values.append(at)
     with closing(connect_read_only(path)) as ledger, translated_errors(path, "list its exchanges"):
@@ -128,10 +128,12 @@ def list_exchanges(path: Path, wanted: ExchangeFilter, phrased: Phrased = lambda
         check_written(ledger, "before", wanted.before - 1)
         if words := wanted.words.casefold().split():
             ends = _ends_with(ledger, words, phrased)
-            places = ", ".join(["(?, ?, ?, ?)"] * len(ends))
-            conditions.append(f"(stage, action, reason, ifnull(mode, '')) IN (VALUES {places})" if ends else "FALSE")
-            values += [part for end in ends for part in end]
-            # At that point the exchange had not ended so yet.
+            placeholders = ", ".join(["(?, ?, ?, ?)"] * len(ends))
+            conditions.append(
+                f"(stage, action, reason, ifnull(mode, '')) IN (VALUES {placeholders})" if ends else "FALSE"
+            )
+            values += [field for end in ends for field in end]
+            # Ends after that point do not count.
             conditions.append("ended_seq <= ?")
             values.append(at)
         rows = ledger.execute(
@@ -159,7 +161,7 @@ def _has(words: list[str], stage: str, action: str, reason: str, mode: str, *, p
 
 def _listed(row: tuple[Any, ...], at: int) -> ExchangeRow:
     exchange, agent, session, seq, started_ns, ended_seq, *end, latency_ms = row
-    begun = ExchangeRow(
+    started_row = ExchangeRow(
         exchange=from_text(exchange),
         agent=from_text(agent),
         session=from_text(session),
@@ -167,10 +169,10 @@ def _listed(row: tuple[Any, ...], at: int) -> ExchangeRow:
         started=to_milliseconds(started_ns),
     )
     if ended_seq is None or ended_seq > at:
-        return begun
+        return started_row
     stage, action, reason, mode, first_mode = (from_text(each or "") for each in end)
     return msgspec.structs.replace(
-        begun,
+        started_row,
         ended_seq=ended_seq,
         stage=stage,
         action=action,

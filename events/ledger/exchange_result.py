@@ -1,4 +1,4 @@
-"""Looking up how an exchange ended, for callers that missed its reply."""
+"""The result of an exchange, looked up in a ledger for callers that missed its reply."""
 
 import asyncio
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class ExchangeResult(msgspec.Struct, frozen=True, kw_only=True):
 async def exchange_result(path: Path, exchange: str, sealing: Sealing | None = None) -> ExchangeResult | None:
     """Return an exchange's result from a ledger file, None when the ledger does not hold it (yet).
 
-    ``sealing`` opens sealed words; without it, a mark stands in their place.
+    ``sealing`` opens sealed words; without it, a placeholder stands for them.
 
     Raises:
         LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.

@@ -1,4 +1,4 @@
-"""SQLite's errors as errors of ``events.errors``, whose families tell a caller what to do."""
+"""Translates SQLite's errors into those of ``events.errors``, which say what a caller can do."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from events.errors import LedgerDamaged, LogError, Misconfigured, Unavailable
 
 RECOVERY = "move the file aside and let the projector write a new one from the stream, or restore a copy"
 
+# Errors that may pass, with their remedy, and those that need a person.
 _WAIT = {
     sqlite3.SQLITE_FULL: "the disk (or the file's size limit) is full: free some space",
     sqlite3.SQLITE_BUSY: "another process holds the file's lock",

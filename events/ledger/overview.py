@@ -30,14 +30,14 @@ AGENTS = 20
 """How many agents have their modes shown: those with the most decisions."""
 
 SHOWN = 50
-"""How many alerts, and how many sessions, are named at most."""
+"""How many alerts, and how many sessions with open breakers, are listed at most."""
 
 CHANGES = 10
 """How many changes of each kind are shown, the latest first."""
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The point that is asked about: ``at`` is a sequence of the log, 0 its end."""
+    """A request for a point of the log: ``at`` is a sequence, 0 the end."""
 
     at: Place = 0
 
@@ -84,7 +84,7 @@ class FiringAlert(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BreakerRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A session whose breaker is not in NORMAL, by its latest event, the one at ``seq``."""
+    """A session whose breaker is not in NORMAL, as of its latest event, which has sequence ``seq``."""
 
     agent: str
     session: str
@@ -120,11 +120,11 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         p99_ms: 99th percentile of the latency; None if none had ended.
         decisions: How many routing decisions are counted, of all agents together.
         modes: The shares of the modes.
-        modes_by_agent: The same by agent, of the latest decisions of each.
+        modes_by_agent: How often each agent's latest decisions chose each mode.
         alerts: Alerts that fire, the most severe first; at most :data:`SHOWN`.
-        alerts_firing: How many fire.
+        alerts_firing: How many alerts fire.
         breakers: Sessions whose breaker is not in NORMAL, the latest first; at most :data:`SHOWN`.
-        breakers_open: How many there are.
+        breakers_open: How many such sessions there are.
         adjustments: The latest changes of routers' weights.
         reviews: The latest self-reviews of agents.
     """
@@ -230,14 +230,15 @@ def _rank(ordered: Sequence[float], share: float) -> float | None:
     return round(ordered[max(0, ceil(share * len(ordered)) - 1)], 3) if ordered else None
 
 
-_LOUDEST = "CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END"
+_MOST_SEVERE_FIRST = "CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END"
 
 
 def _alerts(ledger: sqlite3.Connection, seq: int, time_ns: int) -> tuple[FiringAlert, ...]:
     rows = ledger.execute(
         "SELECT id, severity, topic, agent, session, exchange, detail, figures, since, "
         "iif(last_seq <= ?, count, NULL) FROM alerts "
-        f"WHERE first_seq <= ? AND (resolved_at IS NULL OR resolved_at > ?) ORDER BY {_LOUDEST}, first_seq DESC",
+        "WHERE first_seq <= ? AND (resolved_at IS NULL OR resolved_at > ?) "
+        f"ORDER BY {_MOST_SEVERE_FIRST}, first_seq DESC",
         (seq, seq, timestamp(time_ns)),
     )
     return tuple(
@@ -270,10 +271,10 @@ def _breakers(ledger: sqlite3.Connection, seq: int) -> tuple[BreakerRow, ...]:
         "WHERE owner = 'breaker' AND seq <= ? GROUP BY session, agent HAVING state <> 'NORMAL' ORDER BY latest DESC",
         (seq,),
     ).fetchall()
-    return tuple(_stands(row) for row in rows)
+    return tuple(_breaker_row(row) for row in rows)
 
 
-def _stands(row: tuple[Any, ...]) -> BreakerRow:
+def _breaker_row(row: tuple[Any, ...]) -> BreakerRow:
     agent, session, state, figures, time, seq = row
     decoded = msgspec.json.decode(figures, type=_Figures)
     return BreakerRow(

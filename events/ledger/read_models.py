@@ -1,9 +1,9 @@
 """Read models: tables for queries, folded from events in the transaction that stores them.
 
 They hold nothing that ``events`` does not, and can be dropped and rebuilt. The events of an exchange may be folded in
-any order: so batches of any size lead to the same rows. People's words are in them as they are in ``events``.
-``alerts`` has a row for each announced outbreak, by its latest announcement. ``changes`` holds what lasts longer than
-an exchange: a session's breaker, a router's weights, an agent's self-review.
+any order, so that batches of any size lead to the same rows. People's words are in them as they are in ``events``.
+``alerts`` has a row for each outbreak (a group of alerts from firing to resolved), as of its latest alert. ``changes``
+holds what lasts longer than an exchange: a session's breaker, a router's weights, an agent's self-review.
 """
 
 import sqlite3
@@ -98,8 +98,13 @@ def _routing_feedback(row: Row, _headers: Mapping[str, str]) -> Parameters:
     seq, _, _, _, _, _, exchange, _, _, _, _, _ = row
     event = event_of(row)
     assert isinstance(event, FeedbackObserved)
-    said = {"feedback": event.feedback, "signal": event.signal, "mode": event.mode, "observed_in": from_text(exchange)}
-    return event.of_exchange, seq, json_of(said)
+    feedback = {
+        "feedback": event.feedback,
+        "signal": event.signal,
+        "mode": event.mode,
+        "observed_in": from_text(exchange),
+    }
+    return event.of_exchange, seq, json_of(feedback)
 
 
 def _routing_reflections(row: Row, _headers: Mapping[str, str]) -> Parameters:

@@ -38,13 +38,13 @@ from schemas.vocabulary.gateway import InputReceived
 S = TypeVar("S")
 
 END = 2**63 - 1
-"""A number above every sequence."""
+"""A bound above every sequence and time."""
 
 # Each page is a read transaction of its own: a long one would keep SQLite from making checkpoints of the writer's log.
 _PAGE_ROWS = 16_384
 
 _SUBJECT = 2
-"""The place of the subject among ``MESSAGE_COLUMNS``."""
+"""The index of the subject among ``MESSAGE_COLUMNS``."""
 
 _LINKED_COLUMNS = f"{MESSAGE_COLUMNS}, hash"
 _PREVIOUS = (
@@ -52,7 +52,7 @@ _PREVIOUS = (
 )
 
 _BETWEEN = "seq BETWEEN ? AND ? AND instr(headers, ?) > 0"
-_AROUND = 2_000
+_SEARCHED_AROUND = 2_000
 """How many sequences around an exchange's rows are searched for rows whose column does not name it."""
 
 _INPUT = topic_of(InputReceived).partition(".")[2]
@@ -88,8 +88,9 @@ class Folded(msgspec.Struct, Generic[S], frozen=True):
     unreadable: int
 
 
-# Columns and look-ups take half of the time of a fold's inner loop. So topic and version are read as one column, and
-# events of the current version skip the steps of decode_event. NULL stands for headers that could not be read.
+# Reading columns and look-ups take half of the time of a fold's inner loop. So topic and version are read as one
+# column, and events of the current version skip the steps of decode_event. NULL stands for headers that could not be
+# read.
 _KIND = "iif(version = 1, topic, topic || '@' || version)"
 _DECODERS: Mapping[str, Callable[[bytes], Event]] = {
     topic if entry.version == 1 else f"{topic}@{entry.version}": msgspec.json.Decoder(entry.event).decode
@@ -119,13 +120,13 @@ class Extent(msgspec.Struct, frozen=True):
 
 
 def matcher(filters: Sequence[str]) -> Callable[[str], bool]:
-    """Return whether a subject matches any of these NATS filters (``*`` one token, ``>`` one or more at the end)."""
+    """Return a function: whether a subject matches any of these NATS filters (``*`` one token, ``>`` one or more)."""
     patterns = (
         r"\.".join("[^.]+" if token == "*" else ".+" if token == ">" else re.escape(token) for token in text.split("."))
         for text in filters
     )
     pattern = re.compile("|".join(f"(?:{text})" for text in patterns) or r"(?!)", re.DOTALL)
-    # Subjects are few, messages many.
+    # Cached: there are few subjects and many messages.
     return lru_cache(maxsize=65536)(lambda subject: pattern.fullmatch(subject) is not None)
 
 
@@ -138,7 +139,7 @@ class LedgerReader:
         checks: Whether rows are checked; False if another reader checks the same rows.
 
     Args:
-        on_damage: Called with the sequence of a damaged row, which is then returned as it is; None: it is an error.
+        on_damage: Called with the sequence of a damaged row, which is then returned as it is; None: damage raises.
 
     Raises:
         Misconfigured: there is no such file, or its format is unknown to this release.
@@ -278,12 +279,14 @@ class LedgerReader:
             exchange: Its id.
             everywhere: Read every row of the file.
         """
-        of = to_text(exchange)
-        by_column = self._messages("exchange = ? AND exchange <> '' ORDER BY seq", of)
-        near = (by_column[0].seq - _AROUND, by_column[-1].seq + _AROUND) if by_column else (1, 0)
+        exchange_text = to_text(exchange)
+        by_column = self._messages("exchange = ? AND exchange <> '' ORDER BY seq", exchange_text)
+        near = (by_column[0].seq - _SEARCHED_AROUND, by_column[-1].seq + _SEARCHED_AROUND) if by_column else (1, 0)
         name = headers_naming(exchange)
-        by_headers = self._messages(f"{_BETWEEN} AND exchange <> ?", *((0, END) if everywhere else near), name, of)
-        found = [stored for stored in (*by_column, *by_headers) if to_row(stored)[EXCHANGE] == of]
+        by_headers = self._messages(
+            f"{_BETWEEN} AND exchange <> ?", *((0, END) if everywhere else near), name, exchange_text
+        )
+        found = [stored for stored in (*by_column, *by_headers) if to_row(stored)[EXCHANGE] == exchange_text]
         for stored in {*(each.seq for each in by_column)}.symmetric_difference(each.seq for each in found):
             self._on_damage(stored)
         return sorted(found, key=lambda each: each.seq)

@@ -1,4 +1,4 @@
-"""From stored messages to rows of the ledger, and back.
+"""Conversion of stored messages to rows of the ledger, and back.
 
 A row keeps the message exactly (sequence, server time, subject, headers, data), and the envelope's columns, which are
 derived from it for queries. An unreadable message is stored all the same; its derived columns are empty.
@@ -64,6 +64,8 @@ MESSAGE_COLUMNS = "seq, time, subject, headers, data"
 """The columns that make up a message, in the order of ``Stored``."""
 
 BATCH_ROWS = 1_024
+"""Messages in a batch of :func:`batches`, at most; :data:`BATCH_BYTES` bounds their bodies."""
+
 BATCH_BYTES = 4 * 1024 * 1024
 
 _INT64 = 2**63

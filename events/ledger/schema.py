@@ -122,16 +122,16 @@ def read_meta(connection: sqlite3.Connection, path: Path) -> Meta:
 def lacks_journal(meta: Meta, path: Path) -> bool:
     """Whether this is a copy of a ledger in use, without its write-ahead log: it ends at the last checkpoint.
 
-    It is also true for a copy that SQLite itself made while a writer worked. Such a copy is complete up to its last
-    row.
+    It is also true for a copy that SQLite itself made while a writer had the file open. Such a copy is complete up to
+    its last row.
     """
     wal = path.with_name(f"{path.name}-wal")
-    # A reader makes an empty one; a writer begins with a frame.
+    # A reader creates an empty write-ahead log; a writer writes a frame at once.
     return meta.state == AT_WORK and not (wal.exists() and wal.stat().st_size)
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
-    """Open a ledger for reading, beside a live writer or as a lone copy, wherever it lies.
+    """Open a ledger for reading: one in use, or a copy, in a folder that may be read-only.
 
     Raises:
         Misconfigured: there is no such file.

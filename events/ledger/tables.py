@@ -115,7 +115,7 @@ TABLES: Mapping[str, str] = {
 INDEXES: Mapping[str, str] = {
     # Lists of exchanges are read from the latest on. Sequences grow, so new entries go to the end of the index.
     "exchanges_by_start": "exchanges (started_seq)",
-    # What an actor changed is read from any point of the log back.
+    # An actor's changes are read backwards from any point of the log.
     "changes_by_owner": "changes (owner, seq)",
 }
 """Index -> the table and columns that it covers. It goes with its table."""
@@ -132,7 +132,7 @@ VIEWS: Mapping[str, str] = {
         LEFT JOIN routing_feedback AS f ON f.exchange_id = s.exchange_id AND s.terminal_mode IS NOT NULL
         LEFT JOIN routing_reflections AS r ON r.exchange_id = s.exchange_id AND s.terminal_mode IS NOT NULL
     """,
-    # The source has a gate between iterations; here is none, and the columns that it would fill are 0.
+    # For tools that know loops with a gate (a cost check) between iterations: there is none here, so its columns are 0.
     "cortex_iterations": """
         SELECT i.seq, i.id, i.exchange_id, i.session_id, i.exchange_id AS loop_id, i.iteration_number,
             i.elapsed_ms - lag(i.elapsed_ms, 1, 0) OVER (PARTITION BY i.exchange_id ORDER BY i.seq)

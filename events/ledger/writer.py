@@ -10,7 +10,7 @@ from typing import Any, Self
 import aiosqlite
 import msgspec
 
-from events.ledger.bulk_insert import MOST_ROWS, Insert, split, sql
+from events.ledger.bulk_insert import MAX_ROWS, Insert, split, sql
 from events.ledger.checking.chain import GENESIS, Head
 from events.ledger.failures import translated_errors
 from events.ledger.read_models import FOLDS, change
@@ -21,11 +21,11 @@ from schemas.subjects import Partitions
 
 _INSERT = Insert("events", COLUMNS)
 # The state is written with each batch, since another writer may have closed the file and set AT_REST.
-_NOTE = "UPDATE meta SET value = iif(key = 'rows', ?, ?) WHERE key IN ('rows', 'state')"
+_UPDATE_META = "UPDATE meta SET value = iif(key = 'rows', ?, ?) WHERE key IN ('rows', 'state')"
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What a batch did: the chain's head after it, how many rows were new, and the heads at marked row counts."""
+    """The result of an append: the chain's head after it, the number of new rows, the heads at marked row counts."""
 
     head: Head
     added: int
@@ -54,7 +54,7 @@ class LedgerWriter:
                 for pragma in PRAGMAS:
                     await connection.execute(pragma)
                 # prepare() has written the state into the file. Written again here, it makes the first frame of the
-                # write-ahead log: a reader tells a file in use from a copy by a log that is not empty.
+                # write-ahead log: by a log that is not empty, a reader distinguishes a file in use from a copy.
                 await connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_WORK,))
             except BaseException:
                 await connection.close()
@@ -69,7 +69,7 @@ class LedgerWriter:
 
     async def close(self) -> None:
         """Close the file and record that it is complete; the last writer's close makes SQLite's final checkpoint."""
-        with suppress(sqlite3.Error, ValueError):  # a full disk or a closed connection: then it is not recorded
+        with suppress(sqlite3.Error, ValueError):  # on a full disk or a closed connection it cannot be recorded
             await self._connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))
         await self._connection.close()
 
@@ -108,7 +108,7 @@ class LedgerWriter:
                 before = await self._head()
                 fresh = [stored for stored in batch if stored.seq > before.seq]
                 written = await self._store(before, fresh, mark_every)
-                await self._connection.execute(_NOTE, (written.head.rows, AT_WORK))
+                await self._connection.execute(_UPDATE_META, (written.head.rows, AT_WORK))
                 await self._connection.execute("COMMIT")
             except BaseException:
                 # After a full disk SQLite may have rolled back by itself; then this does nothing. It must run even if
@@ -118,21 +118,21 @@ class LedgerWriter:
         return written
 
     async def _store(self, before: Head, batch: Sequence[Stored], mark_every: int) -> Written:
-        sealing = _Sealing(before, mark_every)
+        chain = _RowChain(before, mark_every)
         # Rows are made and chained when SQLite asks for them, in SQLite's thread. So the event loop stays free, and a
         # batch needs few switches between threads, each of which waits for a core on a busy machine.
         parts, rest = split(batch)
-        await self._connection.executemany(sql(_INSERT, MOST_ROWS), map(sealing.values, parts))
+        await self._connection.executemany(sql(_INSERT, MAX_ROWS), map(chain.values, parts))
         if rest:
-            await self._connection.execute(sql(_INSERT, len(rest)), sealing.values(rest))
-        for insert, values in sealing.models.items():
+            await self._connection.execute(sql(_INSERT, len(rest)), chain.values(rest))
+        for insert, values in chain.models.items():
             await self._insert(insert, values)
-        return Written(sealing.head, sealing.head.rows - before.rows, tuple(sealing.marks))
+        return Written(chain.head, chain.head.rows - before.rows, tuple(chain.marks))
 
     async def _insert(self, insert: Insert, values: Sequence[Any]) -> None:
         width = len(insert.columns)
         parts, rest = split(values, width)
-        await self._connection.executemany(sql(insert, MOST_ROWS), parts)
+        await self._connection.executemany(sql(insert, MAX_ROWS), parts)
         if rest:
             await self._connection.execute(sql(insert, len(rest) // width), rest)
 
@@ -146,7 +146,7 @@ class LedgerWriter:
         return next(iter(await self._connection.execute_fetchall(statement)), None)
 
 
-class _Sealing:
+class _RowChain:
     """Makes rows of messages and chains them to a head; collects their changes of the read models."""
 
     def __init__(self, head: Head, mark_every: int) -> None:

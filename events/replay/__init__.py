@@ -1,1 +1,1 @@
-"""Reading recorded events back: replay, verification, explanation, states and their differences."""
+"""Use of recorded events: replay, verification, what-if, explanation, states and their differences."""

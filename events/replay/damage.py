@@ -1,4 +1,4 @@
-"""Damaged rows of a ledger that a replay has read, to be reported."""
+"""Notes the damaged rows of a ledger that a replay has read, to report them."""
 
 
 class Damage:
@@ -17,14 +17,14 @@ class Damage:
         self._rows.add(seq)
 
     def told(self, name: str) -> str:
-        """Return what a reader must know of the ledger of this name; empty where all that was read was sound."""
-        said = []
+        """Return the warning about the ledger of this name; empty if no damage was noted."""
+        faults = []
         if len(self._rows) == 1:
-            said.append(f"row {min(self._rows):,} is not what was written")
+            faults.append(f"row {min(self._rows):,} is not what was written")
         elif self._rows:
-            said.append(f"{len(self._rows):,} rows, the first {min(self._rows):,}, are not what was written")
+            faults.append(f"{len(self._rows):,} rows, the first {min(self._rows):,}, are not what was written")
         if self.missing:
-            said.append(f"it notes {abs(self.missing):,} {'more' if self.missing > 0 else 'less'} than it holds")
-        if not said:
+            faults.append(f"it notes {abs(self.missing):,} {'more' if self.missing > 0 else 'less'} than it holds")
+        if not faults:
             return ""
-        return f"{name} is damaged: {'; '.join(said)}. What rests on it is unsure; `neuraxis log verify` tells all"
+        return f"{name} is damaged: {'; '.join(faults)}. What rests on it is unsure; `neuraxis log verify` tells all"

@@ -21,8 +21,8 @@ class Node(msgspec.Struct, frozen=True):
     """An event and what it led to, in stream order.
 
     ``since_start_ms`` and ``since_cause_ms`` are differences of server timestamps; ``decided_us`` how long the
-    decision itself took, None where it was not measured, ``budget_us`` its stage's latency budget where that was less.
-    ``by`` is the process that decided, ``build`` with what.
+    decision itself took, None where it was not measured, ``budget_us`` its stage's latency budget if it took longer.
+    ``by`` is the process that decided, ``build`` its version and settings hash.
     """
 
     id: str
@@ -45,7 +45,7 @@ class Explanation(msgspec.Struct, frozen=True):
     ``roots`` holds the input, and any event whose cause is not among the exchange's own. ``critical_path`` are the
     sequences of the events from the input to the end, each the cause of the next, as far back as causes are known;
     empty while there is no end. ``complete`` says whether it begins with the input. ``unreached`` names the owners
-    of the full path that had no say, ``absent`` tells for them, and for those that nothing called on, why.
+    of the full path that decided nothing. ``absent`` gives the reason for them, and for owners that were not needed.
     ``unreadable`` lists sequences of messages of this exchange that cannot be decoded.
     """
 
@@ -62,21 +62,21 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 ANSWERING = frozenset({"memory", "router"})
-"""The owners of the path that have no part in an input which others answer."""
+"""The owners of the path that are not needed for an input which its sender has answered elsewhere."""
 
 TERMINAL = "forged_id.response.emitted"
 ROOT_TOPIC = "forged_id.input.received"
 REMARKS = frozenset(
     {"forged_id.router.feedback_observed", "forged_id.feedback.given", "forged_id.feedback.harm_reported"}
 )
-"""What is said of an exchange afterwards, perhaps days later: no part of its way, nor of the time that it took."""
+"""Events about an exchange that come after its end, perhaps days later: they do not count for its path or duration."""
 
 
 def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Explanation | None:
     """Build the explanation of one exchange from its stored messages, in stream order; None when there are none.
 
     ``path`` names the owners an input passes on its way to an answer; by default :data:`PATH`, without those that
-    nothing in the exchange called on.
+    this exchange did not need.
     """
     recorded: list[Recorded] = []
     unreadable: list[int] = []
@@ -89,31 +89,31 @@ def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Ex
     if not recorded:
         return None
     first = recorded[0]
-    by_id = {one.envelope.id: one for one in recorded}
+    by_id = {each.envelope.id: each for each in recorded}
     children: dict[str, list[Recorded]] = {}
     roots: list[Recorded] = []
-    for one in recorded:
-        if one.envelope.cause in by_id and one.envelope.cause != one.envelope.id:
-            children.setdefault(one.envelope.cause, []).append(one)
+    for each in recorded:
+        if each.envelope.cause in by_id and each.envelope.cause != each.envelope.id:
+            children.setdefault(each.envelope.cause, []).append(each)
         else:
-            roots.append(one)
-    events = [one.message.event for one in recorded]
-    own = [one for one in recorded if one.envelope.topic not in REMARKS]
-    spoke = {CATALOGUE[one.envelope.topic].owner for one in own}
+            roots.append(each)
+    events = [each.message.event for each in recorded]
+    own = [each for each in recorded if each.envelope.topic not in REMARKS]
+    present = {CATALOGUE[each.envelope.topic].owner for each in own}
     latest = (own or recorded)[-1]
-    unreached = tuple(owner for owner in path or path_of(events) if owner not in spoke)
-    way = _way(recorded, by_id)
-    uncalled = {owner: why for owner, why in ON_DEMAND.items() if owner not in spoke and owner not in unreached}
+    unreached = tuple(owner for owner in path or path_of(events) if owner not in present)
+    chain = _causes_of_end(recorded, by_id)
+    not_called_on = {owner: why for owner, why in ON_DEMAND.items() if owner not in present and owner not in unreached}
     return Explanation(
         exchange=first.envelope.exchange,
         agent=first.envelope.agent,
         session=first.envelope.session,
         roots=tuple(_node(root, None, first, children) for root in roots),
-        complete=bool(way) and way[0].envelope.topic == ROOT_TOPIC,
-        critical_path=tuple(one.stored.seq for one in way),
+        complete=bool(chain) and chain[0].envelope.topic == ROOT_TOPIC,
+        critical_path=tuple(each.stored.seq for each in chain),
         total_ms=_milliseconds(first, latest),
         unreached=unreached,
-        absent=dict.fromkeys(unreached, _stop(way, latest)) | uncalled,
+        absent=dict.fromkeys(unreached, _why_stopped(chain, latest)) | not_called_on,
         unreadable=tuple(unreadable),
     )
 
@@ -122,8 +122,8 @@ def path_of(events: Iterable[Event]) -> tuple[str, ...]:
     """Return the owners that an exchange with these events passes on its way to an answer, in order."""
     events = tuple(events)
     called_on = {_called_on(event) for event in events}
-    theirs = any(isinstance(event, InputReceived) and event.purpose != "answer" for event in events)
-    left_out = ANSWERING if theirs else frozenset()
+    is_for_others = any(isinstance(event, InputReceived) and event.purpose != "answer" for event in events)
+    left_out = ANSWERING if is_for_others else frozenset()
     return tuple(owner for owner in PATH if owner not in left_out and (owner not in ON_DEMAND or owner in called_on))
 
 
@@ -133,22 +133,22 @@ def _called_on(event: Event) -> str | None:
     return entry_of(event).asks
 
 
-def _node(one: Recorded, cause: Recorded | None, first: Recorded, children: dict[str, list[Recorded]]) -> Node:
-    envelope, headers = one.envelope, one.stored.headers
+def _node(each: Recorded, cause: Recorded | None, first: Recorded, children: dict[str, list[Recorded]]) -> Node:
+    envelope, headers = each.envelope, each.stored.headers
     took, budget = headers.get(LATENCY, ""), headers.get(BUDGET, "")
     return Node(
         id=envelope.id,
         topic=envelope.topic,
         owner=CATALOGUE[envelope.topic].owner,
-        seq=one.stored.seq,
-        body=msgspec.to_builtins(one.message.event),
-        since_start_ms=_milliseconds(first, one),
-        since_cause_ms=_milliseconds(cause or first, one),
+        seq=each.stored.seq,
+        body=msgspec.to_builtins(each.message.event),
+        since_start_ms=_milliseconds(first, each),
+        since_cause_ms=_milliseconds(cause or first, each),
         decided_us=int(took) if took.isdigit() else None,
         by=envelope.source,
         build=envelope.build,
         budget_us=int(budget) if budget.isdigit() else None,
-        led_to=tuple(_node(child, one, first, children) for child in children.get(envelope.id, ())),
+        led_to=tuple(_node(child, each, first, children) for child in children.get(envelope.id, ())),
     )
 
 
@@ -156,44 +156,44 @@ def _milliseconds(start: Recorded, end: Recorded) -> float:
     return round((end.stored.time_ns - start.stored.time_ns) / 1e6, 3)
 
 
-def _way(recorded: Sequence[Recorded], by_id: Mapping[str, Recorded]) -> tuple[Recorded, ...]:
-    """Return the chain of causes that the end has, causes first: to the input, or as far back as they are known.
+def _causes_of_end(recorded: Sequence[Recorded], by_id: Mapping[str, Recorded]) -> tuple[Recorded, ...]:
+    """Return the events that led to the end, from the input (or the first known cause) on.
 
-    The end of an exchange that waited for a stage which nobody serves is caused by that fact, which is no exchange's.
-    It follows what was said last: after that the stage had the next word.
+    An exchange that waited for an unserved stage is ended because of an event about that stage, which belongs to no
+    exchange. Then the exchange's last event before the end takes the place of the cause: the stage was to act on it.
     """
-    step = next((one for one in recorded if one.envelope.topic == TERMINAL), None)
+    step = next((each for each in recorded if each.envelope.topic == TERMINAL), None)
     chain: dict[str, Recorded] = {}
     while step is not None and step.envelope.id not in chain:
         chain[step.envelope.id] = step
         if step.envelope.topic == ROOT_TOPIC:
             break
         cause = by_id.get(step.envelope.cause)
-        step = _said_last(recorded, step) if cause is None and _unserved(step) else cause
+        step = _event_before(recorded, step) if cause is None and _unserved(step) else cause
     return tuple(reversed(chain.values()))
 
 
-def _unserved(one: Recorded) -> str:
+def _unserved(each: Recorded) -> str:
     """Return the unserved stage that an exchange ended because of; empty if it ended otherwise."""
-    event = one.message.event
+    event = each.message.event
     lack, _, stage = event.reason.partition(": ") if isinstance(event, ResponseEmitted) else ("", "", "")
     return stage if lack in get_args(Lack) else ""
 
 
-def _said_last(recorded: Sequence[Recorded], end: Recorded) -> Recorded | None:
-    return next((one for one in reversed(recorded) if one.stored.seq < end.stored.seq), None)
+def _event_before(recorded: Sequence[Recorded], end: Recorded) -> Recorded | None:
+    return next((each for each in reversed(recorded) if each.stored.seq < end.stored.seq), None)
 
 
-def _stop(way: Sequence[Recorded], last: Recorded) -> str:
-    """Say what kept an exchange from going on: what its end followed from, or that it has none yet."""
-    if not way:
+def _why_stopped(chain: Sequence[Recorded], last: Recorded) -> str:
+    """Return why an exchange went no further: the event that ended it, or that it has no end yet."""
+    if not chain:
         return f"the exchange has no end yet: {_named(last)} is its last event"
-    if stage := _unserved(way[-1]):
+    if stage := _unserved(chain[-1]):
         return f"the exchange ended first: nobody served {stage}, which had the next word"
-    if len(way) == 1:
+    if len(chain) == 1:
         return "the exchange ended first, by an event that is not among its own"
-    return f"the exchange ended first, by {_named(way[-2])}"
+    return f"the exchange ended first, by {_named(chain[-2])}"
 
 
-def _named(one: Recorded) -> str:
-    return f"{one.envelope.topic.removeprefix(f'{ROOT}.')} (sequence {one.stored.seq})"
+def _named(each: Recorded) -> str:
+    return f"{each.envelope.topic.removeprefix(f'{ROOT}.')} (sequence {each.stored.seq})"

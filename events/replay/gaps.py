@@ -1,22 +1,22 @@
-"""Sequences missing in the part of a log that was read. They are reported, since a gap shows nowhere else."""
+"""Notes the sequences missing in the part of a log that was read, to report them: nothing else shows a gap."""
 
 from collections.abc import Sequence
 
 from events.log import Stored
 from events.losses import Losses, gaps, merged_ranges
 
-Stretch = tuple[int, int]
+Range = tuple[int, int]
 """A first and a last sequence."""
 
-_NAMED = 3
+_MOST_NAMED = 3
 
 
 class Gaps:
     """The part of a log that was read, and the sequences that were seen to be missing there."""
 
     def __init__(self) -> None:
-        self._read: tuple[Stretch, ...] = ()
-        self._seen: set[Stretch] = set()
+        self._read: tuple[Range, ...] = ()
+        self._missing: set[Range] = set()
 
     def note_read(self, after: int, upto: int) -> None:
         """Note a range of sequences that was read, with or without filters."""
@@ -25,25 +25,25 @@ class Gaps:
 
     def look(self, after: int, batch: Sequence[Stored]) -> None:
         """Note the sequences missing in a batch of a reading without filters that had reached ``after``."""
-        self._seen.update(gaps(after, batch))
+        self._missing.update(gaps(after, batch))
 
     def note_missing(self, first: int, last: int) -> None:
         """Note that these sequences are missing, if there are any."""
         if first <= last:
-            self._seen.add((first, last))
+            self._missing.add((first, last))
 
-    def missing(self, losses: Losses) -> tuple[Stretch, ...]:
+    def missing(self, losses: Losses) -> tuple[Range, ...]:
         """Return the missing ranges of what was read, in order: those seen, and those recorded as lost.
 
         A reading with filters sees no gaps; for it only recorded losses are known.
         """
         lost = losses.lost_for_good
         within = [(max(begin, first), min(end, last)) for begin, end in lost for first, last in self._read]
-        return merged_ranges((*self._seen, *((begin, end) for begin, end in within if begin <= end)))
+        return merged_ranges((*self._missing, *((begin, end) for begin, end in within if begin <= end)))
 
 
-def missing_text(name: str, missing: Sequence[Stretch]) -> str:
-    """Return the sentence that tells a reader which messages a log lacks; empty if it lacks none."""
+def missing_text(name: str, missing: Sequence[Range]) -> str:
+    """Return the warning that names the messages a log lacks; empty if it lacks none."""
     if not missing:
         return ""
     count = sum(last - first + 1 for first, last in missing)
@@ -54,9 +54,9 @@ def missing_text(name: str, missing: Sequence[Stretch]) -> str:
     )
 
 
-def stretches_text(missing: Sequence[Stretch]) -> str:
-    """Return missing stretches in words, the first few by their sequences."""
-    named = [f"{first:,}" if first == last else f"{first:,} to {last:,}" for first, last in missing[:_NAMED]]
-    more = f" and {len(missing) - _NAMED:,} more gaps" if len(missing) > _NAMED else ""
+def stretches_text(missing: Sequence[Range]) -> str:
+    """Return missing ranges as text, the first few by their sequences."""
+    named = [f"{first:,}" if first == last else f"{first:,} to {last:,}" for first, last in missing[:_MOST_NAMED]]
+    more = f" and {len(missing) - _MOST_NAMED:,} more gaps" if len(missing) > _MOST_NAMED else ""
     plural = "s" if len(named) > 1 or missing[0][0] != missing[0][1] else ""
     return f"sequence{plural} {', '.join(named)}{more}"

@@ -6,8 +6,8 @@ from contextlib import suppress
 from events.log import Stored
 
 
-class _Head:
-    """A reading's next messages."""
+class _Cursor:
+    """The next messages of one reading."""
 
     def __init__(self, reading: AsyncIterator[Sequence[Stored]]) -> None:
         self._reading = reading
@@ -28,10 +28,10 @@ class _Head:
 
 
 async def merged_by_seq(readings: Sequence[AsyncIterator[Sequence[Stored]]]) -> AsyncIterator[Sequence[Stored]]:
-    """Read several readings, each in order, as one in order; a message of several of them comes once."""
-    heads = [_Head(reading) for reading in readings]
-    while heads := [head for head in heads if await head.fill()]:
-        # Up to there, each of them has said all.
-        upto = min(head.batch[-1].seq for head in heads)
-        found = {stored.seq: stored for head in heads for stored in head.take(upto)}
+    """Read several readings, each in order, as one in order; a message that several hold is yielded once."""
+    cursors = [_Cursor(reading) for reading in readings]
+    while cursors := [cursor for cursor in cursors if await cursor.fill()]:
+        # Every reading has yielded all its messages up to this sequence.
+        upto = min(cursor.batch[-1].seq for cursor in cursors)
+        found = {stored.seq: stored for cursor in cursors for stored in cursor.take(upto)}
         yield [found[seq] for seq in sorted(found)]

@@ -1,4 +1,4 @@
-"""Whether a log holds what a command is to look at. A command that finds nothing fails: it has checked nothing.
+"""Checks that a log holds what a command is to read. A command that finds nothing fails: it has checked nothing.
 
 Its exit status is then 1, as for any failed check. That also holds if a session, agent, exchange, loop or point is
 named that the log does not hold, since the log may hold it tomorrow. Status 2 is for what is wrong with any log: a
@@ -16,7 +16,7 @@ from events.replay.sources import LedgerSource, Source
 from schemas.intake.timestamps import to_milliseconds
 from schemas.subjects import EVERYTHING
 
-_WHOSE = ("ce-session", "ce-agent", "ce-exchange")
+_KEY_HEADERS = ("ce-session", "ce-agent", "ce-exchange")
 
 
 class NothingFound(Exception):
@@ -26,11 +26,11 @@ class NothingFound(Exception):
 
 
 class BeyondEnd(NothingFound):
-    """A point behind a log's end was named, of which nothing can be told yet."""
+    """The named point is behind the log's end, where nothing is known yet."""
 
 
 class Span(msgspec.Struct, frozen=True):
-    """From where to where a log goes: sequences, and the server's times (Unix nanoseconds)."""
+    """The extent of a log: first and last sequence, and the server's times of both (Unix nanoseconds)."""
 
     first_seq: int
     last_seq: int
@@ -114,13 +114,13 @@ async def check_holds_since(source: Source, since: int) -> None:
 async def check_holds_key(source: Source, key: str, *, tokens: Sequence[str] = ()) -> None:
     """Raise NothingFound unless some event is of a session, an agent or an exchange that is called ``key``.
 
-    ``tokens`` name partitions: they are no sessions, and there.
+    ``tokens`` are names of partitions: these always exist.
     """
     if key in tokens:
         return
     last = (await source.info()).last_seq
     async for batch in source.as_stored([EVERYTHING], 0, last):
-        if any(unquote(stored.headers.get(name, "")) == key for stored in batch for name in _WHOSE):
+        if any(unquote(stored.headers.get(name, "")) == key for stored in batch for name in _KEY_HEADERS):
             return
     raise NothingFound(
         f"no event in the {source.name} is of a session or agent {key!r}, so that nothing of it was looked at: "

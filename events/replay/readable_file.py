@@ -1,4 +1,4 @@
-"""A ledger file to read from: a file that is one, or a copy that is unpacked from a bundle."""
+"""Gives a ledger file to read from: the named file, or one unpacked from the named bundle."""
 
 import asyncio
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from events.ledger.checking.setting_aside import is_no_ledger
 
 @contextmanager
 def ledger_file(path: Path) -> Iterator[Path]:
-    """Give a ledger file: ``path`` itself, or, where that is a bundle, a copy unpacked for as long as this lasts.
+    """Give a ledger file: ``path`` itself, or, if that is a bundle, one unpacked for the duration of the block.
 
     Raises:
         Misconfigured: the file is something else.

@@ -34,20 +34,20 @@ from schemas.persistent import state_hash
 from schemas.subjects import Partitions, split_stored
 
 BACKLOG = 50_000
-"""Messages of the log for which a consumed one waits at most, until it is seen whether any events can be owed for it.
+"""How many messages of the log a consumed message waits at most, until it is known whether it led to events.
 
-It bounds what waits in memory, however many partitions it waits for. Settings and timers that a leader recorded while
-it was further behind than this are folded where the replay stands instead of where the leader stood, and counted as
-unverified.
+It bounds the memory for waiting messages. Settings and timers that a leader recorded while it was further behind than
+this are folded at the replay's position instead of the leader's, and counted as unverified.
 """
 
 __all__ = ["BACKLOG", "BEYOND_BACKLOG", "Coverage", "Difference", "Replay", "Report", "Unit"]
 
 
-class _Readers(msgspec.Struct, frozen=True):
-    """Whom a subject's messages belong to.
+class _Route(msgspec.Struct, frozen=True):
+    """The views that receive a subject's messages: as its owners, or as consumers.
 
-    ``counts`` says that what cannot be read is counted here: by whoever folds the first of all partitions concerned.
+    ``counts``: unreadable messages of the subject are counted here. Where several replays share the partitions, the one
+    that folds the first of the subject's partitions counts.
     """
 
     owning: tuple[View, ...]
@@ -84,8 +84,8 @@ class Replay:
             keep: How many differences are kept; all are counted.
             backlog: See ``BACKLOG``.
             only: Actor name -> the one partition of it that is folded; an actor not named is folded whole.
-            share: Of these, the partitions that are folded here, where others fold the rest; default: all.
-            of: The exchanges of which differences are kept; default: of all.
+            share: The partitions that are folded here, where other replays fold the rest; default: all.
+            of: The exchanges whose differences are kept; default: all.
         """
         self._only = only or {}
         self._share = share
@@ -94,21 +94,21 @@ class Replay:
         self._actors = tuple(actors)
         self._partitions = partitions
         self._verify = verify
-        self._stretch = max(1, backlog // 2)
-        self._stretch_end = self._stretch
-        self._routes: dict[str, _Readers | None] = {}
+        self._settle_every = max(1, backlog // 2)
+        self._next_settle = self._settle_every
+        self._routes: dict[str, _Route | None] = {}
         self._unreadable: Counter[str] = Counter()
         self._activity = Activity()
-        self._spoke: dict[Unit, int] = {}
-        self._foreseen: dict[Unit, int | None] = {}
-        self._settled_to = 0
+        self._last_own_ns: dict[Unit, int] = {}
+        self._next_cause_seqs: dict[Unit, int | None] = {}
+        self._settled_upto = 0
         self._events = self._first = self._last = self._end = 0
 
     @property
     def filters(self) -> tuple[str, ...]:
         """The filters over all that the replayed actors consumed and published."""
-        taken = (one for actor in self._actors for one in (*consumed_filters(actor), *own_filters(actor)))
-        return without_overlap((*taken, LOSS_FILTER))
+        filters = (each for actor in self._actors for each in (*consumed_filters(actor), *own_filters(actor)))
+        return without_overlap((*filters, LOSS_FILTER))
 
     @property
     def verifies(self) -> bool:
@@ -125,32 +125,32 @@ class Replay:
         self._events += 1
         self._first = self._first or stored.seq
         self._last = stored.seq
-        if stored.seq >= self._stretch_end:
-            self._settle_silent(stored.seq // self._stretch * self._stretch)
+        if stored.seq >= self._next_settle:
+            self._settle_silent(stored.seq // self._settle_every * self._settle_every)
         self.verification.losses.note(stored)
-        takers = self._readers(stored.subject)
-        if takers is None:
+        route = self._route_of(stored.subject)
+        if route is None:
             return
         delivery = decode(stored)
         if isinstance(delivery, Unreadable):
-            self._note_unreadable(takers, delivery)
+            self._note_unreadable(route, delivery)
             return
-        for view in takers.owning:
+        for view in route.owning:
             view.apply_own(delivery)
             self._note_activity(view, delivery)
-        if takers.consuming:
-            delivery = _without_wrapping(delivery)
-            for view in takers.consuming:
+        if route.consuming:
+            delivery = _without_bytes(delivery)
+            for view in route.consuming:
                 view.receive(delivery)
 
     def takes(self, subject: str) -> bool:
         """Whether messages of a stored subject belong to a partition that is folded here, or record a loss."""
-        return self._readers(subject) is not None or is_loss(subject)
+        return self._route_of(subject) is not None or is_loss(subject)
 
     @property
     def waiting_for_next_event(self) -> tuple[Unit, ...]:
         """The partitions whose messages have waited so long that their next event should be looked up."""
-        return self._waiting_since(self._settled_to)
+        return self._waiting_since(self._settled_upto)
 
     @property
     def undecided(self) -> tuple[Unit, ...]:
@@ -161,65 +161,65 @@ class Replay:
         return tuple(
             unit
             for unit, view in self.views.items()
-            if unit not in self._foreseen and view.waiting and view.waiting[0].stored.seq <= reached
+            if unit not in self._next_cause_seqs and view.waiting and view.waiting[0].stored.seq <= reached
         )
 
     def note_next_event(self, ahead: Stored) -> None:
         """Note an event from further on in the log: it is the next event of its partition, if it is the first noted."""
-        takers = self._readers(ahead.subject)
-        for view in takers.owning if takers is not None else ():
+        route = self._route_of(ahead.subject)
+        for view in route.owning if route is not None else ():
             unit = view.actor.name, view.partition
-            if unit not in self._foreseen:
-                self._foreseen[unit] = _settles_before(ahead)
+            if unit not in self._next_cause_seqs:
+                self._next_cause_seqs[unit] = _decided_before(ahead)
 
     def knows_next_events(self, units: Sequence[Unit]) -> bool:
         """Whether the next event of each of some partitions is known."""
-        return all(unit in self._foreseen for unit in units)
+        return all(unit in self._next_cause_seqs for unit in units)
 
     def note_no_next_event(self, units: Sequence[Unit]) -> None:
         """Note that these partitions recorded no further event, unless one was noted, and fold accordingly."""
         for unit in units:
-            next_place = self._foreseen.setdefault(unit, None)
+            next_cause_seq = self._next_cause_seqs.setdefault(unit, None)
             if not self._verify:
-                self.views[unit].fold_before(next_place)
+                self.views[unit].fold_before(next_cause_seq)
 
     def skip(self, events: int, first_seq: int, last_seq: int) -> None:
-        """Count messages that were not fed, since no partition here takes them."""
+        """Count messages that were not fed, since no partition here receives them."""
         self._events += events
         self._first = min(self._first or first_seq, first_seq)
         self._end = max(self._end, last_seq)
 
     def _note_activity(self, view: View, own: Recorded) -> None:
-        self._foreseen.pop((view.actor.name, view.partition), None)
-        self._spoke[view.actor.name, view.partition] = own.stored.time_ns
+        self._next_cause_seqs.pop((view.actor.name, view.partition), None)
+        self._last_own_ns[view.actor.name, view.partition] = own.stored.time_ns
         if self._verify and not view.open_decision and not is_spontaneous(own.envelope.topic):
             self._activity.note(view.actor.name, view.time_ns)
 
-    def _readers(self, subject: str) -> _Readers | None:
+    def _route_of(self, subject: str) -> _Route | None:
         try:
             return self._routes[subject]
         except KeyError:
-            found = self._routes[subject] = self._route(subject)
+            found = self._routes[subject] = self._make_route(subject)
             return found
 
-    def _note_unreadable(self, takers: _Readers, delivery: Unreadable) -> None:
-        if takers.counts:
+    def _note_unreadable(self, route: _Route, delivery: Unreadable) -> None:
+        if route.counts:
             self._unreadable[delivery.code] += 1
-        for view in takers.owning:
+        for view in route.owning:
             if self._verify and delivery.code == UndecodableEvent.code:
-                # Damage is what a verification is there to find; a newer release's event stops it as any reading.
+                # A verification must report damage. An event of a newer release raises, as in any replay.
                 self.verification.unreadable(view, delivery)
             else:
                 view.apply_own(delivery)
-        for view in takers.consuming:
+        for view in route.consuming:
             view.receive(delivery)
 
     def finish(self) -> Report:
-        """Settle what the log's end left open, and report.
+        """Fold what still waits at the log's end, and report.
 
-        Messages behind the last event that a partition recorded are folded; where its next one was foreseen, only those
-        before its cause. A verification decides them besides: one that leads to an event is pending, and so is a timer
-        that was due by then. The state hashes are the same with and without.
+        Messages behind the last event that a partition recorded are folded; where its next event was looked up, only
+        those before its cause. A verification also decides them: one that leads to an event is pending, and so is a
+        timer that was due by then. The state hashes are the same with and without ``verify``.
         """
         self._last = max(self._last, self._end)
         waiting: list[Pending] = []
@@ -228,15 +228,15 @@ class Replay:
             if 0 < view.open_decision < self._last:
                 # Nothing lies between the events of one decision, so the rest of this one will never come.
                 view.close_decision()
-            next_place = self._foreseen.get(key, view.open_place)
+            next_cause_seq = self._next_cause_seqs.get(key, view.open_cause_seq)
             if not self._verify:
-                view.fold_before(next_place)
+                view.fold_before(next_cause_seq)
                 states[key] = view.state
                 continue
-            owed = self._owed(view, self._spoke.get(key, 0))
-            if owed is not None:
-                waiting.append(owed)
-            states[key] = view.state_before(next_place)
+            pending = self._first_pending(view, self._last_own_ns.get(key, 0))
+            if pending is not None:
+                waiting.append(pending)
+            states[key] = view.state_before(next_cause_seq)
         active = self._activity.seconds
         self.verification.excuse_losses()
         return Report(
@@ -252,35 +252,35 @@ class Replay:
             active,
         )
 
-    def _owed(self, view: View, spoke_ns: int) -> Pending | None:
-        """Fold what waits and leads to nothing; return the first that leads to more, or else a timer that is due."""
+    def _first_pending(self, view: View, last_own_ns: int) -> Pending | None:
+        """Fold waiting messages that lead to no event; return the first that leads to one, else a timer that is due."""
         while view.waiting:
             if not self._decide_silent(view):
                 self.coverage[view.actor.name].pending += len(view.waiting)
                 is_decidable = not self.verification.why_not_verifiable(
                     view, Processed(view.waiting[0], view.state, ())
                 )
-                return first_undecided(view, spoke_ns) if is_decidable else None
-        return None if view.undecidable else overdue_timer(view, spoke_ns)
+                return first_undecided(view, last_own_ns) if is_decidable else None
+        return None if view.undecidable else overdue_timer(view, last_own_ns)
 
     def _settle_silent(self, reached: int) -> None:
-        """Fold messages that have waited for a whole stretch of the log or longer, as long as they lead to no event.
+        """Fold messages that have waited for ``_settle_every`` sequences or more, as long as they lead to no event.
 
         Messages wait until an own event shows what they led to. An actor that rarely emits events would otherwise keep
         the whole log in memory. A message that leads to an event waits for it: a verification decides whether it does;
-        without verification, the events that were looked up tell. Stretches end at the same sequences whichever
+        without verification, the events that were looked up show it. This runs at the same sequences whichever
         partitions are folded here. So each share of a log is folded exactly as in a replay of the whole.
         """
-        self._stretch_end = reached + self._stretch
+        self._next_settle = reached + self._settle_every
         if not self._verify:
-            self._settled_to = reached - self._stretch
-            for unit, next_place in self._foreseen.items():
-                self.views[unit].fold_before(next_place)
+            self._settled_upto = reached - self._settle_every
+            for unit, next_cause_seq in self._next_cause_seqs.items():
+                self.views[unit].fold_before(next_cause_seq)
             return
         for view in self.views.values():
             if view.open_decision or view.undecidable:
                 continue
-            while view.waiting and view.waiting[0].stored.seq <= reached - self._stretch:
+            while view.waiting and view.waiting[0].stored.seq <= reached - self._settle_every:
                 if not self._decide_silent(view):
                     break
                 self.verification.note_folded_early(view)
@@ -293,7 +293,7 @@ class Replay:
         self.verification.count_silent(view, Processed(delivery, before, ()))
         return True
 
-    def _route(self, subject: str) -> _Readers | None:
+    def _make_route(self, subject: str) -> _Route | None:
         try:
             found = tuple(routes(self._actors, subject, self._partitions))
         except ValueError:
@@ -310,7 +310,7 @@ class Replay:
                 continue
             counts = counts or number == 0
             (owning if own else consuming).append(self.view(actor, partition))
-        return _Readers(tuple(owning), tuple(consuming), counts) if owning or consuming else None
+        return _Route(tuple(owning), tuple(consuming), counts) if owning or consuming else None
 
     def view(self, actor: Actor[Any], partition: str) -> View:
         """Return the view of a partition; make it if it is new."""
@@ -322,19 +322,19 @@ class Replay:
         return view
 
 
-def _without_wrapping(consumed: Recorded) -> Recorded:
-    """Return a message without its headers and bytes, which are not needed again, to save memory while it waits."""
+def _without_bytes(consumed: Recorded) -> Recorded:
+    """Return a message without headers and bytes, which are not needed again: it takes less memory while it waits."""
     stored = consumed.stored
     bare = Stored(stored.seq, stored.time_ns, stored.subject, _NO_HEADERS, b"", stored.seal)
     return Recorded(bare, consumed.envelope, consumed.message)
 
 
-def _settles_before(own: Stored) -> int:
-    """Return the sequence before which an own event shows that its partition decided all that it consumed."""
+def _decided_before(own: Stored) -> int:
+    """Return the sequence before which, as an own event shows, its partition had decided all that it consumed."""
     text, entry = own.headers.get(CAUSE_SEQ, ""), CATALOGUE.get(split_stored(own.subject)[0])
-    place = int(text) if text.isascii() and text.isdecimal() else 0
-    # Settings and timers stand behind the message at their place; a decision's events belong to it.
-    return place + 1 if entry is not None and entry.spontaneous else place
+    cause_seq = int(text) if text.isascii() and text.isdecimal() else 0
+    # A spontaneous event (settings, a timer) comes after the message of its cause sequence is decided.
+    return cause_seq + 1 if entry is not None and entry.spontaneous else cause_seq
 
 
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})

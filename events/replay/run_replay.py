@@ -29,13 +29,13 @@ class Point(msgspec.Struct, frozen=True):
     time_ns: int = 2**63 - 1
 
 
-_ALLOCATIONS = 200_000
-"""Objects that come on top, before the collector looks at the youngest; 700 is its default."""
+_GC_THRESHOLD = 200_000
+"""Net allocations after which Python's garbage collector runs on the youngest generation; its default is 700."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 END = Point()
-"""As far as there is anything."""
+"""The end of the log."""
 
 
 def point_of(text: str) -> Point:
@@ -49,7 +49,7 @@ def point_of(text: str) -> Point:
     try:
         moment = datetime.fromisoformat(text)
         moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):  # the year 1 or 9999, and another one in UTC
+    except (ValueError, OverflowError):  # overflow: a time in year 1 or 9999 that in UTC is outside those years
         raise BadPoint(
             f"{text!r} is no point of a log: write a sequence, or a time such as 2026-01-31T12:00:00Z"
         ) from None
@@ -89,7 +89,7 @@ async def run_replay(
 
 
 async def _look_ahead(source: Source, replay: Replay, units: Sequence[Unit], after: int, last: int) -> None:
-    """Look up the next events of partitions behind a sequence: they tell what of all before it led to nothing."""
+    """Look up partitions' next events behind a sequence: they show which earlier messages led to no event."""
     if not units:
         return
     async for batch in source.as_stored(_written_by(replay, units), after, last):
@@ -124,7 +124,7 @@ async def last_of_whole(source: Source) -> int:
 
 
 async def _is_beginning_lost(source: Source, info: LogInfo) -> bool:
-    """Whether a log has recorded all before its first event as lost: what it holds was decided without that."""
+    """Whether a log has recorded everything before its first event as lost: then its decisions were made without it."""
     losses = Losses()
     async for batch in source.history((LOSS_FILTER,), 0, info.last_seq):
         for stored in batch:
@@ -134,13 +134,13 @@ async def _is_beginning_lost(source: Source, info: LogInfo) -> bool:
 
 @contextmanager
 def fewer_gc_runs() -> Iterator[None]:
-    """Have the garbage collector look for cycles rarely.
+    """Make Python's garbage collector run rarely.
 
-    States and events are frozen and hold none; what a fold allocates is freed by its reference counts. The collector
-    walked through all that waits again and again: an eighth of a fold's time.
+    States and events are frozen and have no cycles: reference counts free them. With the default the collector walks
+    through all waiting messages again and again, which takes an eighth of a fold's time.
     """
     before = gc.get_threshold()
-    gc.set_threshold(_ALLOCATIONS, *before[1:])
+    gc.set_threshold(_GC_THRESHOLD, *before[1:])
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Where recorded events are read from: a ledger file, a bundle, or the live stream; the same questions to both."""
+"""Sources of recorded events: a ledger file, a bundle, or the live stream, behind one interface."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -24,14 +24,14 @@ from schemas.vocabulary.gateway import InputReceived
 
 _INPUTS = topic_filter(topic_of(InputReceived))
 
-_SINGLY = 4
-"""Filters that are read each by itself, at most."""
+_MOST_FILTERED_READS = 4
+"""At most so many filters are read separately; with more, the stream is read without filters."""
 
-MOST_WHOLE = 200_000
-"""Sequences that are read whole, whatever is asked for: less than two seconds' worth, and no gap is passed over."""
+MOST_READ_WHOLE = 200_000
+"""Ranges of at most so many sequences are read without filters: it takes under two seconds, and shows every gap."""
 
-_AROUND = 1_000
-"""Sequences around the events found of an exchange among which there may have been another of it."""
+_SEARCHED_AROUND = 1_000
+"""How many sequences before and after the events found of an exchange are searched for gaps."""
 
 
 class Source(Protocol):
@@ -84,7 +84,7 @@ class Source(Protocol):
         ...
 
     def as_stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
-        """Read the same as it is stored, words sealed where they are."""
+        """Read the same messages as they are stored, without opening sealed words."""
         ...
 
     async def counts(self) -> dict[str, int]:
@@ -108,37 +108,39 @@ class LedgerSource:
     """A ledger file, open for reading.
 
     Attributes:
-        file: The ledger itself: of a bundle, an unpacked copy, for as long as this is open.
-        sealing: What opens people's words where the file holds them sealed; without keys, a mark stands in their place.
-        lacks_journal: The file was copied while a set wrote to it, and what was in the log beside it may be missing.
-        damage: The rows that were read and are not what was written.
-        gaps: What was read, and what was seen to be missing there.
+        file: The ledger file; for a bundle an unpacked copy, which is deleted on close.
+        sealing: What opens people's words where the file holds them sealed; without keys, a placeholder stands for
+            them.
+        lacks_journal: The file was copied while a set wrote to it, without the write-ahead log beside it: its last rows
+            may be missing.
+        damage: The damaged rows that were read.
+        gaps: The ranges that were read, and the sequences found missing in them.
     """
 
     def __init__(self, path: Path, sealing: Sealing | None = None) -> None:
         """Open the file, which may be a bundle; raises as ``LedgerReader`` and ``unpack`` do."""
-        self._open_things = ExitStack()
+        self._resources = ExitStack()
         self.damage = Damage()
         self.gaps = Gaps()
         try:
-            file = self._open_things.enter_context(ledger_file(path))
+            file = self._resources.enter_context(ledger_file(path))
             self.file = file
-            self._reader = self._open_things.enter_context(LedgerReader(file, self.damage.note))
+            self._reader = self._resources.enter_context(LedgerReader(file, self.damage.note))
             self.sealing = sealing or closed_sealing()
             self.name = f"{'ledger' if file == path else 'bundle'} {path}"
             self.partitions = self._reader.partitions
             info = self._reader.info()
             self.stream, self.lacks_journal = info.stream, info.lacks_journal
         except BaseException:
-            self._open_things.close()
+            self._resources.close()
             raise
 
     def close(self) -> None:
         """Close the file."""
-        self._open_things.close()
+        self._resources.close()
 
     async def as_stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
-        """Read a range as it is stored, words sealed where they are; otherwise as ``history``."""
+        """Read a range as it is stored, without opening sealed words; otherwise as ``history``."""
         for batch in self._reader.history(filters, after, upto):
             self.gaps.note_read(after, batch[-1].seq)
             yield batch
@@ -175,7 +177,7 @@ class LedgerSource:
         """Count by subject; see ``Source``. Every row is read, so that damage is noticed."""
         before = self._reader.info()
         extent = self.extent([EVERYTHING], before.last_seq, END)
-        # Its writer may be at work: it noted no more rows before, and no less afterwards.
+        # A writer may be adding rows: its row count was at most this before, and is at least this afterwards.
         after = self._reader.info()
         self.damage.missing = max(0, before.rows - extent.messages) or min(0, after.rows - extent.messages)
         return _by_topic(extent.subjects)
@@ -215,12 +217,12 @@ class StreamSource:
     async def as_stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a range as it is stored, words sealed where they are; otherwise as ``history``.
 
-        Through several filters the broker may pass over readable messages before a gap that nobody has recorded (see
-        ``events.jetstream.stream_reader``), and through none of them a gap shows. So all is read, but of a long stream
-        a few filters are read each by itself: of gaps there, what is recorded is known.
+        With several filters, the broker may skip readable messages before a gap that was not recorded (see
+        ``events.jetstream.stream_reader``), and no filtered reading shows a gap. So everything is read and filtered
+        here. Only of a long stream a few filters are read separately; there, only recorded gaps are known.
         """
         end = min(upto, (await self.info()).last_seq)
-        whole = EVERYTHING in filters or len(filters) > _SINGLY or end - after <= MOST_WHOLE
+        whole = EVERYTHING in filters or len(filters) > _MOST_FILTERED_READS or end - after <= MOST_READ_WHOLE
         readings = [self._stored(each, after, end) for each in ([EVERYTHING] if whole else filters)]
         matches, reached = matcher(filters), after
         async for batch in merged_by_seq(readings):
@@ -255,7 +257,7 @@ class StreamSource:
         return await self._log.losses()
 
     async def counts(self) -> dict[str, int]:
-        """Ask the broker for its counts by subject; see ``Source``. It counts what it cannot read any more, too."""
+        """Ask the broker for its counts by subject; see ``Source``. It also counts unreadable messages."""
         self.gaps.note_read(0, (await self.info()).last_seq)
         by_subject: dict[str, int] = {}
         while True:
@@ -278,7 +280,7 @@ class StreamSource:
         last = await self._log.last(_INPUTS)
         async for batch in self._stored(_INPUTS, max(0, last - 1), last):
             return exchange_of(batch[-1]) or None
-        # Of a subject whose last message cannot be read, the broker says that it has none.
+        # The broker reports no last message for a subject whose last message cannot be read.
         latest = None
         async for stored in self._inputs():
             latest = exchange_of(stored) or latest
@@ -293,7 +295,7 @@ class StreamSource:
         async for stored in self._inputs():
             if exchange_of(stored) == exchange:
                 return await self._from(stored, exchange)
-        # Its input may be lost, and the rest of it there.
+        # Its input may be lost while its other events exist.
         async for stored in self._everything():
             if exchange_of(stored) == exchange:
                 return await self._from(stored, exchange)
@@ -308,7 +310,7 @@ class StreamSource:
         found = [
             stored async for batch in merged_by_seq(readings) for stored in batch if exchange_of(stored) == exchange
         ]
-        # All around is read, for what is missing.
+        # Everything around it is read, to notice gaps.
         async for _ in self.as_stored([EVERYTHING], *_surroundings(found, last)):
             continue
         return list(await self.sealing.open(found))
@@ -327,13 +329,13 @@ class StreamSource:
 
 
 def _surroundings(found: Sequence[Stored], last: int) -> tuple[int, int]:
-    """Return after and up to which sequence there may be events of an exchange of which these were found, in order.
+    """Return the range (after, up to) in which an exchange may have further events, given those found, in order.
 
-    Nothing of it stands before its input.
+    It has none before its input.
     """
     first = found[0].seq - 1
-    begun = topic_of_subject(found[0].subject) == topic_of(InputReceived)
-    return first if begun else max(0, first - _AROUND), min(found[-1].seq + _AROUND, last)
+    has_input = topic_of_subject(found[0].subject) == topic_of(InputReceived)
+    return first if has_input else max(0, first - _SEARCHED_AROUND), min(found[-1].seq + _SEARCHED_AROUND, last)
 
 
 async def _ids(messages: AsyncIterator[Stored], prefix: str, most: int) -> list[str]:

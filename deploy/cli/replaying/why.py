@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from actors.coherence.settings import CoherenceSettings
     from actors.router.settings import RouterSettings
     from events.replay.explain import Explanation
-    from events.replay.gaps import Stretch
+    from events.replay.gaps import Range
     from events.replay.sources import Source
     from schemas.event import Configured
 
@@ -65,7 +65,7 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
 
 async def _look_up(
     target: Target, log_file: Path | None, wanted: str
-) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None", "Sequence[Stretch]"]:
+) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None", "Sequence[Range]"]:
     """Return an exchange, the settings that explain it, and the gaps of the log in and behind it."""
     from deploy.cli.replaying.named_exchange import resolve
     from events.replay.explain import explain

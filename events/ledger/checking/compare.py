@@ -28,38 +28,38 @@ async def compare(path: Path, log: Log) -> Comparison:
         LedgerDamaged, Misconfigured: see ``LedgerReader``.
         Unavailable: the stream cannot be read.
     """
-    # Damage is not reported while reading: a damaged row differs from the stream's message, and is found by that.
+    # Damage is ignored while reading: a damaged row differs from the stream's message, and is reported for that.
     with LedgerReader(path, lambda _: None) as reader:
         head = reader.head()
-        # The ledger first, then the stream: a live projector has no message that the stream does not have.
+        # The ledger's end is read before the stream's: then a live projector cannot seem to be ahead of the stream.
         info = await log.info()
-        comparing = _Comparing(reader, head.seq, await Losses.of(log, info.last_seq))
+        tally = _Tally(reader, head.seq, await Losses.of(log, info.last_seq))
         rows = _flat(reader, min(head.seq, info.last_seq))
         row = next(rows, None)
         async for message in _messages(log, info.last_seq):
             while row is not None and row.seq < message.seq:
-                comparing.missing_in_stream(row.seq)
+                tally.missing_in_stream(row.seq)
                 row = next(rows, None)
             if row is not None and row.seq == message.seq:
-                comparing.pair(row, message)
+                tally.pair(row, message)
                 row = next(rows, None)
             else:
-                comparing.missing_in_ledger(message.seq)
-            comparing.anchor(message)
+                tally.missing_in_ledger(message.seq)
+            tally.anchor(message)
         while row is not None:
-            comparing.missing_in_stream(row.seq)
+            tally.missing_in_stream(row.seq)
             row = next(rows, None)
         if head.seq > info.last_seq:
-            comparing.stream_ends_early(info.last_seq)
+            tally.stream_ends_early(info.last_seq)
     return Comparison(
         path=str(path),
-        compared=comparing.equal,
+        compared=tally.equal,
         last_seq=head.seq,
         stream_last_seq=info.last_seq,
-        behind=comparing.behind,
-        anchors=comparing.anchors,
-        findings=tuple(comparing.findings.listed),
-        finding_count=comparing.findings.count,
+        behind=tally.behind,
+        anchors=tally.anchors,
+        findings=tuple(tally.findings.listed),
+        finding_count=tally.findings.count,
     )
 
 
@@ -74,8 +74,8 @@ async def _messages(log: Log, upto: int) -> AsyncIterator[Stored]:
             yield message
 
 
-class _Comparing:
-    """The tally of a comparison."""
+class _Tally:
+    """The counts and findings of a comparison."""
 
     def __init__(self, reader: LedgerReader, last: int, losses: Losses) -> None:
         self.findings = Findings()

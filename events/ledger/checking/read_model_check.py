@@ -16,14 +16,14 @@ _REMEDY = "`neuraxis log rebuild` folds it anew"
 
 
 class ReadModelCheck:
-    """Folds read models from rows, given in order. They are in a temporary file, so that memory does not grow."""
+    """Folds read models from rows, given in order, into a temporary file, so that memory does not grow."""
 
     def __init__(self) -> None:
         self._connection = sqlite3.connect("", isolation_level=None)
         self._connection.execute("BEGIN")
         make(self._connection)
         self._waiting: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
-        self._taken = 0
+        self._row_count = 0
 
     def __enter__(self) -> Self:
         return self
@@ -36,8 +36,8 @@ class ReadModelCheck:
         if row[TOPIC] not in FOLDS:
             return
         change(self._waiting, row, headers)
-        self._taken += 1
-        if self._taken % _BATCH == 0:
+        self._row_count += 1
+        if self._row_count % _BATCH == 0:
             self._flush()
 
     def compare(self, connection: sqlite3.Connection, findings: Findings) -> None:
@@ -50,9 +50,13 @@ class ReadModelCheck:
         statement = f"SELECT * FROM {table} ORDER BY 1"
         folded, kept = self._connection.execute(statement), connection.execute(statement)
         names = [name for name, *_ in folded.description]
-        for right, found in zip_longest(folded, kept):
-            if right != found:
-                findings.add(_place(names, right or found), Check.MODELS, _difference_text(table, names, right, found))
+        for expected, found in zip_longest(folded, kept):
+            if expected != found:
+                findings.add(
+                    _sequence_of(names, expected or found),
+                    Check.MODELS,
+                    _difference_text(table, names, expected, found),
+                )
                 return
 
     def _flush(self) -> None:
@@ -63,16 +67,18 @@ class ReadModelCheck:
             values.clear()
 
 
-def _place(names: list[str], row: tuple[Any, ...]) -> int:
+def _sequence_of(names: list[str], row: tuple[Any, ...]) -> int:
     """Return the sequence of an event that led to a row."""
     found = dict(zip(names, row, strict=True))
-    places = (found.get(name) for name in ("seq", "started_seq", "ended_seq"))
-    return next((place for place in places if isinstance(place, int)), 0)
+    sequences = (found.get(name) for name in ("seq", "started_seq", "ended_seq"))
+    return next((seq for seq in sequences if isinstance(seq, int)), 0)
 
 
-def _difference_text(table: str, names: list[str], right: tuple[Any, ...] | None, found: tuple[Any, ...] | None) -> str:
-    if right is None or found is None:
-        (key, *_), what = (found or right or ("",)), "missing" if found is None else "of no event"
+def _difference_text(
+    table: str, names: list[str], expected: tuple[Any, ...] | None, found: tuple[Any, ...] | None
+) -> str:
+    if expected is None or found is None:
+        (key, *_), what = (found or expected or ("",)), "missing" if found is None else "of no event"
         return f"{table}: the row of {key!r} is {what}; {_REMEDY}"
-    columns = ", ".join(name for name, a, b in zip(names, right, found, strict=True) if a != b)
-    return f"{table}: {columns} of {right[0]!r} not as the events have it; {_REMEDY}"
+    columns = ", ".join(name for name, a, b in zip(names, expected, found, strict=True) if a != b)
+    return f"{table}: {columns} of {expected[0]!r} not as the events have it; {_REMEDY}"

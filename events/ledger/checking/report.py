@@ -25,13 +25,13 @@ class Check(StrEnum):
     MODELS = "models"
     """A read model does not say what the events say; ``neuraxis log rebuild`` folds it anew."""
     GAP = "gap"
-    """Sequences are missing between two rows. Those of the stream have no gaps."""
+    """Sequences are missing between two rows, and no loss of the log was recorded for them."""
     HASH = "hash"
     """The row has changed since it was hashed, or the row before it is another."""
     COLUMNS = "columns"
     """A column for queries differs from the message's headers or subject."""
     ANCHOR = "anchor"
-    """A head that was recorded in the stream differs from the chain's at that row."""
+    """A recorded head of the chain (an anchor) differs from the chain's hash at that row."""
     DIFFERS = "differs"
     """The stream's message and the ledger's row of one sequence are not the same."""
     MISSING_IN_LEDGER = "missing_in_ledger"
@@ -39,7 +39,7 @@ class Check(StrEnum):
     MISSING_IN_STREAM = "missing_in_stream"
     """The ledger has a row without a message in the stream."""
     TAIL_CUT = "tail_cut"
-    """By its anchors in the stream the ledger had more rows: they were cut off, or this is an older copy."""
+    """The stream's anchors show that the ledger had more rows: they were cut off, or this is an older copy."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there are no findings."""
         return self.finding_count == 0
 
 
@@ -91,7 +91,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """What comparing a ledger with its stream found.
 
     ``compared`` counts the messages that are equal in both, ``anchors`` the checked anchors of the stream, and
-    ``behind`` the stream's messages after the ledger's last. A projector is usually behind, so that is no finding.
+    ``behind`` the stream's messages after the ledger's last. A projector is usually behind, so these are no findings.
     """
 
     path: str

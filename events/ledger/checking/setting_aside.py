@@ -1,4 +1,4 @@
-"""Setting a ledger file aside: one that is damaged, or one that holds messages which its stream has lost.
+"""Renaming a ledger file that is damaged, or that holds messages which its stream has lost.
 
 The latter is the only copy left of acknowledged messages, so it is never overwritten.
 """
@@ -12,8 +12,8 @@ from events.errors import Unavailable
 from events.ledger.failures import translated_errors
 from events.ledger.schema import PAGE_SIZE
 
-_BESIDE = ("-wal", "-shm")
-_BEGINNING = b"SQLite format 3\0"
+_SIDE_FILES = ("-wal", "-shm")
+_SQLITE_MAGIC = b"SQLite format 3\0"
 _TABLES = {"meta", "events"}
 
 
@@ -49,7 +49,7 @@ def put_aside(path: Path, kept: Path, *, damaged: bool = False) -> None:
                 connection.close()
     try:
         path.rename(kept)
-        for ending in _BESIDE:
+        for ending in _SIDE_FILES:
             with contextlib.suppress(FileNotFoundError):
                 path.with_name(path.name + ending).rename(kept.with_name(kept.name + ending))
         _flush(path.parent)
@@ -61,11 +61,11 @@ def is_no_ledger(path: Path) -> bool:
     """Whether a file cannot be a ledger, not even a damaged one: a ledger's size is always a number of whole pages."""
     try:
         with path.open("rb") as file:
-            begins = file.read(len(_BEGINNING))
+            start = file.read(len(_SQLITE_MAGIC))
         size = path.stat().st_size
     except OSError:
-        return False  # the error of opening it says more
-    return size > 0 and begins != _BEGINNING and size % PAGE_SIZE != 0
+        return False  # opening it will raise an error that says more
+    return size > 0 and start != _SQLITE_MAGIC and size % PAGE_SIZE != 0
 
 
 def belongs_to_other_program(path: Path) -> bool:

@@ -53,7 +53,7 @@ def verify(path: Path) -> Verification:
     connection.text_factory = _text
     try:
         with translated_errors(path, "verify the ledger"):
-            # One transaction: rows that a live writer adds meanwhile, and its new row count, are not seen.
+            # One transaction, which does not see rows (and the row count) that a live writer adds meanwhile.
             connection.execute("BEGIN")
             return _verify(connection, path)
     finally:
@@ -75,7 +75,7 @@ def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
             findings.add(0, Check.STRUCTURE, f"{problem}: copy the rows that are sound with `sqlite3 FILE .recover`")
     meta = read_meta(connection, path)
     models_are_ours = meta.models == FINGERPRINT
-    _check_around(connection, path, meta, models_are_ours, findings)
+    _check_metadata(connection, path, meta, models_are_ours, findings)
     with ReadModelCheck() as models:
         verification = _check_rows(connection, path, meta, models, findings)
         # If events are damaged, it is unknown what their read models should hold.
@@ -84,7 +84,7 @@ def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
     return msgspec.structs.replace(verification, findings=tuple(findings.listed), finding_count=findings.count)
 
 
-def _check_around(
+def _check_metadata(
     connection: sqlite3.Connection, path: Path, meta: Meta, models_are_ours: bool, findings: Findings
 ) -> None:
     """Check what the chain does not cover: the write-ahead log, table definitions, the ledger's own metadata."""
@@ -110,7 +110,7 @@ _DEFINITIONS = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
 
 
 def _definitions(with_models: bool) -> dict[str, str]:
-    """Return the definitions of a new ledger, by name, with white space made alike."""
+    """Return the definitions of a new ledger, by name, with white space normalised."""
     connection = sqlite3.connect(":memory:")
     try:
         for statement in statements():
@@ -171,7 +171,7 @@ def _check_row(
         return None
     written = to_row(stored)
     models.take(written, stored.headers)
-    # The columns as recorded, not as derived anew: what was hashed is what must be hashed.
+    # Hash the columns as they are in the file, not as derived again from the message.
     recorded = row[:HASH]
     types_hold = type(row[SUBJECT]) is type(written[SUBJECT]) and type(row[HEADERS]) is type(written[HEADERS])
     if not types_hold or link_row(previous, recorded) != row[HASH]:

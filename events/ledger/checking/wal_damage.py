@@ -36,13 +36,13 @@ def journal_damage(content: bytes) -> str:
     starts = range(_HEADER.size, len(content) - size + 1, size)
     running, broken = (first, second), 0
     for number, start in enumerate(starts, 1):
-        _, committed, *frame_salts, one, two = _FRAME.unpack_from(content, start)
-        ours = frame_salts == salts
+        _, committed, *frame_salts, stored_first, stored_second = _FRAME.unpack_from(content, start)
+        is_current = frame_salts == salts
         if not broken:
             running = _sum(content[start : start + 8], running, order)
             running = _sum(content[start + _FRAME.size : start + size], running, order)
-            broken = 0 if ours and running == (one, two) else number
-        if broken and ours and committed:
+            broken = 0 if is_current and running == (stored_first, stored_second) else number
+        if broken and is_current and committed:
             return f"frame {broken} of {len(starts)} is damaged: what was committed with it and behind it is not read"
     return ""
 

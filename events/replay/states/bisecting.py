@@ -1,4 +1,4 @@
-"""Finding the first event after which a condition on an actor's state holds: one fold that checks every state."""
+"""Finds the first event after which a condition on an actor's state holds, by one fold that checks every state."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,13 +17,13 @@ from events.view import Processed
 from schemas.actor import Actor
 from schemas.subjects import split_stored
 
-_LONGEST = 60
+_MAX_VALUE_CHARACTERS = 60
 
 
 class BisectResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The event that made a condition hold; ``before`` and ``after`` are absent (UNSET) where the path led nowhere.
+    """The event that made a condition hold; ``before`` and ``after`` are absent (UNSET) where the path did not exist.
 
-    ``seq`` is 0, and the rest empty, where it held of the initial state.
+    ``seq`` is 0, and the rest empty, if the initial state fulfilled it.
     """
 
     actor: str
@@ -49,23 +49,23 @@ class KindMismatch(ValueError):
 
 
 class _Search:
-    """Looks at every state that a partition takes, in order; ``found`` is the first of which the condition holds.
+    """Checks every state of a partition, in order; ``found`` describes the first one for which the condition holds.
 
-    ``led_somewhere`` says whether the condition's path did in any of them, ``suited`` whether it led to a value of a
-    kind that the condition may hold of, and ``unfit`` is the last one that was not.
+    ``path_exists``: the condition's path existed in some state. ``kind_fits``: it led to a value of a kind for which
+    the condition can hold. ``other_kind`` is the last value of another kind.
     """
 
     def __init__(self, actor: Actor[Any], partition: str, key: str, condition: Condition) -> None:
         self.found: BisectResult | None = None
-        self.led_somewhere = self.suited = False
-        self.unfit: Any = MISSING
+        self.path_exists = self.kind_fits = False
+        self.other_kind: Any = MISSING
         self._actor, self._partition, self._key, self._condition = actor, partition, key, condition
         self._latest: Recorded | Unreadable | None = None
         self._seen: Any = MISSING
         self._value: Any = MISSING
 
     def look(self, state: Any) -> None:
-        """Look at the state after the latest message."""
+        """Check the state after the latest message."""
         if self.found is not None or state is self._seen:
             return
         self._seen = state
@@ -73,32 +73,33 @@ class _Search:
         if self._condition.holds(self._value):
             self.found = self._result(before)
 
-    def settled(self, settled: Processed) -> None:
-        """Look at the state before a message."""
-        self.look(settled.before)
-        self._latest = settled.delivery
+    def on_processed(self, processed: Processed) -> None:
+        """Check the state before a message."""
+        self.look(processed.before)
+        self._latest = processed.delivery
 
-    def spontaneous(self, own: Recorded, state: Any) -> None:
-        """Look at the state before an event that no message led to."""
+    def on_system_event(self, own: Recorded, state: Any) -> None:
+        """Check the state before an event that no message led to."""
         self.look(state)
         self._latest = own
 
-    def stray(self, group: tuple[Recorded, ...]) -> None:
-        """Take events whose cause was settled before: what they change is theirs."""
+    def on_orphan(self, group: tuple[Recorded, ...]) -> None:
+        """Note events whose cause was processed before: they may change the state themselves."""
         self._latest = group[-1]
 
     def _at(self, state: Any) -> Any:
-        """Return what the path leads to: the value of which it holds, of all the entries kept under the key.
+        """Return the value at the path, below one of the entries kept under the key: one that fulfils the condition, if
+        any.
 
-        The whole state is the place to look where the path leads nowhere below any of them.
+        If the path exists below none of them, it is looked up from the top of the state.
         """
         values = list(self._found(state).values()) or [MISSING]
-        self.led_somewhere = self.led_somewhere or values != [MISSING]
+        self.path_exists = self.path_exists or values != [MISSING]
         for value in values:
             if self._condition.suits(value):
-                self.suited = self.suited or value is not MISSING
+                self.kind_fits = self.kind_fits or value is not MISSING
             else:
-                self.unfit = value
+                self.other_kind = value
         return next(filter(self._condition.holds, values), values[-1])
 
     def _found(self, state: Any) -> dict[str, Any]:
@@ -106,11 +107,11 @@ class _Search:
 
     def _result(self, before: Any) -> BisectResult:
         latest = self._latest
-        place = BisectResult(actor=self._actor.name, partition=self._partition, after=_plain(self._value))
+        result = BisectResult(actor=self._actor.name, partition=self._partition, after=_plain(self._value))
         if latest is None:
-            return place
+            return result
         return msgspec.structs.replace(
-            place,
+            result,
             seq=latest.stored.seq,
             time_ns=latest.stored.time_ns,
             topic=split_stored(latest.stored.subject)[0],
@@ -144,13 +145,15 @@ async def first_holding(
     search = _Search(actor, partition, key, condition)
     replay = Replay([actor], source.partitions)
     view = replay.view(actor, partition)
-    view.on_processed, view.on_system_event, view.on_orphan = search.settled, search.spontaneous, search.stray
+    view.on_processed = search.on_processed
+    view.on_system_event = search.on_system_event
+    view.on_orphan = search.on_orphan
     await run_replay(source, replay, upto, filters=partition_filters(actor, partition), progress=progress)
     search.look(view.state)
-    if search.found is None and not search.led_somewhere and condition.operator != "exists":
+    if search.found is None and not search.path_exists and condition.operator != "exists":
         raise NoSuchPath(no_such_path(view.state, dict(entries_under(view.state, key)), path_text(condition.path)))
-    if search.found is None and not search.suited and search.unfit is not MISSING:
-        held, literal = search.unfit, condition.literal
+    if search.found is None and not search.kind_fits and search.other_kind is not MISSING:
+        held, literal = search.other_kind, condition.literal
         raise KindMismatch(
             f"{path_text(condition.path)} holds {kind_of(held)}, such as {_short(held)}, and never what it is compared "
             f"with: {_short(literal)}, {kind_of(literal)}"
@@ -160,4 +163,4 @@ async def first_holding(
 
 def _short(value: Any) -> str:
     text = msgspec.json.encode(value).decode()
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_VALUE_CHARACTERS else f"{text[: _MAX_VALUE_CHARACTERS - 1]}…"

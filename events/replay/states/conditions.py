@@ -10,12 +10,12 @@ from schemas.persistent import state_builtins
 
 Step = str | int
 MISSING = object()
-"""What a path that leads nowhere holds."""
+"""The value at a path that does not exist."""
 
 _NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)")
 _INNER_NAME = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)")
 _QUOTED = re.compile(r'\["((?:[^"\\]|\\.)*)"\]')
-_PLACE = re.compile(r"\[(0|[1-9][0-9]{0,8})\]")
+_INDEX = re.compile(r"\[(0|[1-9][0-9]{0,8})\]")
 _OPERATOR = re.compile(r"\s*(==|!=|<=|>=|<|>|(?:in|exists)\b)\s*")
 
 
@@ -25,7 +25,7 @@ class BadCondition(ValueError):
     code = "bad_condition"
 
     def __init__(self, text: str, at: int, expected: str) -> None:
-        """Name the place."""
+        """Name the character, which is at index ``at``."""
         super().__init__(f"{text!r}, character {at + 1}: expected {expected}")
 
 
@@ -37,9 +37,9 @@ class Condition(msgspec.Struct, frozen=True):
     literal: Any = None
 
     def holds(self, value: Any) -> bool:
-        """Whether it holds of what its path led to (plain dicts, lists and scalars, or :data:`MISSING`).
+        """Whether it holds for the value at its path (plain dicts, lists and scalars, or :data:`MISSING`).
 
-        Nothing but ``!=`` holds of what is missing. An order between values of different kinds never holds.
+        For a missing value only ``!=`` holds. An order between values of different kinds never holds.
         """
         if value is MISSING:
             return self.operator == "!="
@@ -51,7 +51,7 @@ class Condition(msgspec.Struct, frozen=True):
             case "!=":
                 return not _same(value, self.literal)
             case "in":
-                return any(_same(value, one) for one in self.literal)
+                return any(_same(value, each) for each in self.literal)
         return _ordered(value, self.literal, self.operator)
 
     def suits(self, value: Any) -> bool:
@@ -59,11 +59,11 @@ class Condition(msgspec.Struct, frozen=True):
         if value is MISSING or value is None or self.literal is None or self.operator in ("exists", "!="):
             return True
         literals = self.literal if self.operator == "in" else [self.literal]
-        return not literals or any(one is None or kind_of(one) == kind_of(value) for one in literals)
+        return not literals or any(each is None or kind_of(each) == kind_of(value) for each in literals)
 
 
 def kind_of(value: Any) -> str:
-    """Return what a JSON value is, in words."""
+    """Return the kind of a JSON value as text."""
     if isinstance(value, bool):
         return "true or false"
     if isinstance(value, int | float):
@@ -137,7 +137,7 @@ def _path(text: str, at: int) -> tuple[tuple[Step, ...], int]:
                 steps.append(msgspec.json.decode(f'"{found[1]}"', type=str))
             except msgspec.DecodeError:
                 raise BadCondition(text, at + 1, "a JSON string") from None
-        elif found := _PLACE.match(text, at):
+        elif found := _INDEX.match(text, at):
             steps.append(int(found[1]))
         elif found := (_INNER_NAME if steps else _NAME).match(text, at):
             steps.append(found[1])

@@ -1,4 +1,4 @@
-"""What changed between two states, path by path, and the states of actors at two points of one log."""
+"""The changes between two states, path by path: of any two values, or of actors at two points of a log."""
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
@@ -19,8 +19,8 @@ Step = str | int
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One difference between two values made of plain dicts, lists and scalars.
 
-    ``path`` holds the names and places that lead there, none for the whole. ``before`` is absent (UNSET) for what was
-    added, ``after`` for what was removed.
+    ``path`` holds the names and indexes that lead there; it is empty for the whole value. ``before`` is absent (UNSET)
+    for what was added, ``after`` for what was removed.
     """
 
     op: Literal["add", "remove", "replace"]
@@ -39,8 +39,8 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...]
 
 
-class _Stand(msgspec.Struct, frozen=True):
-    place: int
+class _StateAt(msgspec.Struct, frozen=True):
+    position: int
     state: Any
 
 
@@ -59,12 +59,12 @@ def changes(before: Any, after: Any, path: tuple[Step, ...] = ()) -> Iterator[Ch
                 yield from changes(before[name], after[name], (*path, name))
     elif isinstance(before, list) and isinstance(after, list):
         shared = min(len(before), len(after))
-        for place in range(shared):
-            yield from changes(before[place], after[place], (*path, place))
-        for place in range(len(before) - 1, shared - 1, -1):
-            yield Change(op="remove", path=(*path, place), before=before[place])
-        for place in range(shared, len(after)):
-            yield Change(op="add", path=(*path, place), after=after[place])
+        for index in range(shared):
+            yield from changes(before[index], after[index], (*path, index))
+        for index in range(len(before) - 1, shared - 1, -1):
+            yield Change(op="remove", path=(*path, index), before=before[index])
+        for index in range(shared, len(after)):
+            yield Change(op="add", path=(*path, index), after=after[index])
     elif type(before) is not type(after) or before != after:
         yield Change(op="replace", path=path, before=before, after=after)
 
@@ -91,7 +91,7 @@ def applied(value: Any, found: Sequence[Change]) -> Any:
 
 
 def path_text(path: Sequence[Step]) -> str:
-    """Return a path as ``neuraxis state`` prints it: names after dots, other keys and places in brackets."""
+    """Return a path as ``neuraxis state`` prints it: names after dots, other keys and indexes in brackets."""
     text = ""
     for step in path:
         if isinstance(step, str) and step.isascii() and step.isidentifier():
@@ -113,8 +113,8 @@ async def changed_between(
     ``partition`` narrows a single actor to one of its partitions. Raises as ``events.replay.run_replay.run_replay``
     does.
     """
-    before, after = [await _stands(source, actors, partition, point, progress) for point in points]
-    initial = {actor.name: _Stand(0, actor.initial()) for actor in actors}
+    before, after = [await _states_at(source, actors, partition, point, progress) for point in points]
+    initial = {actor.name: _StateAt(0, actor.initial()) for actor in actors}
     found = []
     for name, part in sorted({*before, *after}):
         was, now = before.get((name, part), initial[name]), after.get((name, part), initial[name])
@@ -124,26 +124,26 @@ async def changed_between(
             Changed(
                 actor=name,
                 partition=part,
-                place_before=was.place,
-                place_after=now.place,
+                place_before=was.position,
+                place_after=now.position,
                 changes=tuple(changes(state_builtins(was.state), state_builtins(now.state))),
             )
         )
     return tuple(found)
 
 
-async def _stands(
+async def _states_at(
     source: Source,
     actors: Sequence[Actor[Any]],
     partition: str | None,
     upto: Point,
     progress: Callable[[int], None],
-) -> dict[tuple[str, str], _Stand]:
+) -> dict[tuple[str, str], _StateAt]:
     replay = Replay(actors, source.partitions)
     filters = () if partition is None else partition_filters(actors[0], partition)
     await run_replay(source, replay, upto, filters=filters, progress=progress)
     return {
-        key: _Stand(view.position, view.state)
+        key: _StateAt(view.position, view.state)
         for key, view in replay.views.items()
         if partition is None or key[1] == partition
     }

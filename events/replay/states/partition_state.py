@@ -15,13 +15,13 @@ from schemas.persistent import Map, state_builtins, state_hash
 from schemas.subjects import Partitions
 
 _MOST_NAMED = 12
-_MOST_BEGINNINGS = 3
+_MOST_ENTRIES_NAMED = 3
 
 
 class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
     """A partition's state after the message of sequence ``place``.
 
-    ``under_key`` maps the paths of entries kept under the asked key to what they hold; empty where there are none.
+    ``under_key``: path -> value, of the entries kept under the requested key; empty if there are none.
     """
 
     actor: str
@@ -33,7 +33,7 @@ class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoSuchPartition(ValueError):
-    """A key that names no partition of an actor; the message says which keys do."""
+    """A key that names no partition of an actor; the message says which keys name one."""
 
     code = "no_such_partition"
 
@@ -42,7 +42,7 @@ def partition_named(actor: Actor[Any], key: str, partitions: Partitions) -> str:
     """Return the partition that ``key`` names: its own token, or that of the session or agent it names.
 
     Raises:
-        NoSuchPartition: the key is empty, or means a whole actor, and this one is divided.
+        NoSuchPartition: the key is empty, or is ``all`` and this actor has several partitions.
     """
     if not key:
         raise NoSuchPartition(f"the key is empty: name a partition of {actor.name}, a session or an agent")
@@ -61,22 +61,22 @@ def partition_named(actor: Actor[Any], key: str, partitions: Partitions) -> str:
 
 
 def value_at(state: Any, entries: Mapping[str, Any], path: Sequence[Step]) -> dict[str, Any]:
-    """Return what a path leads to below each entry that is kept under a key (``entries_under``), by the entry's path.
+    """Return the values at a path below the entries kept under a key (``entries_under``): entry's path -> value.
 
-    Where it leads nowhere below any of them: what it leads to from the top, by an empty path; empty where that is
-    nowhere, too.
+    If the path exists below none of them, it is looked up from the top of the state, with an empty entry's path. The
+    result is empty if it does not exist there either.
     """
-    below = {place: at_path(entry, path) for place, entry in entries.items()}
-    found = {place: value for place, value in below.items() if value is not MISSING}
+    at_entries = {entry_path: at_path(entry, path) for entry_path, entry in entries.items()}
+    found = {entry_path: value for entry_path, value in at_entries.items() if value is not MISSING}
     top = MISSING if found else at_path(state, path)
     return found if top is MISSING else {"": top}
 
 
 def no_such_path(state: Any, entries: Mapping[str, Any], path: str) -> str:
-    """Say that a path leads nowhere in a state, and with which names one may begin."""
-    beginnings = {f"below {place}": entry for place, entry in entries.items()} | {"at the top": state}
-    places = [f"{where} there are {_listed(names_at(value))}" for where, value in beginnings.items() if names_at(value)]
-    return f"{path} leads nowhere: {'; '.join(places[-_MOST_BEGINNINGS:])}"
+    """Return the error for a path that does not exist in a state, with the names that a path can begin with."""
+    starts = {f"below {entry_path}": entry for entry_path, entry in entries.items()} | {"at the top": state}
+    names = [f"{where} there are {_listed(names_at(value))}" for where, value in starts.items() if names_at(value)]
+    return f"{path} leads nowhere: {'; '.join(names[-_MOST_ENTRIES_NAMED:])}"
 
 
 def _listed(names: Sequence[Step]) -> str:
@@ -88,8 +88,8 @@ async def state_at(
 ) -> PartitionState:
     """Fold one partition up to a point; raises as ``events.replay.run_replay.run_replay`` does.
 
-    A message that it answered behind that point is not folded, nor what came after it: it was not yet part of what it
-    knew. No decider is called; see ``events.replay.replay``.
+    A message whose events come after that point is not folded, nor are later messages: the partition had not decided
+    them yet. No decider is called; see ``events.replay.replay``.
     """
     replay = Replay([actor], source.partitions)
     await run_replay(source, replay, upto, filters=partition_filters(actor, partition), progress=progress)
@@ -108,15 +108,15 @@ async def state_at(
 def entries_under(state: Any, key: str, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the entries of a state's maps that are kept under ``key``, each with its path.
 
-    An entry is kept under a session's or an agent's name when its key is that, or is made of both, a line each.
+    An entry counts as kept under a name if its key is that name, or is made of agent and session, one a line.
     """
     if isinstance(state, msgspec.Struct):
         for name in state.__struct_fields__:
             yield from entries_under(getattr(state, name), key, f"{path}.{name}" if path else name)
     elif isinstance(state, Map | dict):
         for name, value in state.items():
-            place = f"{path}[{msgspec.json.encode(name).decode()}]"
+            entry_path = f"{path}[{msgspec.json.encode(name).decode()}]"
             if name == key or (isinstance(name, str) and key in name.split("\n")):
-                yield place, state_builtins(value)
+                yield entry_path, state_builtins(value)
             else:
-                yield from entries_under(value, key, place)
+                yield from entries_under(value, key, entry_path)

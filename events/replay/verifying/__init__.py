@@ -1,1 +1,1 @@
-"""Whether recorded decisions and effects come out again as they were recorded."""
+"""Verification: whether recorded decisions, made again, and recorded effects are as they should be."""

@@ -1,7 +1,7 @@
 """Comparing what an effect's body says about its request with the request itself. Pure.
 
 Only fields without people's words are compared, so sealing and redaction change nothing. A field that a body does not
-have (one redacted as a whole, or the failure of an unreadable request) contradicts nothing.
+have (a redacted body, or the failure of an unreadable request) contradicts nothing.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ class _Alert(msgspec.Struct, frozen=True):
     count: int | None = None
 
 
-class _Asked(_Alert, frozen=True):
+class _RequestBody(_Alert, frozen=True):
     call: _Call | None = None
     action: _Action | None = None
     body: _Alert | None = None
@@ -39,7 +39,7 @@ class _Asked(_Alert, frozen=True):
 
 
 class EffectContent(msgspec.Struct, frozen=True):
-    """What bodies of effects say of their requests; None: nothing. The fields are those of the effects."""
+    """The fields of an effect's body that repeat something of its request; None: the body lacks the field."""
 
     request: str | None = None
     failed_topic: str | None = None
@@ -52,17 +52,17 @@ class EffectContent(msgspec.Struct, frozen=True):
     receiver: str | None = None
 
 
-_DECODER_OF_ASKED = msgspec.json.Decoder(_Asked)
-_DECODER_OF_SAID = msgspec.json.Decoder(EffectContent)
+_REQUEST_DECODER = msgspec.json.Decoder(_RequestBody)
+_EFFECT_DECODER = msgspec.json.Decoder(EffectContent)
 
 
 def expected_content(topic: str, id: str, data: bytes) -> EffectContent:
     """Return the fields that an answer to a request must have, given the request's public subject, id and body."""
-    asked = _read(_DECODER_OF_ASKED, data, _Asked())
-    call, action, alert = asked.call or _Call(), asked.action or _Action(), asked.body or asked
+    request = _read(_REQUEST_DECODER, data, _RequestBody())
+    call, action, alert = request.call or _Call(), request.action or _Action(), request.body or request
     is_queued = topic == _QUEUED
     return EffectContent(
-        request=asked.request if is_queued else id,
+        request=request.request if is_queued else id,
         failed_topic=topic,
         purpose=call.purpose,
         index=action.index,
@@ -70,37 +70,37 @@ def expected_content(topic: str, id: str, data: bytes) -> EffectContent:
         alert=alert.alert,
         status=alert.status,
         count=alert.count,
-        receiver=asked.receiver if is_queued else None,
+        receiver=request.receiver if is_queued else None,
     )
 
 
-def contradicting_field(owed: EffectContent, topic: str, data: bytes) -> str:
+def contradicting_field(expected: EffectContent, topic: str, data: bytes) -> str:
     """Return the first field of an effect's body that differs from what its request requires; empty if none does."""
-    said = _read(_DECODER_OF_SAID, data, EffectContent())
+    content = _read(_EFFECT_DECODER, data, EffectContent())
     entry = CATALOGUE.get(topic)
     if entry is not None and issubclass(entry.event, Failed):
-        said = _without_unknown(said)
+        content = _without_unknown(content)
     elif topic == _QUEUED:
-        said = _with_alert(said, data)
+        content = _with_alert(content, data)
     for field in EffectContent.__struct_fields__:
-        now, due = getattr(said, field), getattr(owed, field)
-        if now is not None and due is not None and now != due:
+        recorded, required = getattr(content, field), getattr(expected, field)
+        if recorded is not None and required is not None and recorded != required:
             return field
     return ""
 
 
-def _without_unknown(said: EffectContent) -> EffectContent:
-    """Leave out what a dead letter holds by default, where the request could not be read."""
-    if not said.request:
-        return EffectContent(failed_topic=said.failed_topic)
-    if not said.alert:
-        return msgspec.structs.replace(said, alert=None, status=None, count=None, receiver=said.receiver or None)
-    return said
+def _without_unknown(content: EffectContent) -> EffectContent:
+    """Drop the fields of a dead letter that have only default values, because its request could not be read."""
+    if not content.request:
+        return EffectContent(failed_topic=content.failed_topic)
+    if not content.alert:
+        return msgspec.structs.replace(content, alert=None, status=None, count=None, receiver=content.receiver or None)
+    return content
 
 
-def _with_alert(said: EffectContent, data: bytes) -> EffectContent:
-    body = _read(_DECODER_OF_ASKED, data, _Asked()).body or _Alert()
-    return msgspec.structs.replace(said, alert=body.alert, status=body.status, count=body.count)
+def _with_alert(content: EffectContent, data: bytes) -> EffectContent:
+    body = _read(_REQUEST_DECODER, data, _RequestBody()).body or _Alert()
+    return msgspec.structs.replace(content, alert=body.alert, status=body.status, count=body.count)
 
 
 def _read(decoder: msgspec.json.Decoder[Any], data: bytes, otherwise: Any) -> Any:

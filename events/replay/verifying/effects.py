@@ -1,12 +1,12 @@
-"""Whether recorded effects answer recorded requests. Effects are never run again, so their answers cannot be compared.
+"""Checks that recorded effects answer recorded requests. Effects are never run again, so answers cannot be compared.
 
 An effector's event names the request that it answers as its cause. That request must come before it in the log, be one
-that this effector serves, and have one answer only. The headers tell all of this. What the body says about the request
+that this effector serves, and have one answer only. The headers show all of this. What the body repeats of the request
 must match it, too.
 
-A log is read twice: first the effects, to learn which requests they name; then requests and effects, in order. So
-memory holds 9 bytes for each answered request, and the requests whose answer is still to come. A request that nobody
-ever answered, such as an alert that no receiver wants, is only counted.
+A log is read twice: first the effects, to collect the ids of the requests they name; then requests and effects, in
+order. So memory holds 9 bytes for each answered request, and the requests whose answer is still to come. A request that
+was never answered, such as an alert that no receiver wants, is only counted.
 """
 
 from array import array
@@ -25,15 +25,15 @@ from schemas.envelope import Envelope, decode_headers
 from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.identity import event_id
 
-_MOST_KEPT = 20
+_MOST_FINDINGS = 20
 
 
 class EffectFinding(msgspec.Struct, frozen=True):
-    """A recorded effect that no effector would have recorded at its place.
+    """A recorded effect that no effector would have recorded at its position.
 
     ``problem`` is ``no_request`` (no event with its cause's id comes before it), ``other_request`` (its cause is not a
     request that this effector serves), ``answered_twice`` (its request has that answer already), or what differs from
-    the answer that the request requires: ``id``, ``place`` (it names another sequence, or comes too early),
+    the answer that the request requires: ``id``, ``place`` (its cause's sequence or its index is wrong),
     ``exchange``, ``body`` (its ``field`` differs from the request), or ``unreadable`` headers.
     """
 
@@ -47,9 +47,9 @@ class EffectFinding(msgspec.Struct, frozen=True):
 
 
 class EffectCounts(msgspec.Struct):
-    """What became of an effector's ``requests``: ``answered`` ones have their whole answer.
+    """An effector's ``requests``; ``answered`` counts those with a complete answer.
 
-    ``wrong`` counts its recorded events that are not the next of an answer to a request; see ``EffectFinding``.
+    ``wrong`` counts its recorded events that are not the expected next event of an answer; see ``EffectFinding``.
     """
 
     requests: int = 0
@@ -58,19 +58,19 @@ class EffectCounts(msgspec.Struct):
 
     @property
     def open(self) -> int:
-        """Requests without an answer where the log ends."""
+        """Requests without a complete answer at the log's end."""
         return self.requests - self.answered
 
 
 class EffectReport(msgspec.Struct, frozen=True):
-    """What was found, by effector, of those that recorded anything; and the first findings."""
+    """The counts of each effector that recorded anything, and the first findings."""
 
     counts: dict[str, EffectCounts]
     findings: tuple[EffectFinding, ...]
 
     @property
     def wrong(self) -> int:
-        """How many recorded events are no answer as an effector would have recorded it."""
+        """How many recorded events are not what an effector would have recorded."""
         return sum(counts.wrong for counts in self.counts.values())
 
 
@@ -88,7 +88,7 @@ class RequestIdReader:
     def feed(self, stored: Stored) -> None:
         """Take the next message."""
         if _effector_of(stored, self._effectors):
-            self._ids.append(_short(stored.headers.get("ce-cause", "")))
+            self._ids.append(_short_id(stored.headers.get("ce-cause", "")))
 
     def finish(self) -> Causes:
         """Return the request ids that were named."""
@@ -99,7 +99,7 @@ class _Request(msgspec.Struct):
     topic: str
     seq: int
     exchange: str
-    owed: EffectContent
+    expected: EffectContent
     answers: int = 0
 
 
@@ -108,8 +108,8 @@ class EffectCheck:
 
     Args:
         served: Effector -> the public subjects of the requests that it serves.
-        causes: What all its effects name, see :class:`RequestIdReader`.
-        of: The exchanges of which findings are kept; default: of all.
+        causes: The short ids of the requests that effects name; see :class:`RequestIdReader`.
+        of: The exchanges whose findings are kept; default: all.
     """
 
     def __init__(
@@ -117,19 +117,19 @@ class EffectCheck:
     ) -> None:
         self._served = served
         self._of = of
-        self._asked = frozenset[str]().union(*served.values())
+        self._request_topics = frozenset[str]().union(*served.values())
         self._causes = causes
-        self._closed = np.zeros(len(causes), np.bool_)
+        self._answered = np.zeros(len(causes), np.bool_)
         self._open: dict[str, _Request] = {}
         self._counts = {effector: EffectCounts() for effector in served}
         self._findings: list[EffectFinding] = []
-        self._spoke: set[str] = set()
+        self._effectors_seen: set[str] = set()
 
     def feed(self, stored: Stored) -> None:
         """Take the next message."""
         topic = stored.headers.get("ce-type", "")
         effector = _effector_of(stored, self._served)
-        if not effector and topic not in self._asked:
+        if not effector and topic not in self._request_topics:
             return
         try:
             envelope = decode_headers(stored.headers)
@@ -138,26 +138,26 @@ class EffectCheck:
                 self._note(effector, stored, "", "", "unreadable")
             return
         if effector:
-            self._spoke.add(effector)
+            self._effectors_seen.add(effector)
             problem, field = self._problem(effector, envelope, stored.data)
             if problem:
                 self._note(effector, stored, envelope.exchange, envelope.cause, problem, field)
-        if topic in self._asked:
-            if self._place_of(envelope.id) is not None:
-                said = expected_content(topic, envelope.id, _today(envelope, stored.data))
-                self._open[envelope.id] = _Request(topic, stored.seq, envelope.exchange, said)
+        if topic in self._request_topics:
+            if self._index_of(envelope.id) is not None:
+                expected = expected_content(topic, envelope.id, _upcast_body(envelope, stored.data))
+                self._open[envelope.id] = _Request(topic, stored.seq, envelope.exchange, expected)
             for name, subjects in self._served.items():
                 self._counts[name].requests += topic in subjects
 
     def finish(self) -> EffectReport:
         """Return the report."""
-        return EffectReport({name: self._counts[name] for name in sorted(self._spoke)}, tuple(self._findings))
+        return EffectReport({name: self._counts[name] for name in sorted(self._effectors_seen)}, tuple(self._findings))
 
     def _problem(self, effector: str, envelope: Envelope, data: bytes) -> tuple[str, str]:
         request = self._open.get(envelope.cause)
         if request is None:
-            place = self._place_of(envelope.cause)
-            return ("answered_twice" if place is not None and self._closed[place] else "no_request"), ""
+            index = self._index_of(envelope.cause)
+            return ("answered_twice" if index is not None and self._answered[index] else "no_request"), ""
         if request.topic not in self._served[effector]:
             return "other_request", ""
         if envelope.cause_seq == request.seq and envelope.index < request.answers:
@@ -168,29 +168,29 @@ class EffectCheck:
             return "id", ""
         if envelope.exchange != request.exchange:
             return "exchange", ""
-        if field := contradicting_field(request.owed, envelope.topic, _today(envelope, data)):
+        if field := contradicting_field(request.expected, envelope.topic, _upcast_body(envelope, data)):
             return "body", field
-        self._take(effector, request, envelope)
+        self._note_answer(effector, request, envelope)
         return "", ""
 
-    def _take(self, effector: str, request: _Request, answer: Envelope) -> None:
+    def _note_answer(self, effector: str, request: _Request, answer: Envelope) -> None:
         request.answers += 1
         if request.answers == answer.count:
             self._counts[effector].answered += 1
-            place = self._place_of(answer.cause)
-            if place is not None:
-                self._closed[place] = True
+            index = self._index_of(answer.cause)
+            if index is not None:
+                self._answered[index] = True
             del self._open[answer.cause]
 
-    def _place_of(self, id: str) -> int | None:
-        short = _short(id)
-        place = int(np.searchsorted(self._causes, np.uint64(short)))
-        return place if place < len(self._causes) and int(self._causes[place]) == short else None
+    def _index_of(self, id: str) -> int | None:
+        short_id = _short_id(id)
+        index = int(np.searchsorted(self._causes, np.uint64(short_id)))
+        return index if index < len(self._causes) and int(self._causes[index]) == short_id else None
 
     def _note(self, effector: str, stored: Stored, exchange: str, cause: str, problem: str, field: str = "") -> None:
-        self._spoke.add(effector)
+        self._effectors_seen.add(effector)
         self._counts[effector].wrong += 1
-        if len(self._findings) < _MOST_KEPT and (not self._of or exchange in self._of):
+        if len(self._findings) < _MOST_FINDINGS and (not self._of or exchange in self._of):
             topic = stored.headers.get("ce-type", "")
             self._findings.append(EffectFinding(effector, stored.seq, topic, exchange, cause, problem, field))
 
@@ -200,11 +200,11 @@ def _effector_of(stored: Stored, effectors: Iterable[str]) -> str:
     return entry.owner if entry is not None and entry.owner in effectors else ""
 
 
-def _short(id: str) -> int:
+def _short_id(id: str) -> int:
     return int.from_bytes(blake2b(id.encode(), digest_size=8).digest())
 
 
-def _today(envelope: Envelope, data: bytes) -> bytes:
+def _upcast_body(envelope: Envelope, data: bytes) -> bytes:
     """Return a body upcast to today's version; unchanged, if that is not possible."""
     try:
         return upcast_body(envelope.topic, data, envelope.version)

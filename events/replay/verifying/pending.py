@@ -1,4 +1,4 @@
-"""Decisions and timers still pending at a log's end, and whether they are overdue. Pure."""
+"""Decisions and timers that are pending at a log's end, and whether they are overdue. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,23 +11,23 @@ from schemas.event import topic_of
 from schemas.subjects import split_stored
 
 OVERDUE_S = 10
-"""Seconds of a log after which what is owed is missed. Actors decide within milliseconds, under load within some
-hundred; but a lease whose holder was killed lasts for 3 seconds, and the next holder reads up first."""
+"""Seconds of a log after which something pending is overdue. Actors decide within milliseconds, under load within some
+hundred; but the lease of a killed worker lasts for 3 seconds, and its successor first reads the log up to its end."""
 
 LIVELY_S = 5
-"""Different seconds of which messages must be decided elsewhere meanwhile: however long a set is down, it adds none."""
+"""In so many different seconds others must have decided messages meanwhile. While a set is down, none are added."""
 
 _SECOND_NS = 1_000_000_000
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """What an actor owed for longest where the log ended: the decision of a message that leads to an event, or a timer.
+    """What an actor had pending for longest at the log's end: a message whose decision leads to an event, or a timer.
 
     Of a message, ``seq``, ``id``, ``topic``, ``exchange`` and ``time_ns`` (server time, Unix nanoseconds) are its own.
-    Of a timer, they are the last folded message's sequence, the id of what set it, the owed event's topic and exchange,
-    and when it was due. ``since_ns`` is when it became next: then, or with the last event of its partition.
-    ``elsewhere_s`` counts the seconds since then of which messages were decided elsewhere, up to ``LIVELY_S``: by other
-    partitions of the actor, or, where it has but one, by any actor.
+    Of a timer, they are the last folded message's sequence, the id of what set it, its event's topic and exchange, and
+    when it was due. ``since_ns`` is the later of that time and the time of its partition's last event. ``elsewhere_s``
+    counts the seconds since then in which messages were decided elsewhere, up to ``LIVELY_S``: by other partitions of
+    the actor, or by any actor if it has only one.
     """
 
     actor: str
@@ -44,7 +44,7 @@ class Pending(msgspec.Struct, frozen=True):
     def is_overdue(self, end_ns: int) -> bool:
         """Whether a log that ends at ``end_ns`` went on for longer without it than a living actor takes.
 
-        Nothing proves that it was recorded and lost, though: its partition alone may have stood still for as long.
+        That does not prove that its decision was recorded and lost: its partition alone may have stopped for that long.
         """
         return end_ns - self.since_ns > OVERDUE_S * _SECOND_NS and self.elsewhere_s >= LIVELY_S
 
@@ -70,7 +70,7 @@ class Activity:
 
 
 def merged_seconds(parts: Iterable[Mapping[str, Sequence[int]]]) -> dict[str, tuple[int, ...]]:
-    """Return the latest seconds in which each actor decided, told those of each share of the partitions."""
+    """Return the latest seconds in which each actor decided, merged from those of several shares of the partitions."""
     activity = Activity()
     for part in parts:
         for actor, seconds in part.items():
@@ -99,25 +99,28 @@ def _with_activity(pending: Pending, active: Mapping[str, Sequence[int]]) -> Pen
     return msgspec.structs.replace(pending, elsewhere_s=min(later, LIVELY_S))
 
 
-def first_undecided(view: View, spoke_ns: int) -> Pending:
+def first_undecided(view: View, last_own_ns: int) -> Pending:
     """Return what a partition has not decided: the first message that waits.
 
-    ``spoke_ns`` is when its last event was stored, 0 where it has none; in Unix nanoseconds.
+    ``last_own_ns`` is when its last event was stored (Unix nanoseconds), 0 if it has none.
     """
     delivery = view.waiting[0]
     stored, topic = delivery.stored, split_stored(delivery.stored.subject)[0]
     id, exchange = (delivery.message.id, delivery.message.exchange) if isinstance(delivery, Recorded) else ("", "")
     where = view.actor.name, view.partition, stored.seq
-    return Pending(*where, id, topic, exchange, stored.time_ns, max(stored.time_ns, spoke_ns))
+    return Pending(*where, id, topic, exchange, stored.time_ns, max(stored.time_ns, last_own_ns))
 
 
-def overdue_timer(view: View, spoke_ns: int) -> Pending | None:
-    """Return the timer that was due before the last message that a partition folded, or None; otherwise as above."""
+def overdue_timer(view: View, last_own_ns: int) -> Pending | None:
+    """Return the timer that was due before the last message that a partition folded, or None.
+
+    ``last_own_ns`` is as in :func:`first_undecided`.
+    """
     timer = view.actor.timer(view.state) if view.actor.timer is not None else None
     if timer is None or timer.due_ns >= view.time_ns:
         return None
-    owed, where = timer.emission, (view.actor.name, view.partition, view.position)
-    since_ns = max(timer.due_ns, spoke_ns)
+    emission, where = timer.emission, (view.actor.name, view.partition, view.position)
+    since_ns = max(timer.due_ns, last_own_ns)
     return Pending(
-        *where, timer.cause, topic_of(owed.event), owed.exchange or "", timer.due_ns, since_ns, is_timer=True
+        *where, timer.cause, topic_of(emission.event), emission.exchange or "", timer.due_ns, since_ns, is_timer=True
     )

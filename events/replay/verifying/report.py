@@ -1,4 +1,4 @@
-"""What a replay reports: coverage, differences, and what a recorded decision is compared with. Pure."""
+"""The report of a replay (coverage, differences), and the comparison of recorded and re-decided events. Pure."""
 
 from bisect import insort
 from collections import Counter
@@ -21,7 +21,7 @@ class Difference(msgspec.Struct, frozen=True):
     ``seq`` and ``topic`` are the decided message's, or the event's own where no message led to it; ``field`` names
     what differs first (``count``, ``subject``, ``id``, ``cause``, ``address``, ``place``, ``body``; of recorded
     settings, ``settings_hash``); ``recorded`` and ``redecided`` are its two values as text. ``shown_at`` is the
-    sequence of the message that brought it to light.
+    sequence of the message at which the replay noticed it.
     """
 
     actor: str
@@ -36,15 +36,15 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Coverage(msgspec.Struct):
-    """What became of an actor's decisions in a verification.
+    """The counts of an actor's decisions in a verification.
 
     ``identical`` and ``different`` were re-decided. ``silent`` of the identical ones led to no event. ``pending`` were
     not decided yet when the log ended. ``unverified`` counts, by reason, those that could not be re-decided; ``sealed``
     is the reason where words are needed that were forgotten, or whose keys are out of reach.
-    These add up to the messages consumed; forged events, which no message led to, are ``different`` besides.
-    ``facts`` are own events that no decision yields (settings); ``timers`` those that time yielded, checked against
-    the pending deadlines. ``new_fields`` counts, by subject and path, the bodies that were recorded without a field
-    that today's have: what it says today is compared with nothing.
+    These add up to the messages consumed; forged events, which no message led to, are also counted as ``different``.
+    ``facts`` are own events that no decision yields (settings); ``timers`` are events of timers, checked against the
+    pending deadlines. ``new_fields`` counts, by subject and path, bodies recorded without a field that today's bodies
+    have: there is no recorded value to compare it with.
     """
 
     identical: int = 0
@@ -60,10 +60,10 @@ class Coverage(msgspec.Struct):
 class Report(msgspec.Struct, frozen=True):
     """The outcome of a replay.
 
-    ``state_hashes`` maps ``actor/partition`` to the hash of its final state. ``differences`` holds the first that the
-    log brings to light; ``coverage`` counts all. ``unreadable`` are messages no one could decode, by error code.
-    ``waiting`` names what each actor that owed anything owed for longest. ``active`` holds, of a verification, the
-    latest seconds (Unix time) of which each actor decided messages: what tells whether it stood still.
+    ``state_hashes`` maps ``actor/partition`` to the hash of its final state. ``differences`` holds the first
+    ones of the log; ``coverage`` counts all. ``unreadable`` counts messages that could not be decoded, by error code.
+    ``waiting`` names what each actor had pending for longest. ``active``, in a verification, holds the latest seconds
+    (Unix time) in which each actor decided messages: they show whether it had stopped.
     """
 
     events: int
@@ -109,12 +109,12 @@ class Differences:
         self._first: list[Difference] = []
 
     def add(self, found: Difference) -> None:
-        """Take a difference."""
+        """Add a difference; only the first ones are kept."""
         insort(self._first, found, key=_rank)
         del self._first[self._keep :]
 
     def drop_if(self, excused: Callable[[Difference], bool]) -> None:
-        """Take back those that are excused."""
+        """Remove those that are excused."""
         self._first = [found for found in self._first if not excused(found)]
 
     @property
@@ -128,7 +128,7 @@ def _rank(found: Difference) -> tuple[int, str, str]:
 
 
 def merged_reports(reports: Sequence[Report], keep: int) -> Report:
-    """Return what one replay would have reported of the partitions that several have folded, each its own.
+    """Merge the reports of several replays, each of its own partitions, into that of one replay of all.
 
     Args:
         reports: One at least. Each counts the messages of the whole log; each unreadable one is counted in one of them.
@@ -162,7 +162,7 @@ def in_order(counts: Coverage) -> Coverage:
     return msgspec.structs.replace(
         counts,
         unverified=dict(sorted(counts.unverified.items())),
-        new_fields={place: count for place, count in sorted(counts.new_fields.items()) if count},
+        new_fields={path: count for path, count in sorted(counts.new_fields.items()) if count},
     )
 
 
@@ -203,48 +203,51 @@ def compare(recorded: Sequence[Recorded], decided: Sequence[NewEvent], bodies: B
         topics = topics_text([r.envelope.topic for r in recorded]), topics_text([d.topic for d in decided])
         return Compared(("count", *topics))
     new: tuple[str, ...] = ()
-    for was, now in zip(recorded, decided, strict=True):
-        if found := _difference_around(was, now):
+    for recorded_event, decided_event in zip(recorded, decided, strict=True):
+        if found := _envelope_difference(recorded_event, decided_event):
             return Compared(found, new)
-        if was.stored.data == now.data:
-            bodies.note_identical(was)
+        if recorded_event.stored.data == decided_event.data:
+            bodies.note_identical(recorded_event)
             continue
-        said = bodies.compare(was, now)
-        new += tuple(f"{now.topic}.{path}" for path in said.new)
-        if not said.is_same:
-            as_it_is = upcast_body(was.envelope.topic, was.stored.data, was.envelope.version) is was.stored.data
-            shown = body_text(was.stored.data) if as_it_is else text_of(said.recorded)
-            return Compared(("body", shown, text_of(said.redecided)), new)
+        comparison = bodies.compare(recorded_event, decided_event)
+        new += tuple(f"{decided_event.topic}.{path}" for path in comparison.new)
+        if not comparison.is_same:
+            is_current_version = (
+                upcast_body(recorded_event.envelope.topic, recorded_event.stored.data, recorded_event.envelope.version)
+                is recorded_event.stored.data
+            )
+            shown = body_text(recorded_event.stored.data) if is_current_version else text_of(comparison.recorded)
+            return Compared(("body", shown, text_of(comparison.redecided)), new)
     return Compared(None, new) if new else _SAME
 
 
-def _difference_around(was: Recorded, now: NewEvent) -> tuple[str, str, str] | None:
+def _envelope_difference(recorded_event: Recorded, decided_event: NewEvent) -> tuple[str, str, str] | None:
     """Return what differs first around two bodies, or None."""
-    if _is_same_around(was, now):
+    if _is_same_envelope(recorded_event, decided_event):
         return None
     pairs = (
-        ("subject", was.stored.subject, now.subject),
-        ("id", was.envelope.id, now.message.id),
-        ("cause", was.envelope.cause, now.cause),
-        ("address", _address(was.message), _address(now.message)),
-        ("place", _place(was.envelope), _place(now)),
+        ("subject", recorded_event.stored.subject, decided_event.subject),
+        ("id", recorded_event.envelope.id, decided_event.message.id),
+        ("cause", recorded_event.envelope.cause, decided_event.cause),
+        ("address", _address(recorded_event.message), _address(decided_event.message)),
+        ("place", _index_text(recorded_event.envelope), _index_text(decided_event)),
     )
     return next((pair for pair in pairs if pair[1] != pair[2]), None)
 
 
-def _is_same_around(was: Recorded, now: NewEvent) -> bool:
-    """Whether nothing but the body may differ: the same subject, id, cause, address and place."""
-    stored, envelope, message = was.stored, was.envelope, now.message
+def _is_same_envelope(recorded_event: Recorded, decided_event: NewEvent) -> bool:
+    """Whether nothing but the body may differ: the same subject, id, cause, address, index and count."""
+    stored, envelope, message = recorded_event.stored, recorded_event.envelope, decided_event.message
     return (
-        stored.subject == now.subject
+        stored.subject == decided_event.subject
         and envelope.id == message.id
-        and envelope.cause == now.cause
-        and envelope.cause_seq == now.cause_seq
-        and envelope.index == now.index
-        and envelope.count == now.count
-        and was.message.exchange == message.exchange
-        and was.message.session == message.session
-        and was.message.agent == message.agent
+        and envelope.cause == decided_event.cause
+        and envelope.cause_seq == decided_event.cause_seq
+        and envelope.index == decided_event.index
+        and envelope.count == decided_event.count
+        and recorded_event.message.exchange == message.exchange
+        and recorded_event.message.session == message.session
+        and recorded_event.message.agent == message.agent
     )
 
 
@@ -257,7 +260,7 @@ def _address(message: Any) -> str:
     return f"agent {message.agent!r}, session {message.session!r}, exchange {message.exchange!r}"
 
 
-def _place(event: Envelope | NewEvent) -> str:
+def _index_text(event: Envelope | NewEvent) -> str:
     return f"{event.index}/{event.count} behind {event.cause_seq}"
 
 

@@ -1,4 +1,4 @@
-"""Which decisions of a partition need words that cannot be opened any more, and so cannot be verified.
+"""Finds decisions that need sealed words which cannot be opened any more, and so cannot be verified.
 
 Words reach a decision through its message or through the state.
 
@@ -27,7 +27,7 @@ SEALED = "sealed"
 """The reason for which such decisions are counted as unverified."""
 
 _OTHER_WORDS = "other words, 0"
-"""What is folded in place of sealed words, to see whether it makes a difference."""
+"""The text that is folded instead of sealed words, to see whether the state depends on them."""
 
 
 class ReadSealedText(Exception):
@@ -38,8 +38,8 @@ def _refuse(*_: object) -> Any:
     raise ReadSealedText
 
 
-class _OutOfSight:
-    """Stands for a text, and raises whatever is done with it but passing it on."""
+class _UnreadableText:
+    """Stands for a text; any use of it raises, except passing it on."""
 
     __slots__ = ()
     __getattribute__ = __eq__ = __ne__ = __bool__ = __str__ = __repr__ = __format__ = _refuse
@@ -53,47 +53,49 @@ class SealedWordsTracker:
         self._actor = actor
         self._sessions: set[tuple[str, str]] = set()
 
-    def may_matter(self, settled: Processed) -> bool:
-        """Whether sealed words may matter at all, here or in the state. A cheap check; mostly they do not."""
-        return bool(self._sessions) or _is_closed(settled.delivery) or any(map(_is_closed, settled.recorded))
+    def may_matter(self, processed: Processed) -> bool:
+        """Whether sealed words may matter for this message. A cheap check first: mostly they do not."""
+        return bool(self._sessions) or _is_closed(processed.delivery) or any(map(_is_closed, processed.recorded))
 
-    def needed_for(self, settled: Processed) -> bool:
-        """Whether a decision needs, or may need, words that are sealed; to be asked before it is folded."""
-        if any(_is_closed(own) for own in settled.recorded):
+    def needed_for(self, processed: Processed) -> bool:
+        """Whether a decision needs, or may need, words that are sealed; call it before the fold."""
+        if any(_is_closed(own) for own in processed.recorded):
             return True
-        delivery = settled.delivery
+        delivery = processed.delivery
         if not isinstance(delivery, Recorded):
             return False
         message = delivery.message
-        return _session_of(message) in self._sessions or (_is_closed(delivery) and self._looks(settled.before, message))
+        return _session_of(message) in self._sessions or (
+            _is_closed(delivery) and self._reads_words(processed.before, message)
+        )
 
     def may_have_changed(self, message: Message) -> bool:
-        """Whether a decision may rest on sealed words of another session, which its actor shares with this one."""
+        """Whether a decision may depend on sealed words of another session in the same state."""
         if self._actor.scope is Scope.SESSION:
             return False
         return any(self._actor.scope is Scope.GLOBAL or agent == message.agent for agent, _ in self._sessions)
 
-    def fold(self, settled: Processed) -> None:
+    def fold(self, processed: Processed) -> None:
         """Note which sealed words a processed message and its events bring into the state."""
-        delivery = settled.delivery
+        delivery = processed.delivery
         if isinstance(delivery, Recorded):
             session = _session_of(delivery.message)
-            if _ends_taint(delivery):
+            if _clears_session(delivery):
                 self._sessions.discard(session)
-            if _is_closed(delivery) and self._keeps(settled.before, delivery.message):
+            if _is_closed(delivery) and self._state_depends(processed.before, delivery.message):
                 self._sessions.add(session)
-        self._sessions.update(_session_of(own.message) for own in settled.recorded if _is_closed(own))
+        self._sessions.update(_session_of(own.message) for own in processed.recorded if _is_closed(own))
 
-    def _looks(self, before: Any, message: Message) -> bool:
+    def _reads_words(self, before: Any, message: Message) -> bool:
         try:
-            for emitted in self._actor.decide(before, _reworded(message, _OutOfSight())):
-                # Nor may it hand them on: then the words are in its own event.
+            for emitted in self._actor.decide(before, _reworded(message, _UnreadableText())):
+                # Encoding raises if the decision passes them on: then its own event holds the words.
                 encode_event(emitted.event if isinstance(emitted, Emission) else emitted)
         except Exception:
             return True
         return False
 
-    def _keeps(self, before: Any, message: Message) -> bool:
+    def _state_depends(self, before: Any, message: Message) -> bool:
         try:
             one = self._actor.fold(before, message)
             return bool(one != self._actor.fold(before, _reworded(message, _OTHER_WORDS)))
@@ -102,11 +104,11 @@ class SealedWordsTracker:
             return True
 
 
-def _ends_taint(delivery: Recorded) -> bool:
+def _clears_session(delivery: Recorded) -> bool:
     event = delivery.message.event
     if isinstance(event, ForgetOrdered):
         return event.what == "session"
-    # An empty input has no words that could be sealed: it says nothing of whether the session's others are.
+    # An empty input has no words that could be sealed, so it does not show whether the session starts over.
     return isinstance(event, InputReceived) and bool(event.text) and not _is_closed(delivery)
 
 

@@ -1,4 +1,4 @@
-"""Whether decisions come out as they were recorded: each is made again from the state before it, and compared.
+"""Verification of decisions: each is made again from the state before it, and compared with the record.
 
 A decision made under an older behaviour is made again under that one. A decision that cannot be made again is counted
 with the reason: a behaviour or settings that this release does not have, sealed words, a missing model, an append that
@@ -34,13 +34,13 @@ from schemas.settings.fault import UNREADABLE_SETTINGS
 from schemas.subjects import Partitions, split_stored
 
 BEYOND_BACKLOG = "beyond_backlog"
-"""The reason for which settings and timers are counted as unverified that were recorded far behind the log's end."""
+"""The reason for unverified settings and timers: their partition was too far behind when it recorded them."""
 
 LOG_LOSS = "log_loss"
-"""The reason where a decision comes out otherwise, and rests on messages that the log has recorded as lost."""
+"""The reason for a decision that comes out different, and may depend on messages recorded as lost."""
 
 Unit = tuple[str, str]
-"""What is folded by itself: an actor's name and a partition of it."""
+"""An actor's name, and one of its partitions."""
 
 
 class Verification:
@@ -48,10 +48,10 @@ class Verification:
 
     Attributes:
         coverage: The counts so far, by actor.
-        differences: The differences found, as far as they are kept.
+        differences: The first differences found.
         losses: What the log has recorded as lost.
-        on_verdict: Called for each message that led to something and was compared, with whether it came out the same,
-            and 1; or -1, where that is taken back.
+        on_verdict: Called for each message that led to events and was compared: with it, whether it came out the same,
+            and 1; with -1 if that is taken back.
     """
 
     def __init__(
@@ -69,13 +69,13 @@ class Verification:
             actors: Whose decisions are made again.
             partitions: The partition counts of the log.
             keep: How many differences are kept; all are counted.
-            of: The exchanges of which differences are kept; none: of all.
+            of: The exchanges whose differences are kept; empty: all.
             reached: Returns the sequence that the log is read up to.
         """
         self.coverage = {actor.name: Coverage(unverified={}, new_fields={}) for actor in actors}
         self.differences = Differences(keep)
         self.losses = Losses()
-        self._found: list[tuple[str, int, int]] = []
+        self._differing: list[tuple[str, int, int]] = []
         self.on_verdict: Callable[[Delivery, bool, int], None] | None = None
         self._partitions = partitions
         self._of = of
@@ -83,101 +83,101 @@ class Verification:
         self._silent: dict[Unit, int] = {}
         self._bodies: dict[Unit, BodyComparer] = {}
         self._matched: tuple[tuple[NewEvent, ...], Compared] | None = None
-        self._forgotten: dict[Unit, SealedWordsTracker] = {}
-        self._misfolded: dict[Unit, str] = {}
+        self._sealed_words: dict[Unit, SealedWordsTracker] = {}
+        self._untrusted_states: dict[Unit, str] = {}
 
     def watch(self, view: View) -> None:
-        """Have everything compared that a view folds from here on because an event of its own settles it."""
-        view.on_processed = lambda settled: self._check(view, settled)
+        """Compare every decision that a view folds from here on and that its own recorded events show."""
+        view.on_processed = lambda processed: self._check(view, processed)
         view.on_system_event = lambda own, state: self._check_spontaneous(view, own, state)
-        view.on_unfolded = lambda settled: self._check_unfolded(view, settled)
-        view.on_orphan = lambda group: self._check_stray(view, group)
+        view.on_unfolded = lambda processed: self._check_unfolded(view, processed)
+        view.on_orphan = lambda group: self._check_orphan(view, group)
 
-    def count_silent(self, view: View, settled: Processed) -> None:
-        """Count a message that was decided and led to nothing, with no event of its own to settle it."""
-        reason = self.why_not_verifiable(view, settled)
+    def count_silent(self, view: View, processed: Processed) -> None:
+        """Count a message that was decided here and led to no event."""
+        reason = self.why_not_verifiable(view, processed)
         if reason:
             self._leave_unverified(view, reason)
         else:
-            self._count_identical(view, settled, 1)
+            self._count_identical(view, processed, 1)
 
     def note_folded_early(self, view: View) -> None:
-        """Note that a view has folded waiting messages as ones without events, although they may lead to some."""
+        """Note that a view has folded waiting messages as if they had led to no event, before the log showed it."""
         self._silent[view.actor.name, view.partition] = view.position
 
     def unreadable(self, view: View, own: Unreadable) -> None:
-        """Count an event of a view's own that cannot be read."""
+        """Count an own event of a view that cannot be read."""
         self._differ(view, own, ("body", body_text(own.stored.data), f"it cannot be read: {own.detail}"))
 
-    def why_not_verifiable(self, view: View, settled: Processed) -> str:
+    def why_not_verifiable(self, view: View, processed: Processed) -> str:
         """Return why a decision cannot be made again, or nothing; called once for each, in order."""
-        forgotten, sealed = self._forgotten_of(view), False
-        if forgotten.may_matter(settled):
-            sealed = forgotten.needed_for(settled)
-            forgotten.fold(settled)
+        tracker, sealed = self._sealed_words_of(view), False
+        if tracker.may_matter(processed):
+            sealed = tracker.needed_for(processed)
+            tracker.fold(processed)
         return (
             self._undecidable(view)
-            or (APPEND_REFUSED if settled.recorded and any(map(_is_refusal, settled.recorded)) else "")
+            or (APPEND_REFUSED if processed.recorded and any(map(_is_refusal, processed.recorded)) else "")
             or (SEALED if sealed else "")
-            or _missing_model(view, settled)
+            or _missing_model(view, processed)
         )
 
     def excuse_losses(self) -> None:
-        """Count as unverified what differs since the log has lost what it rests on; to be called once, at the end."""
-        excused = Counter(name for name, seq, shown_at in self._found if self.losses.excuse(seq, shown_at))
+        """Count differences that may come from lost messages as unverified instead; call it once, at the end."""
+        excused = Counter(name for name, seq, shown_at in self._differing if self.losses.excuse(seq, shown_at))
         for name, count in excused.items():
             counts = self.coverage[name]
             counts.different -= count
             counts.unverified[LOG_LOSS] = counts.unverified.get(LOG_LOSS, 0) + count
         self.differences.drop_if(lambda found: self.losses.excuse(found.seq, found.shown_at))
 
-    def _check_stray(self, view: View, group: Sequence[Recorded]) -> None:
-        """Notice events of a message that was settled before: it led to other events, or was folded as silent."""
+    def _check_orphan(self, view: View, group: Sequence[Recorded]) -> None:
+        """Count as a difference events of a message that was folded before, with other events or none."""
         if group[0].envelope.cause_seq <= self._silent.get((view.actor.name, view.partition), 0):
             self.coverage[view.actor.name].identical -= 1
             self.coverage[view.actor.name].silent -= 1
         self._differ(view, group[0], ("count", topics_text([own.envelope.topic for own in group]), topics_text([])))
 
-    def _check(self, view: View, settled: Processed) -> None:
+    def _check(self, view: View, processed: Processed) -> None:
         self._matched = None
-        reason = self.why_not_verifiable(view, settled)
+        reason = self.why_not_verifiable(view, processed)
         if reason:
             self._leave_unverified(view, reason)
             return
-        settled = _with_models(view, settled)
+        processed = _with_models(view, processed)
         where = self._partitions, view.partition
         try:
-            decided = decide_only(view.actor, settled.before, settled.delivery, *where)
+            decided = decide_only(view.actor, processed.before, processed.delivery, *where)
         except Exception:
-            decided, _ = decide(view.actor, settled.before, settled.delivery, *where)
-        compared = compare(settled.recorded, decided, self._bodies_of(view))
+            decided, _ = decide(view.actor, processed.before, processed.delivery, *where)
+        compared = compare(processed.recorded, decided, self._bodies_of(view))
         if compared.difference is None:
             # The view folds it, once, from the record: a decision that could not be folded was recorded as a failure.
             self._matched = decided, compared
-            self._count_identical(view, settled, 1)
+            self._count_identical(view, processed, 1)
             self._count_new(view, compared, 1)
         else:
-            self._check_folded(view, settled, decided)
+            self._check_folded(view, processed, decided)
 
-    def _check_unfolded(self, view: View, settled: Processed) -> None:
-        """Take back that a decision came out as recorded: what cannot be folded is decided as a failure."""
+    def _check_unfolded(self, view: View, processed: Processed) -> None:
+        """Compare again a decision whose fold raised: a live actor would have recorded a failure."""
         if self._matched is not None:
             decided, compared = self._matched
-            self._count_identical(view, settled, -1)
+            self._count_identical(view, processed, -1)
             self._count_new(view, compared, -1)
-            self._check_folded(view, settled, decided)
+            self._check_folded(view, processed, decided)
 
-    def _check_folded(self, view: View, settled: Processed, decided: tuple[NewEvent, ...]) -> None:
+    def _check_folded(self, view: View, processed: Processed, decided: tuple[NewEvent, ...]) -> None:
         """Compare a decision after folding it, since a live actor folds a decision before it records anything."""
-        delivery = settled.delivery
-        folded, _ = fold_decided(view.actor, settled.before, delivery, decided, self._partitions, view.partition)
-        compared = compare(settled.recorded, folded, self._bodies_of(view))
+        delivery = processed.delivery
+        folded, _ = fold_decided(view.actor, processed.before, delivery, decided, self._partitions, view.partition)
+        compared = compare(processed.recorded, folded, self._bodies_of(view))
         if compared.difference is None:
-            self._count_identical(view, settled, 1)
-        elif isinstance(delivery, Recorded) and self._forgotten_of(view).may_have_changed(delivery.message):
+            self._count_identical(view, processed, 1)
+        elif isinstance(delivery, Recorded) and self._sealed_words_of(view).may_have_changed(delivery.message):
             self._leave_unverified(view, SEALED)
             return
-        elif reason := self._misfolded.get((view.actor.name, view.partition), ""):
+        elif reason := self._untrusted_states.get((view.actor.name, view.partition), ""):
             self._leave_unverified(view, reason)
             return
         else:
@@ -185,45 +185,46 @@ class Verification:
         self._count_new(view, compared, 1)
 
     def _undecidable(self, view: View) -> str:
-        """Return why nothing can be decided at a view's position, and note that its state cannot be trusted.
+        """Return why nothing can be decided at a view's position; for unreadable settings, note that its state is
+        untrusted.
 
-        Messages consumed under unreadable settings are folded under the settings before. A later decision on that state
-        may differ for this reason alone, whatever settings it was made under.
+        Messages consumed under unreadable settings are folded under the previous settings. So a later decision on that
+        state may differ for this reason alone, whatever settings it was made under.
         """
         reason = view.undecidable
         if reason.startswith(UNREADABLE_SETTINGS):
-            self._misfolded.setdefault((view.actor.name, view.partition), reason)
+            self._untrusted_states.setdefault((view.actor.name, view.partition), reason)
         return reason
 
-    def _count_identical(self, view: View, settled: Processed, count: int) -> None:
+    def _count_identical(self, view: View, processed: Processed, count: int) -> None:
         coverage = self.coverage[view.actor.name]
         coverage.identical += count
-        if not settled.recorded:
+        if not processed.recorded:
             coverage.silent += count
         elif self.on_verdict is not None:
-            self.on_verdict(settled.delivery, True, count)
+            self.on_verdict(processed.delivery, True, count)
 
     def _count_new(self, view: View, compared: Compared, count: int) -> None:
         counts = self.coverage[view.actor.name].new_fields
-        for place in compared.new:
-            counts[place] = counts.get(place, 0) + count
+        for path in compared.new:
+            counts[path] = counts.get(path, 0) + count
 
     def _bodies_of(self, view: View) -> BodyComparer:
-        # Of each partition its own, so that what is told hangs on no other that is folded here or elsewhere.
+        # One for each partition, so that the result does not depend on which partitions are folded in this process.
         return self._bodies.setdefault((view.actor.name, view.partition), BodyComparer())
 
-    def _forgotten_of(self, view: View) -> SealedWordsTracker:
+    def _sealed_words_of(self, view: View) -> SealedWordsTracker:
         key = view.actor.name, view.partition
-        if key not in self._forgotten:
-            self._forgotten[key] = SealedWordsTracker(view.actor)
-        return self._forgotten[key]
+        if key not in self._sealed_words:
+            self._sealed_words[key] = SealedWordsTracker(view.actor)
+        return self._sealed_words[key]
 
     def _check_spontaneous(self, view: View, own: Recorded, state: Any) -> None:
         coverage = self.coverage[view.actor.name]
         is_fact = own.envelope.topic == topic_of(view.actor.configured) or view.actor.timer is None
         event = own.message.event
-        if isinstance(event, Configured) and (fitting := content_hash(event.settings)) != event.settings_hash:
-            self._differ(view, own, ("settings_hash", event.settings_hash, fitting))
+        if isinstance(event, Configured) and (actual_hash := content_hash(event.settings)) != event.settings_hash:
+            self._differ(view, own, ("settings_hash", event.settings_hash, actual_hash))
         elif own.envelope.cause_seq < self._silent.get((view.actor.name, view.partition), 0):
             self._leave_unverified(view, BEYOND_BACKLOG)
         elif is_fact:
@@ -237,13 +238,13 @@ class Verification:
             self._count_new(view, compared, 1)
             if compared.difference is None:
                 coverage.timers += 1
-            elif reason := self._misfolded.get((view.actor.name, view.partition), ""):
+            elif reason := self._untrusted_states.get((view.actor.name, view.partition), ""):
                 self._leave_unverified(view, reason)
             else:
                 self._differ(view, own, compared.difference)
 
     def _due(self, view: View, own: Recorded, state: Any) -> tuple[NewEvent, ...]:
-        """Return the event that time yields next, addressed as a shell would have."""
+        """Return the event of the timer that is due next, addressed as a live shell would."""
         timer = view.actor.timer(state) if view.actor.timer is not None else None
         if timer is None:
             return ()
@@ -257,7 +258,7 @@ class Verification:
 
     def _differ(self, view: View, delivery: Recorded | Unreadable, found: tuple[str, str, str]) -> None:
         self.coverage[view.actor.name].different += 1
-        self._found.append((view.actor.name, delivery.stored.seq, self._reached()))
+        self._differing.append((view.actor.name, delivery.stored.seq, self._reached()))
         exchange = delivery.message.exchange if isinstance(delivery, Recorded) else ""
         topic = split_stored(delivery.stored.subject)[0]
         where = view.actor.name, view.partition, delivery.stored.seq, topic, exchange
@@ -272,16 +273,16 @@ def _is_refusal(recorded: Recorded) -> bool:
     return isinstance(event, Failed) and event.reason == APPEND_REFUSED
 
 
-def _with_models(view: View, settled: Processed) -> Processed:
-    """Return a settled message as its decision saw it: with the models that the record of that names."""
-    if view.actor.models is None or not settled.recorded:
-        return settled
-    names = tuple(name for own in settled.recorded for name in view.actor.models(own.message.event))
-    return Processed(with_models(settled.delivery, names), settled.before, settled.recorded)
+def _with_models(view: View, processed: Processed) -> Processed:
+    """Return a processed message with the models that its recorded decision names."""
+    if view.actor.models is None or not processed.recorded:
+        return processed
+    names = tuple(name for own in processed.recorded for name in view.actor.models(own.message.event))
+    return Processed(with_models(processed.delivery, names), processed.before, processed.recorded)
 
 
-def _missing_model(view: View, settled: Processed) -> str:
+def _missing_model(view: View, processed: Processed) -> str:
     if view.actor.missing_model is None:
         return ""
-    names = (view.actor.missing_model(own.message.event) for own in settled.recorded)
+    names = (view.actor.missing_model(own.message.event) for own in processed.recorded)
     return next((f"model_{name}" for name in names if name), "")

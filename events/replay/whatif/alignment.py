@@ -1,8 +1,8 @@
-"""Which recorded event each event of a changed decision corresponds to.
+"""Matches the events of a changed decision with the recorded ones.
 
-An event's id depends on its index among the events of its decision. One event more or less in front (say, a changed
-library is announced before the verdict) would change the ids of all events behind it, and of all that follow from them,
-although their content is the same.
+An event's id depends on its index among the events of its decision. One event more or less at the beginning (say, a
+changed library is recorded before the verdict) would change the ids of all later events, and of all that follow from
+them, although their content is the same.
 """
 
 from collections.abc import Sequence
@@ -27,26 +27,26 @@ def with_recorded_ids(decided: tuple[NewEvent, ...], owners: Sequence[str], past
     first = decided[0]
     owner = next(name for name in owners if event_id(first.cause, name, 0) == first.message.id)
     topics = list(takewhile(bool, (past.topic_of(event_id(first.cause, owner, index)) for index in count())))
-    places = _places([each.topic for each in decided], topics)
-    return tuple(_at(each, owner, index) for each, index in zip(decided, places, strict=True))
+    indexes = _indexes([each.topic for each in decided], topics)
+    return tuple(_with_index(each, owner, index) for each, index in zip(decided, indexes, strict=True))
 
 
-def _places(decided: Sequence[str], recorded: Sequence[str]) -> list[int]:
-    """Return the place of each decided topic among the recorded ones, or behind them."""
+def _indexes(decided: Sequence[str], recorded: Sequence[str]) -> list[int]:
+    """Return the index of each decided topic among the recorded ones, or one behind them."""
     left = list(range(len(recorded)))
-    places: dict[int, int] = {}
-    for number, topic in enumerate(decided):
-        place = next((place for place in left if recorded[place] == topic), None)
-        if place is not None:
-            left.remove(place)
-            places[number] = place
-    unlike = [number for number in range(len(decided)) if number not in places]
-    # From the end, since the verdict on a message stands behind what is said beside it.
-    places.update(zip(reversed(unlike), reversed(left), strict=False))
+    indexes: dict[int, int] = {}
+    for position, topic in enumerate(decided):
+        index = next((index for index in left if recorded[index] == topic), None)
+        if index is not None:
+            left.remove(index)
+            indexes[position] = index
+    unmatched = [position for position in range(len(decided)) if position not in indexes]
+    # From the end, since the verdict on a message comes last among the events of a decision.
+    indexes.update(zip(reversed(unmatched), reversed(left), strict=False))
     behind = count(len(recorded))
-    return [places[number] if number in places else next(behind) for number in range(len(decided))]
+    return [indexes[position] if position in indexes else next(behind) for position in range(len(decided))]
 
 
-def _at(decided: NewEvent, owner: str, index: int) -> NewEvent:
+def _with_index(decided: NewEvent, owner: str, index: int) -> NewEvent:
     message = msgspec.structs.replace(decided.message, id=event_id(decided.cause, owner, index))
     return msgspec.structs.replace(decided, message=message, index=index)

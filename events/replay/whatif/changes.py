@@ -16,13 +16,13 @@ from schemas.settings.measured_settings import ReadBy, leaf_paths, measured_sett
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """What is otherwise in the second timeline.
+    """What is changed in the second timeline.
 
     Attributes:
         settings: Actor -> the values that replace recorded ones, nested as its settings are.
-        dropped: Public subjects whose recorded events do not count, and ``added`` events from outside that stand in
-            front of the first recorded one instead: another pattern library, other precedents.
-        latest: Whether all is decided under today's behaviours, instead of those that were recorded as in force.
+        dropped: Public subjects whose recorded events are left out, such as imported patterns or precedents.
+        added: External events that come before the first recorded one instead, such as another pattern library.
+        latest: Whether all is decided under today's behaviours, instead of the recorded ones.
     """
 
     settings: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
@@ -31,9 +31,9 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     latest: bool = False
 
     def measured(self, actors: Mapping[str, Actor[Any]]) -> tuple[dict[str, ReadBy], bool]:
-        """Return the changed settings that running processes read, and whether nothing else is otherwise.
+        """Return the changed settings that running processes measure by, and whether no decision reads any change.
 
-        Settings have the actor's name in front; one that decisions read as well is something else.
+        A setting's path begins with the actor's name. Who reads it is as in ``schemas.settings.measured_settings``.
         """
         found = {
             f"{name}.{path}": reading
@@ -45,7 +45,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         return found, bool(alone) and alone == every and not (self.dropped or self.added or self.latest)
 
     def undecidable(self, actor: Actor[Any], recorded: Configured) -> str:
-        """Return why nothing can be decided anew under recorded settings as changed, or nothing.
+        """Return why nothing can be decided again under recorded settings as changed; empty if it can.
 
         Raises:
             Misconfigured: as :func:`changed_settings`.
@@ -56,14 +56,14 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def changed_settings(actor: Actor[Any], recorded: Configured, changed: Mapping[str, Any]) -> tuple[Configured, bool]:
-    """Return recorded settings with changed ones laid over them, and whether they are others than recorded.
+    """Return recorded settings with changes merged in, and whether the result differs from the recorded ones.
 
-    Recorded ones that this release does not take stay as they are, unless they are what is changed.
+    Recorded settings that this release does not accept stay as they are, unless they are changed.
 
     Raises:
         Misconfigured: the changed ones are not valid over the recorded ones.
     """
-    # Only of the recorded ones may some have gone since: an unknown one among the changed is a mistake.
+    # Recorded settings may have been removed since; among the changed ones an unknown setting is a mistake.
     below = known_part(recorded.settings, actor.settings_type)
     event = msgspec.structs.replace(recorded, settings=_merged(below, changed))
     try:

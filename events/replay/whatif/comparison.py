@@ -1,4 +1,4 @@
-"""Which exchanges end differently, and which decisions led there."""
+"""Compares the exchanges of both timelines: which end differently, and which decisions led there."""
 
 from collections import Counter
 from typing import Any
@@ -23,8 +23,8 @@ from events.replay.whatif.report import (
 from schemas.event import Event, topic_of
 from schemas.vocabulary.responder import ResponseEmitted
 
-BEGINNING = 120
-"""Characters of an input's text that are kept to name its exchange by."""
+MAX_TEXT_CHARACTERS = 120
+"""Characters of an input's text that are kept to show which exchange it is."""
 
 
 class _Track(msgspec.Struct):
@@ -40,11 +40,11 @@ class _Track(msgspec.Struct):
 
 
 class Comparison:
-    """Follows the exchanges of both timelines; keeps open ones only."""
+    """Follows exchanges through both timelines; only open ones are kept in memory."""
 
     def __init__(self, examples: int = MOST_EXAMPLES, of: frozenset[str] = frozenset()) -> None:
         self._tracks: dict[str, _Track] = {}
-        self._most = examples
+        self._max_examples = examples
         self._examples: list[Example] = []
         self._of = of
         self._fates: dict[str, Fate] = {}
@@ -56,9 +56,9 @@ class Comparison:
         self._modes: dict[str, Counter[str]] = {}
 
     def begin(self, exchange: str, seq: int, text: str = "") -> None:
-        """Note an input and the beginning of its text; one that is repeated begins nothing."""
+        """Note an input and the beginning of its text; a repeated one is ignored."""
         if exchange and exchange not in self._tracks:
-            self._tracks[exchange] = _Track(seq, text[:BEGINNING])
+            self._tracks[exchange] = _Track(seq, text[:MAX_TEXT_CHARACTERS])
 
     def is_open(self, exchange: str) -> bool:
         """Whether an exchange has begun, and not ended in both timelines."""
@@ -71,25 +71,25 @@ class Comparison:
             track.decided = True
 
     def held(self, exchange: str) -> None:
-        """Note that a decision that may be otherwise was taken from the record."""
+        """Note that a decision that might have changed was taken from the record."""
         track = self._tracks.get(exchange)
         if track is not None:
             track.held = True
 
     def unknown(self, exchange: str, actor: str) -> None:
-        """Note that what an actor makes of an event that is otherwise is not known: the exchange may come to no end."""
+        """Note that an actor's decision on a changed event cannot be made: the exchange may have no end."""
         track = self._tracks.get(exchange)
         if track is not None:
             track.unknown.add(actor)
 
     def from_record(self, exchange: str, actor: str) -> None:
-        """Note that an actor says what it said on record, whatever it was told before."""
+        """Note that an actor's recorded event is used although its decision on a changed event is unknown."""
         track = self._tracks.get(exchange)
         if track is not None and actor in track.unknown:
             track.held = True
 
     def differs(self, exchange: str, change: Change) -> None:
-        """Note an event that is otherwise; the first of an exchange is kept, and all of one that is asked about."""
+        """Note a changed event; the first of an exchange is kept, and all of an exchange that is traced."""
         track = self._tracks.get(exchange)
         if track is None:
             return
@@ -98,7 +98,7 @@ class Comparison:
             track.changes.append(change)
 
     def has_diverged(self, exchange: str) -> bool:
-        """Whether an exchange is open and has taken another course."""
+        """Whether an exchange is open and some event of it has changed."""
         track = self._tracks.get(exchange)
         return track is not None and track.first is not None and track.whatif is None
 
@@ -109,7 +109,7 @@ class Comparison:
             self._end(exchange, end, on_record)
 
     def cut(self, exchange: str) -> None:
-        """Note that the second timeline's branch ends for want of an effect."""
+        """Note that the exchange cannot go on in the second timeline, because an effect is missing."""
         self._end(exchange, End(how=EFFECT_MISSING), False)
 
     def _end(self, exchange: str, end: End, on_record: bool) -> None:
@@ -124,7 +124,7 @@ class Comparison:
             self._close(exchange, track)
 
     def close_all(self) -> None:
-        """Count what the record's end left open."""
+        """Count the exchanges that are still open at the record's end."""
         for exchange, track in list(self._tracks.items()):
             self._close(exchange, track)
 
@@ -145,7 +145,7 @@ class Comparison:
         if outcome.recorded.mode or outcome.whatif.mode:
             was, now = (end.mode or end.label for end in (outcome.recorded, outcome.whatif))
             self._modes.setdefault(was, Counter())[now] += 1
-        if outcome.changed and len(self._examples) < self._most and (not self._of or exchange in self._of):
+        if outcome.changed and len(self._examples) < self._max_examples and (not self._of or exchange in self._of):
             self._examples.append(Example(outcome, fields_of(outcome.first)))
 
     def report(

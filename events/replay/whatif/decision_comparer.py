@@ -1,4 +1,4 @@
-"""Comparing the second timeline's events with the recorded events in their place."""
+"""Compares the second timeline's events with the recorded events of the same id."""
 
 from collections.abc import Mapping
 
@@ -13,22 +13,22 @@ class DecisionComparer:
     """Compares bodies by actor, and counts the fields that are new since they were recorded."""
 
     def __init__(self, tallies: Mapping[str, Tally]) -> None:
-        """Begin with nothing compared; new fields are counted in ``tallies``, by the actors' names."""
+        """Begin with nothing compared; new fields are counted in ``tallies`` (actor -> tally)."""
         self._tallies = tallies
         self._bodies = {name: BodyComparer() for name in tallies}
 
     def differing(self, actor: str, recorded: Recorded, decided: NewEvent) -> BodyComparison | None:
-        """Return what a recorded event of an actor says and the one that is decided in its place; None: the same."""
-        is_there = decided.subject == recorded.stored.subject
-        if is_there and recorded.stored.data == decided.data:
+        """Return the comparison of a recorded event and the one decided again; None if they are the same."""
+        is_same_subject = decided.subject == recorded.stored.subject
+        if is_same_subject and recorded.stored.data == decided.data:
             self._bodies[actor].note_identical(recorded)
             return None
-        said = self._bodies[actor].compare(recorded, decided)
+        comparison = self._bodies[actor].compare(recorded, decided)
         counts = self._tallies[actor].new_fields
-        for path in said.new:
-            place = f"{decided.topic}.{path}"
-            counts[place] = counts.get(place, 0) + 1
-        return None if is_there and said.is_same else said
+        for path in comparison.new:
+            path = f"{decided.topic}.{path}"
+            counts[path] = counts.get(path, 0) + 1
+        return None if is_same_subject and comparison.is_same else comparison
 
 
 def asks_alike(recorded: Event, decided: Event) -> bool:

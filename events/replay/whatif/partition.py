@@ -24,27 +24,27 @@ class Partition:
     """A partition's state.
 
     Attributes:
-        place: Sequence of the last message it was given, and ``time_ns`` its time.
+        position: Sequence of the last message it was given, and ``time_ns`` its time.
         spontaneous: Recorded events that no message led to, still to be folded.
-        edge: Sequence up to which its messages were decided when the record ended.
-        other: Whether it may decide a recorded message otherwise than it did, or would have behind the record's end: it
-            has other settings or another behaviour, or was given what the record does not hold, or not what it holds.
-        behaviour: The behaviour in force where it stands.
+        decided_upto: Sequence up to which its messages were decided when the record ended.
+        may_differ: Whether its decisions may differ from the recorded ones: its settings or behaviour are changed, or
+            it has received other messages than in the record.
+        behaviour: The behaviour in force at its position.
     """
 
     def __init__(
-        self, actor: Actor[Any], partition: str, spontaneous: Sequence[Recorded], edge: int, changes: Changes
+        self, actor: Actor[Any], name: str, spontaneous: Sequence[Recorded], decided_upto: int, changes: Changes
     ) -> None:
         self.actor = actor
-        self.partition = partition
+        self.name = name
         self.state: Any = actor.initial()
-        self.place = self.time_ns = 0
+        self.position = self.time_ns = 0
         self.spontaneous = deque(spontaneous)
-        self.edge = edge
-        self.other = False
+        self.decided_upto = decided_upto
+        self.may_differ = False
         self.behaviour = actor.behaviour
         self._latest = changes.latest
-        self._forgotten = SealedWordsTracker(actor)
+        self._sealed_words = SealedWordsTracker(actor)
         self._undecidable = tuple(
             (recorded.envelope.cause_seq, changes.undecidable(actor, recorded.message.event))
             for recorded in spontaneous
@@ -52,26 +52,26 @@ class Partition:
         )
 
     def needs_sealed(self, delivery: Delivery) -> bool:
-        """Whether a decision needs, or may rest on, words that cannot be opened; to be asked once, before the fold."""
-        settled = Processed(at_behaviour(delivery, self.behaviour), self.state, ())
-        if not self._forgotten.may_matter(settled):
+        """Whether a decision needs, or may depend on, words that cannot be opened; call it once, before the fold."""
+        processed = Processed(at_behaviour(delivery, self.behaviour), self.state, ())
+        if not self._sealed_words.may_matter(processed):
             return False
-        needed = self._forgotten.needed_for(settled)
-        self._forgotten.fold(settled)
-        return needed or (isinstance(delivery, Recorded) and self._forgotten.may_have_changed(delivery.message))
+        needed = self._sealed_words.needed_for(processed)
+        self._sealed_words.fold(processed)
+        return needed or (isinstance(delivery, Recorded) and self._sealed_words.may_have_changed(delivery.message))
 
     def note_own(self, recorded: Recorded) -> None:
         """Note unreadable sealed words in an event of this actor, before it is folded from the record."""
-        settled = Processed(recorded, self.state, ())
-        if self._forgotten.may_matter(settled):
-            self._forgotten.fold(settled)
+        processed = Processed(recorded, self.state, ())
+        if self._sealed_words.may_matter(processed):
+            self._sealed_words.fold(processed)
 
-    def fold_given(self, delivery: Recorded) -> None:
-        """Fold a message alone, without what it leads to."""
+    def fold_message(self, delivery: Recorded) -> None:
+        """Fold a message without its events."""
         try:
             self.state = fold(self.actor, self.state, at_behaviour(delivery, self.behaviour), ())
         except Exception:
-            # As live, where the failure is recorded, and as a view does.
+            # Skipped, as in a view. Live, a failure is recorded instead.
             return
 
     def fold_own(self, recorded: Recorded) -> None:
@@ -80,27 +80,27 @@ class Partition:
             message = msgspec.structs.replace(recorded.message, behaviour=self.behaviour)
             self.state = self.actor.fold(self.state, message)
         except Exception:
-            # Recorded by another release of the decider; views pass such an event over, and so does this.
+            # Skipped, as in a view: the event may have been recorded by another release of the decider.
             return
 
-    def fold_here(self, recorded: Recorded) -> None:
+    def fold_at_position(self, recorded: Recorded) -> None:
         """Fold an event that no message led to, at the partition's present position."""
-        message = msgspec.structs.replace(recorded.message, seq=self.place, time_ns=self.time_ns)
+        message = msgspec.structs.replace(recorded.message, seq=self.position, time_ns=self.time_ns)
         self.fold_own(msgspec.structs.replace(recorded, message=message))
 
     def configure(self, recorded: Recorded, behaviour: int) -> bool:
-        """Fold settings, behind which a behaviour was in force on record; return whether it is another one here."""
+        """Fold recorded settings and their behaviour; return whether another behaviour is in force here."""
         self.behaviour = self.actor.behaviour if self._latest else behaviour
-        self.fold_here(recorded)
+        self.fold_at_position(recorded)
         return self.behaviour != behaviour
 
     def undecidable(self, seq: int) -> str:
         """Return why a message cannot be decided again (behaviour or settings are missing here); empty if it can."""
-        return next((reason for place, reason in reversed(self._undecidable) if place < seq), "")
+        return next((reason for position, reason in reversed(self._undecidable) if position < seq), "")
 
     @property
     def timer(self) -> Timer | None:
-        """The earliest event that it owes to the passing of time."""
+        """The timer that is due next."""
         return self.actor.timer(self.state) if self.actor.timer is not None else None
 
 
@@ -108,7 +108,7 @@ class TimelinePartitions:
     """All partitions of the actors that took part, each made when it is first needed.
 
     Attributes:
-        timed: Those of actors that act by time.
+        timed: Those of actors that have timers.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class TimelinePartitions:
         self._partitions = partitions
         self._past = past
         self._changes = changes
-        self._strands: dict[Key, Partition] = {}
+        self._by_key: dict[Key, Partition] = {}
         self._consuming: dict[str, tuple[Partition, ...]] = {}
         self.timed: list[Partition] = []
 
@@ -127,24 +127,24 @@ class TimelinePartitions:
         found = self._consuming.get(subject)
         if found is None:
             routed = routes(self._actors, subject, self._partitions)
-            found = tuple(self._of(actor, partition) for actor, partition, own in routed if not own)
+            found = tuple(self._of(actor, name) for actor, name, own in routed if not own)
             self._consuming[subject] = found
         return found
 
     def writing(self, actor: Actor[Any], subject: str) -> list[Partition]:
         """Return the partitions of an actor that may have written messages of a stored subject."""
         routed = routes([actor], subject, self._partitions)
-        return [self._of(owner, partition) for owner, partition, own in routed if own]
+        return [self._of(owner, name) for owner, name, own in routed if own]
 
-    def _of(self, actor: Actor[Any], partition: str) -> Partition:
-        key = actor.name, partition
-        strand = self._strands.get(key)
-        if strand is None:
-            spontaneous, edge = self._past.spontaneous.get(key, ()), self._past.edges.get(key, 0)
-            strand = self._strands[key] = Partition(actor, partition, spontaneous, edge, self._changes)
+    def _of(self, actor: Actor[Any], name: str) -> Partition:
+        key = actor.name, name
+        partition = self._by_key.get(key)
+        if partition is None:
+            spontaneous, decided_upto = self._past.spontaneous.get(key, ()), self._past.decided_upto.get(key, 0)
+            partition = self._by_key[key] = Partition(actor, name, spontaneous, decided_upto, self._changes)
             if actor.timer is not None:
-                self.timed.append(strand)
-        return strand
+                self.timed.append(partition)
+        return partition
 
 
 def recorded_of(decided: NewEvent, seq: int, time_ns: int) -> Recorded:
@@ -166,8 +166,8 @@ def recorded_of(decided: NewEvent, seq: int, time_ns: int) -> Recorded:
     return Recorded(Stored(seq, time_ns, decided.subject, {}, decided.data), envelope, message)
 
 
-def moved_to(recorded: Recorded, place: Stored) -> Recorded:
-    """Return an external event as if it had been stored at another message's place."""
-    stored = msgspec.structs.replace(recorded.stored, seq=place.seq, time_ns=place.time_ns)
-    message = msgspec.structs.replace(recorded.message, seq=place.seq, time_ns=place.time_ns)
+def moved_to(recorded: Recorded, target: Stored) -> Recorded:
+    """Return an external event as if it had been stored at another message's sequence and time."""
+    stored = msgspec.structs.replace(recorded.stored, seq=target.seq, time_ns=target.time_ns)
+    message = msgspec.structs.replace(recorded.message, seq=target.seq, time_ns=target.time_ns)
     return Recorded(stored, recorded.envelope, message)

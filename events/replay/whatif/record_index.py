@@ -1,4 +1,4 @@
-"""An index of the whole record, which a second timeline needs before it begins: which events there are, and where.
+"""An index of a whole recorded log, made before a second timeline begins: which events there are, and where.
 
 It takes 18 bytes of memory for each event, and holds the events that no message led to (settings, timers).
 """
@@ -25,47 +25,47 @@ Key = tuple[str, str]
 
 
 class RecordIndex(msgspec.Struct, frozen=True, eq=False):
-    """A record in outline.
+    """The index of a recorded log.
 
     Attributes:
-        ids: The first 64 bits of the ids of all actors' events, sorted; ``places`` their sequences, and ``topics`` the
-            numbers of their public subjects in ``names``.
+        ids: The first 64 bits of the ids of all actors' events, sorted; ``sequences`` their sequences, and ``topics``
+            the numbers of their public subjects in ``names``.
         spontaneous: By partition, in order, the events of an actor that no message led to.
-        held: (actor, id of a message) -> why what it led to cannot be decided anew.
-        models: (actor, id of a message) -> the models that what it led to rests on, where one of them was supplied.
-        edges: By partition, the sequence up to which its messages were decided when the record ended: what lies behind
-            it led to nothing, or is still to be decided.
-        actors: Those that took part: an actor records its settings before anything else.
-        effectors: Those others that answered something.
+        held: (actor, id of a message) -> why the actor's decision on it cannot be made again.
+        models: (actor, id of a message) -> the models that the decision used, if one of them was supplied.
+        decided_upto: By partition, the sequence up to which its messages were decided when the record ended: what lies
+            behind it led to nothing, or is still to be decided.
+        actors: Actors that recorded anything; an actor records its settings first.
+        effectors: Other owners that recorded something.
         last_seq: Sequence of the last event.
     """
 
     ids: npt.NDArray[np.uint64]
-    places: npt.NDArray[np.int64]
+    sequences: npt.NDArray[np.int64]
     topics: npt.NDArray[np.uint16]
     names: tuple[str, ...]
     spontaneous: Mapping[Key, tuple[Recorded, ...]]
     held: Mapping[tuple[str, str], str]
     models: Mapping[tuple[str, str], tuple[str, ...]]
-    edges: Mapping[Key, int]
+    decided_upto: Mapping[Key, int]
     actors: frozenset[str]
     effectors: frozenset[str]
     last_seq: int
 
-    def place_of(self, id: str) -> int:
+    def sequence_of(self, id: str) -> int:
         """Return the sequence of the event with this id; 0 if there is none."""
-        at = self._at(id)
-        return int(self.places[at]) if at >= 0 else 0
+        index = self._index_of(id)
+        return int(self.sequences[index]) if index >= 0 else 0
 
     def topic_of(self, id: str) -> str:
         """Return the public subject of the event with this id; empty if there is none."""
-        at = self._at(id)
-        return self.names[self.topics[at]] if at >= 0 else ""
+        index = self._index_of(id)
+        return self.names[self.topics[index]] if index >= 0 else ""
 
-    def _at(self, id: str) -> int:
-        short = _short(id)
-        at = int(np.searchsorted(self.ids, short))
-        return at if at < len(self.ids) and int(self.ids[at]) == short else -1
+    def _index_of(self, id: str) -> int:
+        short_id = _first_64_bits(id)
+        index = int(np.searchsorted(self.ids, short_id))
+        return index if index < len(self.ids) and int(self.ids[index]) == short_id else -1
 
 
 class RecordIndexer:
@@ -74,19 +74,19 @@ class RecordIndexer:
     def __init__(
         self, actors: Iterable[Actor[Any]], partitions: Partitions, supplied: Callable[[str], object] = lambda _: None
     ) -> None:
-        """``supplied`` returns something for the name of a model of another release that judges here, else None."""
+        """``supplied`` returns the model of another release that was supplied under a name, else None."""
         self._actors = {actor.name: actor for actor in actors}
         self._supplied = supplied
         self._partitions = partitions
         self._ids: list[int] = []
-        self._places: list[int] = []
+        self._sequences: list[int] = []
         self._topics: list[int] = []
         self._names: dict[str, int] = {}
         self._spontaneous: dict[Key, list[Recorded]] = {}
         self._held: dict[tuple[str, str], str] = {}
         self._models: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._edges: dict[Key, int] = {}
-        self._owners: dict[str, tuple[Key, ...]] = {}
+        self._decided_upto: dict[Key, int] = {}
+        self._writers_of: dict[str, tuple[Key, ...]] = {}
         self._effectors: set[str] = set()
         self._last = 0
 
@@ -107,10 +107,10 @@ class RecordIndexer:
             return
         id = stored.headers.get("ce-id", "")
         if len(id) == _ID_DIGITS:
-            self._ids.append(_short(id))
-            self._places.append(stored.seq)
+            self._ids.append(_first_64_bits(id))
+            self._sequences.append(stored.seq)
             self._topics.append(self._names.setdefault(topic, len(self._names)))
-        self._note_edge(actor, stored)
+        self._note_decided_upto(actor, stored)
         if stored.seal in (Seal.CLOSED, Seal.BROKEN):
             self._held[actor.name, stored.headers.get("ce-cause", "")] = SEALED
         if not (is_spontaneous(topic) or issubclass(entry.event, Failed) or actor.missing_model is not None):
@@ -125,18 +125,18 @@ class RecordIndexer:
 
     def finish(self) -> RecordIndex:
         """Return the index of all that was read."""
-        ids, places = np.array(self._ids, np.uint64), np.array(self._places, np.int64)
+        ids, sequences = np.array(self._ids, np.uint64), np.array(self._sequences, np.int64)
         topics = np.array(self._topics, np.uint16)
         order = np.argsort(ids, kind="stable")
         return RecordIndex(
             ids[order],
-            places[order],
+            sequences[order],
             topics[order],
             tuple(self._names),
             {key: tuple(events) for key, events in self._spontaneous.items()},
             self._held,
             self._models,
-            self._edges,
+            self._decided_upto,
             frozenset(name for name, _ in self._spontaneous),
             frozenset(self._effectors),
             self._last,
@@ -146,18 +146,20 @@ class RecordIndexer:
         for key in self._writers(actor, recorded.stored.subject):
             self._spontaneous.setdefault(key, []).append(recorded)
 
-    def _note_edge(self, actor: Actor[Any], stored: Stored) -> None:
-        place, index, count = (_number(stored.headers.get(name, "")) for name in _PLACE_HEADERS)
-        # The rest of a decision may lie behind the record's end.
-        edge = place if index + 1 >= count else place - 1
+    def _note_decided_upto(self, actor: Actor[Any], stored: Stored) -> None:
+        cause_seq, index, count = (_number(stored.headers.get(name, "")) for name in _DECISION_HEADERS)
+        # If not all events of the decision are recorded, the rest may lie behind the record's end.
+        decided_upto = cause_seq if index + 1 >= count else cause_seq - 1
         for key in self._writers(actor, stored.subject):
-            self._edges[key] = max(self._edges.get(key, 0), edge)
+            self._decided_upto[key] = max(self._decided_upto.get(key, 0), decided_upto)
 
     def _writers(self, actor: Actor[Any], subject: str) -> tuple[Key, ...]:
-        found = self._owners.get(subject)
+        found = self._writers_of.get(subject)
         if found is None:
             owning = routes([actor], subject, self._partitions)
-            found = self._owners[subject] = tuple((owner.name, partition) for owner, partition, own in owning if own)
+            found = self._writers_of[subject] = tuple(
+                (owner.name, partition) for owner, partition, own in owning if own
+            )
         return found
 
     def _note_held(self, actor: Actor[Any], recorded: Recorded) -> None:
@@ -175,12 +177,12 @@ class RecordIndexer:
 
 _ID_DIGITS = 32
 _NUMBER_DIGITS = 20  # of the greatest sequence that a broker counts to, 2^64 - 1
-_PLACE_HEADERS = ("ce-causeseq", "ce-index", "ce-count")
+_DECISION_HEADERS = ("ce-causeseq", "ce-index", "ce-count")
 
 
 def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _NUMBER_DIGITS else 0
 
 
-def _short(id: str) -> int:
+def _first_64_bits(id: str) -> int:
     return int(id[:16], 16) if len(id) == _ID_DIGITS else 0

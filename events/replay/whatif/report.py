@@ -22,20 +22,21 @@ RECORDED, LATEST = "recorded", "latest"
 """Under which behaviours a log is decided anew."""
 
 MOST_EXAMPLES = 20
-"""Changed exchanges that are kept for a report, unless told otherwise."""
+"""Changed exchanges that are kept for a report, by default."""
 
 
 MOST_CHANGES = 100
-"""Events of an exchange that is asked about that are kept where they are otherwise."""
+"""Changed events that are kept of a traced exchange, at most."""
 
 
 class Tally(msgspec.Struct):
-    """What became of an actor's events.
+    """The counts of an actor's messages and events.
 
-    ``decided`` counts the messages decided anew. ``identical`` and ``different`` events are on record too, ``gone``
-    ones only there, ``new`` ones only in the second timeline. ``pending`` ones follow from the record, which ends
-    before them. ``held`` counts, by reason, decisions taken from the record. ``new_fields`` counts, by subject and
-    path, bodies that were recorded without a field that today's have, ``behaviours`` the messages decided under each.
+    ``decided`` counts the messages decided again. ``identical`` and ``different`` events are in both timelines,
+    ``gone`` ones only in the record, ``new`` ones only in the second timeline. ``pending`` ones follow from the record,
+    which ends before them. ``held`` counts, by reason, decisions taken from the record. ``new_fields`` counts, by
+    subject and path, bodies that were recorded without a field that today's have, ``behaviours`` the messages decided
+    under each.
     """
 
     decided: int = 0
@@ -50,14 +51,14 @@ class Tally(msgspec.Struct):
 
 
 def undecided_actors(in_question: Set[str], tallies: Mapping[str, Tally], from_record: Set[str]) -> tuple[str, ...]:
-    """Return those actors in question of whose decisions none that says anything was made anew.
+    """Return the actors in question of whose decisions with events none could be made again.
 
-    Decisions that lead to nothing either way (about what concerns them only by its kind) answer nothing.
+    Decisions that lead to no event in either timeline show nothing.
 
     Args:
         in_question: Actors that the changes concern.
-        tallies: By actor, what became of its events.
-        from_record: Actors that said something on record that stands.
+        tallies: Actor -> its counts.
+        from_record: Actors with recorded events that were used.
     """
     found = []
     for name in sorted(in_question):
@@ -85,12 +86,12 @@ class End(msgspec.Struct, frozen=True):
 
     @property
     def decision(self) -> tuple[str, str, str, str, str]:
-        """All but the words."""
+        """Everything except the answer's text."""
         return self.stage, self.action, self.reason, self.mode, self.how
 
 
 class Change(msgspec.Struct, frozen=True):
-    """The first event of an exchange that differs: its place, and its bodies; None: not in that timeline."""
+    """A changed event: its sequence, and its bodies; None: not in that timeline."""
 
     seq: int
     actor: str
@@ -100,10 +101,11 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Fate(StrEnum):
-    """What other settings make of an exchange: another end; the same in other words; the same.
+    """How an exchange fares under the changes.
 
-    OPEN: it has no end on record. HELD: it ends the same, but only since decisions were taken from the record that may
-    have been otherwise, or all of them. Neither can be compared.
+    CHANGED: it ends otherwise. REWORDED: only the answer's text differs. SAME: it ends the same. OPEN: it has no end in
+    the record. HELD: it ends the same, but some or all of its decisions were taken from the record, and might have
+    changed. OPEN and HELD cannot be compared.
     """
 
     CHANGED = "changed"
@@ -137,7 +139,7 @@ class Example(msgspec.Struct, frozen=True):
 
 
 class Traced(msgspec.Struct, frozen=True):
-    """An exchange that was asked about, whatever became of it, and its events that are otherwise, in order."""
+    """A traced exchange (one that was asked about), and its changed events, in order."""
 
     outcome: Outcome
     changes: tuple[Change, ...]
@@ -149,18 +151,18 @@ class Report(msgspec.Struct, frozen=True):
     Attributes:
         events: Recorded events read.
         exchanges: Exchanges begun on record.
-        open: Of them, those that the log leaves open, so that there is nothing to compare.
-        held: Those that ended, and of which nobody knows whether they would end otherwise; see :class:`Fate`.
-        changed: Of the others, those that end otherwise; ``reworded`` those that differ in the answer's words alone.
+        open: Of them, those without an end in the log: there is nothing to compare.
+        held: Those that ended, and of which it is unknown whether they would end otherwise; see :class:`Fate`.
+        changed: Of the others, those that end otherwise; ``reworded``: those of which only the answer's text differs.
         without_end: Those of the changed that have no end in the second timeline, by why.
         ends: Recorded stage and action -> that of the second timeline -> exchanges; ``modes`` likewise.
         tallies: By actor.
         effects: ``reused``, and those that are missing: ``never_asked``, ``asked_otherwise``.
         unreadable: Messages that this release cannot decode, by error code.
-        unanswered: Actors that the changes concern, and of whose decisions none that says anything could be made anew.
+        unanswered: Actors that the changes concern, and of whose decisions with events none could be made again.
         examples: The first changed exchanges.
-        fates: What became of the exchanges that were asked about, as far as they are in the log.
-        traced: Those exchanges, with all of their events that are otherwise (:data:`MOST_CHANGES` at most).
+        fates: The fate of each exchange that was asked about and is in the log.
+        traced: Those exchanges, with their changed events (:data:`MOST_CHANGES` at most).
         behaviour: ``RECORDED``: each stretch of the log was decided under the behaviour that was in force there;
             ``LATEST``: all of it under today's.
         measured: The changed settings that running processes read, to measure with: what they measured is taken from
@@ -190,7 +192,7 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def share(self) -> float:
-        """The share of compared exchanges that changed, in [0, 1]."""
+        """The share of the compared exchanges that changed, in [0, 1]."""
         return self.changed / self.compared if self.compared else 0.0
 
     @property
@@ -201,7 +203,7 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def compared(self) -> int:
-        """How many exchanges ended on record, and are known to end so again or otherwise."""
+        """How many exchanges ended in the record, and have an end in the second timeline that can be compared."""
         return self.exchanges - self.open - self.held
 
     @property

@@ -7,7 +7,7 @@ limits the length of each text on arrival. The largest tick within these limits 
 from collections.abc import Iterable
 
 from actors.gateway.external_events import InvalidField, check_name
-from schemas.vocabulary.loops import TickObserved, over_together
+from schemas.vocabulary.loops import TickObserved, entities_fault
 
 MOST_MODES = 64
 LONGEST_NAME = 200
@@ -35,7 +35,7 @@ def check_tick(tick: TickObserved) -> None:
     for field, part in parts:
         check_name(f"{field}.id", part.id, most=LONGEST_NAME)
         _check_lengths(f"{field}.terms", part.terms, LONGEST_TERM)
-    if over := over_together(tick):
+    if over := entities_fault(tick):
         raise InvalidField("candidates", over)
 
 

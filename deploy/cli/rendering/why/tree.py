@@ -17,7 +17,7 @@ from deploy.cli.rendering.why.details import Case, details
 from deploy.cli.rendering.why.timings import timing_table
 from deploy.cli.rendering.why.tree_layout import nodes_below, trunk_to_end
 from events.replay.explain import Explanation, Node
-from events.replay.gaps import Stretch
+from events.replay.gaps import Range
 from schemas.catalogue import CATALOGUE
 from schemas.errors import UNREADABLE
 from schemas.event import ROOT, Event, Failed, topic_of
@@ -67,7 +67,7 @@ def render(
     return Group(_sentence(explanation, events), tree, *_closing(explanation, events))
 
 
-def to_json(explanation: Explanation, missing: Sequence[Stretch]) -> bytes:
+def to_json(explanation: Explanation, missing: Sequence[Range]) -> bytes:
     """Return an explanation as JSON, its sentence first; ``missing`` are the gaps of the log in and behind it."""
     fields = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation), "missing": missing}
     return msgspec.json.encode(fields)
