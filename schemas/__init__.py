@@ -1,4 +1,4 @@
 """The vocabulary: events and their envelope, subjects, the actor contract and the catalogue.
 
-Knows nothing of NATS clients or clocks.
+It imports no NATS client and reads no clock.
 """

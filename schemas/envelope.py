@@ -16,6 +16,8 @@ from schemas.errors import UndecodableEvent
 SPEC_VERSION = "1.0"
 CONTENT_TYPE = "application/json"
 MESSAGE_ID = "Nats-Msg-Id"
+"""Header by which the broker recognises a repeated message."""
+
 BUDGET = "nx-budget-us"
 """Header of the latency budget, in microseconds, of a decision that took longer; beside :data:`LATENCY`."""
 

@@ -38,8 +38,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag_field="topi
 class Configured(Event, frozen=True, kw_only=True):
     """The settings an actor's partition decides with from here on.
 
-    ``settings`` holds every field of the actor's settings struct, ``behaviour`` the version of its
-    decider: a replay decides the messages between this event and the next ``Configured`` under that version.
+    ``settings`` holds every field of the actor's settings struct, ``behaviour`` the version of its decider: a replay
+    decides the messages between this event and the next ``Configured`` under that version.
     """
 
     settings: dict[str, Any]

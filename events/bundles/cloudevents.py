@@ -21,8 +21,10 @@ from schemas.envelope import CONTENT_TYPE
 
 _PREFIX = "ce-"
 _CONTENT = "Content-Type"
+# Attributes that are not made from a ``ce-`` header.
 _OWN = frozenset({"seq", "timens", "natssubject", "natsheaders", "data", "datacontenttype"})
 _ATTRIBUTE_NAME = re.compile("[a-z0-9]+")
+# Printable ASCII without double quote and percent sign; see :func:`_encoded`.
 _SAFE = "!#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 _INT64 = 2**63

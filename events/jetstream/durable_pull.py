@@ -40,7 +40,7 @@ silently drops pull requests beyond 512."""
 LOST_AT = "neuraxis.lost-at"
 """Key in a consumer's metadata: the sequence of the last loss that the log had recorded when it was made, if any."""
 
-_NO_CONSUMER = 10014
+_NO_CONSUMER = 10014  # JetStream's error code
 _SECOND = 1_000_000_000
 _RETRY_WAIT = 0.1
 _DRAIN_WITHIN = 2.0

@@ -11,6 +11,7 @@ from events.jetstream.client import read_headers
 from events.jetstream.connection import ApiError, Connection
 
 NO_MESSAGE = 10037
+"""JetStream's error code for a message that is not there, or cannot be read."""
 
 
 class StreamMessage(msgspec.Struct, frozen=True):

@@ -19,8 +19,10 @@ SNAPSHOTS_BUCKET = "NEURAXIS_snapshots"
 MEMBER_EXPIRY = 3.0
 """Seconds after its last heartbeat that a member counts as dead."""
 
-_CHUNK = 512 * 1024
+_CHUNK = 512 * 1024  # bytes
 _UPTO_HEADER = "nx-upto"
+"""Header of a snapshot: the sequence up to which every message of its partition is in it."""
+
 _SECOND = 1_000_000_000
 _logger = get_logger("neuraxis.buckets")
 
@@ -147,8 +149,7 @@ class KeyValueSnapshots:
 
         Raises:
             Unavailable, UnknownOutcome: it cannot be read now. If that counted as no snapshot, a restart of the broker
-            could
-                make every partition fold the whole log.
+                could make every partition fold the whole log.
         """
         try:
             head = await self._get(key)
@@ -185,7 +186,7 @@ class KeyValueSnapshots:
     async def upto(self, key: str) -> int | None:
         """Return the sequence up to which everything is in the snapshot under ``key``; None when there is none.
 
-        0 for a snapshot without this header. The time of saving would not tell: the snapshot may be older than that.
+        0 for a snapshot without the header ``nx-upto``. The time of saving would not do: its content may be older.
         """
         head = await self._get(key)
         return None if head is None else int(head.headers.get(_UPTO_HEADER, "0"))

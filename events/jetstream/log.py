@@ -27,10 +27,13 @@ BATCH_COMMIT = "Nats-Batch-Commit"
 HEADER_ROOM = 256
 """Bytes reserved for the fence and batch headers that an append adds to a record's own."""
 
+# JetStream error codes.
 _WRONG_LAST_SEQUENCE = (10071, 10164)
 _BATCH_DUPLICATE = 10201
 _BATCH_INCOMPLETE = 10176
-_APPEND_DEADLINE = 5.0
+_TRY_LATER = (10122, 10167, 10194)
+
+_APPEND_DEADLINE = 5.0  # seconds
 _SILENCE_S = 30.0
 _WRONG_LAST_ERROR = re.compile(r"wrong last sequence: (\d+)")
 
@@ -285,6 +288,6 @@ def _failure(error: dict[str, int | str]) -> LogError:
         return Conflict(f"another writer was here: {text}", _named_last_sequence(str(error.get("description", ""))))
     if number == _BATCH_INCOMPLETE:
         return UnknownOutcome(f"the batch was not whole: {text}")
-    if status >= 500 or number in (10122, 10167, 10194):
+    if status >= 500 or number in _TRY_LATER:
         return Unavailable(f"the broker cannot store now: {text}")
     return Refused(f"the broker refuses: {text}")

@@ -13,8 +13,10 @@ from events.sealing.keys import KeyEntry, Keyring
 from schemas.permissions import keys_bucket
 
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+# JetStream error codes.
 _WRONG_LAST_SEQUENCE = (10071, 10164)
 _NO_MESSAGE = 10037
+
 _DESTROYED_HEADERS = {"KV-Operation": "PURGE", "Nats-Rollup": "sub"}
 
 

@@ -13,7 +13,7 @@ Purpose = Literal["act", "respond", "clarify", "acknowledge", "tiebreak", "refle
 """What a model is asked for; each may have a model of its own."""
 
 Ended = Literal["stop", "length", "content_filter", "unknown"]
-"""How a model's answer ended, in OpenAI's words: by itself, at a length, by a filter; ``unknown``: it was not said."""
+"""How a model's answer ended, in OpenAI's words: by itself, at a length, by a filter; ``unknown``: not said."""
 
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
 """A count of a model's tokens; without a tokenizer, an estimate from the number of characters."""
@@ -78,11 +78,11 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         purpose: What the answer is for; the settings name a model for each purpose.
         messages: The prompt, oldest first.
-        most_tokens: Length of the answer at most.
+        most_tokens: The answer's length, at most.
         answer_schema: JSON Schema that the answer must satisfy; None: free text.
         timeout_ms: How long the answer may take, retries included.
         stream_to: NATS inbox for partial text while the model speaks; empty: none.
-        cuts: What of the prompt had to be cut, so that it fits.
+        cuts: The parts of the prompt that were cut to fit the model's context.
     """
 
     purpose: Purpose

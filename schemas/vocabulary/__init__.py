@@ -1,1 +1,1 @@
-"""The events, a module an owner. Each module lists its subjects in ``ENTRIES``; the catalogue finds them."""
+"""The events: one module for each owner. Each module lists its subjects in ``ENTRIES``; the catalogue finds them."""

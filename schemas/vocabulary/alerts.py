@@ -79,8 +79,8 @@ class Alert(Event, frozen=True, kw_only=True):
 class AlertsScheduled(Event, frozen=True, kw_only=True, tag="forged_id.alert.scheduled"):
     """When the alerts actor next looks for groups that have gone quiet; 0: there is none to look for.
 
-    ``open_groups`` is how many there are. ``untold`` counts the events, since the last of these, of groups that ended
-    without an alert, because the rate limit held it back.
+    ``open_groups`` is how many there are. ``untold`` counts the events of groups that ended without an alert since the
+    previous event of this type, because the rate limit held the alert back.
     """
 
     wake_after_ms: Wake

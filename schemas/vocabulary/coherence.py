@@ -17,8 +17,10 @@ UNREAD = "unread"
 class CoherenceRejected(Event, frozen=True, kw_only=True, tag="forged_id.coherence.rejected"):
     """The thought is dissonant: its entropy is above the threshold; the exchange ends here.
 
-    ``entropy`` is 1.0 for a ``constitutional`` violation, else (0.4 knowledge + 0.3 swarm) / 0.7. ``violations`` are
-    its causes; ``sci`` is the swarm coherence index and ``similar`` the number of precedents it was decided with.
+    ``entropy`` is 1.0 for a ``constitutional`` violation, else (0.4 knowledge + 0.3 swarm) / 0.7.
+    ``knowledge`` is the share of similar precedents that contradict the proposed action, ``swarm`` is 1 - ``sci``, more
+    where the action affects the swarm. ``violations`` are the causes; ``sci`` is the swarm coherence index and
+    ``similar`` the number of precedents it was decided with.
 
     ``unread`` is the highest share, 0 to 1, of what reflex and intuition left unread because their work is bounded, and
     ``unread_of`` the entry that has it. It raises the entropy by that share of the distance to 1; from a limit on, to

@@ -54,8 +54,8 @@ class IntuitionPassed(Event, frozen=True, kw_only=True, tag="forged_id.intuition
 
     The work for one input is bounded. ``unread`` lists the passages (``comparisons``) that were not compared with all
     precedents, the ``characters`` that were not read for that, and what the scorer should have read and did not
-    (``telling``). The coherence gate counts it against the input. ``allowed`` names the
-    operators' allowances that took something of the input out before it was judged.
+    (``telling``). The coherence gate counts it against the input. ``allowed`` names the operators' allowances that took
+    something of the input out before it was judged.
     """
 
     nearest: str

@@ -15,6 +15,7 @@ Layer = Literal["turn", "gist", "fact", "episode", "concept"]
 """The layer of memory, in order: working memory, short term, medium term, episodic, semantic."""
 
 Skill = Literal["recall", "memorize", "introspect", "associate", "delegate"]
+"""What an action of the ACT loop can do; all but ``delegate`` are performed by memory."""
 
 RetiredWhy = Literal["replaced", "corrected", "ended", "withdrawn"]
 """Why a fact is retired.
@@ -54,7 +55,8 @@ class Familiarity(msgspec.Struct, frozen=True, kw_only=True):
     ``context_warmth`` is 0.4 min(gists/5, 1) + 0.3 min(facts/5, 1) + 0.3 min(turns/4, 1). Turns are those of the
     session's working memory. Gists and facts are those on the exchange's topic, and those relevant to what is said,
     from any session of the agent; an episode of another session counts as a gist. ``bearing`` is how relevant the most
-    relevant of all memories is. Exchanges are the session's before this one.
+    relevant of all memories is. ``world_state_present``: the agent knows a fact besides those counted. Exchanges are
+    the session's before this one.
     """
 
     context_warmth: Unit
@@ -124,7 +126,8 @@ class Introspection(msgspec.Struct, frozen=True, kw_only=True):
     """What memory knows of itself.
 
     ``feeling_of_knowing`` is the best similarity of anything to the question, ``recall_failure_rate`` the share of the
-    agent's latest recalls that found nothing, ``layers`` the number of memories in each.
+    agent's latest recalls that found nothing, ``layers`` the number of memories in each, ``skills`` how often each
+    skill was used.
     """
 
     context_warmth: Unit
@@ -191,8 +194,8 @@ class MemoryWandered(Event, frozen=True, kw_only=True, tag="forged_id.memory.wan
 
     ``strategy`` is the first that had a concept to begin with: ``decaying`` the weakest of those that fade
     (0.2 < strength < 2.0), ``recent`` one of the latest episode, ``salient`` one of the most salient of 7 days,
-    ``random`` any with a confidence of 0.4. ``seed`` is its id, ``concept`` its term, ``strength`` how strong it still
-    is. ``activations`` are the strongest other concepts that it activated, ``activation`` the highest of all.
+    ``random`` any whose confidence is 0.4 or more. ``seed`` is its id, ``concept`` its term, ``strength`` how strong it
+    still is. ``activations`` are the strongest other concepts that it activated, ``activation`` the highest of all.
     ``episode`` is the latest that holds it and the strongest of them, ``text`` what is remembered of that.
 
     ``reason`` is empty, or says why there is nothing: ``no_episode`` of 7 days, or ``no_seed`` by any strategy.

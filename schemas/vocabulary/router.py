@@ -49,11 +49,11 @@ class ModeSelected(Event, frozen=True, kw_only=True, tag="forged_id.router.mode_
     """The mode of an exchange, with every number it was chosen by.
 
     ``selected_mode`` is the first choice and ``terminal_mode`` the mode to answer in: None while an ACT loop must run
-    first. ``rerouted``: an ACT loop has run, and ACT was not offered again.
-    ``conversation_topic`` is what the conversation is about (``unclassified`` when nothing classified it).
-    ``scores`` hold every mode that was offered; ``weights`` the weights they were computed with;
-    ``router_confidence`` and ``margin`` are (top - second) / max(|top|, 0.001). ``regulated`` is
-    what the regulator has added to the weights, by name, within the bounds; None where that was not recorded.
+    first. ``rerouted``: an ACT loop has run, and ACT was not offered again. ``conversation_topic`` is what the
+    conversation is about (``unclassified`` when nothing classified it). ``scores`` hold every mode that was offered;
+    ``weights`` the weights they were computed with; ``router_confidence`` and ``margin`` are (top - second) /
+    max(|top|, 0.001). ``regulated`` is what the regulator has added to the weights, by name, within the bounds; None
+    where that was not recorded.
     """
 
     conversation_topic: str

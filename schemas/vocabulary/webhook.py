@@ -16,10 +16,10 @@ Attempts = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class WebhookDelivered(Event, frozen=True, kw_only=True, tag="forged_id.webhook.delivered"):
-    """A receiver accepted an alert. ``request`` is the id of the alert's event, ``code`` the HTTP status it answered
-    with.
+    """A receiver accepted an alert.
 
-    ``attempts`` counts the calls of the worker that delivered it.
+    ``request`` is the id of the alert's event, ``code`` the HTTP status of the receiver's answer, ``attempts`` the
+    number of calls by the worker that delivered it.
     """
 
     alert: str

@@ -19,9 +19,9 @@ class Difference(msgspec.Struct, frozen=True):
     """A decision that came out otherwise than recorded.
 
     ``seq`` and ``topic`` are the decided message's, or the event's own where no message led to it; ``field`` names
-    what differs first (``count``, ``subject``, ``id``, ``cause``, ``address``, ``place``, ``body``; of recorded
-    settings, ``settings_hash``); ``recorded`` and ``redecided`` are its two values as text. ``shown_at`` is the
-    sequence of the message at which the replay noticed it.
+    what differs first (``count``, ``subject``, ``id``, ``cause``, ``address``, ``place`` (index and count, and the
+    cause's sequence), ``body``; of recorded settings, ``settings_hash``); ``recorded`` and ``redecided`` are its two
+    values as text. ``shown_at`` is the sequence of the message at which the replay noticed it.
     """
 
     actor: str
@@ -40,11 +40,11 @@ class Coverage(msgspec.Struct):
 
     ``identical`` and ``different`` were re-decided. ``silent`` of the identical ones led to no event. ``pending`` were
     not decided yet when the log ended. ``unverified`` counts, by reason, those that could not be re-decided; ``sealed``
-    is the reason where words are needed that were forgotten, or whose keys are out of reach.
-    These add up to the messages consumed; forged events, which no message led to, are also counted as ``different``.
-    ``facts`` are own events that no decision yields (settings); ``timers`` are events of timers, checked against the
-    pending deadlines. ``new_fields`` counts, by subject and path, bodies recorded without a field that today's bodies
-    have: there is no recorded value to compare it with.
+    is the reason where words are needed that were forgotten, or whose keys are out of reach. These add up to the
+    messages consumed; forged events, which no message led to, are also counted as ``different``. ``facts`` are own
+    events that no decision yields (settings); ``timers`` are events of timers, checked against the pending deadlines.
+    ``new_fields`` counts, by subject and path, bodies recorded without a field that today's bodies have: there is no
+    recorded value to compare it with.
     """
 
     identical: int = 0
