@@ -57,7 +57,10 @@ def conjunction_names() -> tuple[str, ...]:
 
 
 def conjunctions_at(kinds: Places) -> tuple[Places, Places]:
-    """Return the conjunctions found in the classes of a text's tokens: the number of each, and its position."""
+    """Return the conjunctions in a text: the index of each in ``CONJUNCTIONS``, and the position of its first class.
+
+    ``kinds`` holds the class of each token.
+    """
     # Ordered by class, and within a class by its own order.
     order = np.argsort(kinds, kind="stable")
     classes = lexicon().classes
