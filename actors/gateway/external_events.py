@@ -21,7 +21,7 @@ MAX_NAME = 200
 """Most characters of the name of a label, situation or exchange; for agents and sessions see ``schemas.names``."""
 
 CALLERS_TRACE: ContextVar[str] = ContextVar("callers_trace", default="")
-"""The ``traceparent`` of the caller that is being served, valid or empty. An input, and the outcome of one, keep it."""
+"""The ``traceparent`` of the caller that is being served, valid or empty; recorded with an input and its outcome."""
 
 
 class InvalidInput(ValueError):
@@ -40,7 +40,10 @@ class InvalidField(InvalidInput):
 
 
 class Addressed(msgspec.Struct, frozen=True, kw_only=True):
-    """An event ready to be stored: its id, record, agent and session; ``exchange`` is the exchange that it begins."""
+    """An event from outside, ready to be stored: its id, record, agent and session.
+
+    ``exchange`` is the exchange that it begins; empty for anything but an input.
+    """
 
     id: str
     record: Record
@@ -101,7 +104,7 @@ def agent_event(event: Event, agent: str, *, key: str, partitions: Partitions, n
 
     Raises:
         InvalidField: the agent's name cannot be accepted.
-        InvalidInput: the event is not what its type says.
+        InvalidInput: the event does not fit its type.
     """
     if entry_of(event).scope is not Scope.GLOBAL:
         check_name("agent", agent)

@@ -20,7 +20,7 @@ _INBOX = re.compile(r"_INBOX(\.[A-Za-z0-9_-]+)+")
 
 
 class NothingSaid(InvalidInput):
-    """An input without anything to judge or to answer. Its exchange would end as if something had been judged."""
+    """An input with nothing to judge or to answer. Its exchange would end as if something had been judged."""
 
     code = "missing_field"
 
@@ -59,14 +59,14 @@ def new_input(
     wordless: bool = False,
     limits: InputLimits = DEFAULT_LIMITS,
 ) -> Addressed:
-    """Check an input and wrap it; ``exchange`` is made up when not given. ``limits`` are those of the edge.
+    """Check an input and wrap it; without ``exchange`` a new id is made. ``limits`` are those of the entry point.
 
     ``purpose`` says who answers it: see ``schemas.vocabulary.gateway.Purpose``. ``rerun_of`` names the exchange whose
-    input this is, sent again. ``wordless``: something else than words
-    goes with it, such as a picture, and is all that it may have.
+    input is sent again here. ``wordless``: the input comes with something other than text, such as a picture, and may
+    have no text.
 
     Raises:
-        NothingSaid: a check, or what is forwarded, without words but those of system layers, which are not judged. What
+        NothingSaid: it is to be checked or forwarded, and only its system layers, which are not judged, have text. What
             is to be answered may be blank: the router ignores it.
         InvalidInput: too large, too many layers, text that is no Unicode (lone surrogates), a name that is missing,
             overlong or (of an agent or session) has control characters, an inbox that is none, or a deadline outside
@@ -77,12 +77,12 @@ def new_input(
     for name, value in {"label": label, "situation": situation, "exchange": exchange, "rerun_of": rerun_of}.items():
         if len(value) > MAX_NAME:
             raise InvalidInput(f"the {name} has {len(value)} characters: at most {MAX_NAME}")
-        _utf8(name, value)
+        _check_unicode(name, value)
     if is_blank(situation):
         raise InvalidInput("the situation (`context` of a line) is blank: name one, or leave it out")
-    _utf8("text", text)
-    for place, layer in enumerate(layers):
-        _utf8(f"layer {place}", layer.content)
+    _check_unicode("text", text)
+    for number, layer in enumerate(layers):
+        _check_unicode(f"layer {number}", layer.content)
     if purpose != "answer" and not wordless:
         check_says_something(text, layers)
     if too_large := wrong_with_size(text, layers, limits):
@@ -131,7 +131,7 @@ def check_name(what: str, name: str) -> None:
         raise InvalidInput(f"the {what} {wrong}")
 
 
-def _utf8(name: str, value: str) -> None:
+def _check_unicode(name: str, value: str) -> None:
     try:
         value.encode()
     except UnicodeEncodeError as wrong:

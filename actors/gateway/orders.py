@@ -1,7 +1,7 @@
-"""The orders of people to a running set, as events of the owner ``operator``. Pure.
+"""The orders of operators to a running set, as events of the owner ``operator``. Pure.
 
-No message causes such an event. Its id is derived from a random act id. So all events of one act belong together, and
-no event is mistaken for one of another act.
+No message causes such an event. Its id is derived from a random id of the operation. So all events of one operation
+belong together, and none is mistaken for an event of another operation.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ OWNER = "operator"
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that a person causes, and the agent and session that it is about."""
+    """An event that an operator causes, and the agent and session that it is about."""
 
     event: Event
     agent: str = ""
@@ -29,18 +29,20 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def records_of(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> list[Record]:
-    """Return the records of one act, in order.
+    """Return the records of one operation, in order.
 
     Raises:
         InvalidInput: one is not valid, or does not fit into a message of the log.
     """
-    return [each.record for each in events_of_act(orders, partitions, now_ns)]
+    return [each.record for each in events_of_orders(orders, partitions, now_ns)]
 
 
-def events_of_act(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> list[Addressed]:
-    """Return the events of one act, in order; raises as :func:`records_of`."""
-    act = new_exchange_id(now_ns)
-    return [_addressed(order, event_id(act, OWNER, place), partitions, now_ns) for place, order in enumerate(orders)]
+def events_of_orders(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> list[Addressed]:
+    """Return the events of one operation, in order; raises as :func:`records_of`."""
+    operation = new_exchange_id(now_ns)
+    return [
+        _addressed(order, event_id(operation, OWNER, index), partitions, now_ns) for index, order in enumerate(orders)
+    ]
 
 
 def _addressed(order: Order, id: str, partitions: Partitions, now_ns: int) -> Addressed:

@@ -20,7 +20,7 @@ _COMMON = {
 
 _STREAM = "text/event-stream"
 _STREAMED = "/v1/chat/completions"
-"""Paths whose POST may be answered as a stream of events, too; in Litestar a status can have only one type."""
+"""The path whose POST may also be answered as a stream of events; in Litestar a status can have only one media type."""
 
 
 def operations(document: OpenAPI) -> Iterator[tuple[str, str, Operation]]:
@@ -43,10 +43,10 @@ def complete(document: OpenAPI) -> None:
             continue
         failure = Reference(ref=f"#/components/schemas/{'ApiFailure' if is_openai(path) else 'Failure'}")
         responses = operation.responses = dict(operation.responses or {})
-        for status, said in _COMMON.items():
+        for status, description in _COMMON.items():
             if not _is_ours(responses.get(str(status))):
                 content = {"application/json": OpenAPIMediaType(schema=failure)}
-                responses[str(status)] = OpenAPIResponse(description=said, content=content)
+                responses[str(status)] = OpenAPIResponse(description=description, content=content)
         answer = responses.get("200")
         if isinstance(answer, OpenAPIResponse) and answer.content and (path == _STREAMED or _STREAM in answer.content):
             # Without a schema: the schema would have to include every event type.
@@ -54,7 +54,7 @@ def complete(document: OpenAPI) -> None:
 
 
 def _is_ours(response: OpenAPIResponse | Reference | None) -> bool:
-    """Whether an endpoint has described a response itself, judged by the name of its type."""
+    """Return whether an endpoint has described a response itself: then its schema is a reference to a type of ours."""
     if not isinstance(response, OpenAPIResponse):
         return False
     return any(isinstance(each.schema, Reference) for each in (response.content or {}).values())

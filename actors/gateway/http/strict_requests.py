@@ -1,4 +1,4 @@
-"""Reads requests strictly, before the framework reads them."""
+"""Checks requests strictly, before the framework reads them: bodies, query parameters and our headers."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ from schemas.intake.blank import is_blank
 from schemas.intake.strict import did_you_mean, quoted_name
 
 USER = "X-Neuraxis-User"
-"""Header that names the user of a request: the gateway trusts its callers in this."""
+"""Header that names the user of a request. It is not checked: the gateway trusts its callers."""
 
 User = Annotated[str, HeaderParameter(name=USER, description="For whom it is, where agents are one a user.")]
 
@@ -35,7 +35,7 @@ _OTHER_SPELLINGS = {
     **dict.fromkeys(("neuraxisuser", "xneuraxisuser", "xneuraxisusername", "xneuraxisuserid", "xuser"), USER),
 }
 _OURS = "xneuraxis"
-"""The prefix of our headers, by its letters alone: nobody else uses it, so a misspelt one is refused."""
+"""The letters that our headers begin with: nobody else uses them, so a misspelt one is refused."""
 
 LOOP = "loop_id"
 """The key under which a request's state keeps the loop that its body names."""
@@ -79,8 +79,8 @@ def agent_of(
             raise InvalidField(USER, f"the header {wrong}") from wrong
     if not given and not user:
         given = agent_of_key(request)
-    if unheard := why_user_is_ignored(given or "", per=per, user=user):
-        raise InvalidField(USER, f"the header {USER}: {unheard}")
+    if why := why_user_is_ignored(given or "", per=per, user=user):
+        raise InvalidField(USER, f"the header {USER}: {why}")
     try:
         agent = agent_for(given or "", per=per, user=user or speaker, session=session)
     except InvalidInput as wrong:
@@ -111,9 +111,9 @@ async def strict_address(connection: ASGIConnection[Any, Any, Any, Any], handler
     for name in (KEY_HEADER, USER, *ours):
         if is_blank(connection.headers.get(name, "unset")):
             raise InvalidField(name, f"the header {name} is empty: give it a value, or leave it out")
-    taken = {name.lower() for name in ours}
+    accepted = {name.lower() for name in ours}
     for name in connection.headers:
-        if name.lower() in taken:
+        if name.lower() in accepted:
             continue
         letters = re.sub("[^a-z]", "", name.lower())
         meant = _OTHER_SPELLINGS.get(letters, USER if letters.startswith(_OURS) else "")

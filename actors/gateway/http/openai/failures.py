@@ -31,7 +31,7 @@ class ApiFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_openai(path: str) -> bool:
-    """Whether errors at a path have OpenAI's shape."""
+    """Return whether errors at a path have OpenAI's shape."""
     return path.startswith(PATHS)
 
 
