@@ -17,12 +17,12 @@ CHECK_INTERVAL_S = 0.25
 class NoEnd(Unavailable):
     """What was sent is in the log, but the awaited event has not come in time. It may come later.
 
-    ``lacking`` names the stage that nobody serves and that would have to run; empty if that is not known.
+    ``unserved_stage`` names the stage that nobody serves and that would have to run; empty if that is not known.
     """
 
-    def __init__(self, message: str, *, lacking: str = "") -> None:
+    def __init__(self, message: str, *, unserved_stage: str = "") -> None:
         super().__init__(message)
-        self.lacking = lacking
+        self.unserved_stage = unserved_stage
 
 
 def is_answer_to(cause: str, recorded: Recorded) -> bool:
@@ -60,11 +60,11 @@ async def await_answer(
     try:
         async with deadlines.deadline(deadline), deadlines.cancelled_at_close(waiting):
             while not (await asyncio.wait((waiting,), timeout=CHECK_INTERVAL_S))[0]:
-                if lacking := unserved():
+                if stage := unserved():
                     raise NoEnd(
-                        f"{what} is in the log and nobody ends it: nobody serves {lacking}; it ends when a worker "
+                        f"{what} is in the log and nobody ends it: nobody serves {stage}; it ends when a worker "
                         f"does{hint}",
-                        lacking=lacking,
+                        unserved_stage=stage,
                     )
         return waiting.result()
     except TimeoutError:

@@ -18,7 +18,7 @@ from actors.gateway.answer_pieces import AnswerPiece, piece_in
 from actors.gateway.answer_wait import assume_served, await_answer, retry_until_reachable
 from actors.gateway.event_sender import Sender
 from actors.gateway.exchanges import FILTERS, Answered, Exchanges
-from actors.gateway.external_events import Addressed, agent_event
+from actors.gateway.external_events import WrappedEvent, agent_event
 from actors.gateway.forwarded_inputs import PassedInput, new_outcome
 from actors.gateway.inputs import DEFAULT_LIMITS, InputOptions, new_input
 from actors.gateway.orders import Order, events_of_orders
@@ -151,7 +151,7 @@ class Client:
 
     # Inputs, and the ends of their exchanges.
 
-    def input(self, text: str, *, inbox: str = "", **given: Unpack[InputOptions]) -> Addressed:
+    def input(self, text: str, *, inbox: str = "", **given: Unpack[InputOptions]) -> WrappedEvent:
         """Check an input and wrap it; ``inbox`` receives the pieces of its answer (see :meth:`hearing`).
 
         An input with a given ``exchange`` may be sent again by any client: within the deduplication window of the
@@ -189,13 +189,13 @@ class Client:
         async with self.hearing(take) if take is not None else contextlib.nullcontext("") as inbox:
             return await self.exchange(self.input(text, inbox=inbox, **given), deadline)
 
-    async def exchange(self, addressed: Addressed, within: Within = ANSWER_S) -> Answered:
+    async def exchange(self, wrapped: WrappedEvent, within: Within = ANSWER_S) -> Answered:
         """Send an input and wait for the end of its exchange; raises as :meth:`submit` and :meth:`await_end` do."""
         deadline = deadline_within(within)
-        await self.submit(addressed, deadline)
-        return await self.await_end(addressed.exchange, deadline)
+        await self.submit(wrapped, deadline)
+        return await self.await_end(wrapped.exchange, deadline)
 
-    async def submit(self, addressed: Addressed, within: Within = ACCEPT_S) -> int:
+    async def submit(self, wrapped: WrappedEvent, within: Within = ACCEPT_S) -> int:
         """Have an event from outside stored; return its stream sequence.
 
         For an input, the end of its exchange is kept from now on. The caller must either ask for it (:meth:`await_end`,
@@ -207,15 +207,15 @@ class Client:
             Unavailable: the broker could not be reached in time, or the client is closed; nothing was stored.
             UnknownOutcome: no clear answer came in time; the event may be stored, now or later.
         """
-        if addressed.exchange:
-            self._exchanges.join(addressed)
+        if wrapped.exchange:
+            self._exchanges.join(wrapped)
         try:
-            seq = await self._sender.store([addressed.record], deadline_within(within))
+            seq = await self._sender.store([wrapped.record], deadline_within(within))
         except BaseException:
-            self.stop_waiting(addressed.exchange)
+            self.stop_waiting(wrapped.exchange)
             raise
-        if addressed.exchange:
-            self._exchanges.sent(addressed.exchange, seq)
+        if wrapped.exchange:
+            self._exchanges.sent(wrapped.exchange, seq)
         return seq
 
     async def await_end(self, exchange: str, within: Within) -> Answered:
@@ -267,8 +267,8 @@ class Client:
 
         An exchange has one outcome: a second one is not stored. Raises as :meth:`submit` does.
         """
-        addressed = new_outcome(passed, outcome, partitions=self.log.partitions, now_ns=self.now_ns())
-        return await self._sender.store([addressed.record], deadline_within(within))
+        wrapped = new_outcome(passed, outcome, partitions=self.log.partitions, now_ns=self.now_ns())
+        return await self._sender.store([wrapped.record], deadline_within(within))
 
     async def report(self, event: Event, *, agent: str = "", key: str = "", within: Within = ACCEPT_S) -> Receipt:
         """Record an event of an agent, such as a tick; repeats with the same ``key`` are stored once.
@@ -277,8 +277,8 @@ class Client:
             InvalidInput: the event does not fit its type, or the agent's name cannot be accepted.
             Refused, Unavailable, UnknownOutcome: as :meth:`submit` does.
         """
-        addressed = agent_event(event, agent, key=key, partitions=self.log.partitions, now_ns=self.now_ns())
-        return Receipt(addressed.id, await self._sender.store([addressed.record], deadline_within(within)))
+        wrapped = agent_event(event, agent, key=key, partitions=self.log.partitions, now_ns=self.now_ns())
+        return Receipt(wrapped.id, await self._sender.store([wrapped.record], deadline_within(within)))
 
     async def order(self, orders: Sequence[Order], within: Within = ACCEPT_S) -> Receipt:
         """Record the orders of a person as one operation, in order; return the receipt of the last.

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import msgspec
 
 from actors.gateway.answer_wait import await_answer, retry_until_reachable
-from actors.gateway.external_events import Addressed
+from actors.gateway.external_events import WrappedEvent
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.wait_deadlines import WaitDeadlines, Within, deadline_within
 from events.codec import Recorded, decode
@@ -45,9 +45,9 @@ class Answered(msgspec.Struct, frozen=True):
 class _Exchange:
     """An exchange that callers wait for; ``read_upto`` is the sequence read so far when the first of them came."""
 
-    def __init__(self, addressed: Addressed, read_upto: int) -> None:
+    def __init__(self, wrapped: WrappedEvent, read_upto: int) -> None:
         loop = asyncio.get_running_loop()
-        self.addressed = addressed
+        self.wrapped = wrapped
         self.end: asyncio.Future[Answered] = loop.create_future()
         self.passed: asyncio.Future[PassedInput] = loop.create_future()
         self.waiters = 0
@@ -87,9 +87,9 @@ class Exchanges:
             for each in futures:
                 each.cancel()
 
-    def join(self, addressed: Addressed) -> None:
+    def join(self, wrapped: WrappedEvent) -> None:
         """Start to keep what the log says about an exchange, before its input is sent."""
-        self._known.setdefault(addressed.exchange, _Exchange(addressed, self._read_upto)).waiters += 1
+        self._known.setdefault(wrapped.exchange, _Exchange(wrapped, self._read_upto)).waiters += 1
 
     def sent(self, exchange: str, seq: int) -> None:
         """Note that the input of an exchange is stored at a sequence."""
@@ -144,13 +144,13 @@ class Exchanges:
             f"exchange {exchange}",
             self._deadlines,
             deadline_within(within),
-            lambda: self._unended(known.addressed.agent, known.addressed.session),
+            lambda: self._unended(known.wrapped.agent, known.wrapped.session),
             hint=f", `neuraxis why {exchange}` tells then",
         )
 
     async def _search_log(self, known: _Exchange) -> None:
-        partitions, addressed = self._log.partitions, known.addressed
-        tokens = partitions.agent_token(addressed.agent), partitions.session_token(addressed.session)
+        partitions, wrapped = self._log.partitions, known.wrapped
+        tokens = partitions.agent_token(wrapped.agent), partitions.session_token(wrapped.session)
         filters = [stored_subject(topic_of(kind), *tokens) for kind in _KINDS]
         async for batch in self._log.history(filters, known.input_seq, known.read_upto):
             for stored in batch:

@@ -39,7 +39,7 @@ class InvalidField(InvalidInput):
         self.code = code
 
 
-class Addressed(msgspec.Struct, frozen=True, kw_only=True):
+class WrappedEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An event from outside, ready to be stored: its id, record, agent and session.
 
     ``exchange`` is the exchange that it begins; empty for anything but an input.
@@ -64,7 +64,7 @@ def build_event(
     exchange: str = "",
     cause: str = "",
     cause_seq: int = 0,
-) -> Addressed:
+) -> WrappedEvent:
     """Check an event against its type, and wrap it.
 
     Raises:
@@ -93,10 +93,10 @@ def build_event(
     subject = stored_subject(topic, partitions.agent_token(agent), partitions.session_token(session))
     record = Record(subject, encode_headers(envelope), body)
     begun = exchange if isinstance(event, InputReceived) else ""
-    return Addressed(id=id, record=record, agent=agent, session=session, exchange=begun)
+    return WrappedEvent(id=id, record=record, agent=agent, session=session, exchange=begun)
 
 
-def agent_event(event: Event, agent: str, *, key: str, partitions: Partitions, now_ns: int) -> Addressed:
+def agent_event(event: Event, agent: str, *, key: str, partitions: Partitions, now_ns: int) -> WrappedEvent:
     """Check an event of an agent, or of none, and wrap it.
 
     The event id is derived from event type, agent and ``key``, so that a repeat within the deduplication window of the

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from actors.gateway.external_events import Addressed, build_event
+from actors.gateway.external_events import WrappedEvent, build_event
 from schemas.effectors.model_calls import Masked
 from schemas.identity import event_id
 from schemas.subjects import Partitions
@@ -48,7 +48,7 @@ class PassedInput(msgspec.Struct, frozen=True, kw_only=True):
 
 def new_outcome(
     passed: PassedInput, outcome: InputAnswered | InputAbandoned, *, partitions: Partitions, now_ns: int
-) -> Addressed:
+) -> WrappedEvent:
     """Wrap the outcome of a forwarded input. An exchange has one outcome.
 
     A second one is not stored within the deduplication window of the stream; after that, the first has ended the

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Required, TypedDict
 
-from actors.gateway.external_events import MAX_NAME, Addressed, InvalidInput, build_event
+from actors.gateway.external_events import MAX_NAME, InvalidInput, WrappedEvent, build_event
 from actors.gateway.input_size import wrong_with_size
 from schemas.identity import event_id, new_exchange_id
 from schemas.intake.blank import is_blank, says_nothing
@@ -58,7 +58,7 @@ def new_input(
     rerun_of: str = "",
     wordless: bool = False,
     limits: InputLimits = DEFAULT_LIMITS,
-) -> Addressed:
+) -> WrappedEvent:
     """Check an input and wrap it; without ``exchange`` a new id is made. ``limits`` are those of the entry point.
 
     ``purpose`` says who answers it: see ``schemas.vocabulary.gateway.Purpose``. ``rerun_of`` names the exchange whose
@@ -119,8 +119,8 @@ def check_says_something(text: str, layers: Sequence[Layer]) -> None:
     left to the guards.
     """
     if all(map(says_nothing, (text, *(layer.content for layer in layers if layer.role != "system")))):
-        beside = ": system layers are recorded, and not judged" if any(each.role == "system" for each in layers) else ""
-        raise NothingSaid(f"the text is empty or blank, and there is nothing else to check or answer{beside}")
+        note = ": system layers are recorded, and not judged" if any(each.role == "system" for each in layers) else ""
+        raise NothingSaid(f"the text is empty or blank, and there is nothing else to check or answer{note}")
 
 
 def check_name(what: str, name: str) -> None:

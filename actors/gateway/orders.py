@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from actors.gateway.external_events import Addressed, InvalidInput, build_event
+from actors.gateway.external_events import InvalidInput, WrappedEvent, build_event
 from events.log import MAX_RECORD_BYTES, Record
 from schemas.actor import Scope
 from schemas.catalogue import entry_of
@@ -37,22 +37,22 @@ def records_of(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> 
     return [each.record for each in events_of_orders(orders, partitions, now_ns)]
 
 
-def events_of_orders(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> list[Addressed]:
+def events_of_orders(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> list[WrappedEvent]:
     """Return the events of one operation, in order; raises as :func:`records_of`."""
     operation = new_exchange_id(now_ns)
     return [
-        _addressed(order, event_id(operation, OWNER, index), partitions, now_ns) for index, order in enumerate(orders)
+        _wrapped(order, event_id(operation, OWNER, index), partitions, now_ns) for index, order in enumerate(orders)
     ]
 
 
-def _addressed(order: Order, id: str, partitions: Partitions, now_ns: int) -> Addressed:
+def _wrapped(order: Order, id: str, partitions: Partitions, now_ns: int) -> WrappedEvent:
     topic, scope = topic_of(order.event), entry_of(order.event).scope
     about_session = scope is Scope.SESSION
     if scope is not Scope.GLOBAL and is_blank(order.agent):
         raise InvalidInput(f"{topic}: the agent is empty: name the agent it is about")
     if about_session and is_blank(order.session):
         raise InvalidInput(f"{topic}: the session is empty: name the session it is about")
-    addressed = build_event(
+    wrapped = build_event(
         order.event,
         id=id,
         owner=OWNER,
@@ -61,8 +61,8 @@ def _addressed(order: Order, id: str, partitions: Partitions, now_ns: int) -> Ad
         partitions=partitions,
         now_ns=now_ns,
     )
-    headers, body = addressed.record.headers, addressed.record.data
+    headers, body = wrapped.record.headers, wrapped.record.data
     size = len(body) + sum(len(name) + len(value) + 4 for name, value in headers.items())
     if size > MAX_RECORD_BYTES:
         raise InvalidInput(f"{topic}: {size} bytes with its headers, of at most {MAX_RECORD_BYTES}: shorten it")
-    return addressed
+    return wrapped

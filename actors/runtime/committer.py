@@ -259,9 +259,9 @@ class Committer:
         """Append until the broker accepts or refuses; while it cannot be reached nothing is stored, so try again."""
         wait = _RETRY_FIRST
         appends = [
-            Append(group.records, writer.fence() if place == 0 else None)
+            Append(group.records, writer.fence() if index == 0 else None)
             for writer, portion in portions
-            for place, group in enumerate(portion)
+            for index, group in enumerate(portion)
         ]
         while True:
             begun = time.perf_counter_ns()

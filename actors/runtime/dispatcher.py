@@ -26,7 +26,7 @@ from schemas.vocabulary.ledger import LossRecorded
 from schemas.vocabulary.memory import TurnsForgotten
 from schemas.vocabulary.operator import ForgetOrdered
 
-_SLICE = 64
+_AT_ONCE = 64
 """Messages dispatched before other tasks get to run."""
 
 _ITERATIONS_TO_APPEND = 4
@@ -81,9 +81,9 @@ class Dispatcher:
             while True:
                 batch = await tail.next()
                 with self._scheduler.busy():
-                    for start in range(0, len(batch), _SLICE):
+                    for start in range(0, len(batch), _AT_ONCE):
                         with self._scheduler.paused():
-                            await self._dispatch_all(batch[start : start + _SLICE])
+                            await self._dispatch_all(batch[start : start + _AT_ONCE])
                             await self._dispatch_model_calls()
                         self._renew_snapshots()
                         await committer.wait_capacity()

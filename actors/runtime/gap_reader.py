@@ -22,7 +22,7 @@ from schemas.subjects import EVERYTHING
 MOST_SEQUENCES = 100_000
 """Most sequences from one gap to the next that are read this way; beyond that a partition's own filters are cheaper."""
 
-_SLICE = 64
+_AT_ONCE = 64
 """Messages dispatched before other tasks get to run."""
 
 Key = tuple[str, str]
@@ -100,8 +100,8 @@ class SharedReader:
         routed: dict[str, list[tuple[_Request, bool]]] = {}
         after, upto = min(one.after for _, one in requests), max(one.upto for _, one in requests)
         async for batch in self._log.history([EVERYTHING], after, upto):
-            for start in range(0, len(batch), _SLICE):
-                for stored in batch[start : start + _SLICE]:
+            for start in range(0, len(batch), _AT_ONCE):
+                for stored in batch[start : start + _AT_ONCE]:
                     receivers = routed.get(stored.subject)
                     if receivers is None:
                         receivers = routed[stored.subject] = self._receivers(stored.subject, requests)

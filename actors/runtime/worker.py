@@ -64,7 +64,7 @@ class Worker:
         batch_from: Waiting events from which they are appended as a batch; see ``committer.BATCH_FROM``.
         offload: Runs a function in another thread.
         stands_in: Actors that it runs only while no living worker hosts them, so that they always run somewhere.
-        metrics: Where the process tells its metrics.
+        metrics: Where the process serves its metrics.
     """
 
     def __init__(

@@ -21,6 +21,7 @@ MOST_ADDRESSES = 256
 """Most addresses of an answer that are examined."""
 
 _LONGEST_ADDRESS, _LONGEST_HOST = 4_096, 253
+"""Most characters of an address that is read, and of a host's name in DNS."""
 
 # Host, path, query, fragment.
 _SPLIT = re.compile(r"https?://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.IGNORECASE | re.DOTALL)
@@ -48,7 +49,7 @@ class Links:
     """
 
     def __init__(self, prompt: Prompt) -> None:
-        self._parts = (prompt.text, *(layer.content for layer in prompt.layers))
+        self._texts = (prompt.text, *(layer.content for layer in prompt.layers))
         self._sequences: Mapping[int, frozenset[str]] | None = None
         self._examined: dict[str, bool] = {}
         self._by_reference = False
@@ -70,14 +71,14 @@ class Links:
     def _examine(self, address: str) -> bool:
         if len(self._examined) >= MOST_ADDRESSES:
             return True
-        carries = not any(address in part for part in self._parts) and self._carries(address)
+        carries = not any(address in part for part in self._texts) and self._carries(address)
         self._examined[address] = carries
         return carries
 
     def _carries(self, address: str) -> bool:
         if self._sequences is None:
             self._sequences = {
-                least: _sequences_of(self._parts, least) for least in (CARRIED_IN_QUERY, CARRIED_ELSEWHERE)
+                least: _sequences_of(self._texts, least) for least in (CARRIED_IN_QUERY, CARRIED_ELSEWHERE)
             }
         return _carries(address, self._sequences)
 
@@ -90,17 +91,17 @@ def hosts_written_to(prompt: Prompt, texts: Iterable[str]) -> tuple[str, ...]:
     return links.hosts
 
 
-def _sequences_of(parts: Iterable[str], length: int) -> frozenset[str]:
+def _sequences_of(texts: Iterable[str], length: int) -> frozenset[str]:
     """Return all sequences of ``length`` letters and digits in some texts: a set lookup is faster than a search."""
     return frozenset(
-        letters[at : at + length] for letters in map(_alphanumeric, parts) for at in range(len(letters) - length + 1)
+        letters[at : at + length] for letters in map(_alphanumeric, texts) for at in range(len(letters) - length + 1)
     )
 
 
 def _carries(address: str, sequences: Mapping[int, frozenset[str]]) -> bool:
     if len(address) > _LONGEST_ADDRESS:
         return True
-    host, path, query, fragment = _parts(address)
+    host, path, query, fragment = _split(address)
     values = re.split(r"[&;=]", query)
     others = (*host.split("."), *path.split("/"), fragment)
     return any(_holds_sequence(value, sequences, CARRIED_IN_QUERY) for value in values) or any(
@@ -108,45 +109,45 @@ def _carries(address: str, sequences: Mapping[int, frozenset[str]]) -> bool:
     )
 
 
-def _holds_sequence(written: str, sequences: Mapping[int, frozenset[str]], least: int) -> bool:
+def _holds_sequence(part: str, sequences: Mapping[int, frozenset[str]], least: int) -> bool:
     """Return whether a part of an address, plain or decoded, has ``least`` successive characters of the prompt."""
-    for reading in _readings(_percent_decoded(written)):
+    for reading in _readings(_percent_decoded(part)):
         letters = _alphanumeric(reading)
         if any(letters[at : at + least] in sequences[least] for at in range(len(letters) - least + 1)):
             return True
     return False
 
 
-def _readings(written: str) -> Iterator[str]:
-    yield written
+def _readings(part: str) -> Iterator[str]:
+    yield part
     for decode in (_from_base64, _from_hex):
         try:
-            yield decode(written).decode()
+            yield decode(part).decode()
         except (binascii.Error, ValueError):
             continue
 
 
-def _from_base64(written: str) -> bytes:
-    plain = written.strip().rstrip("=").replace("-", "+").replace("_", "/")
+def _from_base64(part: str) -> bytes:
+    plain = part.strip().rstrip("=").replace("-", "+").replace("_", "/")
     return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
 
 
-def _from_hex(written: str) -> bytes:
-    return bytes.fromhex(written)
+def _from_hex(part: str) -> bytes:
+    return bytes.fromhex(part)
 
 
 def _host(address: str) -> str:
-    return _parts(address)[0].rpartition("@")[2].casefold()[:_LONGEST_HOST]
+    return _split(address)[0].rpartition("@")[2].casefold()[:_LONGEST_HOST]
 
 
-def _parts(address: str) -> tuple[str, str, str, str]:
+def _split(address: str) -> tuple[str, str, str, str]:
     """Return the host, path, query and fragment of an address as a browser would parse it, whatever it contains."""
     found = _SPLIT.match(address)
     return ("", "", "", "") if found is None else (found[1], found[2], found[3] or "", found[4] or "")
 
 
-def _percent_decoded(written: str) -> str:
-    raw = _PERCENT_ENCODED.sub(lambda found: bytes.fromhex(found[1].decode()), written.replace("+", " ").encode())
+def _percent_decoded(part: str) -> str:
+    raw = _PERCENT_ENCODED.sub(lambda found: bytes.fromhex(found[1].decode()), part.replace("+", " ").encode())
     return raw.decode(errors="replace")
 
 

@@ -1,4 +1,4 @@
-"""Recognises data in a text that identifies a person or gives access to something: for prompts, never for a decision.
+"""Recognises data in a text that identifies a person or gives access to something. No decision depends on it.
 
 Telephone numbers are recognised by phonenumbers (Google's libphonenumber, with a release every few weeks). Card
 numbers, bank accounts and social security numbers are recognised by their check digits with python-stdnum, and keys by
@@ -54,7 +54,7 @@ def recogniser() -> str:
 
 def found_in(text: str, regions: tuple[str, ...] = ()) -> tuple[Found, ...]:
     """Return the personal data in a text, in order, without overlaps; of two that overlap, the longer one counts."""
-    found = sorted(_all(text, regions), key=lambda each: (each.start - each.end, each.start))
+    found = sorted(_candidates(text, regions), key=lambda each: (each.start - each.end, each.start))
     kept: list[Found] = []
     for each in found:
         if all(each.end <= other.start or other.end <= each.start for other in kept):
@@ -62,7 +62,7 @@ def found_in(text: str, regions: tuple[str, ...] = ()) -> tuple[Found, ...]:
     return tuple(sorted(kept, key=lambda each: each.start))
 
 
-def _all(text: str, regions: tuple[str, ...]) -> Iterator[Found]:
+def _candidates(text: str, regions: tuple[str, ...]) -> Iterator[Found]:
     from phonenumbers import Leniency, PhoneNumberMatcher
     from stdnum import iban, luhn
     from stdnum.us import ssn
@@ -90,8 +90,8 @@ def _digits(number: str) -> str:
     return re.sub(r"\D", "", number)
 
 
-def _is_ip_address(written: str) -> bool:
+def _is_ip_address(text: str) -> bool:
     try:
-        return not ip_address(written).is_loopback
+        return not ip_address(text).is_loopback
     except ValueError:
         return False

@@ -30,10 +30,14 @@ HEADERS = "headers"
 """In an endpoint's ``opt``: further headers of ours that it accepts."""
 
 KEY_HEADER = "Idempotency-Key"
+"""Header that makes repeats of a request one event."""
+
 _OTHER_SPELLINGS = {
     **dict.fromkeys(("idempotencykey", "xidempotencykey", "idempotencekey", "idempotentkey"), KEY_HEADER),
     **dict.fromkeys(("neuraxisuser", "xneuraxisuser", "xneuraxisusername", "xneuraxisuserid", "xuser"), USER),
 }
+"""The letters of likely misspellings -> the header that is meant."""
+
 _OURS = "xneuraxis"
 """The letters that our headers begin with: nobody else uses them, so a misspelt one is refused."""
 
@@ -62,10 +66,10 @@ def agent_of(
 ) -> str:
     """Return the agent of a request: the one it names, that of its key, or that of its user.
 
-    A loop or a tick belongs to no session: where each session has its own agent, it must name its agent. A request with
-    a ``session`` belongs to the agent of that session. A user that would have no effect is refused: otherwise the
-    caller would take an agent that all share for the user's own. ``speaker`` is a user that the body names for another
-    purpose: it counts where no header names one.
+    A loop or a tick belongs to no session: if each session has its own agent, it must name its agent. A request with a
+    ``session`` belongs to the agent of that session. A user that has no effect is refused: otherwise the caller would
+    think that the user has an agent of their own. ``speaker`` is a user that the body names for another purpose: it
+    counts if no header names one.
 
     Raises:
         InvalidField: neither agent nor user is named.

@@ -3,7 +3,7 @@
 A lost message leaves no trace except a gap in the sequences. Its writer finds it missing and writes it again. A
 partition that had already folded the lost message would take the repeat for another message and answer twice. So
 nothing decided from what was read back is appended until one of two things holds: the log is complete from there on, or
-its gaps are recorded. The record of a gap then stands in the log before the repeat, so every reader of the repeat has
+its gaps are recorded. The record of a gap is then in the log before the repeat, so every reader of the repeat has
 read the record first. At the record every partition folds the log again, and so knows which messages it answered before
 they were lost.
 

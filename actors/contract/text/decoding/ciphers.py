@@ -19,20 +19,21 @@ from actors.contract.text.decoding.parts_with_form import stretches_of
 from actors.contract.text.rewriting import COMMON
 
 _WORD = re.compile(r"\S+")
-_SMALL = string.ascii_lowercase
+_LOWER_CASE = string.ascii_lowercase
+# Translation tables for bytes: is it visible; its letter in lower case, or a blank; is it a lower-case letter in rot47.
 _IS_VISIBLE = bytes(not bytes((code,)).isspace() for code in range(256))
 _TO_LETTERS = bytes(ord(chr(code).lower()) if chr(code) in string.ascii_letters else ord(" ") for code in range(256))
 _COMMON = frozenset(word.encode() for word in COMMON)
 _VISIBLE = "".join(map(chr, range(33, 127)))
 _ROT47 = str.maketrans(_VISIBLE, _VISIBLE[47:] + _VISIBLE[:47])
 _IS_ROT47 = bytes(
-    ord("r") if chr(code) in _SMALL.translate(_ROT47) else ord(" ") if chr(code).isspace() else ord(".")
+    ord("r") if chr(code) in _LOWER_CASE.translate(_ROT47) else ord(" ") if chr(code).isspace() else ord(".")
     for code in range(256)
 )
 _ROT47_WORDS = tuple(b" " + b"r" * length + b" " for length in range(3, 8))
 """Substrings of a text that contains a common word of three or more letters in rot47."""
 
-_PLAIN_SHARE = 0.15  # a share of the stretch's words
+_PLAIN_SHARE = 0.15
 """A stretch with more than this share of plain common words counts as plain, whatever else is in it."""
 
 
@@ -47,7 +48,7 @@ class _Evidence(NamedTuple):
 _EVIDENCE = (_Evidence(2, 4, 7), _Evidence(3, 10, 8))
 """Each of these proves a cipher if one word has three letters or more: shorter ones occur in many texts by chance."""
 
-_LONGER = 3
+_LONG_WORD = 3
 """Letters that at least one of the words must have."""
 
 _MOST_SPANS = 512
@@ -55,6 +56,7 @@ _MOST_SPANS = 512
 
 Undo = Callable[[str], Iterator[str]]
 Known = Mapping[bytes, tuple[int, ...]]
+"""Enciphered common word -> the indexes of the ciphers that give it."""
 
 
 @cache
@@ -65,16 +67,16 @@ def _ciphers() -> tuple[tuple[Undo, ...], Known, Known]:
     symbols.
     """
     common = [word for word in COMMON if len(word) > 1]
-    alphabets = [_SMALL[by:] + _SMALL[:by] for by in range(1, 26)] + [_SMALL[::-1]]
+    alphabets = [_LOWER_CASE[by:] + _LOWER_CASE[:by] for by in range(1, 26)] + [_LOWER_CASE[::-1]]
     undo: list[Undo] = []
     words: dict[bytes, tuple[int, ...]] = {}
     tokens: dict[bytes, tuple[int, ...]] = {}
     for letters in alphabets:
-        _register(words, (word.translate(str.maketrans(_SMALL, letters)) for word in common), len(undo))
-        undo.append(_translating(str.maketrans(letters + letters.upper(), _SMALL + _SMALL.upper())))
-    for how, undone in ((_backwards, _read_backwards), (_rot13_backwards, _read_rot13_backwards)):
-        _register(words, map(how, common), len(undo))
-        undo.append(undone)
+        _register(words, (word.translate(str.maketrans(_LOWER_CASE, letters)) for word in common), len(undo))
+        undo.append(_translating(str.maketrans(letters + letters.upper(), _LOWER_CASE + _LOWER_CASE.upper())))
+    for encipher, decipher in ((_backwards, _read_backwards), (_rot13_backwards, _read_rot13_backwards)):
+        _register(words, map(encipher, common), len(undo))
+        undo.append(decipher)
     _register(tokens, (word.translate(_ROT47) for word in common), len(undo))
     undo.append(_translating(_ROT47))
     return tuple(undo), words, tokens
@@ -112,16 +114,16 @@ def _ciphers_in(words: Sequence[bytes], known: Known) -> Mapping[int, list[tuple
     return {cipher: spans for cipher, spans in found.items() if spans}
 
 
-def _frequent_enough(some: Iterable[bytes], known: Known) -> dict[bytes, list[int]]:
+def _frequent_enough(enciphered: Iterable[bytes], known: Known) -> dict[bytes, list[int]]:
     """Return the enciphered words, each with its ciphers, for those ciphers that have enough of them in the text."""
     by_cipher: dict[int, list[bytes]] = {}
-    for word in some:
+    for word in enciphered:
         for cipher in known[word]:
             by_cipher.setdefault(cipher, []).append(word)
     candidates: dict[bytes, list[int]] = {}
     for cipher, words in by_cipher.items():
         lengths = sorted(map(len, words), reverse=True)
-        if lengths[0] >= _LONGER and any(sum(lengths[:hits]) >= least for hits, _, least in _EVIDENCE):
+        if lengths[0] >= _LONG_WORD and any(sum(lengths[:hits]) >= least for hits, _, least in _EVIDENCE):
             for word in words:
                 candidates.setdefault(word, []).append(cipher)
     return candidates
@@ -141,7 +143,7 @@ def _proven_groups(words: Sequence[bytes], indexes: Sequence[int]) -> Iterator[t
                 continue
             last = indexes[at + hits - 1]
             lengths = [len(word) for word in {words[index] for index in indexes[at : at + hits]}]
-            if len(lengths) < hits or sum(lengths) < letters or max(lengths) < _LONGER:
+            if len(lengths) < hits or sum(lengths) < letters or max(lengths) < _LONG_WORD:
                 continue
             if sum(map(_COMMON.__contains__, words[first : last + 1])) <= _PLAIN_SHARE * (last + 1 - first):
                 upto = last

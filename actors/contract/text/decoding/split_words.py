@@ -27,6 +27,7 @@ _SYMBOL = r"[^\w\s]|_"
 # Five or more single letters with one to three symbols between them, and perhaps a blank, which separates words.
 _LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SYMBOL}|\ufe0f){{1,3}}\s?[^\W\d_](?![^\W_])){{4,}}")
 _PUNCTUATION = ".,;:!?\"'()[]"
+# Two to four single letters with symbols between them; the symbols between single letters.
 _FEW_LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SYMBOL}|\ufe0f){{1,3}}[^\W\d_](?![^\W_])){{1,3}}")
 _IN_LETTERS = re.compile(rf"(?:{_SYMBOL})+\s?")
 # Two to four parts of words with one or two symbols between them.
@@ -37,7 +38,7 @@ _ASCII_HALVES = re.compile(
 """The same for ASCII, which is searched twice as fast."""
 
 _AT_LINE_END = re.compile(r"[-\u2010\u2011]\r?\n(?=[^\W\d_])")
-_HYPHENATED_ENDS = tuple(sign + end for sign in "-\u2010\u2011" for end in ("\n", "\r\n"))
+_HYPHENATED_ENDS = tuple(hyphen + end for hyphen in "-\u2010\u2011" for end in ("\n", "\r\n"))
 _PIECES = re.compile(r"[^\W\d_]+")
 _NOT_LETTERS = re.compile(r"[^\w\n]|[\d_]")
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha() and chr(code) != "\n")

@@ -116,7 +116,7 @@ def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Plac
     at = np.arange(len(words), dtype=np.int64)
     classed = np.nonzero(kinds >= 0)[0]
     symbols[classed] = _class_hashes()[kinds[classed]]
-    own = np.array([symbol_hash(words[place]) for place in classed.tolist()], dtype=np.uint64)
+    own = np.array([symbol_hash(words[index]) for index in classed.tolist()], dtype=np.uint64)
     bigrams = mix(symbols[:-1], symbols[1:])
     trigrams = mix(bigrams[:-1], symbols[2:])
     near = symbols[classed]
@@ -181,7 +181,7 @@ def _letter_hashes(word: str) -> npt.NDArray[np.uint64]:
     if not _LETTERS <= len(word) <= _LONGEST_SPELLED or not word[0].isalpha() or " " in word:
         return _NONE
     marked = f"^{word}$"
-    found = [symbol_hash(marked[place : place + _LETTERS]) for place in range(len(marked) - _LETTERS + 1)]
+    found = [symbol_hash(marked[start : start + _LETTERS]) for start in range(len(marked) - _LETTERS + 1)]
     return np.array(found, dtype=np.uint64)
 
 

@@ -108,10 +108,10 @@ def worst_passage(weights: npt.NDArray[np.int32], found: Occurrences, segments: 
     for begin in range(0, len(lengths), step):
         some = lengths[begin : begin + step]
         scores = _scores(counted, some, segments)
-        place = int(scores.argmax())
-        if scores[place] > best.score:
-            number, first = divmod(place, segments + 1)
-            best = Passage(float(scores[place]), first, int(some[number]))
+        highest = int(scores.argmax())
+        if scores[highest] > best.score:
+            row, first = divmod(highest, segments + 1)
+            best = Passage(float(scores[highest]), first, int(some[row]))
     return best
 
 

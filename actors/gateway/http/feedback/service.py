@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from actors.gateway.client import Client
-from actors.gateway.external_events import Addressed, build_event
+from actors.gateway.external_events import WrappedEvent, build_event
 from actors.gateway.http.loops.service import NotAccepted
 from events.errors import Unavailable, UnknownOutcome
 from schemas.event import encode_event
@@ -67,20 +67,20 @@ class FeedbackService:
             LogError: the broker refuses it permanently.
         """
         client, deadline = self._client, self._client.begin(self._wait_s)
-        addressed = new_feedback(rated, given, key, client.log.partitions, client.now_ns())
+        wrapped = new_feedback(rated, given, key, client.log.partitions, client.now_ns())
         try:
-            await client.submit(addressed, deadline)
+            await client.submit(wrapped, deadline)
         except (Unavailable, UnknownOutcome):
             raise NotAccepted(
                 f"the broker has not confirmed this within {deadline.waited:.1f} s, and it may still be stored: "
                 "send it again"
             ) from None
-        return addressed.id
+        return wrapped.id
 
 
 def new_feedback(
     rated: Rated, given: FeedbackGiven | HarmReported, key: str, partitions: Partitions, now_ns: int
-) -> Addressed:
+) -> WrappedEvent:
     """Wrap feedback. Its id is derived from the exchange and ``key``, or, without a key, from its content."""
     same = f"key\n{key}" if key else f"content\n{content_hash(encode_event(given))}"
     return build_event(

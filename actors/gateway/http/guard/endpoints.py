@@ -106,7 +106,7 @@ async def _checked(
     # All inputs are checked before the first is stored.
     for path, check in checks:
         with _with_path(path):
-            inputs.append(service.addressed(check, deadline))
+            inputs.append(service.wrap(check, deadline))
     return service, await service.check(inputs, deadline)
 
 

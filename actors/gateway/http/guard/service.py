@@ -9,7 +9,7 @@ import msgspec
 from actors.gateway.answer_wait import NoEnd
 from actors.gateway.client import Client
 from actors.gateway.exchanges import Answered
-from actors.gateway.external_events import Addressed
+from actors.gateway.external_events import WrappedEvent
 from actors.gateway.http.loops.service import NoJudge, NotAccepted, Unanswered
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.codec import Recorded, decode
@@ -101,11 +101,11 @@ class GuardService:
         """Return the deadline of a request that begins now."""
         return self._client.begin(self._wait_s)
 
-    def addressed(self, check: Check, deadline: WaitDeadline) -> tuple[Check, Addressed]:
+    def wrap(self, check: Check, deadline: WaitDeadline) -> tuple[Check, WrappedEvent]:
         """Check the form of an input and wrap it; raises InvalidInput."""
         exchange = new_exchange_id(self._client.now_ns())
         check = msgspec.structs.replace(check, session=check.session or f"check {exchange}")
-        addressed = self._client.input(
+        wrapped = self._client.input(
             check.text,
             agent=check.agent,
             session=check.session,
@@ -117,16 +117,16 @@ class GuardService:
             exchange=exchange,
             purpose="check",
         )
-        return check, addressed
+        return check, wrapped
 
-    async def check(self, inputs: Sequence[tuple[Check, Addressed]], deadline: WaitDeadline) -> tuple[Checked, ...]:
+    async def check(self, inputs: Sequence[tuple[Check, WrappedEvent]], deadline: WaitDeadline) -> tuple[Checked, ...]:
         """Have inputs checked; return the results in their order.
 
         Raises:
             NotAccepted, Unanswered, NoJudge: see these classes; some of several inputs may be in the log.
             LogError: the broker refuses one permanently, or cannot be read.
         """
-        waiting = [asyncio.create_task(self._ended(addressed, deadline)) for _, addressed in inputs]
+        waiting = [asyncio.create_task(self._ended(wrapped, deadline)) for _, wrapped in inputs]
         try:
             found = await asyncio.gather(*waiting)
         finally:
@@ -136,13 +136,13 @@ class GuardService:
         events = await self._verdicts_between([check.agent for check, _ in inputs], found, deadline)
         return tuple(Checked(answer.exchange, answer.event, tuple(events.get(answer.exchange, ()))) for answer in found)
 
-    async def _ended(self, addressed: Addressed, deadline: WaitDeadline) -> Answered:
+    async def _ended(self, wrapped: WrappedEvent, deadline: WaitDeadline) -> Answered:
         try:
-            return await self._client.exchange(addressed, deadline)
+            return await self._client.exchange(wrapped, deadline)
         except NoEnd as late:
-            where = f"exchange {addressed.exchange} is in the log, and"
-            if late.lacking:
-                raise NoJudge(f"{where} nobody serves {late.lacking}: it ends when a worker does") from None
+            where = f"exchange {wrapped.exchange} is in the log, and"
+            if late.unserved_stage:
+                raise NoJudge(f"{where} nobody serves {late.unserved_stage}: it ends when a worker does") from None
             raise Unanswered(
                 f"{where} has no end after {deadline.waited:.1f} s: are the workers running? /readyz tells"
             ) from None

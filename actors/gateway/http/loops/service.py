@@ -8,7 +8,7 @@ import msgspec
 
 from actors.gateway.answer_wait import NoEnd
 from actors.gateway.client import Client
-from actors.gateway.external_events import Addressed, agent_event
+from actors.gateway.external_events import WrappedEvent, agent_event
 from actors.gateway.http.bodies import Accepted
 from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
 from actors.gateway.http.readiness_checks import OK, passes, without_places
@@ -154,8 +154,8 @@ class LoopService:
         Raises:
             NotAccepted, InvalidInput, LogError: as :meth:`complete` does.
         """
-        addressed, deadline = self._new_event(agent, tick, key), self._begin()
-        return Accepted(id=addressed.id, seq=await self._stored(addressed, deadline))
+        wrapped, deadline = self._new_event(agent, tick, key), self._begin()
+        return Accepted(id=wrapped.id, seq=await self._stored(wrapped, deadline))
 
     async def checks(self) -> dict[str, str]:
         """Return what this gateway depends on, each with ``ok`` or what is wrong with it; checked now.
@@ -201,15 +201,15 @@ class LoopService:
         except (LogError, TimeoutError) as wrong:
             return _why(wrong)
 
-    def _new_event(self, agent: str, event: Event, key: str) -> Addressed:
+    def _new_event(self, agent: str, event: Event, key: str) -> WrappedEvent:
         return agent_event(event, agent, key=key, partitions=self._log.partitions, now_ns=self._client.now_ns())
 
     def _begin(self) -> WaitDeadline:
         return self._client.begin(self._wait_s)
 
-    async def _stored(self, addressed: Addressed, deadline: WaitDeadline) -> int:
+    async def _stored(self, wrapped: WrappedEvent, deadline: WaitDeadline) -> int:
         try:
-            return await self._client.submit(addressed, deadline)
+            return await self._client.submit(wrapped, deadline)
         except (Unavailable, UnknownOutcome):
             raise NotAccepted(
                 f"the broker has not confirmed this within {deadline.waited:.1f} s, and it may still be stored: "
@@ -223,25 +223,25 @@ class LoopService:
         except TimeoutError:
             raise NotReady("this gateway is still reading the log: try again, /readyz tells") from None
 
-    async def _ask(self, agent: str, addressed: Addressed, deadline: WaitDeadline) -> Answer:
+    async def _ask(self, agent: str, wrapped: WrappedEvent, deadline: WaitDeadline) -> Answer:
         await self._ready(deadline)
-        cause = addressed.id
+        cause = wrapped.id
         known = self.judgements.answer_to(cause)
         if known is not None:  # a repeat, perhaps after the deduplication window of the stream
             return known
         # Received through the judgements, so that the caller's next question about the loop already sees this one.
         with self.judgements.awaited(cause) as answer:
-            seq = await self._stored(addressed, deadline)
+            seq = await self._stored(wrapped, deadline)
             where = f"this is in the log (event {cause}, sequence {seq})"
             try:
                 return await self._client.wait(
                     answer, what=f"event {cause}", within=deadline, unserved=partial(self._unserved, agent)
                 )
             except NoEnd as late:
-                if late.lacking:
+                if late.unserved_stage:
                     raise NoJudge(
-                        f"{where}, and nobody serves {late.lacking}: it is judged when a worker does, ask for the "
-                        "loop's status then"
+                        f"{where}, and nobody serves {late.unserved_stage}: it is judged when a worker does, ask for "
+                        "the loop's status then"
                     ) from None
                 raise Unanswered(
                     f"{where}, and guardrails have not answered it within {deadline.waited:.1f} s: they will when "

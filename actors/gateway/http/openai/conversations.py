@@ -9,7 +9,7 @@ import msgspec
 from actors.gateway.answer_pieces import AnswerPiece
 from actors.gateway.client import Client
 from actors.gateway.exchanges import Answered
-from actors.gateway.external_events import Addressed
+from actors.gateway.external_events import WrappedEvent
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import Decision, Usage, decision_of, sum_of
 from actors.gateway.http.openai.conversation_histories import Histories
@@ -99,13 +99,13 @@ class Conversations:
             return
         streamed, pieces = StreamedText(), asyncio.Queue[AnswerPiece | None]()
         async with self._client.hearing(pieces.put_nowait) as inbox:
-            addressed, created = self._input(question, inbox), self._client.now_ns() // _NS_PER_S
-            asking = asyncio.create_task(self._ended(question, addressed, self._begin()), name="asking")
+            wrapped, created = self._input(question, inbox), self._client.now_ns() // _NS_PER_S
+            asking = asyncio.create_task(self._ended(question, wrapped, self._begin()), name="asking")
             asking.add_done_callback(lambda _: pieces.put_nowait(None))
             try:
                 while (piece := await pieces.get()) is not None:
                     if text := streamed.take(piece):
-                        yield AnswerText(addressed.exchange, created, text)
+                        yield AnswerText(wrapped.exchange, created, text)
                 ended = asking.result()
                 yield msgspec.structs.replace(ended, rest=streamed.rest(ended.event.response))
             finally:
@@ -121,10 +121,10 @@ class Conversations:
         Raises:
             InvalidInput, ExchangeFailed, LogError: as :meth:`ask` does.
         """
-        addressed = self._input(question, purpose="forward", further_s=further_s)
+        wrapped = self._input(question, purpose="forward", further_s=further_s)
         deadline = self._begin()
-        await self._client.submit(addressed, deadline)
-        outcome = await self._client.await_passed(addressed.exchange, deadline)
+        await self._client.submit(wrapped, deadline)
+        outcome = await self._client.await_passed(wrapped.exchange, deadline)
         if isinstance(outcome, PassedInput):
             return outcome
         return end_of(outcome, agent=question.agent, session=question.session)
@@ -134,7 +134,7 @@ class Conversations:
 
     def _input(
         self, question: Question, inbox: str = "", purpose: Purpose = "answer", further_s: float = 0.0
-    ) -> Addressed:
+    ) -> WrappedEvent:
         return self._client.input(
             question.text,
             agent=question.agent,
@@ -146,8 +146,8 @@ class Conversations:
             purpose=purpose,
         )
 
-    async def _ended(self, question: Question, addressed: Addressed, deadline: WaitDeadline) -> AnswerEnd:
-        answered = await self._client.exchange(addressed, deadline)
+    async def _ended(self, question: Question, wrapped: WrappedEvent, deadline: WaitDeadline) -> AnswerEnd:
+        answered = await self._client.exchange(wrapped, deadline)
         ended = end_of(answered, agent=question.agent, session=question.session)
         messages = (*question.messages, ReadMessage("assistant", ended.event.response))
         self.histories.keep(question.conversation, messages, question.definitions)
