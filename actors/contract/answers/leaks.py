@@ -21,6 +21,7 @@ _RUN_WORDS = 5
 _WORDS = re.compile(r"\w+")
 
 Runs = frozenset[tuple[str, ...]]
+"""The sequences of words of a text."""
 
 
 class Leaks:

@@ -8,13 +8,13 @@ from actors.gateway.http.openai.failures import is_openai
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _COMMON = {
-    400: "The request cannot be taken: the message says why.",
-    401: "It takes a key, and brought none that is in force.",
-    403: "The key lacks the scope, or is for another agent; or a page from elsewhere asks.",
-    408: "The body did not come in in time.",
+    400: "The request is not valid: the message says why.",
+    401: "The request has no valid key.",
+    403: "The key lacks the scope, or is for another agent; or the request comes from a page of another site.",
+    408: "The body did not arrive in time.",
     413: "The body, or what would be stored of it, is too large.",
-    429: "Too many requests are being served, or the key has asked too often: `Retry-After` says when to come again.",
-    503: "The broker is away, or was not reached yet: `Retry-After` says when to come again.",
+    429: "Too many requests are being served, or the key has asked too often: `Retry-After` says when to try again.",
+    503: "The broker is away, or was not reached yet: `Retry-After` says when to try again.",
 }
 """Status -> its description, for every endpoint that requires a key. A description of the endpoint's own is kept."""
 

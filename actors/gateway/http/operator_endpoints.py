@@ -154,7 +154,7 @@ class Operations(Protocol):
         ...
 
 
-_BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
+_BAD = ResponseSpec(Failure, description="The request is not valid: the message names the field.")
 _UNKNOWN = ResponseSpec(Failure, description="What it names is not there.")
 _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: see whether it is there.")
 _RESPONSES = {400: _BAD, 404: _UNKNOWN, 503: _NOT_TAKEN}

@@ -25,7 +25,7 @@ SCHEMES = {
     SCHEME: SecurityScheme(
         type="http",
         scheme="bearer",
-        description="A key of the gateway (`neuraxis keys add`); the words beside it are the scopes that it must have.",
+        description="A key of the gateway (`neuraxis keys add`); the words with it are the scopes that it must have.",
     )
 }
 

@@ -21,7 +21,9 @@ from schemas.intake.strict import did_you_mean, quoted_name
 USER = "X-Neuraxis-User"
 """Header that names the user of a request. It is not checked: the gateway trusts its callers."""
 
-User = Annotated[str, HeaderParameter(name=USER, description="For whom it is, where agents are one a user.")]
+User = Annotated[
+    str, HeaderParameter(name=USER, description="The user that the request is for, if each user has an agent.")
+]
 
 QUERY = "query"
 """In an endpoint's ``opt``: the names of the query parameters it accepts; None: any."""

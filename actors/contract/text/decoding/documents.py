@@ -43,7 +43,7 @@ _PADDING = re.compile(r"[\x00-\x09\x0b-\x1f !#-&*./;?@^-`|~\x7f-\xa9\xab-\xb4\u2
 
 _ESCAPED_BLANK = re.compile(r"\\(?:[tnrf]|u(?:00[0-2a][0-9a-d]|20[0-6][0-9a-f]|3000|feff))", re.I)
 
-_BETWEEN = "\n~\n"
+_SEPARATOR = "\n~\n"
 """The separator between readings that are returned as one text: as separate texts they would use up the limit."""
 
 _SEAM = "\u034f"
@@ -90,7 +90,7 @@ def _names(text: str) -> Iterator[str | Undecoded]:
                 else:
                     readings[joined] = None
     if readings:
-        yield _BETWEEN.join(readings)
+        yield _SEPARATOR.join(readings)
 
 
 def _without_repeated_pairs(names: Sequence[str]) -> Sequence[str]:

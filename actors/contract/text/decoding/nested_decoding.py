@@ -35,7 +35,7 @@ MOST_TEXTS, MOST_CHARACTERS = 32, 393_216
 APART = 3
 """Results of one form that are read separately; further ones are joined, so that a large number hides none."""
 
-_BETWEEN = "\n~\n"
+_SEPARATOR = "\n~\n"
 """The separator of joined texts; no encoded run continues across it."""
 
 MOST_VIEWS, MOST_READ = 8, 4_096
@@ -154,7 +154,7 @@ def _joined(results: Sequence[str]) -> Iterator[str]:
     others = {True: list[str](), False: list[str]()}
     for each in results[APART:]:
         others[is_mostly_letters(each)].append(each)
-    yield from (_BETWEEN.join(each) for each in others.values() if each)
+    yield from (_SEPARATOR.join(each) for each in others.values() if each)
 
 
 class JudgedTexts(NamedTuple):

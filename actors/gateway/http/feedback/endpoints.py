@@ -49,7 +49,7 @@ class FeedbackTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 _RESPONSES = {
-    400: ResponseSpec(Failure, description="The request cannot be taken: the message names the field."),
+    400: ResponseSpec(Failure, description="The request is not valid: the message names the field."),
     404: ResponseSpec(Failure, description="There is no such exchange."),
     503: ResponseSpec(Failure, description="It could not be looked up, or stored in time: send it again."),
 }

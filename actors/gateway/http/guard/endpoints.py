@@ -34,7 +34,7 @@ from actors.gateway.inputs import NothingSaid
 MODEL = "neuraxis"
 """The model named in answers to moderations, whatever model a request names."""
 
-_BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
+_BAD = ResponseSpec(Failure, description="The request is not valid: the message names the field.")
 _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time, or nobody serves the guards.")
 _LATE = ResponseSpec(Failure, description="It is in the log, and has no end in time.")
 _RESPONSES = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}

@@ -27,7 +27,7 @@ from actors.gateway.http.strict_requests import QUERY, User, agent_of, key_of, r
 IdempotencyKey = Annotated[str, HeaderParameter(name="Idempotency-Key", description="Makes repeats one event.")]
 Agent = Annotated[str, QueryParameter(name="agent", description="The agent whose loop it is.")]
 
-_BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
+_BAD = ResponseSpec(Failure, description="The request is not valid: the message names the field.")
 _UNKNOWN = ResponseSpec(Failure, description="No such loop is known.")
 _LATE = ResponseSpec(Failure, description="It is in the log, and was not answered in time.")
 _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: send it again.")

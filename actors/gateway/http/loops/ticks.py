@@ -13,7 +13,7 @@ from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.scopes import ASK, OF_AGENT
 from actors.gateway.http.strict_requests import User, agent_of, key_of, refuse_unless
 
-_BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
+_BAD = ResponseSpec(Failure, description="The request is not valid: the message names the field.")
 _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: send it again.")
 
 

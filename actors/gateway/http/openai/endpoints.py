@@ -44,7 +44,7 @@ _GONE = 499
 
 Session = Annotated[str, HeaderParameter(name=SESSION, description="The session of the conversation.")]
 
-_BAD = ResponseSpec(ApiFailure, description="The request cannot be taken: param names the parameter.")
+_BAD = ResponseSpec(ApiFailure, description="The request is not valid: param names the parameter.")
 _UNKNOWN = ResponseSpec(ApiFailure, description="There is no such model.")
 _UNANSWERED = ResponseSpec(ApiFailure, description="It was not answered in time: try again.")
 _MODEL = ResponseSpec(Model, description="The model; one of the upstream's as that describes it.")

@@ -75,7 +75,7 @@ class Records(Protocol):
         ...
 
 
-_BAD = ResponseSpec(Failure, description="The question cannot be taken: the message names the parameter.")
+_BAD = ResponseSpec(Failure, description="The question is not valid: the message names the parameter.")
 _UNKNOWN = ResponseSpec(Failure, description="There is no such exchange.")
 _TREE = ResponseSpec(dict[str, Any], description="The tree of causes, as `neuraxis why --json` prints it.")
 _UNREAD = ResponseSpec(Failure, description="The log or its ledger cannot be read now.")
@@ -84,7 +84,7 @@ _OF_ONE = {404: _UNKNOWN, 503: _UNREAD}
 
 _FILTERS = ("agent", "session", "stage", "action", "reason", "mode", "words", "before", "at", "limit")
 
-ExactFilter = Annotated[str, QueryParameter(description="Only those with this; all where it is not given.")]
+ExactFilter = Annotated[str, QueryParameter(description="Only exchanges with this value; all if it is not given.")]
 Searched = Annotated[
     str,
     QueryParameter(
@@ -93,19 +93,17 @@ Searched = Annotated[
     ),
 ]
 Count = Annotated[int, QueryParameter(ge=1, le=MOST, description="How many, at most.")]
-Before = Annotated[int, QueryParameter(ge=0, le=END, description="Only those whose input stands before this sequence.")]
+Before = Annotated[int, QueryParameter(ge=0, le=END, description="Only those whose input is before this sequence.")]
 At = Annotated[
     int,
-    QueryParameter(
-        ge=0, le=END, description="As the log was at this sequence: what came behind it has not happened. 0: now."
-    ),
+    QueryParameter(ge=0, le=END, description="As the log was at this sequence, without what came later. 0: now."),
 ]
 Topic = Annotated[str, QueryParameter(description="Only this public subject; * and > are wildcards.")]
 After = Annotated[
-    int | None, QueryParameter(ge=0, le=END, description="From behind this sequence on; else what is to come.")
+    int | None, QueryParameter(ge=0, le=END, description="Events after this sequence; without it, new events only.")
 ]
-Words = Annotated[bool, QueryParameter(description="With people's words, which are hidden otherwise.")]
-LastEvent = Annotated[str, HeaderParameter(name=LAST_EVENT, description="What a browser sends when it comes back.")]
+Words = Annotated[bool, QueryParameter(description="Whether people's words are shown; they are hidden otherwise.")]
+LastEvent = Annotated[str, HeaderParameter(name=LAST_EVENT, description="What a browser sends when it connects again.")]
 
 
 @get("/api/exchanges", security=READ, responses=_RESPONSES, opt={QUERY: _FILTERS, OF_AGENT: True})

@@ -53,13 +53,13 @@ class Examinations(Protocol):
 
 _RESPONSES = {
     200: ResponseSpec(dict[str, Any], description="What was asked, as the command of that name prints it with --json."),
-    400: ResponseSpec(Failure, description="The question cannot be taken: the message names the field."),
+    400: ResponseSpec(Failure, description="The question is not valid: the message names the field."),
     404: ResponseSpec(Failure, description="What it names is not there."),
     503: ResponseSpec(Failure, description="It took too long, too many ask, or the log cannot be read now."),
 }
 
 At = Annotated[int, QueryParameter(ge=0, le=END, description="As of this sequence of the log. 0: its end.")]
-Path = Annotated[str, QueryParameter(description='What is there alone, such as sessions["travel"].trust.')]
+Path = Annotated[str, QueryParameter(description='Only this part of the state, such as sessions["travel"].trust.')]
 
 
 @post("/api/what-if", status_code=200, security=READ, before_request=refuse_unless(WhatIf), responses=_RESPONSES)

@@ -110,7 +110,7 @@ class AsyncClient:
     async def ask(self, question: str | Sequence[Mapping[str, Any]], *, session: str = "", user: str = "") -> Answer:
         """Ask Neuraxis itself: a text, or the messages of a conversation as OpenAI's clients write them.
 
-        Without a ``session`` the server derives one from the conversation's first messages.
+        Without a ``session`` the server finds the conversation by its messages so far.
         """
         return await self._call(calls.ask(question, session, user))
 
