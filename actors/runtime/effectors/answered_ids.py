@@ -1,8 +1,8 @@
 """Which requests an effector has answered according to the log, and how further answers are stored exactly once.
 
 Each event of the effector is read once, however many requests ask about it. Answers that are ready at the same time are
-appended together, in the order in which they became ready. Appended one by one, each would wait for the flushes of all
-before it.
+appended together, in the order in which they became ready. If they were appended one by one, each would wait until the
+broker has flushed all before it to disk.
 """
 
 import asyncio

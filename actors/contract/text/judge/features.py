@@ -39,6 +39,8 @@ _LONGEST_SPELLED = 24
 """Letters of an n-gram of letters, and of the longest word that has such n-grams."""
 
 _SUFFIXES = ("ings", "ing", "edly", "ed", "es", "s", "ly")
+# Tokens that end a segment, are a segment of their own, introduce a list item or a quoted line, quote a value, or stand
+# before a value.
 _ENDS = frozenset(".!?;\u3002\uff01\uff1f")
 _ALONE, _BULLETS = frozenset("\n|<"), frozenset("-*+\u2022#>/;%")
 _QUOTES, _BEFORE_VALUE = frozenset("\"'*`"), frozenset(",:{[(=\"'*`")
@@ -224,9 +226,14 @@ def _segments(words: list[str]) -> Places:
         while following - start > SEGMENT_MOST:
             start += SEGMENT_MOST
             starts.append(start)
-        is_decimal = words[last] == "." and words[following].isdecimal()
-        has_words = words_before[following] - words_before[start] >= SEGMENT_LEAST
-        if forced[last] or following - start == SEGMENT_MOST or (has_words and not is_decimal):
+        if (
+            forced[last]
+            or following - start == SEGMENT_MOST
+            or (
+                words_before[following] - words_before[start] >= SEGMENT_LEAST
+                and not (words[last] == "." and words[following].isdecimal())  # a number with decimals
+            )
+        ):
             start = following
             starts.append(start)
     return np.array([*starts, *range(start + SEGMENT_MOST, len(words), SEGMENT_MOST)], dtype=np.int64)

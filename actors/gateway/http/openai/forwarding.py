@@ -176,9 +176,8 @@ class UpstreamForwarder:
         except SourceBroken as broken:
             raise UpstreamFailed("upstream_cut", str(broken)) from broken
         body = bytes(pieces.received)
-        headers = [
-            each for each in headers_to_return(response) if pieces.masked is None or each[0] != b"content-length"
-        ]
+        kept = headers_to_return(response)
+        headers = [each for each in kept if pieces.masked is None or each[0] != b"content-length"]
         relayed = RelayedResponse(passed.exchange, response.status_code, headers, body)
         if not response.is_success:
             return relayed
