@@ -1,4 +1,4 @@
-"""The way in and out of the log: inputs, orders and reports go in, and what comes of them goes back to the caller.
+"""The gateway: puts inputs, orders and reports of callers into the log, and returns the events that answer them.
 
 It is no actor: it decides nothing and has no state to replay. An input is accepted once the log has acknowledged it.
 From then on it gets exactly one ``response.emitted``.

@@ -14,6 +14,7 @@ AgentPer = Literal["shared", "user", "session"]
 
 SHARED_AGENT = "default"
 _HASHED = 32
+"""Hexadecimal digits of the hash that replaces a name which is too long."""
 
 
 def agent_for(given: str, *, per: AgentPer, user: str = "", session: str = "") -> str:
@@ -36,7 +37,7 @@ def agent_for(given: str, *, per: AgentPer, user: str = "", session: str = "") -
 
 
 def why_user_is_ignored(given: str, *, per: AgentPer, user: str) -> str:
-    """Return why naming a user has no effect, and what to do; empty where it has, or where an agent was given.
+    """Return why naming a user has no effect, and what to do; empty if it has one, or if an agent was given.
 
     A caller that names a user relies on an agent that others do not share.
     """
@@ -48,6 +49,6 @@ def why_user_is_ignored(given: str, *, per: AgentPer, user: str) -> str:
 
 def _named(kind: str, name: str) -> str:
     agent = f"{kind}:{name}"
-    if len(name) >= _HASHED and wrong_with_name(agent):  # too long with what stands before it
+    if len(name) >= _HASHED and wrong_with_name(agent):  # too long with its prefix
         return f"{kind}:{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:_HASHED]}"
     return agent

@@ -4,7 +4,7 @@ import msgspec
 
 
 class AnswerPiece(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of an answer, as ``llm`` sends them; see ``actors.llm.calling.Partial``."""
+    """A piece of an answer, as the effector ``llm`` sends it; see ``actors.llm.calling.Partial``."""
 
     request: str
     attempt: int

@@ -10,69 +10,72 @@ from events.errors import Unavailable
 
 T = TypeVar("T")
 
-LOOK_S = 0.25
+CHECK_INTERVAL_S = 0.25
 """Seconds between two checks whether a worker runs that could answer."""
 
 
 class NoEnd(Unavailable):
     """What was sent is in the log, but the awaited event has not come in time. It may come later.
 
-    ``lacking`` says which stage would have to run for it to come; empty where that is not known.
+    ``unserved_stage`` names the stage that nobody serves and that would have to run; empty if that is not known.
     """
 
-    def __init__(self, message: str, *, lacking: str = "") -> None:
+    def __init__(self, message: str, *, unserved_stage: str = "") -> None:
         super().__init__(message)
-        self.lacking = lacking
+        self.unserved_stage = unserved_stage
 
 
 def is_answer_to(cause: str, recorded: Recorded) -> bool:
-    """Whether an event was caused by the one with this id; for ``Client.first``."""
+    """Return whether an event was caused by the one with this id; for ``Client.first``."""
     return recorded.envelope.cause == cause
 
 
-def served() -> str:
-    """Assume that a worker answers; for callers that cannot know."""
+def assume_served() -> str:
+    """Assume that a worker runs which answers; for callers that cannot know."""
     return ""
 
 
-async def waited_for(
+async def await_answer(
     answer: Awaitable[T],
     what: str,
-    terms: WaitDeadlines,
-    term: WaitDeadline,
-    unserved: Callable[[], str] = served,
-    then: str = "",
+    deadlines: WaitDeadlines,
+    deadline: WaitDeadline,
+    unserved: Callable[[], str] = assume_served,
+    hint: str = "",
 ) -> T:
     """Wait for an answer to what was stored; on timeout the answer is cancelled, and its end is awaited.
 
     Args:
         answer: What is waited for.
         what: What is being answered, for the message: ``exchange NAME``.
-        terms: The deadlines of the process.
-        term: How long to wait.
-        unserved: Returns which worker would give the answer but does not run; empty while one may.
-        then: How the user can see the answer once a worker runs, for the message.
+        deadlines: The deadlines of the process.
+        deadline: How long to wait.
+        unserved: Returns the stage that would answer if nobody serves it; empty while somebody may.
+        hint: How the user can see the answer once a worker runs, for the message.
+
     Raises:
         NoEnd: it did not come in time, or no worker runs that would give it.
     """
     waiting = asyncio.ensure_future(answer)
     try:
-        async with terms.deadline(term), terms.cancelled_at_close(waiting):
-            while not (await asyncio.wait((waiting,), timeout=LOOK_S))[0]:
-                if lacking := unserved():
+        async with deadlines.deadline(deadline), deadlines.cancelled_at_close(waiting):
+            while not (await asyncio.wait((waiting,), timeout=CHECK_INTERVAL_S))[0]:
+                if stage := unserved():
                     raise NoEnd(
-                        f"{what} is in the log and nobody ends it: nobody serves {lacking}; it ends when a worker "
-                        f"does{then}",
-                        lacking=lacking,
+                        f"{what} is in the log and nobody ends it: nobody serves {stage}; it ends when a worker "
+                        f"does{hint}",
+                        unserved_stage=stage,
                     )
         return waiting.result()
     except TimeoutError:
         if waiting.done() and not waiting.cancelled():
             return waiting.result()
-        if terms.hurried:
+        if deadlines.hurried:
             message = f"{what} has no end yet, and this process stops: try again"
         else:
-            message = f"{what} has no end after {term.waited:.1f} s: are the workers running? `neuraxis doctor` tells"
+            message = (
+                f"{what} has no end after {deadline.waited:.1f} s: are the workers running? `neuraxis doctor` tells"
+            )
         raise NoEnd(message) from None
     finally:
         if not waiting.done():
@@ -80,10 +83,10 @@ async def waited_for(
             await asyncio.wait((waiting,))
 
 
-async def persistently(reading: Callable[[], Awaitable[T]]) -> T:
+async def retry_until_reachable(reading: Callable[[], Awaitable[T]]) -> T:
     """Repeat a read through outages of the broker until it succeeds; the caller sets the deadline."""
     while True:
         try:
             return await reading()
         except Unavailable:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(CHECK_INTERVAL_S)

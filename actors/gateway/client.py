@@ -15,13 +15,13 @@ from typing import TypeVar, Unpack
 import msgspec
 
 from actors.gateway.answer_pieces import AnswerPiece, piece_in
-from actors.gateway.answer_wait import persistently, served, waited_for
+from actors.gateway.answer_wait import assume_served, await_answer, retry_until_reachable
 from actors.gateway.event_sender import Sender
 from actors.gateway.exchanges import FILTERS, Answered, Exchanges
-from actors.gateway.external_events import Addressed, agent_event
+from actors.gateway.external_events import WrappedEvent, agent_event
 from actors.gateway.forwarded_inputs import PassedInput, new_outcome
 from actors.gateway.inputs import DEFAULT_LIMITS, InputOptions, new_input
-from actors.gateway.orders import Order, events_of_act
+from actors.gateway.orders import Order, events_of_orders
 from actors.gateway.wait_deadlines import WaitDeadline, WaitDeadlines, Within, deadline_within
 from events.codec import Recorded, decode
 from events.log import MAX_BATCH, Log
@@ -41,7 +41,7 @@ ANSWER_S = 65.0
 T = TypeVar("T")
 
 Hearing = Callable[[Callable[[bytes], None]], AbstractAsyncContextManager[str]]
-"""Calls a function with each body that arrives at a new inbox, for the length of the block; yields the inbox."""
+"""Opens a new inbox: calls a function with each body that arrives there while the block runs; yields its subject."""
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class Client:
     def __init__(
         self,
         log: Log,
-        terms: WaitDeadlines,
+        deadlines: WaitDeadlines,
         sender: Sender,
         exchanges: Exchanges,
         *,
@@ -71,7 +71,7 @@ class Client:
     ) -> None:
         self.log = log
         self.now_ns = now_ns
-        self._terms = terms
+        self._deadlines = deadlines
         self._sender = sender
         self._exchanges = exchanges
         self._hearing = hearing
@@ -88,12 +88,12 @@ class Client:
         limits: InputLimits = DEFAULT_LIMITS,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> AsyncIterator["Client"]:
-        """Open a client for the length of an ``async with`` block; what is still in flight at its end is cancelled.
+        """Open a client for an ``async with`` block; what is still in flight at its end is cancelled.
 
         Args:
             log: The log.
             unended: (agent, session) -> why no worker ends their exchanges; empty while one may.
-            hearing: Makes inboxes for the pieces of answers that models generate; None where pieces are not received.
+            hearing: Opens inboxes for the pieces of answers that models generate; None if no pieces are received.
             limits: How large an input may be.
             now_ns: This process's clock, Unix nanoseconds, for envelopes.
 
@@ -103,22 +103,22 @@ class Client:
         # Started before the block: a subscription that has begun survives outages, but to begin one needs a broker.
         last = (await log.info()).last_seq
         tail = await log.tail(FILTERS, last)
-        terms = WaitDeadlines()
-        exchanges = Exchanges(log, terms, unended, last)
+        deadlines = WaitDeadlines()
+        exchanges = Exchanges(log, deadlines, unended, last)
         failure: Exception | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
-                sender = Sender(log, terms, tasks)
+                sender = Sender(log, deadlines, tasks)
                 running = (tasks.create_task(sender.run()), tasks.create_task(exchanges.listen(tail)))
                 try:
-                    yield cls(log, terms, sender, exchanges, hearing=hearing, limits=limits, now_ns=now_ns)
+                    yield cls(log, deadlines, sender, exchanges, hearing=hearing, limits=limits, now_ns=now_ns)
                 except Exception as wrong:
                     failure = wrong
                     raise
                 finally:
                     sender.close()
                     exchanges.close()
-                    terms.close()
+                    deadlines.close()
                     for each in running:
                         each.cancel()
         except ExceptionGroup as group:
@@ -138,20 +138,20 @@ class Client:
         return self._sender.under_way + len(self._exchanges)
 
     def begin(self, seconds: float) -> WaitDeadline:
-        """Return a term of so many seconds that begins now, for steps that share one deadline."""
+        """Return a deadline so many seconds from now, for steps that share it."""
         return deadline_within(seconds)
 
     def hurry(self, seconds: float) -> None:
         """Let every wait last at most ``seconds`` longer: this process is stopping."""
-        self._terms.hurry(seconds)
+        self._deadlines.hurry(seconds)
 
-    def deadline(self, term: WaitDeadline) -> AbstractAsyncContextManager[None]:
-        """Raise TimeoutError in the caller's block if it is not done in time; it is cut short by :meth:`hurry`, too."""
-        return self._terms.deadline(term)
+    def deadline(self, deadline: WaitDeadline) -> AbstractAsyncContextManager[None]:
+        """Raise TimeoutError in the caller's block if it is not done in time; :meth:`hurry` shortens it, too."""
+        return self._deadlines.deadline(deadline)
 
     # Inputs, and the ends of their exchanges.
 
-    def input(self, text: str, *, inbox: str = "", **given: Unpack[InputOptions]) -> Addressed:
+    def input(self, text: str, *, inbox: str = "", **given: Unpack[InputOptions]) -> WrappedEvent:
         """Check an input and wrap it; ``inbox`` receives the pieces of its answer (see :meth:`hearing`).
 
         An input with a given ``exchange`` may be sent again by any client: within the deduplication window of the
@@ -185,17 +185,17 @@ class Client:
             Refused, Unavailable, UnknownOutcome: as :meth:`submit` does.
             NoEnd: as :meth:`await_end` does.
         """
-        term = deadline_within(within)
+        deadline = deadline_within(within)
         async with self.hearing(take) if take is not None else contextlib.nullcontext("") as inbox:
-            return await self.exchange(self.input(text, inbox=inbox, **given), term)
+            return await self.exchange(self.input(text, inbox=inbox, **given), deadline)
 
-    async def exchange(self, addressed: Addressed, within: Within = ANSWER_S) -> Answered:
+    async def exchange(self, wrapped: WrappedEvent, within: Within = ANSWER_S) -> Answered:
         """Send an input and wait for the end of its exchange; raises as :meth:`submit` and :meth:`await_end` do."""
-        term = deadline_within(within)
-        await self.submit(addressed, term)
-        return await self.await_end(addressed.exchange, term)
+        deadline = deadline_within(within)
+        await self.submit(wrapped, deadline)
+        return await self.await_end(wrapped.exchange, deadline)
 
-    async def submit(self, addressed: Addressed, within: Within = ACCEPT_S) -> int:
+    async def submit(self, wrapped: WrappedEvent, within: Within = ACCEPT_S) -> int:
         """Have an event from outside stored; return its stream sequence.
 
         For an input, the end of its exchange is kept from now on. The caller must either ask for it (:meth:`await_end`,
@@ -207,15 +207,15 @@ class Client:
             Unavailable: the broker could not be reached in time, or the client is closed; nothing was stored.
             UnknownOutcome: no clear answer came in time; the event may be stored, now or later.
         """
-        if addressed.exchange:
-            self._exchanges.join(addressed)
+        if wrapped.exchange:
+            self._exchanges.join(wrapped)
         try:
-            seq = await self._sender.store([addressed.record], deadline_within(within))
+            seq = await self._sender.store([wrapped.record], deadline_within(within))
         except BaseException:
-            self.stop_waiting(addressed.exchange)
+            self.stop_waiting(wrapped.exchange)
             raise
-        if addressed.exchange:
-            self._exchanges.sent(addressed.exchange, seq)
+        if wrapped.exchange:
+            self._exchanges.sent(wrapped.exchange, seq)
         return seq
 
     async def await_end(self, exchange: str, within: Within) -> Answered:
@@ -227,7 +227,7 @@ class Client:
         return await self._exchanges.answer(exchange, within)
 
     async def await_passed(self, exchange: str, within: Within) -> PassedInput | Answered:
-        """Wait until the guards let an exchange pass that was submitted here to be forwarded, or until it ends.
+        """Wait until the guards let an exchange pass whose input was submitted here to be forwarded, or until it ends.
 
         If it passed, its end is kept: the caller must ask for it (:meth:`await_end`) or leave the exchange
         (:meth:`stop_waiting`). If it ended first, nothing is kept.
@@ -243,7 +243,7 @@ class Client:
 
     @contextlib.asynccontextmanager
     async def hearing(self, take: Callable[[AnswerPiece], None]) -> AsyncIterator[str]:
-        """Call ``take`` with the pieces of answers that models generate, for the length of the block; yields the inbox.
+        """Call ``take`` with the pieces of answers that models generate, while the block runs; yields the inbox.
 
         The inbox is empty where this client cannot receive pieces: then the whole text comes with the end.
         """
@@ -251,11 +251,11 @@ class Client:
             yield ""
             return
 
-        def taken(data: bytes) -> None:
+        def on_message(data: bytes) -> None:
             if (piece := piece_in(data)) is not None:
                 take(piece)
 
-        async with self._hearing(taken) as inbox:
+        async with self._hearing(on_message) as inbox:
             yield inbox
 
     # Other events from outside.
@@ -267,8 +267,8 @@ class Client:
 
         An exchange has one outcome: a second one is not stored. Raises as :meth:`submit` does.
         """
-        addressed = new_outcome(passed, outcome, partitions=self.log.partitions, now_ns=self.now_ns())
-        return await self._sender.store([addressed.record], deadline_within(within))
+        wrapped = new_outcome(passed, outcome, partitions=self.log.partitions, now_ns=self.now_ns())
+        return await self._sender.store([wrapped.record], deadline_within(within))
 
     async def report(self, event: Event, *, agent: str = "", key: str = "", within: Within = ACCEPT_S) -> Receipt:
         """Record an event of an agent, such as a tick; repeats with the same ``key`` are stored once.
@@ -277,11 +277,11 @@ class Client:
             InvalidInput: the event does not fit its type, or the agent's name cannot be accepted.
             Refused, Unavailable, UnknownOutcome: as :meth:`submit` does.
         """
-        addressed = agent_event(event, agent, key=key, partitions=self.log.partitions, now_ns=self.now_ns())
-        return Receipt(addressed.id, await self._sender.store([addressed.record], deadline_within(within)))
+        wrapped = agent_event(event, agent, key=key, partitions=self.log.partitions, now_ns=self.now_ns())
+        return Receipt(wrapped.id, await self._sender.store([wrapped.record], deadline_within(within)))
 
     async def order(self, orders: Sequence[Order], within: Within = ACCEPT_S) -> Receipt:
-        """Record the orders of a person as one act, in order; return the receipt of the last.
+        """Record the orders of a person as one operation, in order; return the receipt of the last.
 
         More than :data:`events.log.MAX_BATCH` events are stored batch by batch, each all or none.
 
@@ -289,11 +289,11 @@ class Client:
             InvalidInput: one is not valid, or does not fit into a message of the log; nothing was stored.
             Refused, Unavailable, UnknownOutcome: as :meth:`submit` does; earlier batches may be stored.
         """
-        term, act = deadline_within(within), events_of_act(orders, self.log.partitions, self.now_ns())
+        deadline, events = deadline_within(within), events_of_orders(orders, self.log.partitions, self.now_ns())
         receipt = Receipt("", 0)
-        for begin in range(0, len(act), MAX_BATCH):
-            batch = act[begin : begin + MAX_BATCH]
-            seq = await self._sender.store([each.record for each in batch], term)
+        for begin in range(0, len(events), MAX_BATCH):
+            batch = events[begin : begin + MAX_BATCH]
+            seq = await self._sender.store([each.record for each in batch], deadline)
             receipt = Receipt(batch[-1].id, seq)
         return receipt
 
@@ -319,14 +319,16 @@ class Client:
             NoEnd: it did not come in time.
         """
         reading = self._read(filters, after, is_wanted)
-        return await waited_for(reading, what, self._terms, deadline_within(within))
+        return await await_answer(reading, what, self._deadlines, deadline_within(within))
 
-    async def wait(self, answer: Awaitable[T], *, what: str, within: Within, unserved: Callable[[], str] = served) -> T:
-        """Wait for an answer that the caller itself receives; see :func:`actors.gateway.answer_wait.waited_for`."""
-        return await waited_for(answer, what, self._terms, deadline_within(within), unserved)
+    async def wait(
+        self, answer: Awaitable[T], *, what: str, within: Within, unserved: Callable[[], str] = assume_served
+    ) -> T:
+        """Wait for an answer that the caller itself receives; see :func:`actors.gateway.answer_wait.await_answer`."""
+        return await await_answer(answer, what, self._deadlines, deadline_within(within), unserved)
 
     async def _read(self, filters: Sequence[str], after: int, is_wanted: Callable[[Recorded], bool]) -> Recorded:
-        tail = await persistently(lambda: self.log.tail(filters, after))
+        tail = await retry_until_reachable(lambda: self.log.tail(filters, after))
         try:
             while True:
                 for recorded in map(decode, await tail.next()):

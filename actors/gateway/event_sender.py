@@ -1,4 +1,4 @@
-"""Stores events from outside through restarts of the broker: each is stored once, or the caller learns the outcome."""
+"""Stores events from outside, also while the broker restarts: each is stored once, or the caller gets an error."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,42 +13,44 @@ BATCH_FROM = 24
 """From this many waiting events on, one atomic batch is cheaper than single publishes."""
 
 SINGLES = 16
-"""From this many single publishes in flight on, what is queued waits for one of them."""
+"""Most single publishes in flight; what is queued then waits until one of them ends."""
 
 REMEMBERED_S = 30.0
 """Seconds for which an unconfirmed append is reported as trouble, unless a later one is confirmed."""
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
+"""First and longest pause before an event is sent again, in seconds."""
+
 _logger = get_logger("neuraxis.client")
 
 
 class _Sending:
-    """Records being sent, all or none; ``doubtful`` once the broker may have stored them without saying so.
+    """Records being sent, all or none; ``in_doubt`` once the broker may have stored them without an acknowledgement.
 
-    ``reason`` is the latest error of the log.
+    ``under_way`` says whether an attempt is in progress. ``reason`` is the latest error of the log.
     """
 
     def __init__(self, records: Sequence[Record], accepted: asyncio.Future[int]) -> None:
         self.records = records
         self.accepted = accepted
-        self.doubtful = False
+        self.in_doubt = False
         self.under_way = False
         self.reason = ""
 
     @property
-    def left(self) -> bool:
+    def is_over(self) -> bool:
         """Whether nobody waits for it any more: its deadline has passed, or its outcome is known."""
         return self.accepted.done()
 
     def failed(self, error: LogError) -> None:
         """Note that an attempt to store it ended without an acknowledgement."""
         self.under_way = False
-        self.doubtful = self.doubtful or isinstance(error, UnknownOutcome)
+        self.in_doubt = self.in_doubt or isinstance(error, UnknownOutcome)
         self.reason = str(error)
 
     def overdue(self, waited: float) -> LogError:
         """Return the error for a caller whose deadline has passed."""
-        if self.doubtful or self.under_way:
+        if self.in_doubt or self.under_way:
             return UnknownOutcome(
                 f"the broker has not confirmed it within {waited:.1f} s: it may be stored, or be stored later"
             )
@@ -58,21 +60,21 @@ class _Sending:
 class Sender:
     """Stores the records it is given; a task must be running :meth:`run`."""
 
-    def __init__(self, log: Log, terms: WaitDeadlines, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, log: Log, deadlines: WaitDeadlines, tasks: asyncio.TaskGroup) -> None:
         self._log = log
-        self._terms = terms
+        self._deadlines = deadlines
         self._tasks = tasks
         self._queue: list[_Sending] = []
         self._queued = asyncio.Event()
-        self._accepting: set[asyncio.Future[int]] = set()
-        self._singles: set[asyncio.Task[None]] = set()
+        self._waiting_callers: set[asyncio.Future[int]] = set()
+        self._singles_in_flight: set[asyncio.Task[None]] = set()
         self._closed = False
         self._unconfirmed: tuple[float, str] | None = None
 
     @property
     def under_way(self) -> int:
         """The number of callers that wait for an acknowledgement."""
-        return len(self._accepting)
+        return len(self._waiting_callers)
 
     @property
     def trouble(self) -> str:
@@ -85,11 +87,11 @@ class Sender:
     def close(self) -> None:
         """Cancel what is in flight and the futures of its callers, since nothing would resolve them any more."""
         self._closed = True
-        under_way: list[asyncio.Future[Any]] = [*self._singles, *self._accepting]
+        under_way: list[asyncio.Future[Any]] = [*self._singles_in_flight, *self._waiting_callers]
         for each in under_way:
             each.cancel()
 
-    async def store(self, records: Sequence[Record], term: WaitDeadline) -> int:
+    async def store(self, records: Sequence[Record], deadline: WaitDeadline) -> int:
         """Have records stored in time, all or none, each once; return the sequence of the last.
 
         A single record is sent again while its outcome is unknown: the stream drops the repeat by its message id.
@@ -105,18 +107,18 @@ class Sender:
         loop = asyncio.get_running_loop()
         begun = loop.time()
         accepted: asyncio.Future[int] = loop.create_future()
-        self._accepting.add(accepted)
+        self._waiting_callers.add(accepted)
         sending = _Sending(records, accepted)
         self._queue.append(sending)
         self._queued.set()
         try:
             # At the deadline the future is cancelled, which ends all further attempts: none outlives its caller.
-            async with self._terms.deadline(term):
+            async with self._deadlines.deadline(deadline):
                 return await accepted
         except TimeoutError:
             raise sending.overdue(loop.time() - begun) from None
         finally:
-            self._accepting.discard(accepted)
+            self._waiting_callers.discard(accepted)
 
     async def run(self) -> None:
         """Send what is queued, until cancelled."""
@@ -125,18 +127,20 @@ class Sender:
             waiting, self._queue = self._queue[:MAX_BATCH], self._queue[MAX_BATCH:]
             if not self._queue:
                 self._queued.clear()
-            waiting = [sending for sending in waiting if not sending.left]
-            lone = [sending for sending in waiting if len(sending.records) == 1]
-            if len(lone) >= BATCH_FROM:
-                done = await self._send_batch(lone)
-                waiting = [sending for sending in waiting if sending not in done and not sending.left]
+            waiting = [sending for sending in waiting if not sending.is_over]
+            singles = [sending for sending in waiting if len(sending.records) == 1]
+            if len(singles) >= BATCH_FROM:
+                done = await self._send_batch(singles)
+                waiting = [sending for sending in waiting if sending not in done and not sending.is_over]
             for sending in waiting:
                 single = self._tasks.create_task(self._send_one(sending))
-                self._singles.add(single)
-                single.add_done_callback(self._singles.discard)
-            while len(self._singles) >= SINGLES:
-                # So that a backlog collects into a batch. But not for long: a broker that is away acknowledges nothing.
-                ended, _ = await asyncio.wait(self._singles, timeout=_RETRY_MOST, return_when=asyncio.FIRST_COMPLETED)
+                self._singles_in_flight.add(single)
+                single.add_done_callback(self._singles_in_flight.discard)
+            while len(self._singles_in_flight) >= SINGLES:
+                # A backlog collects into a batch. But not for long: a broker that is away acknowledges nothing.
+                ended, _ = await asyncio.wait(
+                    self._singles_in_flight, timeout=_RETRY_MOST, return_when=asyncio.FIRST_COMPLETED
+                )
                 if not ended:
                     break
 
@@ -147,30 +151,30 @@ class Sender:
         except (Conflict, Refused, Unavailable, UnknownOutcome) as error:
             _logger.info("batch_in_doubt", error=error.code, inputs=len(waiting))
             return set()
-        for place, sending in enumerate(reversed(waiting)):
+        for distance, sending in enumerate(reversed(waiting)):
             if not sending.accepted.done():
-                sending.accepted.set_result(last - place)
+                sending.accepted.set_result(last - distance)
         return set(waiting)
 
     async def _send_one(self, sending: _Sending) -> None:
         wait = _RETRY_FIRST
-        while not sending.left:
+        while not sending.is_over:
             try:
                 # The same message ids each time: the stream stores them once.
                 seq = await self._append([sending])
             except (Unavailable, UnknownOutcome) as error:
-                if sending.doubtful and len(sending.records) > 1:
-                    # If it is stored, a repeat would be refused as a whole. So what is in doubt once stays in doubt.
-                    if not sending.left:
+                if sending.in_doubt and len(sending.records) > 1:
+                    # If it is stored, a repeat would be refused as a whole. So it is not sent again.
+                    if not sending.is_over:
                         sending.accepted.set_exception(error)
                     return
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, _RETRY_MOST)
             except LogError as error:
-                if not sending.left:
+                if not sending.is_over:
                     sending.accepted.set_exception(error)
             else:
-                if not sending.left:
+                if not sending.is_over:
                     sending.accepted.set_result(seq)
 
     async def _append(self, waiting: Sequence[_Sending]) -> int:

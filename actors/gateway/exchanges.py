@@ -1,7 +1,7 @@
 """The exchanges that a client waits for, and what the log says about them.
 
-No end is missed: the subscription begins before any input is sent. But an input that is sent again may have ended
-before anybody here waited for it. Then the log is searched from the input up to the point where the subscription was.
+No end is missed: the subscription begins before any input is sent. But if an input is sent again, its exchange may have
+ended before anybody here waited for it. Then the log is searched from the input up to where the subscription was.
 """
 
 import asyncio
@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 import msgspec
 
-from actors.gateway.answer_wait import persistently, waited_for
-from actors.gateway.external_events import Addressed
+from actors.gateway.answer_wait import await_answer, retry_until_reachable
+from actors.gateway.external_events import WrappedEvent
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.wait_deadlines import WaitDeadlines, Within, deadline_within
 from events.codec import Recorded, decode
@@ -43,21 +43,21 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class _Exchange:
-    """An exchange that callers wait for; ``heard`` is the sequence read so far when the first of them came."""
+    """An exchange that callers wait for; ``read_upto`` is the sequence read so far when the first of them came."""
 
-    def __init__(self, addressed: Addressed, heard: int) -> None:
+    def __init__(self, wrapped: WrappedEvent, read_upto: int) -> None:
         loop = asyncio.get_running_loop()
-        self.addressed = addressed
+        self.wrapped = wrapped
         self.end: asyncio.Future[Answered] = loop.create_future()
-        self.word: asyncio.Future[PassedInput] = loop.create_future()
+        self.passed: asyncio.Future[PassedInput] = loop.create_future()
         self.waiters = 0
         self.input_seq = 0
-        self.heard = heard
+        self.read_upto = read_upto
 
     @property
     def may_have_ended(self) -> bool:
         """Whether its input was stored before anybody here waited, so that its end may have been read unnoticed."""
-        return self.input_seq <= self.heard and not self.end.done()
+        return self.input_seq <= self.read_upto and not self.end.done()
 
 
 class Exchanges:
@@ -65,16 +65,16 @@ class Exchanges:
 
     Args:
         log: The log.
-        terms: The deadlines of the process.
+        deadlines: The deadlines of the process.
         unended: (agent, session) -> why no worker ends their exchanges; empty while one may.
-        heard: The sequence after which the subscription begins.
+        after: The sequence after which the subscription begins.
     """
 
-    def __init__(self, log: Log, terms: WaitDeadlines, unended: Callable[[str, str], str], heard: int) -> None:
+    def __init__(self, log: Log, deadlines: WaitDeadlines, unended: Callable[[str, str], str], after: int) -> None:
         self._log = log
-        self._terms = terms
+        self._deadlines = deadlines
         self._unended = unended
-        self._heard = heard
+        self._read_upto = after
         self._known: dict[str, _Exchange] = {}
 
     def __len__(self) -> int:
@@ -83,13 +83,13 @@ class Exchanges:
     def close(self) -> None:
         """Cancel all waits: a caller outside the client's block would otherwise wait for ever."""
         for exchange in self._known.values():
-            futures: tuple[asyncio.Future[Any], ...] = (exchange.end, exchange.word)
+            futures: tuple[asyncio.Future[Any], ...] = (exchange.end, exchange.passed)
             for each in futures:
                 each.cancel()
 
-    def join(self, addressed: Addressed) -> None:
+    def join(self, wrapped: WrappedEvent) -> None:
         """Start to keep what the log says about an exchange, before its input is sent."""
-        self._known.setdefault(addressed.exchange, _Exchange(addressed, self._heard)).waiters += 1
+        self._known.setdefault(wrapped.exchange, _Exchange(wrapped, self._read_upto)).waiters += 1
 
     def sent(self, exchange: str, seq: int) -> None:
         """Note that the input of an exchange is stored at a sequence."""
@@ -107,56 +107,56 @@ class Exchanges:
     async def answer(self, exchange: str, within: Within) -> Answered:
         """Wait for the end of an exchange, and leave it; raises NoEnd."""
         try:
-            return await self._heard_of(exchange, _end_of, within)
+            return await self._await(exchange, _end_of, within)
         finally:
             self.leave(exchange)
 
     async def passed(self, exchange: str, within: Within) -> PassedInput | Answered:
         """Wait until an exchange passes the guards or ends; leave it, unless it passed; raises NoEnd."""
-        word: PassedInput | Answered | None = None
+        outcome: PassedInput | Answered | None = None
         try:
-            word = await self._heard_of(exchange, _first_of, within)
-            return word
+            outcome = await self._await(exchange, _first_of, within)
+            return outcome
         finally:
-            if not isinstance(word, PassedInput):
+            if not isinstance(outcome, PassedInput):
                 self.leave(exchange)
 
     async def listen(self, tail: Tail) -> None:
         """Read what the log says from now on, until cancelled."""
         while True:
             for stored in await tail.next():
-                self._heard = stored.seq
+                self._read_upto = stored.seq
                 if unquote(stored.headers.get("ce-exchange", "")) in self._known:
-                    self._hear(decode(stored))
+                    self._note(decode(stored))
 
-    async def _heard_of(self, exchange: str, answer: Callable[[_Exchange], Awaitable[T]], within: Within) -> T:
+    async def _await(self, exchange: str, answer: Callable[[_Exchange], Awaitable[T]], within: Within) -> T:
         known = self._known.get(exchange)
         if known is None:
             raise LookupError(f"exchange {exchange} was not submitted by this client, or nobody waits for it any more")
 
-        async def heard() -> T:
+        async def found() -> T:
             if known.may_have_ended:
-                await persistently(lambda: self._look_back(known))
+                await retry_until_reachable(lambda: self._search_log(known))
             return await answer(known)
 
-        return await waited_for(
-            heard(),
+        return await await_answer(
+            found(),
             f"exchange {exchange}",
-            self._terms,
+            self._deadlines,
             deadline_within(within),
-            lambda: self._unended(known.addressed.agent, known.addressed.session),
-            then=f", `neuraxis why {exchange}` tells then",
+            lambda: self._unended(known.wrapped.agent, known.wrapped.session),
+            hint=f", `neuraxis why {exchange}` tells then",
         )
 
-    async def _look_back(self, known: _Exchange) -> None:
-        partitions, whose = self._log.partitions, known.addressed
-        tokens = partitions.agent_token(whose.agent), partitions.session_token(whose.session)
+    async def _search_log(self, known: _Exchange) -> None:
+        partitions, wrapped = self._log.partitions, known.wrapped
+        tokens = partitions.agent_token(wrapped.agent), partitions.session_token(wrapped.session)
         filters = [stored_subject(topic_of(kind), *tokens) for kind in _KINDS]
-        async for batch in self._log.history(filters, known.input_seq, known.heard):
+        async for batch in self._log.history(filters, known.input_seq, known.read_upto):
             for stored in batch:
-                self._hear(decode(stored))
+                self._note(decode(stored))
 
-    def _hear(self, recorded: object) -> None:
+    def _note(self, recorded: object) -> None:
         if not isinstance(recorded, Recorded):
             return
         message, stored = recorded.message, recorded.stored
@@ -166,17 +166,17 @@ class Exchanges:
         match message.event:
             case ResponseEmitted() as end if not known.end.done():
                 known.end.set_result(Answered(message.exchange, end, stored.seq, stored.time_ns))
-            case ArbiterPassed() as word if not known.word.done():
+            case ArbiterPassed() as event if not known.passed.done():
                 passed = PassedInput(
                     exchange=message.exchange,
                     agent=message.agent,
                     session=message.session,
-                    event=word,
+                    event=event,
                     id=message.id,
                     seq=stored.seq,
                     time_ns=stored.time_ns,
                 )
-                known.word.set_result(passed)
+                known.passed.set_result(passed)
 
 
 async def _end_of(known: _Exchange) -> Answered:
@@ -185,6 +185,6 @@ async def _end_of(known: _Exchange) -> Answered:
 
 
 async def _first_of(known: _Exchange) -> PassedInput | Answered:
-    await asyncio.wait((known.word, known.end), return_when=asyncio.FIRST_COMPLETED)
-    # Both may be there by now. A pass comes first in the log, but the end is final, so it is the one returned.
-    return await _end_of(known) if known.end.done() else known.word.result()
+    await asyncio.wait((known.passed, known.end), return_when=asyncio.FIRST_COMPLETED)
+    # Both may have come by now. The pass is first in the log, but the end is final, so the end is returned.
+    return await _end_of(known) if known.end.done() else known.passed.result()

@@ -21,7 +21,7 @@ MAX_NAME = 200
 """Most characters of the name of a label, situation or exchange; for agents and sessions see ``schemas.names``."""
 
 CALLERS_TRACE: ContextVar[str] = ContextVar("callers_trace", default="")
-"""The ``traceparent`` of the caller that is being served, valid or empty. An input, and the outcome of one, keep it."""
+"""The ``traceparent`` of the caller that is being served, valid or empty; recorded with an input and its outcome."""
 
 
 class InvalidInput(ValueError):
@@ -39,8 +39,11 @@ class InvalidField(InvalidInput):
         self.code = code
 
 
-class Addressed(msgspec.Struct, frozen=True, kw_only=True):
-    """An event ready to be stored: its id, record, agent and session; ``exchange`` is the exchange that it begins."""
+class WrappedEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An event from outside, ready to be stored: its id, record, agent and session.
+
+    ``exchange`` is the exchange that it begins; empty for anything but an input.
+    """
 
     id: str
     record: Record
@@ -61,7 +64,7 @@ def build_event(
     exchange: str = "",
     cause: str = "",
     cause_seq: int = 0,
-) -> Addressed:
+) -> WrappedEvent:
     """Check an event against its type, and wrap it.
 
     Raises:
@@ -90,10 +93,10 @@ def build_event(
     subject = stored_subject(topic, partitions.agent_token(agent), partitions.session_token(session))
     record = Record(subject, encode_headers(envelope), body)
     begun = exchange if isinstance(event, InputReceived) else ""
-    return Addressed(id=id, record=record, agent=agent, session=session, exchange=begun)
+    return WrappedEvent(id=id, record=record, agent=agent, session=session, exchange=begun)
 
 
-def agent_event(event: Event, agent: str, *, key: str, partitions: Partitions, now_ns: int) -> Addressed:
+def agent_event(event: Event, agent: str, *, key: str, partitions: Partitions, now_ns: int) -> WrappedEvent:
     """Check an event of an agent, or of none, and wrap it.
 
     The event id is derived from event type, agent and ``key``, so that a repeat within the deduplication window of the
@@ -101,7 +104,7 @@ def agent_event(event: Event, agent: str, *, key: str, partitions: Partitions, n
 
     Raises:
         InvalidField: the agent's name cannot be accepted.
-        InvalidInput: the event is not what its type says.
+        InvalidInput: the event does not fit its type.
     """
     if entry_of(event).scope is not Scope.GLOBAL:
         check_name("agent", agent)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from actors.gateway.external_events import Addressed, build_event
+from actors.gateway.external_events import WrappedEvent, build_event
 from schemas.effectors.model_calls import Masked
 from schemas.identity import event_id
 from schemas.subjects import Partitions
@@ -22,7 +22,11 @@ from schemas.vocabulary.gateway import (
 MOST_ANSWER_BYTES = 393_216
 """Bytes of an answer's texts, as JSON, that are recorded: the same limit as for an input, so that both fit."""
 
-_LONGEST_NAME, _LONGEST_ENDING, _AROUND_A_CALL = 256, 64, 32
+_LONGEST_NAME, _LONGEST_ENDING = 256, 64
+"""Most characters of the name of a model or tool, and of a finish reason."""
+
+_AROUND_A_CALL = 32
+"""Bytes of JSON that a tool call takes besides its name and arguments."""
 
 
 class PassedInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +48,7 @@ class PassedInput(msgspec.Struct, frozen=True, kw_only=True):
 
 def new_outcome(
     passed: PassedInput, outcome: InputAnswered | InputAbandoned, *, partitions: Partitions, now_ns: int
-) -> Addressed:
+) -> WrappedEvent:
     """Wrap the outcome of a forwarded input. An exchange has one outcome.
 
     A second one is not stored within the deduplication window of the stream; after that, the first has ended the
@@ -83,7 +87,7 @@ def answer_of(
         ended = _plain(choice.finish_reason)[:_LONGEST_ENDING]
         kept.append(AnswerChoice(text=text, tool_calls=calls, finish_reason=ended))
     for choice in given[MOST_CHOICES:]:
-        room.left_out += len(choice.text) + _characters(choice.tool_calls)
+        room.left_out += len(choice.text) + _arguments_length(choice.tool_calls)
     return InputAnswered(
         choices=tuple(kept),
         model=_plain(model)[:_LONGEST_NAME],
@@ -94,9 +98,9 @@ def answer_of(
 
 
 def _calls(calls: Sequence[ToolCall], room: "_Room") -> Iterator[ToolCall]:
-    for place, call in enumerate(calls):
-        if place == MOST_TOOL_CALLS or not room.left:
-            room.left_out += _characters(calls[place:])
+    for index, call in enumerate(calls):
+        if index == MOST_TOOL_CALLS or not room.left:
+            room.left_out += _arguments_length(calls[index:])
             return
         name = _plain(call.name)[:_LONGEST_NAME]
         room.spend(_size(name) + _AROUND_A_CALL)
@@ -116,12 +120,12 @@ class _Room:
 
     def take(self, text: str) -> str:
         """Return the beginning of a text, as much as fits."""
-        begun = _plain(text[: self.left])  # no character takes less than a byte
-        if _size(begun) > self.left:
-            begun = begun[: bisect_right(range(len(begun)), self.left, key=lambda most: _size(begun[: most + 1]))]
-        self.left_out += len(text) - len(begun)
-        self.spend(_size(begun))
-        return begun
+        kept = _plain(text[: self.left])  # every character takes at least a byte
+        if _size(kept) > self.left:
+            kept = kept[: bisect_right(range(len(kept)), self.left, key=lambda most: _size(kept[: most + 1]))]
+        self.left_out += len(text) - len(kept)
+        self.spend(_size(kept))
+        return kept
 
 
 def _size(text: str) -> int:
@@ -133,7 +137,7 @@ def _plain(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _characters(calls: Iterable[ToolCall]) -> int:
+def _arguments_length(calls: Iterable[ToolCall]) -> int:
     return sum(len(call.arguments) for call in calls)
 
 

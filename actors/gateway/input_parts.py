@@ -1,4 +1,4 @@
-"""An input as people and programs write it: its text, and everything else that goes into the prompt. Pure.
+"""The fields of an input as callers write it: its text, and everything else that goes into the prompt. Pure.
 
 ``documents`` and ``tool_results`` are plain names for retrieved texts and for the output of tools. They become layers
 with those roles, so that every guard that reads layers reads them.
@@ -37,7 +37,7 @@ Attachments = tuple[str | Attachment, ...] | None
 
 
 class InputParts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What may stand beside the text of an input, wherever one is written."""
+    """The fields of an input besides its text, the same in every format that has inputs."""
 
     context: Name | InputContext | None = None
     layers: tuple[InputLayer, ...] | None = None

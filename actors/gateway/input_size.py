@@ -6,7 +6,7 @@ from schemas.intake.limits import InputLimits
 from schemas.vocabulary.gateway import Layer
 
 SETTINGS = "gateway.limits"
-"""The place where the limits are set."""
+"""The section of the settings that has the limits."""
 
 
 def wrong_with_size(text: str, layers: Sequence[Layer], limits: InputLimits) -> str:
@@ -24,10 +24,10 @@ def _complaints(text: str, layers: Sequence[Layer], limits: InputLimits) -> Iter
     total = len(text.encode())
     if total > limits.text_bytes:
         yield f"the text has {total:,} bytes: {_limit('text_bytes', limits.text_bytes)}; {_REMEDY}"
-    for place, layer in enumerate(layers):
+    for number, layer in enumerate(layers):
         size = len(layer.content.encode())
         if size > limits.layer_bytes:
-            which = f"layer {place} ({layer.role})"
+            which = f"layer {number} ({layer.role})"
             yield f"{which} has {size:,} bytes: {_limit('layer_bytes', limits.layer_bytes)}; {_REMEDY}"
         total += size
     if total > limits.input_bytes:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Required, TypedDict
 
-from actors.gateway.external_events import MAX_NAME, Addressed, InvalidInput, build_event
+from actors.gateway.external_events import MAX_NAME, InvalidInput, WrappedEvent, build_event
 from actors.gateway.input_size import wrong_with_size
 from schemas.identity import event_id, new_exchange_id
 from schemas.intake.blank import is_blank, says_nothing
@@ -20,7 +20,7 @@ _INBOX = re.compile(r"_INBOX(\.[A-Za-z0-9_-]+)+")
 
 
 class NothingSaid(InvalidInput):
-    """An input without anything to judge or to answer. Its exchange would end as if something had been judged."""
+    """An input with nothing to judge or to answer. Its exchange would end as if something had been judged."""
 
     code = "missing_field"
 
@@ -58,15 +58,15 @@ def new_input(
     rerun_of: str = "",
     wordless: bool = False,
     limits: InputLimits = DEFAULT_LIMITS,
-) -> Addressed:
-    """Check an input and wrap it; ``exchange`` is made up when not given. ``limits`` are those of the edge.
+) -> WrappedEvent:
+    """Check an input and wrap it; without ``exchange`` a new id is made. ``limits`` are those of the entry point.
 
     ``purpose`` says who answers it: see ``schemas.vocabulary.gateway.Purpose``. ``rerun_of`` names the exchange whose
-    input this is, sent again. ``wordless``: something else than words
-    goes with it, such as a picture, and is all that it may have.
+    input is sent again here. ``wordless``: the input comes with something other than text, such as a picture, and may
+    have no text.
 
     Raises:
-        NothingSaid: a check, or what is forwarded, without words but those of system layers, which are not judged. What
+        NothingSaid: it is to be checked or forwarded, and only its system layers, which are not judged, have text. What
             is to be answered may be blank: the router ignores it.
         InvalidInput: too large, too many layers, text that is no Unicode (lone surrogates), a name that is missing,
             overlong or (of an agent or session) has control characters, an inbox that is none, or a deadline outside
@@ -77,12 +77,12 @@ def new_input(
     for name, value in {"label": label, "situation": situation, "exchange": exchange, "rerun_of": rerun_of}.items():
         if len(value) > MAX_NAME:
             raise InvalidInput(f"the {name} has {len(value)} characters: at most {MAX_NAME}")
-        _utf8(name, value)
+        _check_unicode(name, value)
     if is_blank(situation):
         raise InvalidInput("the situation (`context` of a line) is blank: name one, or leave it out")
-    _utf8("text", text)
-    for place, layer in enumerate(layers):
-        _utf8(f"layer {place}", layer.content)
+    _check_unicode("text", text)
+    for number, layer in enumerate(layers):
+        _check_unicode(f"layer {number}", layer.content)
     if purpose != "answer" and not wordless:
         check_says_something(text, layers)
     if too_large := wrong_with_size(text, layers, limits):
@@ -119,8 +119,8 @@ def check_says_something(text: str, layers: Sequence[Layer]) -> None:
     left to the guards.
     """
     if all(map(says_nothing, (text, *(layer.content for layer in layers if layer.role != "system")))):
-        beside = ": system layers are recorded, and not judged" if any(each.role == "system" for each in layers) else ""
-        raise NothingSaid(f"the text is empty or blank, and there is nothing else to check or answer{beside}")
+        note = ": system layers are recorded, and not judged" if any(each.role == "system" for each in layers) else ""
+        raise NothingSaid(f"the text is empty or blank, and there is nothing else to check or answer{note}")
 
 
 def check_name(what: str, name: str) -> None:
@@ -131,7 +131,7 @@ def check_name(what: str, name: str) -> None:
         raise InvalidInput(f"the {what} {wrong}")
 
 
-def _utf8(name: str, value: str) -> None:
+def _check_unicode(name: str, value: str) -> None:
     try:
         value.encode()
     except UnicodeEncodeError as wrong:

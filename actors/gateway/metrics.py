@@ -26,7 +26,7 @@ LATENCIES_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0
 """Upper edges of the buckets of an exchange's latency, in seconds."""
 
 MOST_OPEN = 100_000
-"""Open exchanges whose start times are kept. Beyond that the oldest is dropped, and its latency is not observed."""
+"""Most open exchanges whose start times are kept; the latency of older ones is not observed."""
 
 _INPUT = topic_of(InputReceived)
 _FILTERS = (
@@ -41,7 +41,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
-        self._begun: OrderedDict[str, int] = OrderedDict()
+        self._started_ns: OrderedDict[str, int] = OrderedDict()
         build = Gauge("neuraxis_build_info", "1, with the version of the code.", ("version",), registry=registry)
         build.labels(version("neuraxis")).set(1)
         self._inputs = Counter("neuraxis_inputs", "Inputs that were accepted.", registry=registry)
@@ -131,27 +131,27 @@ class Metrics:
         return generate_latest(self._registry)
 
     def _begin(self, exchange: str, time_ns: int) -> None:
-        self._begun[exchange] = time_ns
-        if len(self._begun) > MOST_OPEN:
-            self._begun.popitem(last=False)
+        self._started_ns[exchange] = time_ns
+        if len(self._started_ns) > MOST_OPEN:
+            self._started_ns.popitem(last=False)
 
     def _count(self, recorded: Recorded, exchange: str) -> None:
         match recorded.message.event:
             case ResponseEmitted() as end:
                 self._ends.labels(end.stage, end.action, end.mode or "").inc()
-                begun = self._begun.pop(exchange, None)
-                if begun is not None:
-                    self._latency.labels(end.stage).observe((recorded.message.time_ns - begun) / _NS_PER_S)
+                started_ns = self._started_ns.pop(exchange, None)
+                if started_ns is not None:
+                    self._latency.labels(end.stage).observe((recorded.message.time_ns - started_ns) / _NS_PER_S)
             case Alert() as alert:
                 self._alerts.labels(alert.severity, alert.source, alert.status).inc()
             case LlmCompleted() as answer:
                 self._tokens.labels(answer.purpose, "read").inc(answer.prompt_tokens)
                 self._tokens.labels(answer.purpose, "written").inc(answer.completion_tokens)
-                self._took(answer.purpose, recorded)
+                self._observe_latency(answer.purpose, recorded)
             case LlmFailed() as failure:
                 self._failures.labels(failure.purpose or "", failure.reason).inc()
-                self._took(failure.purpose or "", recorded)
+                self._observe_latency(failure.purpose or "", recorded)
 
-    def _took(self, purpose: str, recorded: Recorded) -> None:
+    def _observe_latency(self, purpose: str, recorded: Recorded) -> None:
         if (latency_us := recorded.stored.headers.get(LATENCY, "")).isdecimal():
             self._model_latency.labels(purpose).observe(int(latency_us) / _US_PER_S)

@@ -1,14 +1,14 @@
-"""The orders of people to a running set, as events of the owner ``operator``. Pure.
+"""The orders of operators to a running set, as events of the owner ``operator``. Pure.
 
-No message causes such an event. Its id is derived from a random act id. So all events of one act belong together, and
-no event is mistaken for one of another act.
+No message causes such an event. Its id is derived from a random id of the operation. So all events of one operation
+belong together, and none is mistaken for an event of another operation.
 """
 
 from collections.abc import Sequence
 
 import msgspec
 
-from actors.gateway.external_events import Addressed, InvalidInput, build_event
+from actors.gateway.external_events import InvalidInput, WrappedEvent, build_event
 from events.log import MAX_RECORD_BYTES, Record
 from schemas.actor import Scope
 from schemas.catalogue import entry_of
@@ -21,7 +21,7 @@ OWNER = "operator"
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that a person causes, and the agent and session that it is about."""
+    """An event that an operator causes, and the agent and session that it is about."""
 
     event: Event
     agent: str = ""
@@ -29,28 +29,30 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def records_of(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> list[Record]:
-    """Return the records of one act, in order.
+    """Return the records of one operation, in order.
 
     Raises:
         InvalidInput: one is not valid, or does not fit into a message of the log.
     """
-    return [each.record for each in events_of_act(orders, partitions, now_ns)]
+    return [each.record for each in events_of_orders(orders, partitions, now_ns)]
 
 
-def events_of_act(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> list[Addressed]:
-    """Return the events of one act, in order; raises as :func:`records_of`."""
-    act = new_exchange_id(now_ns)
-    return [_addressed(order, event_id(act, OWNER, place), partitions, now_ns) for place, order in enumerate(orders)]
+def events_of_orders(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> list[WrappedEvent]:
+    """Return the events of one operation, in order; raises as :func:`records_of`."""
+    operation = new_exchange_id(now_ns)
+    return [
+        _wrapped(order, event_id(operation, OWNER, index), partitions, now_ns) for index, order in enumerate(orders)
+    ]
 
 
-def _addressed(order: Order, id: str, partitions: Partitions, now_ns: int) -> Addressed:
+def _wrapped(order: Order, id: str, partitions: Partitions, now_ns: int) -> WrappedEvent:
     topic, scope = topic_of(order.event), entry_of(order.event).scope
     about_session = scope is Scope.SESSION
     if scope is not Scope.GLOBAL and is_blank(order.agent):
         raise InvalidInput(f"{topic}: the agent is empty: name the agent it is about")
     if about_session and is_blank(order.session):
         raise InvalidInput(f"{topic}: the session is empty: name the session it is about")
-    addressed = build_event(
+    wrapped = build_event(
         order.event,
         id=id,
         owner=OWNER,
@@ -59,8 +61,8 @@ def _addressed(order: Order, id: str, partitions: Partitions, now_ns: int) -> Ad
         partitions=partitions,
         now_ns=now_ns,
     )
-    headers, body = addressed.record.headers, addressed.record.data
+    headers, body = wrapped.record.headers, wrapped.record.data
     size = len(body) + sum(len(name) + len(value) + 4 for name, value in headers.items())
     if size > MAX_RECORD_BYTES:
         raise InvalidInput(f"{topic}: {size} bytes with its headers, of at most {MAX_RECORD_BYTES}: shorten it")
-    return addressed
+    return wrapped

@@ -24,11 +24,11 @@ class WaitDeadline(NamedTuple):
 
 
 Within = float | WaitDeadline
-"""How long something may take: seconds from now on, or the rest of a term that several steps share."""
+"""How long something may take: seconds from now on, or until a deadline that several steps share."""
 
 
 def deadline_within(within: Within) -> WaitDeadline:
-    """Return the term that begins now, or the one that was given."""
+    """Return the deadline so many seconds from now, or the one that was given."""
     if isinstance(within, WaitDeadline):
         return within
     now = asyncio.get_running_loop().time()
@@ -39,22 +39,22 @@ class WaitDeadlines:
     """The deadlines of all waits in progress."""
 
     def __init__(self) -> None:
-        self._most: float | None = None
-        self._deadlines: set[asyncio.Timeout] = set()
+        self._most_s: float | None = None
+        self._timeouts: set[asyncio.Timeout] = set()
         self._waits: set[asyncio.Future[Any]] = set()
 
     @property
     def hurried(self) -> bool:
         """Whether this process is stopping."""
-        return self._most is not None
+        return self._most_s is not None
 
     def hurry(self, seconds: float) -> None:
         """Let each wait, present or future, last at most ``seconds`` from now on: this process is stopping."""
         latest = asyncio.get_running_loop().time() + seconds
-        self._most = seconds
-        for deadline in self._deadlines:
-            when = deadline.when()
-            deadline.reschedule(latest if when is None else min(when, latest))
+        self._most_s = seconds
+        for timeout in self._timeouts:
+            when = timeout.when()
+            timeout.reschedule(latest if when is None else min(when, latest))
 
     def close(self) -> None:
         """Cancel all waits, since nothing is left to complete them."""
@@ -63,7 +63,7 @@ class WaitDeadlines:
 
     @contextlib.asynccontextmanager
     async def cancelled_at_close(self, waiting: "asyncio.Future[Any]") -> AsyncIterator[None]:
-        """For the length of the block, have a wait cancelled when this is closed."""
+        """While the block runs, have a wait cancelled when this is closed."""
         self._waits.add(waiting)
         try:
             yield
@@ -71,14 +71,14 @@ class WaitDeadlines:
             self._waits.discard(waiting)
 
     @contextlib.asynccontextmanager
-    async def deadline(self, term: WaitDeadline) -> AsyncIterator[None]:
+    async def deadline(self, deadline: WaitDeadline) -> AsyncIterator[None]:
         """Raise TimeoutError in a block that is not done in time."""
-        until = term.until
-        if self._most is not None:
-            until = min(until, asyncio.get_running_loop().time() + self._most)
-        async with asyncio.timeout_at(until) as deadline:
-            self._deadlines.add(deadline)
+        until = deadline.until
+        if self._most_s is not None:
+            until = min(until, asyncio.get_running_loop().time() + self._most_s)
+        async with asyncio.timeout_at(until) as timeout:
+            self._timeouts.add(timeout)
             try:
                 yield
             finally:
-                self._deadlines.discard(deadline)
+                self._timeouts.discard(timeout)

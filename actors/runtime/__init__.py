@@ -1,1 +1,1 @@
-"""The shell that runs actors: reading, deciding, fenced appending, leases, timers, snapshots."""
+"""Runs pure actors against the log: reading, deciding, fenced appends, membership, timers, snapshots."""

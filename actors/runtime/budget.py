@@ -1,4 +1,4 @@
-"""The latency budget of a stage: measured by the shell, since no decision may depend on how long it took."""
+"""The latency budget of an actor's decisions, measured by the runtime: no decision may depend on how long it takes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +9,12 @@ from schemas.availability import Overrun
 FIELD = "latency_budget_ms"
 """The field by which an actor's settings state a budget for each of its decisions, in milliseconds."""
 
-LATE_NS = 30_000_000_000
+WORST_KEPT_NS = 30_000_000_000
 """Nanoseconds after which the longest decision over budget is forgotten."""
 
-_TOLD_EVERY_NS = 10_000_000_000
+_WARN_EVERY_NS = 10_000_000_000
+"""Least nanoseconds between two warnings."""
+
 _logger = get_logger("neuraxis.budget")
 
 
@@ -28,7 +30,7 @@ class Budget:
         self._actor = actor
         self._partition = partition
         self._limit_ms: float | None = settings.get(FIELD)
-        self._told_ns: int | None = None
+        self._warned_ns: int | None = None
         self._worst_ns = 0
         self._worst_at_ns = 0
 
@@ -54,10 +56,10 @@ class Budget:
         if self._limit_ms is None or took_ns <= self._limit_ms * 1e6:
             return False
         self.over += 1
-        if took_ns >= self._worst_ns or now_ns - self._worst_at_ns > LATE_NS:
+        if took_ns >= self._worst_ns or now_ns - self._worst_at_ns > WORST_KEPT_NS:
             self._worst_ns, self._worst_at_ns = took_ns, now_ns
-        if self._told_ns is None or now_ns - self._told_ns >= _TOLD_EVERY_NS:
-            self._told_ns = now_ns
+        if self._warned_ns is None or now_ns - self._warned_ns >= _WARN_EVERY_NS:
+            self._warned_ns = now_ns
             _logger.warning(
                 "over_budget",
                 actor=self._actor,

@@ -1,4 +1,4 @@
-"""The two clocks a shell may read; deciders read none."""
+"""The two clocks that the runtime may read; deciders read none."""
 
 import time
 from typing import Protocol

@@ -31,12 +31,14 @@ BATCH_FROM_UNFLUSHED = 160
 """The same for a broker that flushes periodically: a single publish costs a tenth there, but a batch flushes all."""
 
 SINGLES = 16
-"""Single publishes in flight at most."""
+"""Most single publishes in flight."""
 
 MOST_WAITING = 4_000
 """Reading pauses while more events than this wait for an append."""
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
+"""First and longest pause before an append is tried again, in seconds."""
+
 _logger = get_logger("neuraxis.committer")
 
 
@@ -82,8 +84,8 @@ class Committer:
     Attributes:
         appended: Events stored so far.
         batches: Atomic batches started so far.
-        singles: Appends of one event alone, and ``batched`` those of several, how long each took until it was
-            acknowledged.
+        singles: How long appends of one event took until they were acknowledged.
+        batched: The same for appends of several events.
     """
 
     def __init__(self, log: Log, tasks: asyncio.TaskGroup, batch_from: int = BATCH_FROM) -> None:
@@ -92,20 +94,20 @@ class Committer:
         self._tasks = tasks
         self._ready: dict[Writer, None] = {}
         self._busy: set[Writer] = set()
-        self._under_way: set[asyncio.Task[None]] = set()
-        self._singles = 0
-        self._batch = False
-        self._wanted = asyncio.Event()
+        self._appends: set[asyncio.Task[None]] = set()
+        self._singles_in_flight = 0
+        self._batch_in_flight = False
+        self._work_waits = asyncio.Event()
         self._progress = asyncio.Event()
         self.appended = 0
         self.batches = 0
         self.singles, self.batched = Histogram(), Histogram()
 
     def submit(self, writer: Writer) -> None:
-        """Note that ``writer`` has decisions in its outbox; the append starts in the next loop iteration."""
+        """Note that ``writer`` has decisions in its outbox; they are appended from the next loop iteration on."""
         if writer not in self._busy:
             self._ready[writer] = None
-            self._wanted.set()
+            self._work_waits.set()
 
     @property
     def waiting(self) -> int:
@@ -131,28 +133,28 @@ class Committer:
 
     def close(self) -> None:
         """Cancel the appends in flight: a broker that never comes back must not delay the end of the process."""
-        for task in tuple(self._under_way):
+        for task in tuple(self._appends):
             task.cancel()
 
     async def run(self) -> None:
         """Start appends until cancelled, once per loop iteration: messages read together are then appended together."""
         while True:
-            await self._wanted.wait()
-            self._wanted.clear()
-            self._pump()
+            await self._work_waits.wait()
+            self._work_waits.clear()
+            self._start_appends()
 
-    def _pump(self) -> None:
+    def _start_appends(self) -> None:
         for writer in [writer for writer in self._ready if not writer.outbox]:
             del self._ready[writer]
         if not self._ready:
             return
         backlog = self.waiting >= self._batch_from
-        if not self._batch and (backlog or any(len(writer.outbox[0].records) > 1 for writer in self._ready)):
+        if not self._batch_in_flight and (backlog or any(len(writer.outbox[0].records) > 1 for writer in self._ready)):
             self._start_batch()
         if backlog:
             return
         for writer in tuple(self._ready):
-            if self._singles >= SINGLES:
+            if self._singles_in_flight >= SINGLES:
                 return
             if len(writer.outbox[0].records) == 1:
                 self._start((writer,), ((writer.outbox[0],),), single=True)
@@ -176,14 +178,14 @@ class Committer:
             del self._ready[writer]
             self._busy.add(writer)
         if single:
-            self._singles += 1
+            self._singles_in_flight += 1
         else:
-            self._batch = True
+            self._batch_in_flight = True
             self.batches += 1
         epochs = tuple(writer.epoch for writer in writers)
         task = self._tasks.create_task(self._run(writers, portions, epochs, single))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        self._appends.add(task)
+        task.add_done_callback(self._appends.discard)
 
     async def _run(
         self,
@@ -196,20 +198,20 @@ class Committer:
             await self._commit(writers, portions, epochs)
         finally:
             if single:
-                self._singles -= 1
+                self._singles_in_flight -= 1
             else:
-                self._batch = False
+                self._batch_in_flight = False
             for writer in writers:
                 self._busy.discard(writer)
                 if writer.outbox:
                     self._ready[writer] = None
             self._progress.set()
-            self._wanted.set()
+            self._work_waits.set()
 
     async def _commit(
         self, writers: tuple[Writer, ...], portions: tuple[tuple[Group, ...], ...], epochs: tuple[int, ...]
     ) -> None:
-        """Append the groups of several partitions together; if refused, append each alone to find the one at fault."""
+        """Append the groups of several partitions together; if the broker refuses, append each partition's alone."""
         current = [
             (writer, portion, epoch)
             for writer, portion, epoch in zip(writers, portions, epochs, strict=True)
@@ -220,7 +222,7 @@ class Committer:
         try:
             last = await self._append([(writer, portion) for writer, portion, _ in current])
         except (Conflict, Refused) as error:
-            await self._commit_apart(current, error)
+            await self._commit_separately(current, error)
             return
         except UnknownOutcome as error:
             for writer, _, epoch in current:
@@ -232,7 +234,7 @@ class Committer:
                 writer.committed(portion, last)
             last -= sum(len(group.records) for group in portion)
 
-    async def _commit_apart(
+    async def _commit_separately(
         self, current: list[tuple[Writer, tuple[Group, ...], int]], error: Conflict | Refused
     ) -> None:
         if len(current) > 1:
@@ -253,13 +255,13 @@ class Committer:
             _logger.error("append_refused", topic=refused.topic, exchange=refused.message.exchange, detail=str(error))
             writer.refused(portion[0], str(error))
 
-    async def _append(self, pieces: list[tuple[Writer, tuple[Group, ...]]]) -> int:
+    async def _append(self, portions: list[tuple[Writer, tuple[Group, ...]]]) -> int:
         """Append until the broker accepts or refuses; while it cannot be reached nothing is stored, so try again."""
         wait = _RETRY_FIRST
         appends = [
-            Append(group.records, writer.fence() if place == 0 else None)
-            for writer, portion in pieces
-            for place, group in enumerate(portion)
+            Append(group.records, writer.fence() if index == 0 else None)
+            for writer, portion in portions
+            for index, group in enumerate(portion)
         ]
         while True:
             begun = time.perf_counter_ns()

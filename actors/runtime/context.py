@@ -42,11 +42,19 @@ class Counters(msgspec.Struct):
 class Context(msgspec.Struct, frozen=True):
     """What a shard needs from its process.
 
-    ``position`` returns the sequence up to which messages were dispatched. ``reply`` sends a copy of an answer to an
-    inbox. ``snapshot_every`` is a number of messages. ``losses`` are the recorded losses of the log. ``wholeness``
-    records gaps that nobody has recorded yet. ``shared`` reads a stretch of the log that has gaps once for all shards.
-    ``held_up`` limits how often a waiting recovery is logged. ``offload`` runs a function in another thread, while the
-    event loop continues. ``measurements`` is what the process measures.
+    Attributes:
+        position: Returns the sequence up to which messages were dispatched.
+        scheduler: Gives shards their turns to decide.
+        offload: Runs a function in another thread, while the event loop continues.
+        warming: Held by the shard that warms up its state.
+        reply: Sends a copy of an answer to an inbox.
+        source: The beginning of the source that envelopes name; the shard adds its actor and partition.
+        build: The version of the code, for envelopes.
+        snapshot_every: Messages of a partition between two snapshots.
+        losses: The recorded losses of the log.
+        gap_check: Records gaps of the log that nobody has recorded yet.
+        shared_reader: Reads a range of the log that has gaps once for all shards.
+        recovery_warnings: Limits how often a waiting recovery is logged.
     """
 
     log: Log
@@ -55,7 +63,7 @@ class Context(msgspec.Struct, frozen=True):
     clock: Clock
     tasks: asyncio.TaskGroup
     position: Callable[[], int]
-    turns: FairScheduler
+    scheduler: FairScheduler
     offload: Callable[[Callable[[], None]], Awaitable[None]]
     warming: asyncio.Lock
     reply: Callable[[str, Group], Awaitable[None]]
@@ -65,6 +73,6 @@ class Context(msgspec.Struct, frozen=True):
     counters: Counters
     measurements: Measurements
     losses: Losses
-    wholeness: GapCheck
-    shared: SharedReader
-    held_up: WarningBackoff
+    gap_check: GapCheck
+    shared_reader: SharedReader
+    recovery_warnings: WarningBackoff

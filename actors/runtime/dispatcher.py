@@ -1,8 +1,8 @@
 """One subscription for all partitions of a process: each message is read and decoded once, then dispatched.
 
-Every partition takes its messages in the order of the log. Between partitions the urgent come first: actors that an
-exchange waits for decide at once, of these the ones that call models after the others, and actors in the background
-when the process would otherwise wait for the next message.
+Every partition gets its messages in the order of the log. Between partitions the urgent come first. Actors that an
+exchange waits for decide at once; those of them that call models decide after the others. Actors in the background
+decide when the process would otherwise wait for the next message.
 """
 
 import asyncio
@@ -26,15 +26,16 @@ from schemas.vocabulary.ledger import LossRecorded
 from schemas.vocabulary.memory import TurnsForgotten
 from schemas.vocabulary.operator import ForgetOrdered
 
-_SLICE = 64
+_AT_ONCE = 64
 """Messages dispatched before other tasks get to run."""
 
-_TURNS_TO_APPEND = 4
+_ITERATIONS_TO_APPEND = 4
 """Iterations of the event loop between a decision and the moment when the bytes of its append are sent."""
 
 Key = tuple[str, str]
 """An actor's name and a partition of it."""
 
+# An order to forget a person's text, and the record that memory has forgotten it.
 _FORGETS = tuple(topic_filter(topic_of(event)) for event in (ForgetOrdered, TurnsForgotten))
 _FORGET_ENDINGS = tuple(filter.removeprefix("log.*.*") for filter in _FORGETS)
 
@@ -44,6 +45,7 @@ class Dispatcher:
 
     Attributes:
         position: Sequence up to which every message has been dispatched.
+        filters: The subjects that it reads.
     """
 
     def __init__(
@@ -54,11 +56,11 @@ class Dispatcher:
         position: int,
         losses: Losses,
         *,
-        turns: FairScheduler,
+        scheduler: FairScheduler,
         clock: Clock,
     ) -> None:
         self.position = position
-        self._turns = turns
+        self._scheduler = scheduler
         self._clock = clock
         self._log = log
         self._losses = losses
@@ -66,8 +68,8 @@ class Dispatcher:
         self._by_name = {actor.name: actor for actor in actors}
         self._shards = shards
         self._routes: dict[str, tuple[tuple[Key, bool], ...]] = {}
-        self._late: list[tuple[Shard, Delivery, bool]] = []
-        self._orders: list[Stored] = []
+        self._model_calls: list[tuple[Shard, Delivery, bool]] = []
+        self._forgets: list[Stored] = []
         read = [filter for actor in actors for filter in (*consumed_filters(actor), *own_filters(actor))]
         self.filters = without_overlap([*read, *_FORGETS, LOSS_FILTER])
 
@@ -78,22 +80,22 @@ class Dispatcher:
         try:
             while True:
                 batch = await tail.next()
-                with self._turns.busy():
-                    for start in range(0, len(batch), _SLICE):
-                        with self._turns.paused():
-                            await self._dispatch_all(batch[start : start + _SLICE])
-                            await self._dispatch_late()
+                with self._scheduler.busy():
+                    for start in range(0, len(batch), _AT_ONCE):
+                        with self._scheduler.paused():
+                            await self._dispatch_all(batch[start : start + _AT_ONCE])
+                            await self._dispatch_model_calls()
                         self._renew_snapshots()
                         await committer.wait_capacity()
-                        await self._turns.wait_capacity()
+                        await self._scheduler.wait_capacity()
                         await asyncio.sleep(0)
         finally:
             await tail.close()
 
-    async def _dispatch_all(self, slice_of: Sequence[Stored]) -> None:
+    async def _dispatch_all(self, messages: Sequence[Stored]) -> None:
         """Dispatch messages; if decisions take long, pause so that the appends of earlier ones can be sent."""
         begun = self._clock.elapsed_ns()
-        for stored in slice_of:
+        for stored in messages:
             self._dispatch(stored)
             if self._clock.elapsed_ns() - begun >= SLICE_NS:
                 await asyncio.sleep(0)
@@ -107,38 +109,39 @@ class Dispatcher:
         if known is None:
             found = routes(self._actors, stored.subject, self._log.partitions)
             known = self._routes[stored.subject] = tuple(((actor.name, name), own) for actor, name, own in found)
-        takers = [(shard, own) for key, own in known if (shard := self._shards.get(key)) is not None]
-        if takers:
+        receivers = [(shard, own) for key, own in known if (shard := self._shards.get(key)) is not None]
+        if receivers:
             delivery = decode(stored)
-            for shard, own in takers:
+            for shard, own in receivers:
                 if shard.actor.in_background:
-                    self._turns.add_background(partial(shard.on_message, delivery, own))
+                    self._scheduler.add_background(partial(shard.on_message, delivery, own))
                 elif shard.actor.missing_model is None:
                     shard.on_message(delivery, own)
                 else:
-                    self._late.append((shard, delivery, own))
+                    self._model_calls.append((shard, delivery, own))
         if self._losses.note(stored):
-            self._begin_anew(self._losses.found[-1].event)
+            self._fold_again(self._losses.found[-1].event)
         if stored.subject.endswith(_FORGET_ENDINGS):
-            self._orders.append(stored)
+            self._forgets.append(stored)
 
-    def _begin_anew(self, loss: LossRecorded) -> None:
+    def _fold_again(self, loss: LossRecorded) -> None:
         """Make every partition fold the log again: its state may include messages that the log has lost.
 
-        Not needed where the log has assigned the lost sequences again: this subscription would have ended then.
+        Where the log has assigned the lost sequences to other messages, this subscription ends anyway, and the process
+        starts again.
         """
         if not loss.given_again:
             for shard in self._shards.values():
                 shard.reset("log_loss")
 
-    async def _dispatch_late(self) -> None:
+    async def _dispatch_model_calls(self) -> None:
         """Dispatch to actors that call models, which takes milliseconds, once the decisions of others were sent."""
-        if not self._late:
+        if not self._model_calls:
             return
-        late, self._late = self._late, []
-        for _ in range(_TURNS_TO_APPEND):
+        model_calls, self._model_calls = self._model_calls, []
+        for _ in range(_ITERATIONS_TO_APPEND):
             await asyncio.sleep(0)
-        for shard, delivery, own in late:
+        for shard, delivery, own in model_calls:
             shard.on_message(delivery, own)
             await asyncio.sleep(0)
 
@@ -147,11 +150,11 @@ class Dispatcher:
 
         This includes actors that do not consume the order to forget: they may keep text of an exchange that has ended.
         """
-        orders, self._orders = self._orders, []
-        for order in orders:  # behind the order itself, which actors in the background have yet to take
-            self._turns.add_background(partial(self._renew_snapshots_for, order))
+        forgets, self._forgets = self._forgets, []
+        for forget in forgets:  # after the order itself, which actors in the background have not received yet
+            self._scheduler.add_background(partial(self._renew_snapshots_for, forget))
 
-    def _renew_snapshots_for(self, order: Stored) -> None:
+    def _renew_snapshots_for(self, forget: Stored) -> None:
         for (name, partition), shard in self._shards.items():
-            if partition in partitions_of(self._by_name[name], order.subject, self._log.partitions):
-                shard.renew_snapshot(order.seq)
+            if partition in partitions_of(self._by_name[name], forget.subject, self._log.partitions):
+                shard.renew_snapshot(forget.seq)

@@ -9,10 +9,10 @@ from schemas.intake.timestamps import rfc3339
 from schemas.intake.trace_context import trace_id
 
 _CONTEXT = len("00-") + 32 + len("-") + 16 + len("-01")
-
+"""Characters of a W3C trace context: version, trace id, span id and flags."""
 
 NO_TRACE = ("", "")
-"""Of an event that no message led to."""
+"""The trace of an event that no message caused."""
 
 
 def trace_of(cause: Recorded | Unreadable | None) -> tuple[str, str]:
@@ -25,11 +25,11 @@ def trace_of(cause: Recorded | Unreadable | None) -> tuple[str, str]:
 def traceparent(exchange: str, event_id: str, trace: tuple[str, str] = NO_TRACE) -> str:
     """Return the W3C trace context of an event: its span is the event itself.
 
-    Its trace is that of its cause (see :func:`trace_of`), if both belong to one exchange: a caller's own, where one
+    Its trace is that of its cause (see :func:`trace_of`), if both belong to one exchange: the caller's own trace if one
     came with the input. Otherwise the exchange itself is the trace.
     """
-    told, context = trace
-    if told == exchange and len(context) == _CONTEXT:
+    cause_exchange, context = trace
+    if cause_exchange == exchange and len(context) == _CONTEXT:
         return f"{context[:36]}{event_id[:16]}{context[52:55]}"
     return f"00-{trace_id(exchange)}-{event_id[:16]}-01"
 

@@ -1,4 +1,4 @@
-"""Reads a stretch of the log once for all partitions of a process that fold it.
+"""Reads a range of the log that has gaps once for all partitions of a process that fold it.
 
 Normally each partition reads its past through filters of its own, which skip messages of others. With gaps in the log
 that is expensive: a consumer with several filters must be created again after each gap (see
@@ -19,26 +19,26 @@ from events.view import Delivery
 from schemas.actor import Actor
 from schemas.subjects import EVERYTHING
 
-MOST = 100_000
-"""Sequences from gap to gap that are read for one partition; beyond that its own filters are cheaper."""
+MOST_SEQUENCES = 100_000
+"""Most sequences from one gap to the next that are read this way; beyond that a partition's own filters are cheaper."""
 
-_SLICE = 64
+_AT_ONCE = 64
 """Messages dispatched before other tasks get to run."""
 
 Key = tuple[str, str]
 """An actor's name and a partition of it."""
 
-Take = Callable[[Delivery, bool], None]
-"""Takes a partition's next message; the flag says whether its actor wrote it."""
+Receive = Callable[[Delivery, bool], None]
+"""Receives a partition's next message; the flag says whether its actor wrote it."""
 
 
 class _Request:
-    """A partition that waits for its messages from a stretch of the log."""
+    """A partition that waits for its messages from a range of the log."""
 
-    def __init__(self, after: int, upto: int, take: Take) -> None:
+    def __init__(self, after: int, upto: int, receive: Receive) -> None:
         self.after = after
         self.upto = upto
-        self.take = take
+        self.receive = receive
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def end(self, wrong: Exception | None = None) -> None:
@@ -50,12 +50,12 @@ class _Request:
         else:
             self.done.set_exception(wrong)
 
-    def give(self, stored: Stored, delivery: Delivery, own: bool) -> None:
+    def deliver(self, stored: Stored, delivery: Delivery, own: bool) -> None:
         """Hand a message over, unless the partition does not wait for it (or no longer waits)."""
         if self.done.done() or not self.after < stored.seq <= self.upto:
             return
         try:
-            self.take(delivery, own)
+            self.receive(delivery, own)
         except Exception as wrong:
             self.end(wrong)
 
@@ -74,13 +74,13 @@ class SharedReader:
         self._waiting: list[tuple[Key, _Request]] = []
         self._reading: asyncio.Task[None] | None = None
 
-    async def read(self, actor: Actor[Any], partition: str, after: int, upto: int, take: Take) -> None:
-        """Hand a partition its messages of a stretch, in order.
+    async def read(self, actor: Actor[Any], partition: str, after: int, upto: int, receive: Receive) -> None:
+        """Hand a partition its messages of a range, in order.
 
         Raises:
             LogError: the log cannot be read.
         """
-        request = _Request(after, upto, take)
+        request = _Request(after, upto, receive)
         self._waiting.append(((actor.name, partition), request))
         if self._reading is None or self._reading.done():
             self._reading = self._tasks.create_task(self._read())
@@ -88,41 +88,41 @@ class SharedReader:
 
     async def _read(self) -> None:
         while self._waiting:
-            asked, self._waiting = self._waiting, []
-            for together in _overlapping(asked):
+            requests, self._waiting = self._waiting, []
+            for together in _overlapping(requests):
                 try:
                     await self._serve(together)
                 except LogError as error:
                     for _, request in together:
                         request.end(error)
 
-    async def _serve(self, asked: Sequence[tuple[Key, _Request]]) -> None:
+    async def _serve(self, requests: Sequence[tuple[Key, _Request]]) -> None:
         routed: dict[str, list[tuple[_Request, bool]]] = {}
-        after, upto = min(one.after for _, one in asked), max(one.upto for _, one in asked)
+        after, upto = min(one.after for _, one in requests), max(one.upto for _, one in requests)
         async for batch in self._log.history([EVERYTHING], after, upto):
-            for start in range(0, len(batch), _SLICE):
-                for stored in batch[start : start + _SLICE]:
-                    takers = routed.get(stored.subject)
-                    if takers is None:
-                        takers = routed[stored.subject] = self._takers(stored.subject, asked)
-                    if takers:
+            for start in range(0, len(batch), _AT_ONCE):
+                for stored in batch[start : start + _AT_ONCE]:
+                    receivers = routed.get(stored.subject)
+                    if receivers is None:
+                        receivers = routed[stored.subject] = self._receivers(stored.subject, requests)
+                    if receivers:
                         delivery = decode(stored)
-                        for request, own in takers:
-                            request.give(stored, delivery, own)
+                        for request, own in receivers:
+                            request.deliver(stored, delivery, own)
                 await asyncio.sleep(0)
-        for _, request in asked:
+        for _, request in requests:
             request.end()
 
-    def _takers(self, subject: str, asked: Sequence[tuple[Key, _Request]]) -> list[tuple[_Request, bool]]:
+    def _receivers(self, subject: str, requests: Sequence[tuple[Key, _Request]]) -> list[tuple[_Request, bool]]:
         owned = {(actor.name, name): own for actor, name, own in routes(self._actors, subject, self._log.partitions)}
-        return [(request, owned[key]) for key, request in asked if key in owned]
+        return [(request, owned[key]) for key, request in requests if key in owned]
 
 
-def _overlapping(asked: Sequence[tuple[Key, _Request]]) -> Sequence[Sequence[tuple[Key, _Request]]]:
-    """Return requests in groups whose stretches overlap, since nobody asked for what is between two groups."""
+def _overlapping(requests: Sequence[tuple[Key, _Request]]) -> Sequence[Sequence[tuple[Key, _Request]]]:
+    """Return requests in groups whose ranges overlap, since nobody asked for what is between two groups."""
     groups: list[list[tuple[Key, _Request]]] = []
     reached = -1
-    for one in sorted(asked, key=lambda each: each[1].after):
+    for one in sorted(requests, key=lambda each: each[1].after):
         if groups and one[1].after < reached:
             groups[-1].append(one)
         else:

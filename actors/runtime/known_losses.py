@@ -1,4 +1,4 @@
-"""The losses of a log, for a process that does not read its messages in the log's order."""
+"""The recorded losses of a log (messages that it no longer holds), for an effector, which reads no log in order."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,15 +12,15 @@ class KnownLosses:
 
     Args:
         losses: The losses known so far.
-        wholeness: Records gaps that nobody has recorded yet.
+        gap_check: Records gaps that nobody has recorded yet.
         on_new_loss: Called when further losses become known.
     """
 
-    def __init__(self, log: Log, losses: Losses, wholeness: GapCheck, on_new_loss: Callable[[], None]) -> None:
+    def __init__(self, log: Log, losses: Losses, gap_check: GapCheck, on_new_loss: Callable[[], None]) -> None:
         self._log = log
         self._losses = losses
-        self._wholeness = wholeness
-        self._heard = on_new_loss
+        self._gap_check = gap_check
+        self._on_new_loss = on_new_loss
 
     async def follow(self, tail: Tail) -> None:
         """Take in losses from ``tail`` until cancelled, then close it."""
@@ -42,9 +42,12 @@ class KnownLosses:
                 self._note(batch)
 
     async def settle(self, after: int, read_at: float) -> None:
-        """Have every gap after a sequence recorded before its messages are written again; raises LogError."""
-        await self._wholeness.settle(after, (await self._log.info()).last_seq, read_at)
+        """Return once every gap after a sequence is recorded, before its messages are written again; raises LogError.
+
+        ``read_at`` is when the caller read the log after that sequence (the event loop's time).
+        """
+        await self._gap_check.settle(after, (await self._log.info()).last_seq, read_at)
 
     def _note(self, found: Sequence[Stored]) -> None:
         if [stored for stored in found if self._losses.note(stored)]:
-            self._heard()
+            self._on_new_loss()

@@ -1,7 +1,7 @@
-"""What a process measures of its partitions and appends, in plain counts that whoever asks turns into metrics.
+"""What a process measures of its partitions and appends, in plain counts.
 
 Counting costs a few hundred nanoseconds a decision: a partition keeps the counts of its actor, with no name to look up
-and no lock to take. The metrics of Prometheus are made of them when it asks.
+and no lock to take. Metrics are made of the counts when Prometheus asks for them.
 """
 
 from bisect import bisect_left
@@ -16,7 +16,7 @@ NS_PER_S = 1_000_000_000
 EDGES_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 """Upper edges of buckets, in seconds; the budgets of the actors are added for decisions."""
 
-TAKEN, LEFT = "taken", "left"
+LEASE_TAKEN, LEASE_LEFT = "taken", "left"
 """How the lease of a partition changes: this process begins to lead it, or no longer does."""
 
 
@@ -25,7 +25,7 @@ class Histogram:
 
     Attributes:
         edges_s: The upper edges, in seconds, ascending; a duration equal to an edge is in its bucket.
-        counts: Durations in each bucket, with those above the last edge behind.
+        counts: Number of durations in each bucket; the last bucket has those above the last edge.
         sum_ns: All durations together.
     """
 
@@ -54,7 +54,7 @@ class ActorMeasurements:
         decisions: How long each decision took.
         outcomes: Topic of a decision's first event -> stored decisions; "" -> decisions without an event.
         conflicts: Reason -> how often a partition lost its state to another writer, or to an unknown outcome.
-        leases: Change (:data:`TAKEN`, :data:`LEFT`) -> how often.
+        leases: Change (:data:`LEASE_TAKEN`, :data:`LEASE_LEFT`) -> how often.
         recoveries: How often a partition was folded from the log.
         budget_s: The latency budget of a decision; None where the actor has none.
     """
@@ -75,7 +75,7 @@ class Measurements:
 
     Args:
         actors: The actors that it runs.
-        settings: Settings by actor, of other processes' actors, too. Every budget among them is an edge of every
+        settings: Settings by actor, also of actors in other processes. Every budget among them is an edge of every
             actor's buckets, so that buckets can be added up over actors and processes.
     """
 

@@ -32,6 +32,8 @@ POLL_INTERVAL = 0.5
 """Seconds between checks of who is alive."""
 
 _STOP_DEADLINE = 10.0
+"""Seconds that a partition gets to drain when this worker stops leading it."""
+
 _logger = get_logger("neuraxis.worker")
 
 
@@ -46,6 +48,10 @@ class Worker:
         hosted: The names of the actors that it hosts, without those that it stands in for.
         ready: Set once every partition has its role, and all messages that were in the log at the start are decided.
         stalled: Actor -> partitions led here that do not advance, as of the last heartbeat.
+        shards: The partitions that it holds, by actor and name.
+        committer: Appends what they decide; None before it runs.
+        counters: What happened so far.
+        measurements: What it measures, for metrics.
 
     Args:
         actors: The actors that it hosts.
@@ -58,7 +64,7 @@ class Worker:
         batch_from: Waiting events from which they are appended as a batch; see ``committer.BATCH_FROM``.
         offload: Runs a function in another thread.
         stands_in: Actors that it runs only while no living worker hosts them, so that they always run somewhere.
-        metrics: Where the process tells its metrics.
+        metrics: Where the process serves its metrics.
     """
 
     def __init__(
@@ -87,7 +93,7 @@ class Worker:
         self.shards: dict[Key, Shard] = {}
         self.committer: Committer | None = None
         self._hosts: dict[str, list[str]] = {}
-        self._duties: dict[Key, bool] = {}
+        self._assigned: dict[Key, bool] = {}
         self._log = log
         self._snapshots = snapshots
         self._membership = membership
@@ -106,11 +112,10 @@ class Worker:
         self._batch_from = batch_from
         self._offload = offload
         self._metrics = metrics
-        self._advance = StallDetector()
-        self._began_at = 0
-        attending = [name for name, actor in self._actors.items() if actor.on_availability is not None]
-        self._attending = frozenset(attending)
-        self._watch = AvailabilityWatch(log.partitions) if attending else None
+        self._stall_detector = StallDetector()
+        self._start_seq = 0
+        self._watchers = frozenset(name for name, actor in self._actors.items() if actor.on_availability is not None)
+        self._watch = AvailabilityWatch(log.partitions) if self._watchers else None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set, then hand over: decide no more, drain, take snapshots, sign off.
@@ -121,10 +126,12 @@ class Worker:
         """
         async with asyncio.TaskGroup() as tasks:
             info = await self._log.info()
-            self._began_at = info.last_seq
-            turns, losses = FairScheduler(self._clock), await Losses.of(self._log, info.last_seq)
+            self._start_seq = info.last_seq
+            scheduler, losses = FairScheduler(self._clock), await Losses.of(self._log, info.last_seq)
             actors = tuple(self._actors.values())
-            feed = Dispatcher(self._log, actors, self.shards, info.last_seq, losses, turns=turns, clock=self._clock)
+            dispatcher = Dispatcher(
+                self._log, actors, self.shards, info.last_seq, losses, scheduler=scheduler, clock=self._clock
+            )
             self.committer = Committer(self._log, tasks, self._batch_from)
             context = Context(
                 log=self._log,
@@ -132,8 +139,8 @@ class Worker:
                 committer=self.committer,
                 clock=self._clock,
                 tasks=tasks,
-                position=lambda: feed.position,
-                turns=turns,
+                position=lambda: dispatcher.position,
+                scheduler=scheduler,
                 offload=self._offload,
                 warming=asyncio.Lock(),
                 reply=self._reply,
@@ -143,26 +150,26 @@ class Worker:
                 counters=self.counters,
                 measurements=self.measurements,
                 losses=losses,
-                wholeness=GapCheck(
+                gap_check=GapCheck(
                     self._log,
                     losses,
                     source=f"neuraxis/{self.name}",
                     build=self._build,
                     now_ns=self._clock.now_ns,
                 ),
-                shared=SharedReader(self._log, actors, tasks),
-                held_up=WarningBackoff(),
+                shared_reader=SharedReader(self._log, actors, tasks),
+                recovery_warnings=WarningBackoff(),
             )
             started = asyncio.Event()
-            reading = tasks.create_task(feed.run(self.committer, started.set))
+            reading = tasks.create_task(dispatcher.run(self.committer, started.set))
             await started.wait()
             committing = tasks.create_task(self.committer.run())
-            taking_turns = tasks.create_task(turns.run())
+            scheduling = tasks.create_task(scheduler.run())
             beating = tasks.create_task(self._beat())
             await self._follow_members(stop, tasks, context)
             beating.cancel()
             await self._hand_over()
-            for task in (reading, committing, taking_turns):
+            for task in (reading, committing, scheduling):
                 task.cancel()
             self.committer.close()
 
@@ -173,17 +180,17 @@ class Worker:
 
     async def _beat(self) -> None:
         while True:
-            await self._tell_presence()
+            await self._send_heartbeat()
             await asyncio.sleep(BEAT)
 
-    async def _tell_presence(self) -> None:
-        await beat(self._membership, self.name, self.presence())
+    async def _send_heartbeat(self) -> None:
+        await beat(self._membership, self.name, self.heartbeat())
 
-    def presence(self) -> Heartbeat:
+    def heartbeat(self) -> Heartbeat:
         """Return this worker's present heartbeat."""
         names = sorted(self.hosted)
-        behind = {name for (name, _), shard in self.shards.items() if shard.is_behind(self._began_at)}
-        stalled = self._advance.stalled(self.shards, asyncio.get_running_loop().time())
+        behind = {name for (name, _), shard in self.shards.items() if shard.is_behind(self._start_seq)}
+        stalled = self._stall_detector.stalled(self.shards, asyncio.get_running_loop().time())
         self.stalled = by_actor(stalled)
         leads = {key for key, shard in self.shards.items() if shard.role is Role.LEADING}
         overruns: dict[str, Overrun] = {}
@@ -211,19 +218,19 @@ class Worker:
             try:
                 members = await self._membership.members()
                 if self.name in members:
-                    self._take_assignments(members, tasks, context)
-                self._attend(members)
+                    self._apply_assignments(members, tasks, context)
+                self._watch_stages(members)
             except LogError as error:
-                self._attend({})
+                self._watch_stages({})
                 # Without the list the present roles stay. If two workers lead, the fence lets only one append: the list
                 # is not needed for safety.
                 _logger.info("members_unknown", error=error.code)
             caught_up = self.shards and all(
-                shard.role is shard.wanted and not shard.is_behind(self._began_at) for shard in self.shards.values()
+                shard.role is shard.wanted and not shard.is_behind(self._start_seq) for shard in self.shards.values()
             )
             if caught_up and not self.ready.is_set():
-                # Noted before it is announced: a client that hears of it and asks the others must find that they know.
-                await self._tell_presence()
+                # The heartbeat goes first: whoever learns that this worker is ready must find it among the members.
+                await self._send_heartbeat()
                 self.ready.set()
             try:
                 async with asyncio.timeout(POLL_INTERVAL if self.ready.is_set() else POLL_INTERVAL / 10):
@@ -231,11 +238,11 @@ class Worker:
             except TimeoutError:
                 continue
 
-    def _take_assignments(self, members: Mapping[str, bytes], tasks: asyncio.TaskGroup, context: Context) -> None:
+    def _apply_assignments(self, members: Mapping[str, bytes], tasks: asyncio.TaskGroup, context: Context) -> None:
         hosts = self._hosts_among(members)
-        if hosts != self._hosts:  # asked anew twice a second, and members hardly ever change
-            self._hosts, self._duties = hosts, self._assignments_among(hosts)
-        wanted = self._duties
+        if hosts != self._hosts:  # this runs twice a second, and members hardly ever change
+            self._hosts, self._assigned = hosts, self._assignments_among(hosts)
+        wanted = self._assigned
         for key in [key for key in self.shards if key not in wanted]:
             tasks.create_task(self._retire(self.shards.pop(key)))
         for (actor_name, partition), lead in wanted.items():
@@ -247,11 +254,10 @@ class Worker:
             self.shards[actor_name, partition] = shard
             shard.start(lead)
 
-    def _attend(self, members: Mapping[str, bytes]) -> None:
+    def _watch_stages(self, members: Mapping[str, bytes]) -> None:
         """Check which stages are served, and have the actor that watches the others record any change.
 
-        If this worker does not find itself in the list, it has no usable list; that does not mean that everybody is
-        away.
+        A list without this worker itself is not usable: it does not mean that no worker runs.
         """
         if self._watch is None:
             return
@@ -260,24 +266,24 @@ class Worker:
             self._watch.lose_sight()
             return
         self._watch.look(members, now)
-        attendance = self._watch.attendance(now)
-        if attendance is None:
+        availability = self._watch.availability(now)
+        if availability is None:
             return
-        watchers = [shard for (name, _), shard in self.shards.items() if name in self._attending]
+        watchers = [shard for (name, _), shard in self.shards.items() if name in self._watchers]
         leading = [shard for shard in watchers if shard.role is Role.LEADING]
-        recorded = [shard.attend(attendance) for shard in leading]
+        recorded = [shard.record_availability(availability) for shard in leading]
         # Where another worker leads that actor, it records; what was counted here must not be reported twice.
         if not leading or any(recorded):
-            self._watch.taken(attendance, now)
+            self._watch.note_recorded(availability, now)
 
     def _hosts_among(self, members: Mapping[str, bytes]) -> dict[str, list[str]]:
         """Return who runs each actor of this worker: living members that host it, else those that stand in for it."""
         hosts: dict[str, list[str]] = {name: [] for name in self._actors}
         deputies: dict[str, list[str]] = {name: [] for name in self._actors}
-        for member, said in sorted(members.items()):
-            if (presence := heartbeat_of(said)) is None:
+        for member, value in sorted(members.items()):
+            if (heartbeat := heartbeat_of(value)) is None:
                 continue
-            for names, found in ((presence.actors, hosts), (presence.stands_in, deputies)):
+            for names, found in ((heartbeat.actors, hosts), (heartbeat.stands_in, deputies)):
                 for name in names:
                     if name in found:
                         found[name].append(member)
@@ -287,10 +293,10 @@ class Worker:
         """Return the partitions to be held here, given the hosts of each actor, and whether each is to be led."""
         wanted: dict[Key, bool] = {}
         for actor_name, actor in self._actors.items():
-            duties = assign(actor_name, partition_names(actor, self._log.partitions), hosts[actor_name])
-            for partition, duty in duties.items():
-                if duty.leader == self.name or (self._standby and duty.standby == self.name):
-                    wanted[actor_name, partition] = duty.leader == self.name
+            assignments = assign(actor_name, partition_names(actor, self._log.partitions), hosts[actor_name])
+            for partition, assignment in assignments.items():
+                if assignment.leader == self.name or (self._standby and assignment.standby == self.name):
+                    wanted[actor_name, partition] = assignment.leader == self.name
         return wanted
 
     async def _retire(self, shard: Shard) -> None:

@@ -31,7 +31,7 @@ SYNC = {
     "actors.runtime.partition.decision_loop:DecisionLoop.work": "partition",
     "actors.runtime.partition.event_author:EventAuthor.group": "encoding",
     "events.decision:address_events": "encoding",
-    "actors.runtime.committer:Committer._pump": "committing",
+    "actors.runtime.committer:Committer._start_appends": "committing",
     "events.jetstream.client:HeaderClient._write_now": "socket out",
     "events.jetstream.connection:Connection._answered": "acknowledging",
     "events.jetstream.stream_reader:StreamReader._take": "reading",

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from actors.runtime.membership.availability import AvailabilityWatch, Place, by_stage
+from actors.runtime.membership.availability import AvailabilityWatch, StagePartition, by_stage
 from actors.swarm.settings import SwarmSettings
 from deploy.config.loading import Config
 from events.errors import LogError
@@ -71,7 +71,7 @@ class StageWatch:
         ``patient``, after :data:`AWAY_S` as well: in a set that has just started it may not have reported yet.
         """
         now = asyncio.get_running_loop().time()
-        away: dict[Place, Lack] = {
+        away: dict[StagePartition, Lack] = {
             place: lack
             for place, lack in self._watch.lacks.items()
             if self._watch.away_s(place, now) >= AWAY_S or not (patient or self._watch.has_seen(place))
@@ -87,7 +87,7 @@ class StageWatch:
         now, scope = asyncio.get_running_loop().time(), scopes()[stage]
         place = stage, token_of(scope, len(names_of(scope, self._partitions)), agent, session)
         lack = self._watch.lacks.get(place)
-        if lack in (None, "recovering") or self._watch.attendance(now) is None:
+        if lack in (None, "recovering") or self._watch.availability(now) is None:
             return ""
         patience = AWAY_S if self._watch.has_seen(place) else 2 * AWAY_S
         return f"{stage} ({str(lack).replace('_', ' ')})" if self._watch.away_s(place, now) >= patience else ""

@@ -1,7 +1,7 @@
 """Finds keys, tokens and passwords in an answer. Pure.
 
 Two kinds are found: text in the form that an issuer gives its keys (``FORMS``), and values that a system layer of the
-prompt calls a password, key, code or the like (``Kept``). What the person has said is no secret from them.
+prompt calls a password, key, code or the like (``Kept``). A value that the user has written is no secret from the user.
 Placeholders, such as the keys of documentation, do not count.
 
 The list of forms is our own. The library for this, detect-secrets, looks for secrets in source code. Most of its finds
@@ -32,28 +32,39 @@ FORMS: dict[SecretKind, re.Pattern[str]] = {
     "registry_token": re.compile(r"\b(?:pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50}|npm_[A-Za-z0-9]{36})"),
     "web_token": re.compile(r"\beyJ[A-Za-z0-9_-]{14,}\.eyJ[A-Za-z0-9_-]{14,}"),
 }
-"""Kind -> the pattern that identifies its keys; the rest of the word belongs to the key."""
+"""Kind -> the form of its keys, as the issuer documents it; the rest of the same word belongs to the key."""
 
-_BEGINNINGS = re.compile(r"-----BEGIN|A[KS]IA|gh[pousr]_|github_pat_|glpat-|sk-|hf_|xox|AIza|k_live_|pypi-|npm_|eyJ")
+_PREFIXES = re.compile(r"-----BEGIN|A[KS]IA|gh[pousr]_|github_pat_|glpat-|sk-|hf_|xox|AIza|k_live_|pypi-|npm_|eyJ")
 """A text without any of these substrings contains none of the forms."""
 
 LONGEST_VALUE = 128
 """Most characters of a password in the prompt that is looked for."""
 
 _MOST_VALUES = 64
-_REST = re.compile(r"[A-Za-z0-9_.+/=-]*")
-_KEY_BLOCK = re.compile(r"(?:[\sA-Za-z0-9+/:=,.]|\\[nr]|-(?!----))*(?:-----END [A-Z ]{0,32}KEY(?: BLOCK)?-----)?")
-_PLACEHOLDER = re.compile(r"(?i)example|sample|your|placeholder|dummy|x{5}|\.{3}|1234567|abcdefg|(.)\1{4}")
-_TELLING = re.compile(r"\d|\w[^\w\s/]\w")
-"""Characters that a password has and a plain word has not."""
+"""Most passwords of a prompt that are looked for."""
 
-_LEAST_SIGNS = 9
-_NAMED = re.compile(
+_REST = re.compile(r"[A-Za-z0-9_.+/=-]*")
+"""What may follow a form in the same word."""
+
+_KEY_BLOCK = re.compile(r"(?:[\sA-Za-z0-9+/:=,.]|\\[nr]|-(?!----))*(?:-----END [A-Z ]{0,32}KEY(?: BLOCK)?-----)?")
+"""What may follow the first line of a private key: the rest of its PEM block, up to the last line."""
+
+_PLACEHOLDER = re.compile(r"(?i)example|sample|your|placeholder|dummy|x{5}|\.{3}|1234567|abcdefg|(.)\1{4}")
+"""What the keys of documentation have: such a word, or one character five times in a row."""
+
+_IN_PASSWORDS = re.compile(r"\d|\w[^\w\s/]\w")
+"""A digit, or a symbol inside a word: a password has one of these, and a plain word has not."""
+
+_FEWEST_DIFFERENT = 9
+"""A key with fewer different characters than this is a placeholder."""
+
+_NAMED_VALUE = re.compile(
     r"(?i)\b(?:pass(?:word|phrase|code|wd)?|secret|token|(?:api|access|secret|private|license|licence)[ _-]?key|pin"
     r"|(?:access|vault|door|safe|admin|secret|security|entry|override|pass|activation)[ _-]?code|credentials?)\b"
     r"(?:\s+(?:for|of|to)(?:\s+[\w.@-]+){1,4}?)?\s*(?:\bis\b|\bare\b|:|=|->)\s*"
     r"(?:[\"'`“‘]([^\"'`”’\n]{4,128})[\"'`”’]|([^\s\"'`“‘,;]{4,128}))"
 )
+"""A word for a secret, perhaps with what it is for, then ``is``, ``:`` or the like, then the value, quoted or bare."""
 
 
 class Found(NamedTuple):
@@ -65,22 +76,25 @@ class Found(NamedTuple):
 
 
 class Kept:
-    """The secrets of a prompt, and what the person has said, which is no secret from them."""
+    """The secrets of a prompt. ``values`` are the passwords and the like in its system layers.
+
+    What the user has written is no secret from the user.
+    """
 
     def __init__(self, prompt: Prompt) -> None:
-        said = [prompt.text, *(layer.content for layer in prompt.layers if layer.role == "user")]
-        self._said = "\n".join(said)
-        told = (value for layer in prompt.layers if layer.role == "system" for value in _named(layer.content))
-        self.values = tuple(dict.fromkeys(value for value in told if value not in self._said))[:_MOST_VALUES]
+        of_user = [prompt.text, *(layer.content for layer in prompt.layers if layer.role == "user")]
+        self._user_text = "\n".join(of_user)
+        named = (value for layer in prompt.layers if layer.role == "system" for value in _named_values(layer.content))
+        self.values = tuple(dict.fromkeys(value for value in named if value not in self._user_text))[:_MOST_VALUES]
 
     def found_in(self, text: str) -> tuple[Found, ...]:
         """Return the secrets in a text, or in a part of one, by position."""
-        found = [*self._formed(text), *self._known_values_in(text)]
+        found = [*self._unknown_keys_in(text), *self._known_values_in(text)]
         return tuple(sorted(found, key=lambda each: (each.start, -each.end)))
 
-    def _formed(self, text: str) -> Iterator[Found]:
-        for found, told in _keys_in(text):
-            if told not in self._said and not _is_placeholder(told):
+    def _unknown_keys_in(self, text: str) -> Iterator[Found]:
+        for found, key in _keys_in(text):
+            if key not in self._user_text and not _is_placeholder(key):
                 yield found
 
     def _known_values_in(self, text: str) -> Iterator[Found]:
@@ -89,10 +103,10 @@ class Kept:
         folded = text.casefold()
         # Folding rarely changes the number of letters; if it does, the positions are those in the folded text.
         for value in self.values:
-            at = folded.find(value.casefold())
-            while at >= 0:
-                yield Found("prompt_secret", at, at + len(value))
-                at = folded.find(value.casefold(), at + len(value))
+            start = folded.find(value.casefold())
+            while start >= 0:
+                yield Found("prompt_secret", start, start + len(value))
+                start = folded.find(value.casefold(), start + len(value))
 
 
 def keys_in(text: str) -> Iterator[Found]:
@@ -112,30 +126,31 @@ def masked(text: str, spans: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def _keys_in(text: str) -> Iterator[tuple[Found, str]]:
-    """Yield whatever has the form of a key, and the part of it that the form names."""
-    if not _BEGINNINGS.search(text):
+    """Yield whatever has the form of a key, and the part of it that the form itself matches."""
+    if not _PREFIXES.search(text):
         return
-    # In a document, such as a tool's arguments, a key may stand behind the letter of an escaped line end.
-    seen = with_blanks(text)
+    # In JSON, such as a tool's arguments, a line end before a key is written ``\n``: its letter would join the key.
+    blanked = with_blanks(text)
     for kind, form in FORMS.items():
         rest, end = (_KEY_BLOCK if kind == "private_key" else _REST), 0
-        for match in form.finditer(seen):
-            if match.end() > end and (whole := rest.match(seen, match.end())):  # else the word before goes on
+        for match in form.finditer(blanked):
+            if match.end() > end and (whole := rest.match(blanked, match.end())):  # else inside the key before it
                 end = whole.end()
-            told = text[match.start() : match.end()]
-            yield Found(kind, match.start(), max(match.end(), end - (text[end - 1 : end] == "."))), told
+            key = text[match.start() : match.end()]
+            # A full stop at the end belongs to the sentence, not to the key.
+            yield Found(kind, match.start(), max(match.end(), end - (text[end - 1 : end] == "."))), key
 
 
-def _named(content: str) -> Iterator[str]:
-    """Yield what a text calls a password or the like; plain words do not count: "the password is required"."""
-    for match in _NAMED.finditer(content):
+def _named_values(content: str) -> Iterator[str]:
+    """Yield what a text calls a password or the like; plain words do not count, as in "the password is required"."""
+    for match in _NAMED_VALUE.finditer(content):
         quoted, bare = match.groups()
         value = quoted.strip() if quoted else bare.strip(".:!?)]}>")
-        if len(value) >= 4 and ((quoted and len(value) >= 6) or _TELLING.search(value)):
+        if len(value) >= 4 and ((quoted and len(value) >= 6) or _IN_PASSWORDS.search(value)):
             yield value
 
 
-def _is_placeholder(written: str) -> bool:
-    if written.startswith("-----BEGIN"):
-        return bool(_PLACEHOLDER.search(written.rpartition("-----")[2]))
-    return len(set(written)) < _LEAST_SIGNS or not re.search(r"\d", written) or bool(_PLACEHOLDER.search(written))
+def _is_placeholder(key: str) -> bool:
+    if key.startswith("-----BEGIN"):
+        return bool(_PLACEHOLDER.search(key.rpartition("-----")[2]))
+    return len(set(key)) < _FEWEST_DIFFERENT or not re.search(r"\d", key) or bool(_PLACEHOLDER.search(key))

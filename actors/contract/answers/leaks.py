@@ -13,30 +13,35 @@ from actors.contract.answers.prompt import Prompt
 from actors.contract.text.decoding.escapes import with_blanks
 
 LEAST_WORDS = 20
-"""Least words of a system layer that is checked: too much of a shorter one occurs in other texts, too."""
+"""Fewest words of a system layer that is checked: most sequences of a shorter one occur in ordinary answers, too."""
 
-_RUN = 5
+_RUN_WORDS = 5
+"""Words of a sequence that is looked for."""
+
 _WORDS = re.compile(r"\w+")
 
 Runs = frozenset[tuple[str, ...]]
+"""The sequences of words of a text."""
 
 
 class Leaks:
     """The sequences of the prompt's system layers that have been seen in an answer so far."""
 
     def __init__(self, prompt: Prompt) -> None:
-        self._layers = [runs for layer in prompt.layers if layer.role == "system" and (runs := _of(layer.content))]
+        self._layers = [
+            runs for layer in prompt.layers if layer.role == "system" and (runs := _layer_runs(layer.content))
+        ]
         self._seen: list[set[tuple[str, ...]]] = [set() for _ in self._layers]
 
     def __bool__(self) -> bool:
         return bool(self._layers)
 
     def read(self, view: str) -> None:
-        """Count the sequences in a text, or in a part of one."""
+        """Note which sequences occur in a text, or in a part of one."""
         if self._layers:
-            said = _runs(_words(view))
+            in_view = _runs(_words(view))
             for runs, seen in zip(self._layers, self._seen, strict=True):
-                seen |= runs & said
+                seen |= runs & in_view
 
     @property
     def share(self) -> float:
@@ -46,7 +51,7 @@ class Leaks:
 
 
 def leaked(prompt: Prompt, views: Iterable[str]) -> float:
-    """Return the highest share of a system layer that is in one of the views of an answer."""
+    """Return the highest share of a system layer that is in one view of an answer (the answer itself, or decoded)."""
     highest = 0.0
     for view in views:
         leaks = Leaks(prompt)
@@ -64,14 +69,14 @@ def turned(text: str) -> Iterator[str]:
 
 
 def _words(text: str) -> Sequence[str]:
-    # What a tool is called with is a document, which writes line ends as letters.
+    # The arguments of a tool call are JSON, in which a line end is written ``\n``: its letter would join the next word.
     return _WORDS.findall(with_blanks(text).casefold())
 
 
-def _of(content: str) -> Runs:
+def _layer_runs(content: str) -> Runs:
     words = _words(content)
     return _runs(words) if len(words) >= LEAST_WORDS else frozenset()
 
 
 def _runs(words: Sequence[str]) -> Runs:
-    return frozenset(zip(*(words[at:] for at in range(_RUN)), strict=False))
+    return frozenset(zip(*(words[at:] for at in range(_RUN_WORDS)), strict=False))

@@ -15,20 +15,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from actors.contract.answers.prompt import Prompt
 
 CARRIED_IN_QUERY, CARRIED_ELSEWHERE = 8, 16
+"""Fewest successive letters or digits of the prompt that count, in a value of the query and anywhere else."""
+
 MOST_ADDRESSES = 256
 """Most addresses of an answer that are examined."""
 
 _LONGEST_ADDRESS, _LONGEST_HOST = 4_096, 253
+"""Most characters of an address that is read, and of a host's name in DNS."""
 
+# Host, path, query, fragment.
 _SPLIT = re.compile(r"https?://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.IGNORECASE | re.DOTALL)
-_QUOTED = re.compile(rb"%([0-9a-fA-F]{2})")
-_SIGNS = re.compile(r"[\W_]+")
+_PERCENT_ENCODED = re.compile(rb"%([0-9a-fA-F]{2})")
+_NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _PLAIN = r"[^\s<>()\"']"
+# An address ends at white space, a quotation mark or a bracket; round brackets inside it must be balanced.
 _ADDRESS = rf"(https?://(?:{_PLAIN}|\((?:{_PLAIN}|\({_PLAIN}*\))*\))+)"
 _PICTURES = (
     re.compile(rf"!\[[^\]\n]{{0,500}}\]\(\s*<?{_ADDRESS}", re.IGNORECASE),
     re.compile(rf"<img\b[^>]{{0,500}}?\bsrc\s*=\s*[\"']?{_ADDRESS}", re.IGNORECASE),
 )
+# Markdown may name the address of a picture elsewhere in the text: ``![title][label]`` and ``[label]: address``.
 _BY_REFERENCE = re.compile(r"!\[[^\]\n]{0,500}\]\s?\[|!\[[^\]\n]{1,500}\](?![\(\[])")
 _REFERENCE = re.compile(rf"^[ ]{{0,3}}\[[^\]\n]{{1,500}}\]:\s*<?{_ADDRESS}", re.IGNORECASE | re.MULTILINE)
 
@@ -37,12 +43,15 @@ class Links:
     """The pictures found in an answer so far that carry words of its prompt.
 
     Text is read in overlapping parts. Addresses beyond the number that is examined count as carrying.
+
+    Attributes:
+        hosts: The hosts of these pictures, in order of occurrence, each once.
     """
 
     def __init__(self, prompt: Prompt) -> None:
-        self._parts = (prompt.text, *(layer.content for layer in prompt.layers))
-        self._known: Mapping[int, frozenset[str]] | None = None
-        self._looked_at: dict[str, bool] = {}
+        self._texts = (prompt.text, *(layer.content for layer in prompt.layers))
+        self._sequences: Mapping[int, frozenset[str]] | None = None
+        self._examined: dict[str, bool] = {}
         self._by_reference = False
         self._defined: dict[str, None] = {}
         self.hosts: tuple[str, ...] = ()
@@ -56,20 +65,22 @@ class Links:
         pictured = [address for form in _PICTURES for address in form.findall(text)]
         if self._by_reference:
             pictured += self._defined
-        found = [_host(address) for address in pictured if address not in self._looked_at and self._look(address)]
+        found = [_host(address) for address in pictured if address not in self._examined and self._examine(address)]
         self.hosts = tuple(dict.fromkeys((*self.hosts, *found)))
 
-    def _look(self, address: str) -> bool:
-        if len(self._looked_at) >= MOST_ADDRESSES:
-            return True  # what is too much to be looked at is not vouched for
-        carries = not any(address in part for part in self._parts) and self._carries(address)
-        self._looked_at[address] = carries
+    def _examine(self, address: str) -> bool:
+        if len(self._examined) >= MOST_ADDRESSES:
+            return True
+        carries = not any(address in part for part in self._texts) and self._carries(address)
+        self._examined[address] = carries
         return carries
 
     def _carries(self, address: str) -> bool:
-        if self._known is None:
-            self._known = {least: _grams(self._parts, least) for least in (CARRIED_IN_QUERY, CARRIED_ELSEWHERE)}
-        return _carries(address, self._known)
+        if self._sequences is None:
+            self._sequences = {
+                least: _sequences_of(self._texts, least) for least in (CARRIED_IN_QUERY, CARRIED_ELSEWHERE)
+            }
+        return _carries(address, self._sequences)
 
 
 def hosts_written_to(prompt: Prompt, texts: Iterable[str]) -> tuple[str, ...]:
@@ -80,63 +91,65 @@ def hosts_written_to(prompt: Prompt, texts: Iterable[str]) -> tuple[str, ...]:
     return links.hosts
 
 
-def _grams(parts: Iterable[str], length: int) -> frozenset[str]:
-    """Return all sequences of letters and digits of one length in some texts: a set lookup is faster than a search."""
-    return frozenset(bare[at : at + length] for bare in map(_bare, parts) for at in range(len(bare) - length + 1))
-
-
-def _carries(address: str, known: Mapping[int, frozenset[str]]) -> bool:
-    if len(address) > _LONGEST_ADDRESS:
-        return True
-    host, path, query, fragment = _parts(address)
-    values = re.split(r"[&;=]", query)
-    others = (*host.split("."), *path.split("/"), fragment)
-    return any(_holds_known(value, known, CARRIED_IN_QUERY) for value in values) or any(
-        _holds_known(other, known, CARRIED_ELSEWHERE) for other in others
+def _sequences_of(texts: Iterable[str], length: int) -> frozenset[str]:
+    """Return all sequences of ``length`` letters and digits in some texts: a set lookup is faster than a search."""
+    return frozenset(
+        letters[at : at + length] for letters in map(_alphanumeric, texts) for at in range(len(letters) - length + 1)
     )
 
 
-def _holds_known(written: str, known: Mapping[int, frozenset[str]], least: int) -> bool:
-    """Whether any sequence of ``least`` letters and digits is known."""
-    for reading in _readings(_unquoted(written)):
-        bare = _bare(reading)
-        if any(bare[at : at + least] in known[least] for at in range(len(bare) - least + 1)):
+def _carries(address: str, sequences: Mapping[int, frozenset[str]]) -> bool:
+    if len(address) > _LONGEST_ADDRESS:
+        return True
+    host, path, query, fragment = _split(address)
+    values = re.split(r"[&;=]", query)
+    others = (*host.split("."), *path.split("/"), fragment)
+    return any(_holds_sequence(value, sequences, CARRIED_IN_QUERY) for value in values) or any(
+        _holds_sequence(other, sequences, CARRIED_ELSEWHERE) for other in others
+    )
+
+
+def _holds_sequence(part: str, sequences: Mapping[int, frozenset[str]], least: int) -> bool:
+    """Return whether a part of an address, plain or decoded, has ``least`` successive characters of the prompt."""
+    for reading in _readings(_percent_decoded(part)):
+        letters = _alphanumeric(reading)
+        if any(letters[at : at + least] in sequences[least] for at in range(len(letters) - least + 1)):
             return True
     return False
 
 
-def _readings(written: str) -> Iterator[str]:
-    yield written
+def _readings(part: str) -> Iterator[str]:
+    yield part
     for decode in (_from_base64, _from_hex):
         try:
-            yield decode(written).decode()
+            yield decode(part).decode()
         except (binascii.Error, ValueError):
             continue
 
 
-def _from_base64(written: str) -> bytes:
-    plain = written.strip().rstrip("=").replace("-", "+").replace("_", "/")
+def _from_base64(part: str) -> bytes:
+    plain = part.strip().rstrip("=").replace("-", "+").replace("_", "/")
     return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
 
 
-def _from_hex(written: str) -> bytes:
-    return bytes.fromhex(written)
+def _from_hex(part: str) -> bytes:
+    return bytes.fromhex(part)
 
 
 def _host(address: str) -> str:
-    return _parts(address)[0].rpartition("@")[2].casefold()[:_LONGEST_HOST]
+    return _split(address)[0].rpartition("@")[2].casefold()[:_LONGEST_HOST]
 
 
-def _parts(address: str) -> tuple[str, str, str, str]:
+def _split(address: str) -> tuple[str, str, str, str]:
     """Return the host, path, query and fragment of an address as a browser would parse it, whatever it contains."""
     found = _SPLIT.match(address)
     return ("", "", "", "") if found is None else (found[1], found[2], found[3] or "", found[4] or "")
 
 
-def _unquoted(written: str) -> str:
-    raw = _QUOTED.sub(lambda found: bytes.fromhex(found[1].decode()), written.replace("+", " ").encode())
+def _percent_decoded(part: str) -> str:
+    raw = _PERCENT_ENCODED.sub(lambda found: bytes.fromhex(found[1].decode()), part.replace("+", " ").encode())
     return raw.decode(errors="replace")
 
 
-def _bare(text: str) -> str:
-    return _SIGNS.sub("", text).casefold()
+def _alphanumeric(text: str) -> str:
+    return _NOT_ALPHANUMERIC.sub("", text).casefold()

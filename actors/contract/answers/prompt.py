@@ -6,24 +6,25 @@ from typing import NamedTuple, get_args
 from schemas.effectors.model_calls import ModelCall
 from schemas.vocabulary.gateway import Layer, Role
 
+# A data block: text of others within a message of the user, between ``[data KEY: role]`` and ``[end of data KEY]``.
 _BLOCK = re.compile(r"\[data ([0-9a-f]+): (\w+)[^\]\n]*\]\n(.*?)\n\[end of data \1\]", re.DOTALL)
 
 
 class Prompt(NamedTuple):
-    """The parts of a prompt that the answer is compared with."""
+    """``text`` is what the user wrote, ``layers`` are the other parts: system prompt, documents, earlier answers."""
 
     text: str
     layers: tuple[Layer, ...]
 
 
 def prompt_of(call: ModelCall) -> Prompt:
-    """Return what a call of ours asks; text in data blocks does not count as the person's own."""
-    layers = [Layer(role=said.role, content=said.content) for said in call.messages if said.role != "user"]
+    """Return the prompt of a model call; text in data blocks does not count as the user's own."""
+    layers = [Layer(role=message.role, content=message.content) for message in call.messages if message.role != "user"]
     texts = []
-    for said in call.messages:
-        if said.role == "user":
-            layers += (_layer(kind, body) for _, kind, body in _BLOCK.findall(said.content))
-            texts.append(_BLOCK.sub("", said.content))
+    for message in call.messages:
+        if message.role == "user":
+            layers += (_layer(kind, body) for _, kind, body in _BLOCK.findall(message.content))
+            texts.append(_BLOCK.sub("", message.content))
     return Prompt("\n".join(texts), tuple(layers))
 
 

@@ -1,11 +1,11 @@
 """Reads an answer while it arrives: how much of it may be sent on, and what was found in it. Pure.
 
-The last :data:`WINDOW` characters are held back: as many as the longest key that is found by its form, or password that
-is looked for. Longer things are held from their beginning: an address that is still incomplete, or a word of symbols
-that may be an encoding. A repeated system prompt is short at first. So once a tenth of a layer is in the answer,
-nothing more is sent until the whole answer was read.
+The last :data:`WINDOW` characters are held back: the longest key or password that is looked for has as many. What may
+become longer is held back from where it begins: an incomplete address, or a word that may be an encoding. A repeated
+system prompt is short at first. So once a tenth of a layer is in the answer, nothing more is sent until the whole
+answer was read.
 
-Each look reads the new text and some text before it again, never the whole answer. The amount of new text for a look
+Each check reads the new text and some text before it again, never the whole answer. The amount of new text for a check
 grows with the held tail. So the cost of a character depends neither on the length of the answer nor on the pieces in
 which it arrives. This is not the verdict: reflex gives that on the whole text, and the last window is held back until
 then.
@@ -34,16 +34,18 @@ LONGEST_HELD = 8_192
 """Most characters of an incomplete word or address that are held back in addition to the window."""
 
 _STEP, _SHARE = 64, 8
-"""A look is taken after so many new characters, or after this share of the tail if that is more."""
+"""A check is made after 64 new characters, or after an eighth of the held tail if that is more."""
 
-_BEFORE = 2 * WINDOW
-"""Characters already read that are read again with new text: a password or a sequence may lie across."""
+_REREAD = 2 * WINDOW
+"""Characters already read that are read again with new text: a password may begin before it and end in it."""
 
-_MAY_BE_CODED = re.compile(
+# Sixteen characters of base64, eight pairs of hex digits, eight bits, an escape, or eight letters in Morse.
+_MAY_BE_ENCODED = re.compile(
     r"[A-Za-z0-9+/_=-]{16}|(?:[0-9a-fA-F]{2}[\s:,]){8}|[01]{8}|%[0-9a-fA-F]{2}|\\[ux]|&#|(?:[.-]{1,6}[ /]+){8}"
 )
-_CODED = re.compile(r"[A-Za-z0-9_+/=-][A-Za-z0-9_+/=.-]{16,}$")
-_OPEN = re.compile(
+_ENCODED_AT_END = re.compile(r"[A-Za-z0-9_+/=-][A-Za-z0-9_+/=.-]{16,}$")
+# An incomplete picture or reference in Markdown, or an incomplete ``<img``, at the end of the text.
+_INCOMPLETE_AT_END = re.compile(
     r"(?:!\[[^\]\[\n]{0,500}(?:\]\s?|\]\[[^\]\n]{0,500}|\]\(\s*(?:<?(?:h(?:t(?:t(?:p(?:s(?::[^\s<>\"']*)?|:[^\s<>\"']*)?)?)?)?)?)?)"
     r"|<img\b[^>]*|^[ ]{0,3}\[[^\]\n]{1,500}(?:\]?|\]:\s*<?[^\s<>\"']*))$",
     re.IGNORECASE | re.MULTILINE,
@@ -55,12 +57,12 @@ class Window:
 
     Args:
         prompt: What its model was asked.
-        faults: The faults for which it is withheld.
+        faults: The faults for which the answer is withheld.
         leak_share: Share of a system layer from which it counts as revealed.
 
     Attributes:
-        taken: Characters so far.
-        released: Characters from the beginning that may be sent on.
+        taken: Number of characters received so far.
+        released: How many of them, from the beginning, may be sent on.
         found: Reasons to withhold the rest; once there are any, nothing more is released.
     """
 
@@ -73,11 +75,11 @@ class Window:
         self._leaks = Leaks(prompt)
         self._links = Links(prompt)
         self._kept = Kept(prompt)
-        self._compared = bool(self._leaks or self._kept.values)
+        self._compares_layers = bool(self._leaks or self._kept.values)
         self._tail = ""
         self._unread = 0
-        # Instructions are found only in a whole text, so nothing is sent before the end.
-        self._until_its_end = "orders" in faults
+        # Instructions to a model are found only in a whole text, so nothing is sent before the end.
+        self._held_until_end = "orders" in faults
 
     def take(self, text: str) -> None:
         """Add the next piece."""
@@ -87,22 +89,22 @@ class Window:
         self._tail += text
         self._unread += len(text)
         if self._unread >= max(_STEP, len(self._tail) // _SHARE):
-            self._look()
+            self._check()
 
     def end(self) -> None:
         """Note that the answer is complete."""
-        self._look(at_its_end=True)
+        self._check(complete_answer=True)
         self.released = self.released if self.found else self.taken
 
-    def _look(self, *, at_its_end: bool = False) -> None:
+    def _check(self, *, complete_answer: bool = False) -> None:
         tail, self._unread = self._tail, 0
-        coded_views = read_views(tail).found if _MAY_BE_CODED.search(tail) else ()
-        views = (tail, *(view.text for view in coded_views), *(turned(tail) if self._compared else ()))
-        still_written = None if at_its_end or len(tail) > LONGEST_HELD else _OPEN.search(tail)
-        closed = len(tail) if still_written is None else still_written.start()
+        decoded_views = read_views(tail).found if _MAY_BE_ENCODED.search(tail) else ()
+        views = (tail, *(view.text for view in decoded_views), *(turned(tail) if self._compares_layers else ()))
+        incomplete = None if complete_answer or len(tail) > LONGEST_HELD else _INCOMPLETE_AT_END.search(tail)
+        complete = len(tail) if incomplete is None else incomplete.start()
         for view in views:
             self._leaks.read(view)
-        self._links.read(tail[:closed])
+        self._links.read(tail[:complete])
         faults: dict[AnswerFault, bool] = {
             "prompt_leak": self._leaks.share >= self._leak_share,
             "carrying_link": bool(self._links.hosts),
@@ -111,12 +113,12 @@ class Window:
         self.found = tuple(fault for fault, there in faults.items() if there and fault in self._faults)
         if self.found:
             return
-        coded = None if len(tail) > LONGEST_HELD else _CODED.search(tail)
-        held = min(closed, len(tail) - WINDOW, len(tail) if coded is None else coded.start())
-        self._until_its_end = self._until_its_end or (
+        encoded = None if len(tail) > LONGEST_HELD else _ENCODED_AT_END.search(tail)
+        safe_length = min(complete, len(tail) - WINDOW, len(tail) if encoded is None else encoded.start())
+        self._held_until_end = self._held_until_end or (
             "prompt_leak" in self._faults and self._leaks.share >= min(CAUTION, self._leak_share)
         )
-        begins = self.taken - len(tail)
-        if not self._until_its_end:
-            self.released = max(self.released, begins + held)
-        self._tail = tail[max(0, min(held, len(tail) - _BEFORE)) :]
+        tail_start = self.taken - len(tail)
+        if not self._held_until_end:
+            self.released = max(self.released, tail_start + safe_length)
+        self._tail = tail[max(0, min(safe_length, len(tail) - _REREAD)) :]

@@ -1,4 +1,4 @@
-"""Replaces personal data with placeholders, and puts it back. Pure, except for the recogniser.
+"""Replaces personal data with placeholders such as ``[EMAIL_1]``, and puts it back. Pure, except for the recogniser.
 
 Within one prompt the same value has the same placeholder, numbered in the order of occurrence. So masking the same
 prompt again with the same recogniser gives the same result.
@@ -15,8 +15,10 @@ from schemas.effectors.model_calls import Masked, PersonalKind
 Recognise = Callable[[str], tuple[Found, ...]]
 
 _PLACEHOLDER = re.compile(r"\[[A-Z]{2,5}_\d{1,4}\]")
-_BEGUN = re.compile(r"\[(?:[A-Z]{0,5}|[A-Z]{2,5}_\d{0,4})$")
-_IN_JSON = re.compile(r"[\"\\\x00-\x1f]")
+# The beginning of a placeholder at the end of a piece.
+_PARTIAL_PLACEHOLDER = re.compile(r"\[(?:[A-Z]{0,5}|[A-Z]{2,5}_\d{0,4})$")
+# Characters that JSON escapes.
+_JSON_ESCAPED = re.compile(r"[\"\\\x00-\x1f]")
 
 
 class Masks:
@@ -29,7 +31,7 @@ class Masks:
 
     def __init__(self, recognise: Recognise, prompt: Iterator[str]) -> None:
         self._recognise = recognise
-        self._taken = {each for text in prompt for each in _PLACEHOLDER.findall(text)}
+        self._unusable = {each for text in prompt for each in _PLACEHOLDER.findall(text)}
         self._names: dict[tuple[PersonalKind, str], str] = {}
         self._values: dict[str, str] = {}
         self._numbers: Counter[PersonalKind] = Counter()
@@ -58,7 +60,7 @@ class Masks:
         A placeholder may be in JSON within a text, such as the arguments of a tool call. A value with characters that
         JSON escapes is then not put back, since it would break that inner JSON.
         """
-        plain = {name: value for name, value in self._values.items() if not _IN_JSON.search(value)}
+        plain = {name: value for name, value in self._values.items() if not _JSON_ESCAPED.search(value)}
         for name, value in plain.items():
             body = body.replace(name.encode(), json.dumps(value, ensure_ascii=False)[1:-1].encode())
         return body
@@ -68,7 +70,7 @@ class Masks:
         if known is not None:
             return known
         name = ""
-        while not name or name in self._taken:
+        while not name or name in self._unusable:
             self._numbers[kind] += 1
             name = f"[{kind.upper()}_{self._numbers[kind]}]"
         self._names[kind, value] = name
@@ -91,8 +93,8 @@ class Restoring:
     def take(self, piece: str) -> str:
         """Add a piece; return the complete part of it and of what was held before."""
         text = self._held + piece
-        begun = _BEGUN.search(text)
-        at = len(text) if begun is None else begun.start()
+        partial = _PARTIAL_PLACEHOLDER.search(text)
+        at = len(text) if partial is None else partial.start()
         self._held = text[at:]
         return self._masks.restore(text[:at])
 

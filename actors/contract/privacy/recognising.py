@@ -1,4 +1,4 @@
-"""Recognises data in a text that identifies a person or gives access to something: for prompts, never for a decision.
+"""Recognises data in a text that identifies a person or gives access to something. No decision depends on it.
 
 Telephone numbers are recognised by phonenumbers (Google's libphonenumber, with a release every few weeks). Card
 numbers, bank accounts and social security numbers are recognised by their check digits with python-stdnum, and keys by
@@ -22,18 +22,19 @@ from schemas.effectors.model_calls import PersonalKind
 PACKAGES = ("phonenumberslite", "python-stdnum")
 REMEDY = "pip install 'neuraxis[privacy]'"
 
+# Candidates; all but e-mail addresses are then checked by their check digits or by a parser.
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}(?![\w-])")
 _CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?!\w)")
 _SSN = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
-_ADDRESS = re.compile(
+_IP_ADDRESS = re.compile(
     r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)|(?<![\w:])(?:[0-9a-fA-F]{1,4}:){3,7}[0-9a-fA-F]{1,4}(?![\w:])"
 )
 _SHORTEST_IBAN = 15
 
 
 class Found(NamedTuple):
-    """A stretch of a text, and the kind of data in it."""
+    """A span of a text, and the kind of data in it."""
 
     kind: PersonalKind
     start: int
@@ -53,7 +54,7 @@ def recogniser() -> str:
 
 def found_in(text: str, regions: tuple[str, ...] = ()) -> tuple[Found, ...]:
     """Return the personal data in a text, in order, without overlaps; of two that overlap, the longer one counts."""
-    found = sorted(_all(text, regions), key=lambda each: (each.start - each.end, each.start))
+    found = sorted(_candidates(text, regions), key=lambda each: (each.start - each.end, each.start))
     kept: list[Found] = []
     for each in found:
         if all(each.end <= other.start or other.end <= each.start for other in kept):
@@ -61,7 +62,7 @@ def found_in(text: str, regions: tuple[str, ...] = ()) -> tuple[Found, ...]:
     return tuple(sorted(kept, key=lambda each: each.start))
 
 
-def _all(text: str, regions: tuple[str, ...]) -> Iterator[Found]:
+def _candidates(text: str, regions: tuple[str, ...]) -> Iterator[Found]:
     from phonenumbers import Leniency, PhoneNumberMatcher
     from stdnum import iban, luhn
     from stdnum.us import ssn
@@ -71,9 +72,9 @@ def _all(text: str, regions: tuple[str, ...]) -> Iterator[Found]:
         yield from (Found("email", *match.span()) for match in _EMAIL.finditer(text))
     if not any(map(str.isdigit, text)):
         return
-    yield from (Found("card", *match.span()) for match in _CARD.finditer(text) if luhn.is_valid(_bare(match[0])))
+    yield from (Found("card", *match.span()) for match in _CARD.finditer(text) if luhn.is_valid(_digits(match[0])))
     yield from (Found("ssn", *match.span()) for match in _SSN.finditer(text) if ssn.is_valid(match[0]))
-    yield from (Found("ip", *match.span()) for match in _ADDRESS.finditer(text) if _is_address(match[0]))
+    yield from (Found("ip", *match.span()) for match in _IP_ADDRESS.finditer(text) if _is_ip_address(match[0]))
     for match in _IBAN.finditer(text):
         # The words after it may be in capitals, too: the longest beginning that is a valid number counts.
         for end in range(len(match[0]), _SHORTEST_IBAN - 1, -1):
@@ -85,12 +86,12 @@ def _all(text: str, regions: tuple[str, ...]) -> Iterator[Found]:
         yield from (Found("phone", match.start, match.end) for match in matcher)
 
 
-def _bare(number: str) -> str:
+def _digits(number: str) -> str:
     return re.sub(r"\D", "", number)
 
 
-def _is_address(written: str) -> bool:
+def _is_ip_address(text: str) -> bool:
     try:
-        return not ip_address(written).is_loopback
+        return not ip_address(text).is_loopback
     except ValueError:
         return False

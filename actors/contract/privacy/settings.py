@@ -7,8 +7,8 @@ class PrivacySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Whether keys, card and account numbers, e-mail addresses, telephone numbers and the like are masked.
 
     Attributes:
-        mask: Whether they are, for all agents that ``agents`` does not name. Takes the extra ``privacy``.
-        agents: Agent -> whether they are.
+        mask: Whether they are, for all agents that ``agents`` does not name. Needs the extra ``privacy``.
+        agents: Agent -> whether they are masked for that agent.
         regions: Countries (``DE``, ``US``) whose numbers are telephone numbers without a country code, too.
     """
 
@@ -17,10 +17,10 @@ class PrivacySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     regions: tuple[str, ...] = ()
 
     def masks(self, agent: str) -> bool:
-        """Return whether an agent's people's data is masked."""
+        """Return whether the personal data of an agent's users is masked."""
         return self.agents.get(agent, self.mask)
 
     @property
     def is_on(self) -> bool:
-        """Whether anybody's is."""
+        """Whether it is masked for any agent."""
         return self.mask or any(self.agents.values())

@@ -1,6 +1,6 @@
-"""The allowances of an agent's operators: the senses judge an input without the text that is allowed in it.
+"""Allowances: texts and phrases that an operator allows for an agent. The guards judge an input without them.
 
-All senses use this one pure function, so that an allowance applies to each of them alike. A whole text or layer is
+All guards use this one pure function, so that an allowance applies to each of them alike. A whole text or layer is
 compared by its hash, after folding case and white space, so that no state holds people's text. An allowed phrase is
 replaced with blanks of the same length, so that positions in the text do not change.
 """
@@ -24,7 +24,7 @@ MOST_CHARACTERS = 16_000
 """Most characters of an allowed text or phrase; longer ones are ignored."""
 
 LEAST_OF_PHRASE = 2
-"""Fewest letters or digits of a phrase that an operator can allow; recorded ones may have fewer."""
+"""Fewest letters or digits of a phrase that an operator can allow; older logs may record phrases with fewer."""
 
 
 class Allowance(msgspec.Struct, frozen=True):
@@ -55,14 +55,15 @@ class Allowances(msgspec.Struct, frozen=True):
         return Allowances(self.agents.set(agent, kept) if kept else self.agents.delete(agent))
 
     def judged(self, agent: str, received: InputReceived) -> tuple[InputReceived, tuple[str, ...]]:
-        """Return the part of an input that the senses judge, and the names of the allowances that removed the rest."""
+        """Return the part of an input that the guards judge, and the names of the allowances that removed the rest."""
         allowances = self.agents.get(agent)
         if not allowances:
             return received, ()
         names: dict[str, None] = {}
-        text = _left(received.text, allowances, names)
+        text = _without_allowed(received.text, allowances, names)
         layers = tuple(
-            msgspec.structs.replace(layer, content=_left(layer.content, allowances, names)) for layer in received.layers
+            msgspec.structs.replace(layer, content=_without_allowed(layer.content, allowances, names))
+            for layer in received.layers
         )
         if not names:
             return received, ()
@@ -88,7 +89,8 @@ def text_key(text: str) -> str:
     return blake2b(" ".join(fold(text).split()).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _left(text: str, allowances: tuple[Allowance, ...], names: dict[str, None]) -> str:
+def _without_allowed(text: str, allowances: tuple[Allowance, ...], names: dict[str, None]) -> str:
+    """Return a text without what is allowed in it; adds the allowances that apply to ``names``."""
     key = text_key(text) if text.strip() and any(each.text for each in allowances) else ""
     for each in allowances:
         if key and each.text == key:
@@ -102,10 +104,10 @@ def _left(text: str, allowances: tuple[Allowance, ...], names: dict[str, None]) 
         names[phrases[(match.lastindex or 1) - 1].name] = None
         return " " * len(match[0])
 
-    return _phrases(tuple(each.phrase for each in phrases)).sub(blank, text)
+    return _phrase_pattern(tuple(each.phrase for each in phrases)).sub(blank, text)
 
 
 @lru_cache(maxsize=64)
-def _phrases(phrases: tuple[str, ...]) -> re.Pattern[str]:
+def _phrase_pattern(phrases: tuple[str, ...]) -> re.Pattern[str]:
     spelled = (r"(" + r"\s+".join(map(re.escape, phrase.split())) + r")" for phrase in phrases)
     return re.compile(rf"(?i)(?<!\w)(?:{'|'.join(spelled)})(?!\w)")

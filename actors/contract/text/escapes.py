@@ -1,4 +1,4 @@
-"""Replaces quoted strings of JSON and code by what they mean: they escape line ends and quotation marks.
+"""Undoes the escapes in quoted strings of JSON and code, such as line ends and quotation marks.
 
 Otherwise an instruction in a JSON document would be read as one sentence with the text before it. A string extends from
 one quotation mark to the next of the same kind, so a stray mark of the other kind does not confuse the rest. The
@@ -14,11 +14,11 @@ DEPTH = 4
 """Most strings inside each other that are read."""
 
 MANY = 16_384
-"""With more escapes than this, a text is not parsed string by string: escaped line ends and marks are just replaced."""
+"""In a text with more escapes, strings are not parsed one by one: only ``\\n`` and ``\\"`` are replaced."""
 
 # From a string's first escape to its end. The pattern is possessive, so that each character is visited once.
 _ESCAPED = re.compile(r"""(?:\\.[^"'`\\\n]*+)++""")
-_OF_CODE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))")
+_CODE_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))")
 
 
 def unescape_strings(text: str, depth: int = DEPTH) -> str:
@@ -31,16 +31,16 @@ def unescape_strings(text: str, depth: int = DEPTH) -> str:
 
 
 def _unescaped(string: re.Match[str], depth: int) -> str:
-    written = string[0]
-    said = _of_json(written)
-    if said is None and ("\\'" in written or "\\x" in written or "\\`" in written):
-        said = _of_json(_OF_CODE.sub(_as_json, written))
-    return written if said is None else unescape_strings(said, depth)
+    escaped = string[0]
+    plain = _of_json(escaped)
+    if plain is None and ("\\'" in escaped or "\\x" in escaped or "\\`" in escaped):
+        plain = _of_json(_CODE_ESCAPE.sub(_as_json, escaped))
+    return escaped if plain is None else unescape_strings(plain, depth)
 
 
-def _of_json(written: str) -> str | None:
+def _of_json(escaped: str) -> str | None:
     try:
-        return msgspec.json.decode(f'"{written}"'.encode(), type=str)
+        return msgspec.json.decode(f'"{escaped}"'.encode(), type=str)
     except (msgspec.DecodeError, UnicodeEncodeError):
         return None
 

@@ -1,11 +1,11 @@
 """The part of a long text that is read: its beginning, its end, and the surroundings of instruction words.
 
 Instructions to a model are usually at either end of a text, or contain certain words. The whole text is searched for
-these words, as they are and in every rewriting (``instruction_words``). Places with the most different words are read
-first: an instruction has several ("ignore", "instructions", "system prompt"), while other texts repeat one. Places with
-several words that still are not read are counted. Someone may flood a text with such words to push an instruction out
-of the excerpt; the count reveals that. Texts of up to ``WHOLE`` characters are read whole. Encoded or rewritten parts
-are looked for in an excerpt of ``DECODED`` characters.
+these words, as they are and in every rewriting (``instruction_words``). Stretches with the most different words are
+read first: an instruction has several ("ignore", "instructions", "system prompt"), while other texts repeat one.
+Stretches with several words that still are not read are counted. Someone may flood a text with such words to push an
+instruction out of the excerpt; the count reveals that. Texts of up to ``WHOLE`` characters are read whole. Encoded or
+rewritten parts are looked for in an excerpt of ``DECODED`` characters.
 """
 
 from functools import lru_cache
@@ -22,11 +22,13 @@ DECODED = 16_384
 """The same for decoding, which costs several times as much for each character."""
 
 SEVERAL = 2
-"""A place with this many different instruction words should be read."""
+"""A stretch with this many different instruction words should be read."""
 
 _AROUND = 256
-_HEAD, _TAIL, _PLACE = 4, 5, 1_024
-"""Of the characters read, a fourth are the beginning, a fifth the end; there is one place for each 1,024 of them."""
+"""Characters that are read on either side of an instruction word."""
+
+_HEAD, _TAIL, _PER_STRETCH = 4, 5, 1_024
+"""Of the characters read, a fourth are the beginning, a fifth the end; one stretch is read for each 1,024 of them."""
 
 
 class Excerpt(NamedTuple):
@@ -50,13 +52,13 @@ def excerpt_of(text: str, most: int = WHOLE) -> Excerpt:
 def _of_long(text: str, most: int) -> Excerpt:
     # Cached: several actors read the same text, and most of the time is the search.
     head, last = most // _HEAD, len(text) - most // _TAIL
-    places, unread = _chosen(_inner_instruction_words(text), text, head, last, most // _PLACE, 2 * _AROUND)
+    starts, unread = _chosen(_inner_instruction_words(text), text, head, last, most // _PER_STRETCH, 2 * _AROUND)
     parts = [text[:head]]
     end = head
-    for place in places:
-        if place + _AROUND <= end:
+    for word_start in starts:
+        if word_start + _AROUND <= end:
             continue
-        start, end = max(end, place - _AROUND), min(place + _AROUND, last)
+        start, end = max(end, word_start - _AROUND), min(word_start + _AROUND, last)
         parts.append(text[start:end])
     return Excerpt("\n".join((*parts, text[last:])), unread)
 
@@ -68,7 +70,7 @@ def _inner_instruction_words(text: str) -> tuple[Numbers, Numbers]:
 
 
 def instruction_places(text: str, begin: int, end: int, most: int, stretch: int) -> tuple[list[int], int]:
-    """Return where to read a text between two positions: at most ``most`` places, ascending, one in each stretch.
+    """Return where to read a text between two positions: at most ``most`` positions, ascending, one in each stretch.
 
     Also returns the number of characters of stretches with several instruction words that are not among them.
     """
@@ -76,13 +78,17 @@ def instruction_places(text: str, begin: int, end: int, most: int, stretch: int)
 
 
 def _chosen(
-    told: tuple[Numbers, Numbers], text: str, begin: int, end: int, most: int, stretch: int
+    found: tuple[Numbers, Numbers], text: str, begin: int, end: int, most: int, stretch: int
 ) -> tuple[list[int], int]:
-    within = (told[0] >= begin) & (told[0] < end)
-    places, words = told[0][within], told[1][within]
-    if not len(places):
+    """Return the first instruction word of each chosen stretch, and the characters of those that should be read, too.
+
+    ``found`` are the positions of instruction words and their numbers in ``WORDS``.
+    """
+    within = (found[0] >= begin) & (found[0] < end)
+    positions, words = found[0][within], found[1][within]
+    if not len(positions):
         return [], 0
-    stretches = (places - begin) // stretch
+    stretches = (positions - begin) // stretch
     numbered = np.flatnonzero(np.bincount(stretches))
     rows = np.searchsorted(numbered, stretches)
     # Each word counts once in a stretch.
@@ -90,7 +96,7 @@ def _chosen(
     has[rows, words] = True
     counts = has.sum(axis=1)
     firsts = np.full(len(numbered), len(text))
-    np.minimum.at(firsts, rows, places)
+    np.minimum.at(firsts, rows, positions)
     if len(numbered) <= most:
         return firsts.tolist(), 0
     ranked: list[int] = []

@@ -30,11 +30,11 @@ LOOKALIKES = str.maketrans(
 )
 """Folded letters of other scripts -> the Latin letters that they look like."""
 
-_OTHERS = re.compile("([^\x00-\x7f]+)")
+_NON_ASCII = re.compile("([^\x00-\x7f]+)")
 _FEW, _FEW_IN_ALL = 4, 4_096
-"""Up to this share and this number of bytes beyond ASCII, runs of non-ASCII characters are folded separately."""
+"""Up to a fourth of the characters and 4,096 bytes beyond ASCII, runs of non-ASCII characters are folded separately."""
 
-_KEPT_FROM = 128
+_CACHED_FROM = 128
 """From this many characters on, the result of folding a text is cached."""
 
 _LATIN = re.compile("[a-z]")
@@ -44,16 +44,16 @@ def fold(text: str) -> str:
     """Return a text in lower case, without accents, compatibility forms and invisible characters."""
     if text.isascii():
         return text.lower()
-    return _folded_text(text) if len(text) >= _KEPT_FROM else _folded(text)
+    return _cached_text(text) if len(text) >= _CACHED_FROM else _folded(text)
 
 
 def _folded(text: str) -> str:
     # An ASCII character and its neighbours do not affect each other in folding: a few other runs are folded separately.
     if len(text.encode("utf-8", "replace")) - len(text) > min(len(text) // _FEW, _FEW_IN_ALL):
         return _folded_run(text)
-    parts = _OTHERS.split(text)
+    parts = _NON_ASCII.split(text)
     parts[::2] = (part.lower().replace("`", "'") for part in parts[::2])
-    parts[1::2] = map(_kept_run, parts[1::2])
+    parts[1::2] = map(_cached_run, parts[1::2])
     return "".join(parts)
 
 
@@ -63,9 +63,9 @@ def _folded_run(text: str) -> str:
     return _APOSTROPHES.sub("'", unicodedata.normalize("NFC", _ACCENTS.sub("", text)))
 
 
-_kept_run = lru_cache(maxsize=4096)(_folded_run)
-# Cached: several judges read the same text one after another. Short texts are words and are not.
-_folded_text = lru_cache(maxsize=8)(_folded)
+_cached_run = lru_cache(maxsize=4096)(_folded_run)
+# Cached: several judges read the same text one after another. Short texts, which are words, are not cached.
+_cached_text = lru_cache(maxsize=8)(_folded)
 
 
 @lru_cache(maxsize=65536)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 Keys = npt.NDArray[np.uint32]
 """Hashed features."""
 
+# Odd 64-bit constants of well-known hash functions (2^64 divided by the golden ratio, and a prime of xxHash).
 _MIX_A, _MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 

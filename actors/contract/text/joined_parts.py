@@ -1,7 +1,7 @@
 """Joins the many parts of an input into few texts for a judge.
 
 Judging a text takes time for its length and a fixed time besides. So neither a thousand parts nor many long parts can
-each be judged separately. If all parts fit into ``most`` characters, they are. Otherwise only the first part is judged
+each be judged separately. If all parts fit into ``most`` characters, each is. Otherwise only the first part is judged
 separately. Every other part gets an equal share of the remaining characters; what short parts leave over goes to longer
 ones. So no part can use up the share of another. Of a part longer than its share, the beginning, the end and the
 surroundings of instruction words are read. The pieces are joined into larger texts, each judged as one.
@@ -45,16 +45,16 @@ def joined_parts(texts: Sequence[str], most: int) -> tuple[JoinedParts, ...]:
         return tuple(JoinedParts(text, (place,)) for place, text in enumerate(texts))
     left = max(most - lengths[0] - PER_TEXT, most // 2)
     # A line end separates the pieces.
-    had = shares([length + 1 for length in lengths[1:]], left)
-    pieces = [_piece(text, max(share - 1, 0)) for text, share in zip(texts[1:], had, strict=True)]
-    return JoinedParts(texts[0], (0,)), *_laid_together(pieces, 1)
+    allotted = shares([length + 1 for length in lengths[1:]], left)
+    pieces = [_piece(text, max(share - 1, 0)) for text, share in zip(texts[1:], allotted, strict=True)]
+    return JoinedParts(texts[0], (0,)), *_joined(pieces, 1)
 
 
 def shares(lengths: Sequence[int], most: int) -> tuple[int, ...]:
     """Return the share of each length out of ``most`` in total: equal shares, but none larger than its length."""
     left, level = most, 0
-    for taken, length in enumerate(sorted(lengths)):
-        level = left // (len(lengths) - taken)
+    for served, length in enumerate(sorted(lengths)):
+        level = left // (len(lengths) - served)
         if length > level:
             break
         level = length
@@ -62,12 +62,12 @@ def shares(lengths: Sequence[int], most: int) -> tuple[int, ...]:
     return tuple(min(length, level) for length in lengths)
 
 
-def _laid_together(pieces: Sequence[Excerpt], first: int) -> Iterator[JoinedParts]:
+def _joined(pieces: Sequence[Excerpt], first: int) -> Iterator[JoinedParts]:
     begin, size = 0, 0
-    for place, piece in enumerate(pieces):
-        if begin < place and size + len(piece.text) > SHEET:
-            yield _sheet(pieces[begin:place], first + begin)
-            begin, size = place, 0
+    for index, piece in enumerate(pieces):
+        if begin < index and size + len(piece.text) > SHEET:
+            yield _sheet(pieces[begin:index], first + begin)
+            begin, size = index, 0
         size += len(piece.text) + 1
     yield _sheet(pieces[begin:], first + begin)
 
@@ -82,12 +82,12 @@ def _piece(text: str, share: int) -> Excerpt:
     if len(text) <= share:
         return Excerpt(text, 0)
     stretch = max(1, min(share // 2, _STRETCH))
-    spots, unread = instruction_places(text, share // 4, len(text) - share // 4, share // 2 // stretch, stretch)
-    room = max(share - len(spots) * (stretch + 1) - 1, 0)
+    word_starts, unread = instruction_places(text, share // 4, len(text) - share // 4, share // 2 // stretch, stretch)
+    room = max(share - len(word_starts) * (stretch + 1) - 1, 0)
     end, last = (room + 1) // 2, len(text) - room // 2
     parts = [text[:end]]
-    for spot in spots:
-        start = max(end, spot - stretch // 4)
+    for word_start in word_starts:
+        start = max(end, word_start - stretch // 4)
         end = max(start, min(start + stretch, last))
         parts.append(text[start:end])
     return Excerpt("\n".join((*parts, text[last:])), unread)

@@ -7,7 +7,7 @@ text in which the search would find something, and some others.
 import string
 
 _WHITE = bytes(code for code in range(128) if chr(code).isspace())
-# A non-ASCII character may be white space.
+# Characters beyond ASCII are question marks here, and may be white space.
 _FREE = _WHITE + b"?"
 
 

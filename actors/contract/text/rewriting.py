@@ -1,9 +1,9 @@
-"""Rewritings of a text that keep its characters or replace them one by one; all guards undo the same list.
+"""Undoes rewritings of a text: spaced letters, leetspeak, rot13 and reversed text. All guards undo the same four.
 
-Reflex reads the whole text in each rewriting. The trained judges read an excerpt in each; it is chosen by instruction
-words in any rewriting of the whole text (``instruction_words``). A change that alters the length by more, such as
-base64, is an encoding. Reflex finds the runs of three encodings in the whole text; ``views`` undoes further ones in the
-part of the text that is read.
+A rewriting moves or replaces characters one by one, or adds spaces. Reflex reads the whole text with each undone. The
+trained judges read an excerpt with each undone; it is chosen by instruction words in any rewriting of the whole text
+(``instruction_words``). Other changes, such as base64, are encodings. Reflex finds the runs of three encodings in the
+whole text; ``views`` undoes further ones in the part of the text that is read.
 """
 
 import codecs
@@ -19,6 +19,7 @@ from actors.contract.text.tokens import letters_of
 Rewriting = Literal["spaced", "leetspeak", "rot13", "reversed"]
 
 _NO_LETTERS = bytes(ord(" ") if not chr(code).isalpha() or code >= 128 else code for code in range(256))
+# A gap of several spaces or a line end; a single space before a single character. ``\x00`` marks wide gaps meanwhile.
 _WIDE = re.compile(r"[ \u00a0]{2,}|\s*\n\s*")
 _SINGLE = re.compile(r"(?<=[^\s\x00])[ \u00a0](?=[^\s\x00](?:[ \u00a0\x00]|$))")
 COMMON = frozenset(
@@ -58,25 +59,26 @@ REWRITE: Mapping[Rewriting, Callable[[str], str]] = {
 }
 """How each rewriting is undone, in the order in which guards try them."""
 
-_SOUGHT = {
-    how: frozenset(word.encode() for word in map(rewrite, COMMON))
-    for how, rewrite in ((None, str), ("rot13", _rot13), ("reversed", _reversed))
+_COMMON_REWRITTEN = {
+    rewriting: frozenset(word.encode() for word in map(rewrite, COMMON))
+    for rewriting, rewrite in ((None, str), ("rot13", _rot13), ("reversed", _reversed))
 }
-"""Common words in their rewritten form."""
+"""Common words, in their plain form (None) and as the rewritings write them."""
 
 
 @lru_cache(maxsize=8)
-def likeness(text: str, how: Rewriting | None = None) -> float:
+def common_word_share(text: str, rewriting: Rewriting | None = None) -> float:
     """Return the share of common words of five European languages in a text, or in the text with a rewriting undone."""
     if not text.isascii():
-        return _share(letters_of(fold(text if how is None else REWRITE[how](text))), COMMON)
-    if how is None or how in _SOUGHT:
+        return _share(letters_of(fold(text if rewriting is None else REWRITE[rewriting](text))), COMMON)
+    if rewriting is None or rewriting in _COMMON_REWRITTEN:
         # These rewritings keep word boundaries, so the words of the text are compared with rewritten common words.
-        return _share(_words(text), _SOUGHT[how])
-    return _share(_words(REWRITE[how](text)), _SOUGHT[None])
+        return _share(_words(text), _COMMON_REWRITTEN[rewriting])
+    return _share(_words(REWRITE[rewriting](text)), _COMMON_REWRITTEN[None])
 
 
 def _share(words: "list[str] | list[bytes]", common: "frozenset[str] | frozenset[bytes]") -> float:
+    # Of fewer than six words, a common one proves little.
     return sum(map(common.__contains__, words)) / max(len(words), 6)
 
 

@@ -1,6 +1,6 @@
 """Shortens texts: how many tokens a text has, and which parts of it are kept. Pure.
 
-Kept are both ends of a text and the questions between them. A question may be at the end of pasted material, before it,
+Both ends of a text and the questions between them are kept. A question may be at the end of pasted material, before it,
 or between two parts of it; without the question the rest is useless. A mark with the length replaces each part that is
 left out, so that a reader knows that text is missing.
 """
@@ -25,11 +25,16 @@ Span = tuple[int, int]
 _LEAST_BOTH_ENDS = 48
 """With less room than this only the beginning is kept: both ends would be a few words each."""
 
-_ASKED_MOST, _ASKED_CHARACTERS, _LOOKED_AT = 3, 400, 200
+_MOST_QUESTIONS, _QUESTION_CHARACTERS, _EXAMINED = 3, 400, 200
+"""Most questions that are kept, most characters of each, and most question marks (the last ones) that are examined."""
+
 _NEAR = 24
+"""Characters from a cut within which the end of a word is looked for."""
+
+# A question mark that ends a sentence; a line that is one question; a line that begins with "Question:" or the like.
 _QUESTION = re.compile(r"[?？؟](?=[\s\"'”’»)\]*_]|$)")
-_ALONE = re.compile(r"^[^\n]{3,400}[?？؟][\"'”’»)]*[ \t]*$", re.M)
-_LABELLED = re.compile(
+_QUESTION_LINE = re.compile(r"^[^\n]{3,400}[?？؟][\"'”’»)]*[ \t]*$", re.M)
+_LABELLED_LINE = re.compile(
     r"^[ \t]*(?:my )?(?:question|task|request|instruction|frage|pregunta|pergunta|aufgabe)\b[^\n:]{0,20}[:：].*",
     re.I | re.M,
 )
@@ -58,21 +63,21 @@ def shorten(text: str, most: int, size: Size = estimate) -> Shortened:
     if most < max(_LEAST_BOTH_ENDS, 4 * mark):
         return _beginning(text, most, size)
     spans = _ends(text, most - mark, size)
-    asked = _asked(text, spans[0][1], spans[1][0], (most - mark) // 4, mark, size)
-    if asked:
-        spent = sum(size(text[start:end]) + mark for start, end in asked)
+    questions = _kept_questions(text, spans[0][1], spans[1][0], (most - mark) // 4, mark, size)
+    if questions:
+        spent = sum(size(text[start:end]) + mark for start, end in questions)
         head, tail = _ends(text, most - mark - spent, size)
         # The ends are shorter now, but do not overlap the questions, which were between the longer ends.
-        spans = [head, *asked, tail]
+        spans = [head, *questions, tail]
     return _joined(text, spans)
 
 
 def shares(needs: Sequence[int], room: int) -> list[int]:
     """Return how much room each need gets: small ones all they need, the others equal shares."""
     given, left = [0] * len(needs), max(0, room)
-    for taken, place in enumerate(sorted(range(len(needs)), key=lambda each: needs[each])):
-        given[place] = min(needs[place], left // (len(needs) - taken))
-        left -= given[place]
+    for served, index in enumerate(sorted(range(len(needs)), key=lambda each: needs[each])):
+        given[index] = min(needs[index], left // (len(needs) - served))
+        left -= given[index]
     return given
 
 
@@ -105,8 +110,8 @@ def _ends(text: str, room: int, size: Size) -> list[Span]:
     # Cut at the end of a word if there is one nearby.
     blank = max(text.rfind(" ", max(0, head - _NEAR), head), text.rfind("\n", max(0, head - _NEAR), head))
     head = blank if blank > 0 else head
-    ahead = next((place + 1 for place in range(tail, min(tail + _NEAR, len(text))) if text[place].isspace()), tail)
-    return [(0, head), (ahead, len(text))]
+    tail = next((at + 1 for at in range(tail, min(tail + _NEAR, len(text))) if text[at].isspace()), tail)
+    return [(0, head), (tail, len(text))]
 
 
 def _fitting(text: str, room: int, size: Size) -> int:
@@ -115,28 +120,28 @@ def _fitting(text: str, room: int, size: Size) -> int:
     return bisect_right(range(len(window) + 1), room, key=lambda length: size(window[:length])) - 1
 
 
-def _asked(text: str, begin: int, end: int, room: int, mark: int, size: Size) -> list[Span]:
-    """Return where the middle of a text asks questions, in order; lines of their own are preferred, then later ones."""
+def _kept_questions(text: str, begin: int, end: int, room: int, mark: int, size: Size) -> list[Span]:
+    """Return the questions in the middle of a text, in order; lines of their own are preferred, then later ones."""
     ranked = sorted(_questions(text, begin, end), key=lambda span: (_stands_alone(text, span), span[0]), reverse=True)
     kept: list[Span] = []
     for start, stop in ranked:
         cost = size(text[start:stop]) + mark
-        if cost <= room and len(kept) < _ASKED_MOST and all(stop <= first or start >= last for first, last in kept):
+        if cost <= room and len(kept) < _MOST_QUESTIONS and all(stop <= first or start >= last for first, last in kept):
             room -= cost
             kept.append((start, stop))
     return sorted(kept)
 
 
 def _questions(text: str, begin: int, end: int) -> Iterator[Span]:
-    found = [match.end() for match in _QUESTION.finditer(text, begin, end)][-_LOOKED_AT:]
+    found = [match.end() for match in _QUESTION.finditer(text, begin, end)][-_EXAMINED:]
     for stop in found:
-        start = max(begin, stop - _ASKED_CHARACTERS)
+        start = max(begin, stop - _QUESTION_CHARACTERS)
         for before in _SENTENCE_END.finditer(text, start, stop - 1):
             start = before.end()
         yield start, stop
-    for pattern in (_ALONE, _LABELLED):
-        of_its_own = [match.span() for match in pattern.finditer(text, begin, end)][-_LOOKED_AT:]
-        yield from ((start, min(stop, start + _ASKED_CHARACTERS)) for start, stop in of_its_own)
+    for pattern in (_QUESTION_LINE, _LABELLED_LINE):
+        lines = [match.span() for match in pattern.finditer(text, begin, end)][-_EXAMINED:]
+        yield from ((start, min(stop, start + _QUESTION_CHARACTERS)) for start, stop in lines)
 
 
 def _stands_alone(text: str, span: Span) -> bool:

@@ -16,8 +16,9 @@ READ = 4_000
 """Most characters of a text that are read."""
 
 _SHORTEST, _LONGEST = 3, 40
+"""Fewest letters of a word that is a term, and most letters or digits of a term."""
 
-_MOST_KEPT = 1_024
+_CACHED_UPTO = 1_024
 """Up to this many characters the terms of a text are cached."""
 
 
@@ -29,11 +30,11 @@ def terms_of(text: str) -> tuple[str, ...]:
     """Return a text's terms in the order of first occurrence; of a long text, only those of its beginning."""
     # Cached: several actors read the same text, and the same memories are recalled again and again. Long texts are rare
     # and would fill the cache.
-    return _kept_terms(text) if len(text) <= _MOST_KEPT else _read_terms(text)
+    return _cached_terms(text) if len(text) <= _CACHED_UPTO else _terms(text)
 
 
-def _read_terms(text: str) -> tuple[str, ...]:
-    # A text repeats many of its words: each is looked up once.
+def _terms(text: str) -> tuple[str, ...]:
+    # A text repeats many of its words: each different one is looked up once.
     found = dict.fromkeys(map(_term, dict.fromkeys(split_tokens(fold(text[:READ])))))
     found.pop("", None)
     return tuple(found)
@@ -55,8 +56,8 @@ def _term(token: str) -> str:
     word = token.partition("'")[0]
     if not _SHORTEST <= len(word) <= _LONGEST or not word[0].isalpha():
         return ""
-    single, plain = _singular(word), grammar()
-    return "" if word in plain or single in plain else single
+    singular, ignored = _singular(word), grammar()
+    return "" if word in ignored or singular in ignored else singular
 
 
 def _singular(word: str) -> str:
@@ -65,4 +66,4 @@ def _singular(word: str) -> str:
     return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
 
 
-_kept_terms = lru_cache(maxsize=4096)(_read_terms)
+_cached_terms = lru_cache(maxsize=4096)(_terms)

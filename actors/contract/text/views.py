@@ -1,4 +1,4 @@
-"""Decoded views of a text: base64, base32, hex, binary, Morse, escapes, rot13, reversed, leetspeak, spaced.
+"""Decoded views of a text: what its base64, base32, hex, Morse, rot13 and the like read as.
 
 Only views that look like language are returned. The work is limited: encoded runs are searched for in the first
 ``SEARCHED`` characters, and all views together have a limited number of characters, in equal shares. Of a rewriting,
@@ -20,13 +20,17 @@ import msgspec
 from actors.contract.text.joined_parts import shares
 from actors.contract.text.judge.instruction_words import LEET_MARKS, PLAIN_INSTRUCTION_WORDS, may_instruct
 from actors.contract.text.prefilter import kinds_in
-from actors.contract.text.rewriting import REWRITE, Rewriting, likeness
+from actors.contract.text.rewriting import REWRITE, Rewriting, common_word_share
 
 SEARCHED = 16_384
+"""Characters from the beginning of a text in which encoded runs are searched for."""
+
 MAX_PAYLOADS = 4
 """Most views of encoded runs of one kind; the last one holds all further runs."""
 
 MAX_PAYLOAD = 8_192
+"""Most characters that one encoded run is decoded to."""
+
 MAX_VIEWED, LEAST_VIEWED = 8_192, 2_048
 """Most characters of all views together: the length of the text, within these two limits."""
 
@@ -64,33 +68,33 @@ _MORSE_LETTERS = dict(
 
 
 class View(msgspec.Struct, frozen=True):
-    """A reading of a text: its kind (one of ``KINDS``) and its text."""
+    """A decoded view of a text: its kind (one of ``KINDS``) and its text."""
 
     kind: str
     text: str
 
 
 class Views(NamedTuple):
-    """The decoded readings of a text, and the number of characters of readings that were cut off."""
+    """The decoded views of a text, and the number of their characters that were cut off."""
 
     found: tuple[View, ...]
     unread: int
 
 
 def views_of(text: str) -> tuple[View, ...]:
-    """Return the decoded readings of a text, in the order of ``KINDS``; empty for nearly every text."""
+    """Return the decoded views of a text, in the order of ``KINDS``; empty for nearly every text."""
     return read_views(text).found
 
 
 def read_views(text: str) -> Views:
-    """Return the decoded readings of a text, in the order of ``KINDS``, and how much of them was cut off."""
+    """Return the decoded views of a text, in the order of ``KINDS``, and how many characters of them were cut off."""
     head = text[:SEARCHED]
     may_have = kinds_in(head)
-    found = [View(kind, said) for kind, decode in _DECODERS if kind in may_have for said in decode(head)]
+    found = [View(kind, decoded) for kind, decode in _DECODERS if kind in may_have for decoded in decode(head)]
     lengths = [len(view.text) for view in found]
-    had = shares(lengths, min(MAX_VIEWED, max(LEAST_VIEWED, len(head))))
-    kept = (View(view.kind, view.text[:share]) for view, share in zip(found, had, strict=True) if share)
-    return Views(tuple(kept), sum(lengths) - sum(had))
+    allotted = shares(lengths, min(MAX_VIEWED, max(LEAST_VIEWED, len(head))))
+    kept = (View(view.kind, view.text[:share]) for view, share in zip(found, allotted, strict=True) if share)
+    return Views(tuple(kept), sum(lengths) - sum(allotted))
 
 
 def _payloads(pattern: re.Pattern[str], head: str, decode: Callable[[str], bytes]) -> Iterator[str]:
@@ -110,8 +114,8 @@ def _payloads(pattern: re.Pattern[str], head: str, decode: Callable[[str], bytes
 def _is_text(text: str) -> bool:
     if len(text) < 6:
         return False
-    fair = sum(char.isprintable() or char in "\n\t\r" for char in text)
-    return fair >= 0.97 * len(text) and sum(map(str.isalpha, text)) >= 0.5 * len(text)
+    printable = sum(char.isprintable() or char in "\n\t\r" for char in text)
+    return printable >= 0.97 * len(text) and sum(map(str.isalpha, text)) >= 0.5 * len(text)
 
 
 def _from_base64(payload: str) -> bytes:
@@ -131,13 +135,13 @@ def _from_hex(payload: str) -> bytes:
 
 def _from_binary(payload: str) -> bytes:
     bits = re.sub(r"[\s,]", "", payload)
-    return bytes(int(bits[place : place + 8], 2) for place in range(0, len(bits) // 8 * 8, 8))
+    return bytes(int(bits[start : start + 8], 2) for start in range(0, len(bits) // 8 * 8, 8))
 
 
 def _from_morse(payload: str) -> bytes:
     plain = payload.replace("\u2022", ".").replace("\u2013", "-")
     words = re.split(r"\s*[/|]\s*|\s{3,}", plain)
-    return " ".join("".join(_MORSE_LETTERS.get(sign, "") for sign in word.split()) for word in words).encode()
+    return " ".join("".join(_MORSE_LETTERS.get(letter, "") for letter in word.split()) for word in words).encode()
 
 
 def _escaped(head: str) -> Iterator[str]:
@@ -163,13 +167,17 @@ def _tags(head: str) -> Iterator[str]:
 
 
 def _rot13(head: str) -> Iterator[str]:
-    # A text that names the cipher is believed: a short payload has too few common words to prove it.
+    # If the text names the cipher, nothing has to be proved: a short payload has too few common words for that.
     margin = -1.0 if _NAMES_ROT13.search(head) else 0.1
-    yield from _rewritten(head, "rot13", lambda text, _: likeness(text, "rot13") > likeness(text) + margin)
+    yield from _rewritten(
+        head, "rot13", lambda text, _: common_word_share(text, "rot13") > common_word_share(text) + margin
+    )
 
 
 def _reversed(head: str) -> Iterator[str]:
-    yield from _rewritten(head, "reversed", lambda text, _: likeness(text, "reversed") > likeness(text) + 0.1)
+    yield from _rewritten(
+        head, "reversed", lambda text, _: common_word_share(text, "reversed") > common_word_share(text) + 0.1
+    )
 
 
 def _leetspeak(head: str) -> Iterator[str]:
@@ -180,31 +188,33 @@ def _is_leetspeak(text: str, plain: str) -> bool:
     if sum(map(text.count, LEET_MARKS)) < 2:
         return False
     found = len(_LEET_WORD.findall(text))
-    return found >= 2 and (found >= 0.3 * len(text.split()) or likeness(plain) > likeness(text) + 0.03)
+    return found >= 2 and (
+        found >= 0.3 * len(text.split()) or common_word_share(plain) > common_word_share(text) + 0.03
+    )
 
 
-def _rewritten(head: str, how: Rewriting, is_likelier: Callable[[str, str], bool]) -> Iterator[str]:
-    rewrite = REWRITE[how]
-    said: list[str] = []
+def _rewritten(head: str, rewriting: Rewriting, is_likelier: Callable[[str, str], bool]) -> Iterator[str]:
+    rewrite = REWRITE[rewriting]
+    kept: list[str] = []
     for start in range(0, len(head), STRETCH):
         text = head[start : start + STRETCH]
         other = rewrite(text)
-        said += [other] if is_likelier(text, other) else _telling_parts(text, other)
-    if said:
-        yield "\n".join(said)
+        kept += [other] if is_likelier(text, other) else _instruction_parts(text, other)
+    if kept:
+        yield "\n".join(kept)
 
 
-def _telling_parts(text: str, other: str) -> Iterator[str]:
+def _instruction_parts(text: str, other: str) -> Iterator[str]:
     """Yield the surroundings of instruction words that a rewriting has and the text has not."""
     if not may_instruct(other):
         return
     lowered, plain = other.lower(), text.lower()
-    places = sorted(lowered.find(word) for word in PLAIN_INSTRUCTION_WORDS if word in lowered and word not in plain)
+    starts = sorted(lowered.find(word) for word in PLAIN_INSTRUCTION_WORDS if word in lowered and word not in plain)
     upto = 0
-    for place in places:
-        if place >= upto:
-            upto = place + _AROUND
-            yield other[max(0, place - _AROUND) : upto]
+    for start in starts:
+        if start >= upto:
+            upto = start + _AROUND
+            yield other[max(0, start - _AROUND) : upto]
 
 
 def _spaced(head: str) -> Iterator[str]:
@@ -227,4 +237,4 @@ _DECODERS: tuple[tuple[str, Callable[[str], Iterator[str]]], ...] = (
 )
 
 EXTRACTED = tuple((kind, decode) for kind, decode in _DECODERS if kind in ("binary", "morse"))
-"""Decoders of encoded runs that ``decoding`` uses, too: their kind, and the function that decodes a text."""
+"""The decoders that the package ``decoding`` uses, too: their kind, and the function that decodes a text."""

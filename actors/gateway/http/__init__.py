@@ -1,4 +1,4 @@
-"""The gateway over HTTP: the requests of orchestrators and external engines to a running set.
+"""The gateway over HTTP: requests of applications, orchestrators and external engines to a running set.
 
 A request becomes an event in the log and waits for the event that answers it; nothing is decided here. The state kept
 is a bounded projection, which a restart rebuilds from the log. One thing is kept in this process only: which part of
@@ -6,21 +6,22 @@ each chat has been read.
 
 ``openai``              any client of OpenAI's: chats, models
 ``guard``               checks without an answer, moderations
-``loops``               source G's loops, and ticks
+``loops``               whether an orchestrator's loop runs again (reflection guardrails), and ticks of engines
 ``operator_endpoints``  verdicts and allowances of operators
 ``records``             exchanges, why, events
 ``dashboard``           the page that shows them
 ``metrics``             what Prometheus reads
-``telemetry``           a caller's trace, and where the workers tell their metrics
+``feedback``            how an exchange turned out, by its application
+``telemetry``           a caller's trace, and the addresses of the workers' metrics
 ``health``              probes
-``access``              who may come in, and how much of it
+``access``              middleware: keys, limits, headers against foreign web pages
 ``keys``                API keys
-``scopes``              which endpoint takes which key
-``audit``               what operators do, on record
-``bodies``              requests and responses as structs
-``failures``            what went wrong, as a response
-``app``                 the application of all this
-``server``              the server under it
+``scopes``              which endpoint needs which scope of a key
+``audit``               records what operators do
+``bodies``              requests and responses of loops and ticks as structs
+``failures``            errors as responses
+``app``                 the application with all endpoints
+``server``              the HTTP server that runs it
 
 Importing this package loads no web framework; ``app`` and ``server`` do.
 """

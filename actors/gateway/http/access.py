@@ -1,8 +1,8 @@
-"""Access control: who may call, how many requests run at once, how large a body may be; middleware, in this order.
+"""Access control by middleware: who may call, how many requests run at once, how large a body may be.
 
 A gateway without keys refuses requests from web pages of other sites. Otherwise such a page could send anything to a
-loopback address. It can do so by that address: then ``Origin`` shows it, or ``Sec-Fetch-Site`` where a browser sends no
-origin, as for a picture. Or it can use a host name of its own that resolves to the address: then ``Host`` shows it. A
+loopback address. If it uses that address, ``Origin`` shows the site, or ``Sec-Fetch-Site`` where a browser sends no
+origin, as for a picture. If it uses a host name of its own that resolves to the address, ``Host`` shows that name. A
 response without a content security policy of its own gets one that forbids everything. Otherwise HTML of an upstream
 would run with all rights of the dashboard.
 
@@ -35,7 +35,7 @@ MAX_BODY = 1_000_000
 """Most bytes of a request's body, so that with its envelope it still fits into a message of the log."""
 
 _DRAINED = 8 * MAX_BODY
-"""Bytes of an oversize body that are still read, so that its sender gets to read the answer."""
+"""Bytes of an oversize body that are still read, so that its sender can read the answer."""
 
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -44,9 +44,9 @@ _HEADERS = (
 )
 """Security headers of every response; they replace those that the response has itself."""
 
-_OURS = frozenset(name for name, _ in _HEADERS)
+_REPLACED = frozenset(name for name, _ in _HEADERS)
 _POLICY = b"content-security-policy"
-_NO_PAGE = b"default-src 'none'; frame-ancestors 'none'; sandbox"
+_POLICY_OF_DATA = b"default-src 'none'; frame-ancestors 'none'; sandbox"
 """Content security policy of a response that is not one of our pages: nothing runs, and it belongs to no origin."""
 
 
@@ -110,7 +110,7 @@ class CapacityMiddleware(ASGIMiddleware):
     """Limits the requests served at once and the rate of each key, and reads each body within a deadline.
 
     Requests to endpoints without a key do not count, and their bodies are not read. Otherwise a caller without a key
-    could occupy all places with slow requests.
+    could use up the limit with slow requests.
 
     Litestar does not count requests in progress. Its ``request_max_body_size`` has no deadline, and answers before an
     oversize body has arrived: the connection is then cut while the client still sends, so the client never sees the
@@ -183,14 +183,14 @@ async def guard_browsers(message: Message, scope: Scope) -> None:
     """Add the security headers for browsers to every response: Litestar's ``before_send``."""
     if message["type"] != "http.response.start":
         return
-    said = [(name, value) for name, value in message["headers"] if name.lower() not in _OURS]
-    if not any(name.lower() == _POLICY for name, _ in said):
-        said.append((_POLICY, _NO_PAGE))
-    message["headers"] = [*said, *_HEADERS]
+    headers = [(name, value) for name, value in message["headers"] if name.lower() not in _REPLACED]
+    if not any(name.lower() == _POLICY for name, _ in headers):
+        headers.append((_POLICY, _POLICY_OF_DATA))
+    message["headers"] = [*headers, *_HEADERS]
 
 
 def _is_followed_link(headers: Mapping[str, str]) -> bool:
-    """Whether a person followed a link to here: then the page with the link cannot read the response."""
+    """Return whether a person followed a link to here: then the page with the link cannot read the response."""
     return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
 
 
@@ -210,6 +210,7 @@ def _names_loopback(host: str) -> bool:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a ``receive`` that first gives the body which was read here."""
     whole: HTTPRequestEvent = {"type": "http.request", "body": body, "more_body": False}
     waiting: list[HTTPReceiveMessage] = [whole]
 

@@ -18,9 +18,7 @@ from litestar.openapi.spec import Components
 from litestar.types import Message, Receive, Scope, Send
 
 from actors.gateway.agents import AgentPer
-from actors.gateway.http import document, failures, health, metrics
-from actors.gateway.http import landing_page as front
-from actors.gateway.http import operator_endpoints as operating
+from actors.gateway.http import document, failures, health, landing_page, metrics, operator_endpoints
 from actors.gateway.http.access import AddressMiddleware, CapacityMiddleware, KeyMiddleware, Limits, guard_browsers
 from actors.gateway.http.dashboard import endpoints as dashboard
 from actors.gateway.http.feedback import endpoints as feedback_endpoints
@@ -47,10 +45,10 @@ from actors.gateway.http.telemetry import scrape_targets
 from actors.gateway.http.telemetry.callers_trace import CallersTraceMiddleware
 
 SCHEMA = "/schema"
-"""The path of the document."""
+"""The path of the OpenAPI document."""
 
-PATIENCE_S = 2.0
-"""Seconds that a request waits for the broker to be reached, enough for a gateway that was just started again."""
+BROKER_WAIT_S = 2.0
+"""Seconds that a request waits while the broker is not reached yet: enough for a gateway that has just restarted."""
 
 _NOT_YET = "this gateway has not reached its broker yet: try again, /readyz tells"
 
@@ -61,7 +59,7 @@ ENDPOINTS = (
     ticks.observe_tick,
     *feedback_endpoints.ENDPOINTS,
     *guard_endpoints.ENDPOINTS,
-    *operating.ENDPOINTS,
+    *operator_endpoints.ENDPOINTS,
     *records_endpoints.ENDPOINTS,
     *examining.ENDPOINTS,
     *endpoints.ENDPOINTS,
@@ -69,7 +67,7 @@ ENDPOINTS = (
     health.readyz,
     metrics.show_metrics,
     scrape_targets.show_targets,
-    front.show_landing_page,
+    landing_page.show_landing_page,
     *dashboard.ENDPOINTS,
 )
 
@@ -96,8 +94,8 @@ class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 class Gateway:
     """The gateway as an ASGI application. It serves probes at once, and everything else after :meth:`open`.
 
-    The socket is open from the first moment, often held by a supervisor. Without this class, a request would wait there
-    unread for as long as the broker is away.
+    The socket is open from the start, often held by a supervisor. Without this class, a request would wait there unread
+    while the broker is away.
     """
 
     def __init__(self, app: Litestar) -> None:
@@ -121,9 +119,9 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
     """Return the gateway.
 
     Args:
-        keys: The API keys, if any are asked for.
-        local: Whether it listens on a loopback address: then, where no key is asked for, ``Host`` must name one.
-        limits: How much is let in at once.
+        keys: The API keys, if any are required.
+        local: Whether it listens on a loopback address: then, if no key is required, ``Host`` must name one.
+        limits: How many requests are served at once.
         agent_per: See :func:`actors.gateway.agents.agent_for`.
     """
     renderers = [JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()]
@@ -136,7 +134,7 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
         # Built when it is first asked for: that takes longer than all else that a gateway does at its start.
         document.complete(request.app.openapi_schema)
 
-    described = OpenAPIConfig(
+    openapi = OpenAPIConfig(
         title="Neuraxis",
         version=version("neuraxis"),
         path=SCHEMA,
@@ -148,7 +146,7 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
     )
     app = Litestar(
         # A router of its own, so that query parameters of the document's pages are not checked.
-        [Router("/", route_handlers=list(ENDPOINTS), guards=[opened, strict_address, keep_to_scope])],
+        [Router("/", route_handlers=list(ENDPOINTS), guards=[wait_until_open, strict_address, keep_to_scope])],
         state=State({"agent_per": agent_per, "keyring": keys, "opened": asyncio.Event()}),
         middleware=[
             AddressMiddleware(keys, local=local),
@@ -159,19 +157,19 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
         ],
         before_send=[guard_browsers],
         exception_handlers=failures.HANDLERS,
-        openapi_config=described,
+        openapi_config=openapi,
         logging_config=None,
         debug=False,
     )
     return Gateway(app)
 
 
-async def opened(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Wait until the services of the endpoints are there: a guard of Litestar's. Raises NotReady."""
+async def wait_until_open(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Wait until the services of the endpoints are set: a guard of Litestar's. Raises NotReady."""
     if handler.opt.get(PUBLIC):
         return
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(BROKER_WAIT_S):
             await connection.app.state.opened.wait()
     except TimeoutError:
         raise NotReady(_NOT_YET) from None

@@ -17,5 +17,5 @@ class Auditing:
         self._wait_s = wait_s
 
     async def __call__(self, operated: Operated) -> None:
-        """Record an act; raises LogError where that fails in time: then the act is not done."""
+        """Record an operation; raises LogError if it cannot be stored in time: then the operation is not done."""
         await self._client.report(operated, within=self._wait_s)

@@ -1,4 +1,7 @@
-"""The bodies of requests and responses; names, types and nesting follow source G, reflection guardrails."""
+"""The bodies of requests and responses for loops and ticks.
+
+Names, types and nesting are those of the reflection-guardrails API that orchestrators call (docs/http.md, "Loops").
+"""
 
 import re
 from typing import Annotated, Any, Literal, TypeVar
@@ -13,12 +16,17 @@ from schemas.intake.blank import is_blank, says_nothing
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, Reruns, Tag, TickObserved, Who
 
 DONE = "done"
+"""The only ``reflection_status`` that is accepted: the loop is completed."""
+
 MOST_LOOP_ID = 250
-"""Characters of a loop's name: :data:`MOST_ROOT` of an orchestrator's name, and the suffix of a rerun."""
+"""Most characters of a loop's name: those of :data:`MOST_ROOT`, and the suffix of a rerun."""
 
 MOST_ROOT = 200
-_ENDING = re.compile(r"_r[0-9]+$")
-_OWN_LOOP = re.compile(r"[0-9a-f]{32}(_r[0-9]+)?")
+"""Most characters of the name that an orchestrator gives a loop."""
+
+_RERUN_SUFFIX = re.compile(r"_r[0-9]+$")
+# The loops of an exchange are named by its id.
+_EXCHANGE_LOOP = re.compile(r"[0-9a-f]{32}(_r[0-9]+)?")
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Words = Annotated[str, msgspec.Meta(max_length=200_000)]
@@ -27,18 +35,17 @@ Body = TypeVar("Body", bound=msgspec.Struct)
 
 
 class BiasTag(msgspec.Struct, frozen=True, kw_only=True):
-    """A bias as the pessimist of source G spells it; what else it says of it is not used."""
+    """A bias as an orchestrator's critic may write it, as an object; its other fields are not used."""
 
     tag: Tag
 
 
 class LoopCompletion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A loop is done, and asks whether it runs again.
+    """A loop is done; the answer says whether it runs again.
 
-    The scores are those of its critics, in [0, 1]. Where one is missing, a critic here gives it for ``question`` and
-    ``answer``; without those nothing asks for another pass. ``max_reruns`` is the limit of the loop's family from here
-    on. An override counts for this decision and, for a time, for those after it in the family; it takes
-    ``override_by``.
+    The scores are those of its critics, in [0, 1]. If one is missing, a critic here gives it for ``question`` and
+    ``answer``; without those the loop is not run again. ``max_reruns`` is the limit of the loop's family from now on.
+    An override counts for this decision and, for a time, for later ones in the family; it needs ``override_by``.
     """
 
     loop_id: Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_LOOP_ID)]
@@ -58,9 +65,9 @@ class LoopCompletion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class GuardrailsOverride(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A person lets the family of a loop run on past a guardrail, for a time; what is false is in force again.
+    """A person lifts guardrails for the family of a loop, for a time; a flag that is false puts its guardrail back.
 
-    One of the two flags is given, at least; the other is then false.
+    At least one of the two flags is given; the other is then false.
     """
 
     override_fatigue: bool | msgspec.UnsetType = msgspec.UNSET
@@ -71,28 +78,31 @@ class GuardrailsOverride(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
 
 class Tick(TickObserved, frozen=True, kw_only=True, tag=False, forbid_unknown_fields=True):
-    """The state of an agent's mind at one tick, as ``forged_id.tick.observed`` has it; ``citizen``: the agent, too."""
+    """An external engine's state of an agent at one tick, with the fields of ``forged_id.tick.observed``.
+
+    ``citizen`` is another name of ``agent``.
+    """
 
     topic: Literal["forged_id.tick.observed"] = "forged_id.tick.observed"
     citizen: Name | None = None
     agent: Name | None = None
 
     def __post_init__(self) -> None:
-        """Accept a tick that is too large, too: ``tick_event`` then refuses it and names the field."""
+        """Accept a tick that is too large: ``tick_event`` refuses it and names the field."""
 
 
-_ON_RECORD = ("by", "why", "override_by", "override_reason")
+_RECORDED_NAMES = ("by", "why", "override_by", "override_reason")
 """Fields that say who does something and why: they may not be blank."""
 
-_SEEN = frozenset(TickObserved.__struct_fields__) - {"token_budget"}
-"""Fields of which at least one must have content; a budget alone has none, since it is for parts named elsewhere."""
+_CONTENT = frozenset(TickObserved.__struct_fields__) - {"token_budget"}
+"""Fields of which at least one must have content; a token budget alone says nothing about the agent."""
 
 
 class ReflectionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What the loop is worth. A score that nobody gave is the source's default: alignment 0, drift 1.
+    """How a loop was judged. A score that nobody gave is shown as alignment 0 or drift 1.
 
-    ``repeated_tags`` are the biases that came up in too many loop families of the agent lately, ``repetition_counts``
-    in how many each of this loop's biases did.
+    ``repeated_tags`` are the biases that came up in too many loop families of the agent lately; ``repetition_counts``
+    says for each of this loop's biases in how many it did.
     """
 
     alignment_score: float
@@ -108,8 +118,8 @@ class ReflectionResult(msgspec.Struct, frozen=True, kw_only=True):
 class DecisionResult(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the loop runs again. ``new_loop_id`` is null when its family is finalized.
 
-    ``original_loop_id`` is the loop that its family goes back to, ``rerun_number`` the place in it of the rerun that is
-    ordered, or of the loop itself when the family ends.
+    ``original_loop_id`` is the first loop of its family. ``rerun_number`` is the number of the rerun that is ordered,
+    or, when the family ends, of the loop itself.
     """
 
     decision: Literal["rerun", "finalize"]
@@ -122,7 +132,7 @@ class DecisionResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoopDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """The decision on a loop that is done; ``timestamp`` is when the log took it in."""
+    """The decision on a loop that is done; ``timestamp`` is when the log stored it."""
 
     status: Literal["success"] = "success"
     loop_id: str
@@ -133,10 +143,10 @@ class LoopDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GuardrailsStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a loop's family stands with every guardrail now, and how the loop itself was judged.
+    """The state of every guardrail for a loop's family now, and how the loop itself was judged.
 
-    Of the loop are its scores, ``summary_valid``, ``rerun_reason``, ``rerun_trigger`` and ``reflection_persona``; all
-    else is of its family: an override that holds counts, and so does what has come of its later loops.
+    The scores, ``summary_valid``, ``rerun_reason``, ``rerun_trigger`` and ``reflection_persona`` are the loop's. All
+    other fields are its family's, with overrides in force and after its later loops.
     """
 
     loop_id: str
@@ -174,7 +184,7 @@ class GuardrailsOverridden(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
-    """The id of an event that was taken in, and its sequence in the log."""
+    """The id of an event that was stored, and its sequence in the log."""
 
     status: Literal["success"] = "success"
     id: str
@@ -184,7 +194,8 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why a request could not be served: a stable ``code``, and a message that says what to do.
 
-    ``field`` where one is wrong; ``loop_id`` where it is about a loop, null when that could not be read.
+    ``field`` names the field that is wrong, if one is. ``loop_id`` is sent if the request is about a loop; it is null
+    if the name could not be read.
     """
 
     status: Literal["error"] = "error"
@@ -200,21 +211,22 @@ def read(raw: bytes, kind: type[Body]) -> Body:
         body = strict.read(raw, kind, open_to=(BiasTag,))
     except strict.BadInput as wrong:
         raise InvalidField(wrong.field, str(wrong), wrong.code) from wrong
-    for name in _ON_RECORD:
-        said = getattr(body, name, None)
-        if isinstance(said, str) and said and is_blank(said):
+    for name in _RECORDED_NAMES:
+        value = getattr(body, name, None)
+        if isinstance(value, str) and value and is_blank(value):
             raise InvalidField(name, f"{name} is blank: it is put on record, write a word")
     # A tick of zeros has content. One that leaves out everything has none, but self-review would learn from it.
-    if kind is Tick and not any(_says(value) for name, value in msgspec.json.decode(raw).items() if name in _SEEN):
+    fields = msgspec.json.decode(raw).items() if kind is Tick else ()
+    if kind is Tick and not any(_has_content(value) for name, value in fields if name in _CONTENT):
         what = "the tick says nothing: it needs modes, arousal, valence or another of its fields (/schema has them)"
         raise InvalidField("", what, "missing_field")
     return body
 
 
-def _says(value: Any) -> bool:
-    """Whether a value has content: a number, a text, or something that contains one."""
+def _has_content(value: Any) -> bool:
+    """Return whether a value has content: a number, a text, or something that contains one."""
     if isinstance(value, dict | list):
-        return any(map(_says, value.values() if isinstance(value, dict) else value))
+        return any(map(_has_content, value.values() if isinstance(value, dict) else value))
     # Control characters are refused where their field is read, which the error then names.
     return not (is_blank(value) and value.isprintable()) if isinstance(value, str) else True
 
@@ -236,17 +248,16 @@ def check_loop(loop_id: str) -> None:
 
 
 def check_outside(loop_id: str) -> None:
-    """Raise InvalidField for a loop's name without room for the suffix of a rerun, or one of an exchange here.
+    """Raise InvalidField for a loop's name without room for the suffix of a rerun, or one that belongs to an exchange.
 
-    Only the answers of an exchange are its loops: completed from outside, the loop would be judged before it has an
-    answer.
+    The loop of an exchange is its answer. If a caller could complete it, it would be judged before it has an answer.
     """
-    root = _ENDING.sub("", loop_id)
+    root = _RERUN_SUFFIX.sub("", loop_id)
     if len(root) > MOST_ROOT:
         raise InvalidField(
             "loop_id", f"loop_id has {len(root)} characters before its rerun's ending: at most {MOST_ROOT}"
         )
-    if _OWN_LOOP.fullmatch(loop_id):
+    if _EXCHANGE_LOOP.fullmatch(loop_id):
         raise InvalidField("loop_id", "loop_id has the form of an exchange's id here: name your loops otherwise")
 
 

@@ -8,19 +8,19 @@ from actors.gateway.http.openai.failures import is_openai
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _COMMON = {
-    400: "The request cannot be taken: the message says why.",
-    401: "It takes a key, and brought none that is in force.",
-    403: "The key lacks the scope, or is for another agent; or a page from elsewhere asks.",
-    408: "The body did not come in in time.",
+    400: "The request is not valid: the message says why.",
+    401: "The request has no valid key.",
+    403: "The key lacks the scope, or is for another agent; or the request comes from a page of another site.",
+    408: "The body did not arrive in time.",
     413: "The body, or what would be stored of it, is too large.",
-    429: "Too many requests are being served, or the key has asked too often: `Retry-After` says when to come again.",
-    503: "The broker is away, or was not reached yet: `Retry-After` says when to come again.",
+    429: "Too many requests are being served, or the key has asked too often: `Retry-After` says when to try again.",
+    503: "The broker is away, or was not reached yet: `Retry-After` says when to try again.",
 }
 """Status -> its description, for every endpoint that requires a key. A description of the endpoint's own is kept."""
 
 _STREAM = "text/event-stream"
 _STREAMED = "/v1/chat/completions"
-"""Paths whose POST may be answered as a stream of events, too; in Litestar a status can have only one type."""
+"""The path whose POST may also be answered as a stream of events; in Litestar a status can have only one media type."""
 
 
 def operations(document: OpenAPI) -> Iterator[tuple[str, str, Operation]]:
@@ -43,10 +43,10 @@ def complete(document: OpenAPI) -> None:
             continue
         failure = Reference(ref=f"#/components/schemas/{'ApiFailure' if is_openai(path) else 'Failure'}")
         responses = operation.responses = dict(operation.responses or {})
-        for status, said in _COMMON.items():
+        for status, description in _COMMON.items():
             if not _is_ours(responses.get(str(status))):
                 content = {"application/json": OpenAPIMediaType(schema=failure)}
-                responses[str(status)] = OpenAPIResponse(description=said, content=content)
+                responses[str(status)] = OpenAPIResponse(description=description, content=content)
         answer = responses.get("200")
         if isinstance(answer, OpenAPIResponse) and answer.content and (path == _STREAMED or _STREAM in answer.content):
             # Without a schema: the schema would have to include every event type.
@@ -54,7 +54,7 @@ def complete(document: OpenAPI) -> None:
 
 
 def _is_ours(response: OpenAPIResponse | Reference | None) -> bool:
-    """Whether an endpoint has described a response itself, judged by the name of its type."""
+    """Return whether an endpoint has described a response itself: then its schema is a reference to a type of ours."""
     if not isinstance(response, OpenAPIResponse):
         return False
     return any(isinstance(each.schema, Reference) for each in (response.content or {}).values())

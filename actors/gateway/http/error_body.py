@@ -1,4 +1,4 @@
-"""The shape of an error: OpenAI's for the paths of OpenAI's clients, else our own. Pure."""
+"""The body of an error: in OpenAI's shape for the paths of OpenAI's clients, else in our own. Pure."""
 
 import msgspec
 

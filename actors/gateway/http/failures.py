@@ -42,11 +42,11 @@ _STATUS: dict[type[Exception], int] = {
     NoVerdict: 503,
     Unanswered: 504,
 }
-_WRONG_PLACE = {
+_MESSAGES = {
     404: "nothing is served at this path: /schema lists what is",
     405: "this path does not take this method: /schema lists those it takes",
 }
-"""Messages that replace the short ones of the framework."""
+"""Status -> a message that replaces the short one of the framework."""
 
 _CODES: dict[type[Exception], str] = {
     UnknownLoop: "unknown_loop",
@@ -74,7 +74,7 @@ _FRAMEWORK = {
 }
 """The codes of the framework's exceptions, including those raised here without a class of their own."""
 
-_AT_THE_DOOR = frozenset({401, 403, 408, 413, 429})
+_REFUSED_CALLERS = frozenset({401, 403, 408, 413, 429})
 """Statuses of refused callers, which are logged for the operator."""
 
 _logger = get_logger("neuraxis.gateway")
@@ -86,10 +86,10 @@ def error_response(request: Request[Any, Any, Any], error: Exception) -> Respons
     message, headers = _message(error), {}
     if isinstance(error, HTTPException):
         status, headers = error.status_code, dict(error.headers or {})
-        message = _WRONG_PLACE.get(status) or _detail(error)
+        message = _MESSAGES.get(status) or _detail(error)
     elif status == 503:
         headers["Retry-After"] = "1"
-    if status in _AT_THE_DOOR:
+    if status in _REFUSED_CALLERS:
         _logger.info("request_refused", status=status, method=request.method, reason=message)
     if status >= 500:
         foreseen = isinstance(error, tuple(_STATUS))

@@ -1,4 +1,4 @@
-"""The endpoints for probes: is the process alive, and does it serve requests."""
+"""The endpoints for probes: whether the process is alive, and whether it serves requests."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ async def healthz() -> dict[str, str]:
     responses={503: ResponseSpec(Readiness, description="It does not serve: the checks say why.")},
 )
 async def readyz(request: Request[Any, Any, State]) -> Response[Readiness]:
-    """Say whether requests are served: the log answers and stores, its judgements are read, all stages have owners."""
+    """Say whether requests are served: the log works, the judgements of loops are read, all stages are served."""
     if request.app.state.opened.is_set():
         loops: LoopService = request.app.state.loops
         checks = await loops.checks()

@@ -1,6 +1,6 @@
-"""The page at the gateway's root: what is served, and where it is described.
+"""The page at the gateway's root: a list of the endpoints, generated from the OpenAPI document.
 
-It is generated from the OpenAPI document. It is a single file: no script, no picture, nothing from a foreign host.
+It is a single file: no script, no picture, nothing from a foreign host.
 """
 
 from html import escape

@@ -26,7 +26,7 @@ class MetricsSource:
         log_seq: Returns the sequence of the log's last event.
         ledger_seq: Returns the sequence up to which the ledger is written; -1 where that is not known.
         served: Returns, for each stage that must be served, whether it is.
-        targets: Returns where the worker processes that live tell their own metrics.
+        targets: Returns where the living worker processes serve their own metrics.
     """
 
     def __init__(
@@ -53,6 +53,6 @@ class MetricsSource:
 
 @get(PATH, security=READ, media_type=MediaType.TEXT)
 async def show_metrics(request: Request[Any, Any, State]) -> Response[bytes]:
-    """Tell Prometheus of inputs and their ends, latencies, alerts, models, the ledger, and this gateway's requests."""
+    """Return metrics of inputs and their ends, latencies, alerts, models, the ledger, and this gateway's requests."""
     measuring: MetricsSource = request.app.state.measuring
     return Response(await measuring.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})

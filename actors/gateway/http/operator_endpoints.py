@@ -1,8 +1,8 @@
 """The endpoints for operators: say how an exchange turned out, allow what the guards object to, reset a breaker.
 
-They record the same events as ``neuraxis precedents judge``, ``allowances`` and ``breaker``, through the same code,
-which the maker of the application provides (:class:`Operations`). They require a key with the scope ``operate``. A key
-with ``ask`` lets an application report on its own exchanges, but not change what the guards stop.
+They record the same events as the commands ``neuraxis precedents judge``, ``allowances`` and ``breaker``, through the
+same code, which is passed in (:class:`Operations`). They require a key with the scope ``operate``. A key with ``ask``
+lets an application report on its own exchanges, but not change what the guards stop.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from schemas.vocabulary.loops import Who
 HARM_LEVEL = 0.9
 """The harm level of a harmful precedent where none is given."""
 
-Turned = Literal["harm", "false-alarm", "benign"]
+ExchangeOutcome = Literal["harm", "false-alarm", "benign"]
 """How an exchange turned out."""
 
 
@@ -34,22 +34,22 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A person says how an exchange turned out: its input becomes a precedent of its agent.
 
     ``harm``: inputs like it are rejected from then on. ``benign``: it is a precedent without harm. ``false-alarm``: the
-    same, and the text is allowed. ``harm_level`` is of a harm.
+    same, and the text is allowed. ``harm_level`` says how bad a harm was.
     """
 
     exchange: Name
-    verdict: Turned
+    verdict: ExchangeOutcome
     by: Who
     why: Reason
     harm_level: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = HARM_LEVEL
 
 
 class VerdictRecorded(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verdict has put on record: a precedent of an agent, and the sequence of its last event."""
+    """What a verdict has recorded: a precedent of an agent, and the sequence of its last event."""
 
     agent: str
     precedent: str
-    verdict: Turned
+    verdict: ExchangeOutcome
     seq: int
     status: Literal["success"] = "success"
 
@@ -66,7 +66,7 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Withdrawal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An allowance counts no more."""
+    """An order that an allowance no longer holds."""
 
     by: Who
     why: Reason
@@ -74,7 +74,7 @@ class Withdrawal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class AllowanceChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """An allowance was put on record, or withdrawn; the sequence of the event that did."""
+    """An allowance was recorded or withdrawn; ``seq`` is the sequence of that event."""
 
     agent: str
     allowance: str
@@ -111,7 +111,7 @@ class BreakerReset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class BreakerWasReset(msgspec.Struct, frozen=True, kw_only=True):
-    """From where to where a breaker went, and the sequence of the event that says so."""
+    """The state of a breaker before and after its reset, and the sequence of the event that records it."""
 
     agent: str
     session: str
@@ -124,7 +124,7 @@ class BreakerWasReset(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Operations(Protocol):
-    """Acts in an operator's name; each raises NotFound, InvalidField, NotAccepted or a LogError."""
+    """Operations of operators; each raises NotFound, InvalidField, NotAccepted or a LogError."""
 
     async def judge(self, verdict: Verdict, agent: str) -> VerdictRecorded:
         """Record a verdict; with ``agent``, only on an exchange of that agent."""
@@ -154,7 +154,7 @@ class Operations(Protocol):
         ...
 
 
-_BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
+_BAD = ResponseSpec(Failure, description="The request is not valid: the message names the field.")
 _UNKNOWN = ResponseSpec(Failure, description="What it names is not there.")
 _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: see whether it is there.")
 _RESPONSES = {400: _BAD, 404: _UNKNOWN, 503: _NOT_TAKEN}
@@ -187,7 +187,7 @@ async def judge_exchange(data: JSONBody[Verdict], request: Request[Any, Any, Sta
 async def add_allowance(
     data: JSONBody[Allowance], request: Request[Any, Any, State], user: User = ""
 ) -> AllowanceChanged:
-    """Allow a text as a whole, or a phrase in any text, of one agent: no sense objects to it from then on."""
+    """Allow a text as a whole, or a phrase in any text, of one agent: no guard objects to it from then on."""
     operations: Operations = request.app.state.operations
     agent = agent_of(request, data.agent, user)
     check_name("agent", agent)
@@ -215,7 +215,7 @@ async def add_allowance(
 async def withdraw_allowance(
     allowance: FromPath[str], data: JSONBody[Withdrawal], request: Request[Any, Any, State], user: User = ""
 ) -> AllowanceChanged:
-    """Let an allowance count no more: every sense judges what it allowed from then on."""
+    """Withdraw an allowance: from then on every guard judges what it allowed."""
     operations: Operations = request.app.state.operations
     agent = agent_of(request, data.agent, user)
     seq = await operations.withdraw(agent, allowance, data.by, data.why)
@@ -226,9 +226,9 @@ async def withdraw_allowance(
 async def list_allowances(request: Request[Any, Any, State], agent: Agent = "", user: User = "") -> AllowancesShown:
     """Return an agent's allowances in force. They hold people's words."""
     operations: Operations = request.app.state.operations
-    whose = agent_of(request, agent, user)
-    check_name("agent", whose)
-    return AllowancesShown(agent=whose, allowances=tuple(await operations.allowances(whose)))
+    agent_name = agent_of(request, agent, user)
+    check_name("agent", agent_name)
+    return AllowancesShown(agent=agent_name, allowances=tuple(await operations.allowances(agent_name)))
 
 
 @post(

@@ -7,20 +7,23 @@ NOT_NEEDED = "n/a"
 """The result of a check for something that this deployment does not use."""
 
 
-def passes(said: str) -> bool:
-    """Whether the result of a check leaves a gateway ready."""
-    return said in (OK, NOT_NEEDED)
+def passes(result: str) -> bool:
+    """Return whether the result of a check leaves a gateway ready."""
+    return result in (OK, NOT_NEEDED)
 
 
-def without_places(said: str) -> str:
+def without_places(result: str) -> str:
     """Return the result of a check without addresses and folders, which callers of a gateway need not know.
 
     The name of a file stays, so that an operator knows which one is meant. Text in quotes was given by the caller, and
     stays.
     """
-    return _FILE.sub(r"\1", _HOST.sub("", _ADDRESS.sub("", said)))
+    return _FILE.sub(r"\1", _HOST.sub("", _ADDRESS.sub("", result)))
 
 
+# An address ends before white space, perhaps with punctuation before that. A host is an IP address, other than that of
+# this machine, or a name with a port. A folder is what stands before the name of a file in an absolute path, in one of
+# the home folder, or in a relative one; paths of this gateway's own endpoints stay.
 _END = r"(?=[;:,.)]*(?:\s|$))"
 _ADDRESS = re.compile(rf"(?:(?: at)? |^)[a-z][a-z0-9+.-]*://\S+?{_END}")
 _HOST = re.compile(

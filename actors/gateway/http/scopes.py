@@ -1,4 +1,4 @@
-"""What each endpoint requires: a scope of the caller's key, and whether it accepts keys limited to one agent.
+"""Checks what each endpoint requires: a scope of the caller's key, and whether keys of one agent are accepted.
 
 An endpoint states its scope in ``security``, as OpenAPI does (:data:`ASK`, :data:`READ`, :data:`OPERATE`, or
 :data:`ANY_KEY`). An endpoint without a key has :data:`PUBLIC` in its ``opt``. One that states neither serves nobody. A
@@ -25,7 +25,7 @@ SCHEMES = {
     SCHEME: SecurityScheme(
         type="http",
         scheme="bearer",
-        description="A key of the gateway (`neuraxis keys add`); the words beside it are the scopes that it must have.",
+        description="A key of the gateway (`neuraxis keys add`); the words with it are the scopes that it must have.",
     )
 }
 
@@ -75,7 +75,7 @@ async def keep_to_scope(connection: ASGIConnection[Any, Any, Any, Any], handler:
     if key.agent and not handler.opt.get(OF_AGENT):
         raise Forbidden("this tells of all agents, or changes all of them, and the key has an agent: use another key")
     if "operate" in needed and method != HttpMethod.GET:
-        await _record_act(connection, key)
+        await _record_operation(connection, key)
 
 
 def scopes_of(handler: BaseRouteHandler) -> tuple[str, ...] | None:
@@ -89,11 +89,11 @@ async def operate(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
     """Check and record a request whose body asks for what only an operator may do. Raises Forbidden."""
     key: Key = connection.auth
     _check_scope(key, "operate")
-    await _record_act(connection, key)
+    await _record_operation(connection, key)
 
 
 def may_operate(connection: ASGIConnection[Any, Any, Any, Any]) -> bool:
-    """Whether a request has a key that may do what only an operator may."""
+    """Return whether a request has a key that may do what only an operator may."""
     key: Key = connection.auth
     return "operate" in key.scopes
 
@@ -117,7 +117,7 @@ def check_exchange(exchange: str, agent: str, only: str, whose: str = "") -> Non
 
     Args:
         exchange: The exchange's id.
-        agent: Whose it is.
+        agent: The agent that it belongs to.
         only: The agent that it must be of; empty: any.
         whose: How the message names that agent. By default, its name.
     """
@@ -125,12 +125,12 @@ def check_exchange(exchange: str, agent: str, only: str, whose: str = "") -> Non
         raise NotFound(f"{whose or f'agent {only}'} has no exchange {exchange[:64]!r}")
 
 
-def still_opens(connection: ASGIConnection[Any, Any, Any, Any]) -> Callable[[], bool]:
+def key_check(connection: ASGIConnection[Any, Any, Any, Any]) -> Callable[[], bool]:
     """Return a function that says whether the key of a request is still valid: for responses without an end."""
     keys: Keyring = connection.app.state.keyring
     key: Key = connection.auth
-    brought = connection.headers.get("authorization", "").encode("latin-1")
-    return lambda: keys.find(brought) == key
+    authorization = connection.headers.get("authorization", "").encode("latin-1")
+    return lambda: keys.find(authorization) == key
 
 
 def _check_scope(key: Key, scope: Scope | str) -> None:
@@ -138,8 +138,8 @@ def _check_scope(key: Key, scope: Scope | str) -> None:
         raise Forbidden(f"this takes a key with the scope {scope}: `neuraxis keys add --scope {scope}` makes one")
 
 
-async def _record_act(connection: ASGIConnection[Any, Any, Any, Any], key: Key) -> None:
-    """Record an act before it is done: no act may be missing in the log."""
+async def _record_operation(connection: ASGIConnection[Any, Any, Any, Any], key: Key) -> None:
+    """Record an operation before it is done, so that none can be missing in the log."""
     audit: Audit = connection.app.state.audit
     action = f"{connection.scope.get('method')} {connection.scope.get('path_template', '')}"
     about = "/".join(str(value) for value in connection.path_params.values())

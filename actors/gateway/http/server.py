@@ -15,10 +15,13 @@ DRAIN_S = 10
 """Seconds within which requests in progress may end once the server is to stop."""
 
 KEEP_ALIVE_S = 30
+"""Seconds for which an idle connection is kept."""
+
 STALL_S = 30.0
 """Seconds within which a client must read some of the data that waits for it; else its connection is cut."""
 
 _MOST_HEADERS = 64 * 1024
+"""Most bytes of a request's headers."""
 
 
 async def serve(
@@ -42,7 +45,7 @@ async def serve(
     """
     config = uvicorn.Config(
         app,
-        http=functools.partial(_Hurried, header_s=header_s, stall_s=stall_s),  # type: ignore[arg-type]  # it is only called
+        http=functools.partial(_TimedProtocol, header_s=header_s, stall_s=stall_s),  # type: ignore[arg-type]  # it is only called
         ws="none",
         lifespan="off",
         log_config=None,
@@ -81,72 +84,72 @@ class _Server(uvicorn.Server):
         yield
 
 
-class _Hurried(H11Protocol):
+class _TimedProtocol(H11Protocol):
     """Closes a connection whose data arrive too slowly, or whose client does not read what is sent.
 
-    The time for headers applies to all that is awaited while no request is served: headers, and the rest of a body
-    whose request has had its response already, such as a refusal. Uvicorn itself waits for headers and for readers
-    without limit, and for the rest of a body as long as for another request (:data:`KEEP_ALIVE_S`). Meanwhile the
-    sender would keep its data in memory, and its place among the readers.
+    The time for headers applies to whatever is awaited while no request is served: headers, or the rest of a body whose
+    request was answered before it ended, such as by a refusal. Uvicorn itself waits for headers and for readers without
+    limit, and for the rest of a body as long as for another request (:data:`KEEP_ALIVE_S`). Meanwhile its data would
+    stay in memory.
     """
 
     def __init__(self, *args: Any, header_s: float, stall_s: float, **more: Any) -> None:
         super().__init__(*args, **more)
         self._stall_s = stall_s
-        self._stalling: asyncio.TimerHandle | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
         self._header_s = header_s
-        self._hurry: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._hurry_unless_serving()
+        self._limit_unless_serving()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._hurry_unless_serving()
+        self._limit_unless_serving()
 
     def on_response_complete(self) -> None:
         body_outstanding = self.cycle.more_body
         super().on_response_complete()
         if body_outstanding or self.conn.trailing_data[0]:  # or the beginning of the next request
-            self._hurry_unless_serving()
+            self._limit_unless_serving()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._relax()
-        self._go_on()
+        self._stop_idle_timer()
+        self._stop_stall_timer()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._watch(self.transport.get_write_buffer_size())
+        self._watch_reader(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._go_on()
+        self._stop_stall_timer()
 
-    def _watch(self, waiting: int) -> None:
-        self._go_on()
-        self._stalling = self.loop.call_later(self._stall_s, self._cut_unless_less_than, waiting)
+    def _watch_reader(self, waiting: int) -> None:
+        self._stop_stall_timer()
+        self._stall_timer = self.loop.call_later(self._stall_s, self._cut_unless_read, waiting)
 
-    def _cut_unless_less_than(self, waiting: int) -> None:
+    def _cut_unless_read(self, waiting: int) -> None:
         left = self.transport.get_write_buffer_size()
         if left >= waiting:
             self.transport.abort()
         else:
-            self._watch(left)
+            self._watch_reader(left)
 
-    def _go_on(self) -> None:
-        if self._stalling is not None:
-            self._stalling.cancel()
-            self._stalling = None
+    def _stop_stall_timer(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
 
-    def _hurry_unless_serving(self) -> None:
+    def _limit_unless_serving(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
-            self._relax()
-        elif self._hurry is None:
-            self._hurry = self.loop.call_later(self._header_s, self.transport.close)
+            self._stop_idle_timer()
+        elif self._idle_timer is None:
+            self._idle_timer = self.loop.call_later(self._header_s, self.transport.close)
 
-    def _relax(self) -> None:
-        if self._hurry is not None:
-            self._hurry.cancel()
-            self._hurry = None
+    def _stop_idle_timer(self) -> None:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None

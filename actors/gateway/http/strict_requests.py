@@ -1,4 +1,4 @@
-"""Reads requests strictly, before the framework reads them."""
+"""Checks requests strictly, before the framework reads them: bodies, query parameters and our headers."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -19,9 +19,11 @@ from schemas.intake.blank import is_blank
 from schemas.intake.strict import did_you_mean, quoted_name
 
 USER = "X-Neuraxis-User"
-"""Header that names the user of a request: the gateway trusts its callers in this."""
+"""Header that names the user of a request. It is not checked: the gateway trusts its callers."""
 
-User = Annotated[str, HeaderParameter(name=USER, description="For whom it is, where agents are one a user.")]
+User = Annotated[
+    str, HeaderParameter(name=USER, description="The user that the request is for, if each user has an agent.")
+]
 
 QUERY = "query"
 """In an endpoint's ``opt``: the names of the query parameters it accepts; None: any."""
@@ -30,12 +32,16 @@ HEADERS = "headers"
 """In an endpoint's ``opt``: further headers of ours that it accepts."""
 
 KEY_HEADER = "Idempotency-Key"
+"""Header that makes repeats of a request one event."""
+
 _OTHER_SPELLINGS = {
     **dict.fromkeys(("idempotencykey", "xidempotencykey", "idempotencekey", "idempotentkey"), KEY_HEADER),
     **dict.fromkeys(("neuraxisuser", "xneuraxisuser", "xneuraxisusername", "xneuraxisuserid", "xuser"), USER),
 }
+"""The letters of likely misspellings -> the header that is meant."""
+
 _OURS = "xneuraxis"
-"""The prefix of our headers, by its letters alone: nobody else uses it, so a misspelt one is refused."""
+"""The letters that our headers begin with: nobody else uses them, so a misspelt one is refused."""
 
 LOOP = "loop_id"
 """The key under which a request's state keeps the loop that its body names."""
@@ -62,10 +68,10 @@ def agent_of(
 ) -> str:
     """Return the agent of a request: the one it names, that of its key, or that of its user.
 
-    A loop or a tick belongs to no session: where each session has its own agent, it must name its agent. A request with
-    a ``session`` belongs to the agent of that session. A user that would have no effect is refused: otherwise the
-    caller would take an agent that all share for the user's own. ``speaker`` is a user that the body names for another
-    purpose: it counts where no header names one.
+    A loop or a tick belongs to no session: if each session has its own agent, it must name its agent. A request with a
+    ``session`` belongs to the agent of that session. A user that has no effect is refused: otherwise the caller would
+    think that the user has an agent of their own. ``speaker`` is a user that the body names for another purpose: it
+    counts if no header names one.
 
     Raises:
         InvalidField: neither agent nor user is named.
@@ -79,8 +85,8 @@ def agent_of(
             raise InvalidField(USER, f"the header {wrong}") from wrong
     if not given and not user:
         given = agent_of_key(request)
-    if unheard := why_user_is_ignored(given or "", per=per, user=user):
-        raise InvalidField(USER, f"the header {USER}: {unheard}")
+    if why := why_user_is_ignored(given or "", per=per, user=user):
+        raise InvalidField(USER, f"the header {USER}: {why}")
     try:
         agent = agent_for(given or "", per=per, user=user or speaker, session=session)
     except InvalidInput as wrong:
@@ -111,9 +117,9 @@ async def strict_address(connection: ASGIConnection[Any, Any, Any, Any], handler
     for name in (KEY_HEADER, USER, *ours):
         if is_blank(connection.headers.get(name, "unset")):
             raise InvalidField(name, f"the header {name} is empty: give it a value, or leave it out")
-    taken = {name.lower() for name in ours}
+    accepted = {name.lower() for name in ours}
     for name in connection.headers:
-        if name.lower() in taken:
+        if name.lower() in accepted:
             continue
         letters = re.sub("[^a-z]", "", name.lower())
         meant = _OTHER_SPELLINGS.get(letters, USER if letters.startswith(_OURS) else "")

@@ -1,1 +1,1 @@
-"""The shell of effectors: it performs requests and stores each answer exactly once."""
+"""Runs effectors (what calls models and other outside services): performs requests, stores each answer exactly once."""

@@ -1,8 +1,8 @@
 """Which requests an effector has answered according to the log, and how further answers are stored exactly once.
 
 Each event of the effector is read once, however many requests ask about it. Answers that are ready at the same time are
-appended together, in the order in which they became ready. Appended one by one, each would wait for the flushes of all
-before it.
+appended together, in the order in which they became ready. If they were appended one by one, each would wait until the
+broker has flushed all before it to disk.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ class Answer:
 
     Args:
         id: The id of its first event.
-        since: Sequence of its request. If the answer is in the log, it is after this sequence.
+        since: Sequence of its request: an answer that is in the log is after it.
         records: Its events.
 
     Attributes:
-        stored: Whether this call stored it (False: the log already held an answer); None until that is known.
+        stored: Whether this process stored it (False: the log already held an answer); None until that is known.
         refused: Why the broker refuses these events, if it does.
     """
 
@@ -65,7 +65,7 @@ class Answers:
         return sum(len(known) for known in self._known.values())
 
     async def holds(self, filter: str, id: str, since: int) -> bool:
-        """Whether the log holds an event with this id under ``filter``; it can only be after the sequence ``since``.
+        """Return whether the log holds an event with this id under ``filter``, which can only be after ``since``.
 
         Raises:
             Unavailable: the log cannot be asked now.
@@ -82,7 +82,7 @@ class Answers:
         Raises:
             Refused: the broker does not accept these events.
             Conflict: another worker has appended meanwhile; try again.
-            Unavailable, UnknownOutcome: try again later. If the append arrives at the broker after all, the next look
+            Unavailable, UnknownOutcome: try again later. If the append arrives at the broker after all, the next call
                 finds the answer, or the fence of that append no longer holds: it is not stored twice.
         """
         async with self._of(filter) as known:
@@ -115,16 +115,16 @@ class Answers:
 
     @property
     def read_at(self) -> float:
-        """When the log was last read for answers that were stored before (the event loop's time)."""
+        """When the log was last read for earlier answers (the event loop's time)."""
         return max((known.read_at for known in self._known.values()), default=0.0)
 
     def distrust(self) -> None:
-        """Forget everything known: the log was unreachable and may have been restored to an earlier state."""
+        """Have everything known read again: the log was unreachable and may have been restored to an earlier state."""
         for known in self._known.values():
-            known.doubtful = True
+            known.distrusted = True
 
     def _forget(self) -> None:
-        """Drop the filters used least recently; a dropped filter is read again when it is asked for."""
+        """Forget the filters used least recently; such a filter is read again when it is asked for."""
         kept = len(self)
         for filter, known in list(self._known.items())[:-1]:
             if kept <= self._most:
@@ -141,15 +141,15 @@ class AnsweredIds:
         lock: Held by the task that reads or stores.
         queue: Answers to be stored, in order.
         users: How many tasks use this object now.
-        doubtful: Whether everything known must be read again.
-        read_at: When answers stored before were last read (the event loop's time).
+        distrusted: Whether everything known must be read again.
+        read_at: When earlier answers were last read (the event loop's time).
     """
 
     def __init__(self, log: Log, filter: str, most: int) -> None:
         self.lock = asyncio.Lock()
         self.queue: deque[Answer] = deque()
         self.users = 0
-        self.doubtful = False
+        self.distrusted = False
         self.read_at = 0.0
         self._log = log
         self._filter = filter
@@ -165,27 +165,27 @@ class AnsweredIds:
 
     async def catch_up(self, since: int) -> None:
         """Read what was stored since; begin at ``since`` where nothing is known yet. The caller holds the lock."""
-        doubtful, self.doubtful = self.doubtful, False
-        last = self._fence = await self._asked(self._log.last(self._filter))
-        anew = self._since is None or doubtful or last < self._last
-        if anew:  # nothing is known, or the log has been put back
+        distrusted, self.distrusted = self.distrusted, False
+        last = self._fence = await self._read_log(self._log.last(self._filter))
+        anew = self._since is None or distrusted or last < self._last
+        if anew:  # nothing is known, or the log was restored to an earlier state
             self._since = self._last = since
             self._ids.clear()
             self._order.clear()
         if not last:
             # The filter is empty, or its last message can no longer be read: messages before it still count.
-            last = (await self._asked(self._log.info())).last_seq
+            last = (await self._read_log(self._log.info())).last_seq
         if last > self._last:
-            await self._asked(self._read(self._last, last))
+            await self._read_log(self._read(self._last, last))
         if anew:
             self.read_at = asyncio.get_running_loop().time()
         self._last = self._fence or self._last
 
     async def holds(self, id: str, since: int) -> bool:
-        """Whether an id is known here or is in the log before the known part; see :meth:`Answers.holds`."""
+        """Return whether an id is known here or is in the log before the known part; see :meth:`Answers.holds`."""
         if self._since is None or since >= self._since or id in self._ids:
             return id in self._ids
-        return await self._asked(self._held_before(id, since, self._since))
+        return await self._read_log(self._held_before(id, since, self._since))
 
     async def store(self, log: Log) -> None:
         """Store the first answers of the queue, as many as one append takes; the caller holds the lock."""
@@ -226,15 +226,16 @@ class AnsweredIds:
 
     def _next(self) -> Iterable[Answer]:
         room = MAX_BATCH
-        for place, answer in enumerate(self.queue):
+        for index, answer in enumerate(self.queue):
             room -= len(answer.records)
-            if place and room < 0:
+            if index and room < 0:
                 return
             yield answer
 
-    async def _asked(self, asking: Awaitable[T]) -> T:
+    async def _read_log(self, reading: Awaitable[T]) -> T:
+        """Await a read of the log; raise Unavailable if it fails."""
         try:
-            return await asking
+            return await reading
         except LogError as error:
             raise Unavailable(f"no answer can be looked for ({error.code}): {error}") from error
 
@@ -244,25 +245,25 @@ class AnsweredIds:
             self._last = batch[-1].seq
 
     def _keep(self, found: Iterable[tuple[int, str]]) -> None:
-        for seq, one in found:
-            self._order.append((seq, one))
-            self._ids.add(one)
+        for seq, id in found:
+            self._order.append((seq, id))
+            self._ids.add(id)
         while len(self._order) > self._most:
             self._since, dropped = self._order.popleft()
             self._ids.discard(dropped)
 
     async def _held_before(self, id: str, since: int, upto: int) -> bool:
-        """Whether the id is among the events before the known part; those events are kept too where there is room."""
+        """Return whether the id is among the events before the known part; their ids are kept if there is room."""
         before: list[tuple[int, str]] = []
         found, room = False, self._most - len(self._order)
         async for batch in self._log.history([self._filter], since, upto):
             ids = [(stored.seq, stored.headers.get("ce-id", "")) for stored in batch]
-            found = found or any(one == id for _, one in ids)
+            found = found or any(each == id for _, each in ids)
             if len(before) <= room:
                 before.extend(ids)
         if len(before) <= room:
             self._order.extendleft(reversed(before))
-            self._ids.update(one for _, one in before)
+            self._ids.update(each for _, each in before)
             self._since = since
         self.read_at = asyncio.get_running_loop().time()
         return found

@@ -1,8 +1,8 @@
 """Leaves requests to other workers that may be able to answer them: a newer release, or one with newer configuration.
 
 During a rolling restart, old workers compete for requests that only new workers can answer. If an old worker recorded a
-failure, that failure would be the request's only answer. So an old worker gives such a request back for some time. It
-records the failure only when no other worker has taken the request by then.
+failure, that failure would be the request's only answer. So an old worker gives such a request back to the queue for
+some time. It records the failure only if no other worker has taken the request by then.
 """
 
 import msgspec
@@ -10,13 +10,15 @@ import msgspec
 from actors.runtime.clock import Clock
 
 _FIRST_S, _MOST_S = 0.1, 2.0
+"""First and longest pause before a request is tried again, in seconds."""
+
 _MOST = 1_000
-"""Requests that are remembered. Most were taken by other workers, but nothing reports that to this one."""
+"""Most requests that are remembered. Other workers have taken most of them, but nothing reports that to this one."""
 
 _NS_PER_S = 1_000_000_000
 
 
-class _Left(msgspec.Struct):
+class _LeftToOthers(msgspec.Struct):
     """Since when a request has been left to others, and how often."""
 
     since_ns: int
@@ -34,29 +36,29 @@ class Handover:
     def __init__(self, clock: Clock, patience_s: float) -> None:
         self._clock = clock
         self._patience_s = patience_s
-        self._left: dict[tuple[str, int], _Left] = {}
-        self._in_vain: dict[str, int] = {}
+        self._left: dict[tuple[str, int], _LeftToOthers] = {}
+        self._not_taken_at: dict[str, int] = {}
 
     def pause_s(self, kind: str, seq: int, stored_ns: int) -> float:
         """Return after how many seconds a request is to be tried again; 0 where no other worker has taken it.
 
-        If nobody has taken one request of a kind, earlier requests of that kind are no longer left to others: otherwise
-        each would wait in turn. A later request of the kind is left to others again: the process that made it knows the
-        kind, so a newer release runs.
+        If nobody has taken one request of a kind, requests of that kind that were stored before are not left to others
+        either: otherwise each would wait in turn. A request that is stored later is left to others again: the process
+        that made it knows the kind, so a newer release runs.
 
         Args:
             kind: What a worker must know to answer the request.
             seq: The request's sequence.
             stored_ns: When it was stored, Unix nanoseconds.
         """
-        if stored_ns <= self._in_vain.get(kind, -1):
+        if stored_ns <= self._not_taken_at.get(kind, -1):
             return 0.0
         now_ns = self._clock.elapsed_ns()
-        left = self._left.setdefault((kind, seq), _Left(now_ns))
+        left = self._left.setdefault((kind, seq), _LeftToOthers(now_ns))
         if len(self._left) > _MOST:
-            del self._left[next(iter(self._left))]  # others have taken it, most likely
+            del self._left[next(iter(self._left))]  # the oldest: others have most likely taken it
         if now_ns - left.since_ns >= self._patience_s * _NS_PER_S:
-            self._in_vain[kind] = self._clock.now_ns()
+            self._not_taken_at[kind] = self._clock.now_ns()
             self._left.pop((kind, seq), None)
             return 0.0
         left.times += 1

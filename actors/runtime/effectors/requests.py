@@ -18,15 +18,22 @@ EFFECT_TIMED_OUT = "effect_timed_out"
 EFFECT_ABANDONED = "effect_abandoned"
 RESULT_INVALID = "result_invalid"
 TEXT_FORGOTTEN = "text_forgotten"
-"""Reason of failure: the request's text was forgotten meanwhile. A mark stands in its place, so it is not performed."""
+"""Reasons of failure.
+
+It raised an exception; it took too long; it was delivered too often without an answer; it returned events that it may
+not write; the text of the request was forgotten meanwhile, so that there is nothing to perform.
+"""
 
 
 class EffectorCounters(msgspec.Struct):
     """What happened in a process.
 
-    ``delivered`` counts deliveries. ``performed`` counts performances that ended, also with an exception. ``stored``
-    counts stored answers, and ``failed`` those of them that are failures. ``answered`` counts deliveries of requests
-    that already had an answer.
+    Attributes:
+        delivered: Deliveries of requests.
+        performed: Times that the effector was called.
+        stored: Stored answers.
+        failed: Those of them that are failures.
+        answered: Deliveries of requests that already had an answer.
     """
 
     delivered: int = 0
@@ -40,22 +47,22 @@ class InFlight(msgspec.Struct):
     """A delivery that is being handled, and the queue of the effector that it came from."""
 
     delivery: Delivery
-    line: OrderedQueue
+    queue: OrderedQueue
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A delivered request. Its answer is stored under ``filter``, and its first event has the id ``answer``."""
+    """A delivered request. Its answer is stored under ``filter``, and its first event has the id ``answer_id``."""
 
-    offered: Recorded | Unreadable
+    decoded: Recorded | Unreadable
     cause: Cause
     filter: str
-    answer: str
+    answer_id: str
 
 
-def may_answer(effector: Effector, request: Request, one: NewEvent) -> bool:
-    """Whether the effector may write this event, under a subject where the search for the answer will find it."""
-    _, agent_token, _ = split_stored(one.subject)
-    entry = entry_of(one.message.event)
+def may_answer(effector: Effector, request: Request, event: NewEvent) -> bool:
+    """Return whether the effector may write this event: it owns it, and the search for the answer will find it."""
+    _, agent_token, _ = split_stored(event.subject)
+    entry = entry_of(event.message.event)
     return (
         agent_token == request.cause.agent_token
         and entry.owner == effector.name
@@ -66,22 +73,22 @@ def may_answer(effector: Effector, request: Request, one: NewEvent) -> bool:
 def failure_of(
     effector: Effector, request: Request, reason: str, error: BaseException | None, partitions: Partitions
 ) -> tuple[NewEvent, ...]:
-    """Return the failure that is the answer of a request without any other answer."""
-    offered, stored = request.offered, request.offered.stored
+    """Return the failure that answers a request which has no other answer."""
+    decoded, stored = request.decoded, request.decoded.stored
     failed = effector.failed(
         reason=reason,
         error=type(error).__name__ if error is not None else "",
         failed_seq=stored.seq,
         failed_topic=split_stored(stored.subject)[0],
     )
-    if isinstance(offered, Recorded):
-        failed = effector.enrich_failure(failed, offered.message)
+    if isinstance(decoded, Recorded):
+        failed = effector.enrich_failure(failed, decoded.message)
     return address_events(effector.name, request.cause, (failed,), partitions)
 
 
 def check(effector: Effector) -> None:
     """Raise ValueError, with the reason, if the effector contradicts the catalogue."""
-    consumed = effector.consumes, *(line.consumes for line in effector.ordered_queues)
+    consumed = effector.consumes, *(queue.consumes for queue in effector.ordered_queues)
     if not all(consumed):
         raise ValueError(f"effector {effector.name}: it consumes nothing: name the events that ask for its effect")
     for event in (*chain.from_iterable(consumed), effector.failed):

@@ -1,10 +1,11 @@
-"""The shell of an effector: performs requests, and stores each answer exactly once.
+"""The worker of an effector: performs requests, and stores each answer exactly once.
 
-Workers compete for requests on a durable consumer, and on one more for each queue. A worker that gets a request first
-reads in the log whether it has an answer. If not, the worker performs it and appends the answer behind a fence, which
-covers all events that the effector has written for the request's agent. If the fence does not hold, another worker has
-appended. The log is then read again from where the last read ended (``answers``). So one answer is stored, however
-often a request is delivered, to however many workers, and even after the broker has forgotten message ids.
+Workers compete for requests on a durable consumer, and on one more for each ordered queue. A worker that gets a request
+first reads in the log whether it has an answer. If not, the worker performs it and appends the answer behind a fence,
+which covers all events that the effector has written for the request's agent. If the fence does not hold, another
+worker has appended. The log is then read again from where the last read ended (``answered_ids``). So one answer is
+stored, however often a request is delivered, to however many workers, and even after the broker has forgotten message
+ids.
 """
 
 import asyncio
@@ -52,13 +53,17 @@ from schemas.subjects import STORED_ROOT, topic_filter
 T = TypeVar("T")
 
 STOP_DEADLINE = 10.0
-"""Seconds that running performances get to end when the worker is told to stop."""
+"""Seconds that requests in progress get to end when the worker is told to stop."""
 
 NEWER_S = 10.0
 """Seconds for which a request of a newer release is left to newer workers: longer than a worker takes to start."""
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
+"""First and longest pause before the log is asked again, in seconds."""
+
 _REFUSED_WAIT = 30.0
+"""Seconds until a request is delivered again for which the broker refuses even a failure."""
+
 _logger = get_logger("neuraxis.effector")
 
 
@@ -68,7 +73,7 @@ class EffectorWorker:
     Args:
         name: Unique among living workers.
         build: Version of the code, for the ``ce-build`` header.
-        ack_wait: Seconds without a sign of life after which a worker's requests are delivered to others.
+        ack_wait: Seconds without an in-progress signal after which a worker's requests are delivered to others.
         stop_deadline: See :data:`STOP_DEADLINE`.
         newer_s: See :data:`NEWER_S`.
 
@@ -103,43 +108,44 @@ class EffectorWorker:
         self._build = build
         self._ack_wait = ack_wait
         self._stop_deadline = stop_deadline
-        self._newer = Handover(self._clock, newer_s)
+        self._handover = Handover(self._clock, newer_s)
         self._prefix = entry_of(effector.failed).prefix
-        own = OrderedQueue("", effector.consumes, _any, _whatever_turn(effector.handle))
-        self._lines = {own: effector.in_order} | dict.fromkeys(effector.ordered_queues, True)
-        self._under_way: dict[tuple[str, int, int], InFlight] = {}
+        own = OrderedQueue("", effector.consumes, _takes_any, _ignoring_turn(effector.handle))
+        # Queue -> whether its requests are performed one after another.
+        self._queues = {own: effector.in_order} | dict.fromkeys(effector.ordered_queues, True)
+        self._in_flight: dict[tuple[str, int, int], InFlight] = {}
         self._idle: set[asyncio.Task[Any]] = set()
         self._answers = Answers(log, log.as_stored())
         self._losses = Losses()
-        self._known: KnownLosses | None = None
-        self._begun_at = 0
+        self._known_losses: KnownLosses | None = None
+        self._start_seq = 0
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until ``stop`` is set; then take no more requests, and give back those not done by the stop deadline.
+        """Run until ``stop`` is set; then take no more requests, and give back what is not done by the stop deadline.
 
         Raises:
             LogCut: the log no longer holds what was read from it; a new worker may begin on what is left.
         """
-        pulls = {line: self._pull(line, in_order) for line, in_order in self._lines.items()}
-        last = self._begun_at = (await self._retry_until_done(self._log.info)).last_seq
+        pulls = {queue: self._pull(queue, in_order) for queue, in_order in self._queues.items()}
+        last = self._start_seq = (await self._retry_until_done(self._log.info)).last_seq
         losses = self._losses = await self._retry_until_done(lambda: Losses.of(self._log, last))
         source, now_ns = self._source, self._clock.now_ns
-        wholeness = GapCheck(self._log, losses, source=source, build=self._build, now_ns=now_ns)
-        self._known = KnownLosses(self._log, losses, wholeness, partial(self._begin_anew, pulls.values()))
+        gap_check = GapCheck(self._log, losses, source=source, build=self._build, now_ns=now_ns)
+        self._known_losses = KnownLosses(self._log, losses, gap_check, partial(self._deliver_again, pulls.values()))
         for pull in pulls.values():
             pull.lost_at(losses.last_seq, losses.gap_ends)
-        off = self._log.connection.on_reconnect(self._answers.distrust)
+        unregister = self._log.connection.on_reconnect(self._answers.distrust)
         try:
-            await self._work(pulls, self._known, last, stop)
+            await self._work(pulls, self._known_losses, last, stop)
         finally:
-            off()
+            unregister()
 
-    def _pull(self, line: OrderedQueue, in_order: bool) -> DurablePull:
+    def _pull(self, queue: OrderedQueue, in_order: bool) -> DurablePull:
         return DurablePull(
             self._log.connection,
             self._log.stream,
-            durable_name(self.effector.name, line.name),
-            [topic_filter(topic_of(event)) for event in line.consumes],
+            durable_name(self.effector.name, queue.name),
+            [topic_filter(topic_of(event)) for event in queue.consumes],
             ack_wait=self._ack_wait,
             in_order=in_order,
             imported_through=self._log.imported_through,
@@ -149,22 +155,22 @@ class EffectorWorker:
         self, pulls: Mapping[OrderedQueue, DurablePull], known: KnownLosses, last: int, stop: asyncio.Event
     ) -> None:
         async with asyncio.TaskGroup() as tasks:
-            around = [tasks.create_task(pull.run()) for pull in pulls.values()]
-            around.append(tasks.create_task(self._follow_losses(known, last)))
-            around.append(tasks.create_task(self._tell_ready(pulls.values())))
+            readers = [tasks.create_task(pull.run()) for pull in pulls.values()]
+            readers.append(tasks.create_task(self._follow_losses(known, last)))
+            readers.append(tasks.create_task(self._await_ready(pulls.values())))
             slots = [
-                tasks.create_task(self._serve(line, pull, stop))
-                for line, pull in pulls.items()
-                for _ in range(1 if self._lines[line] else self.effector.concurrency)
+                tasks.create_task(self._serve(queue, pull, stop))
+                for queue, pull in pulls.items()
+                for _ in range(1 if self._queues[queue] else self.effector.concurrency)
             ]
             await stop.wait()
-            for task in (*around, *self._idle):
+            for task in (*readers, *self._idle):
                 task.cancel()
             await asyncio.wait(slots, timeout=self._stop_deadline)
             for slot in slots:
                 slot.cancel()
 
-    async def _tell_ready(self, pulls: Iterable[DurablePull]) -> None:
+    async def _await_ready(self, pulls: Iterable[DurablePull]) -> None:
         for pull in pulls:
             await pull.began.wait()
         self.ready.set()
@@ -172,35 +178,35 @@ class EffectorWorker:
     async def _follow_losses(self, known: KnownLosses, last: int) -> None:
         await known.follow(await self._retry_until_done(lambda: self._log.tail([LOSS_FILTER], last)))
 
-    def _begin_anew(self, pulls: Iterable[DurablePull]) -> None:
+    def _deliver_again(self, pulls: Iterable[DurablePull]) -> None:
         """Have all requests delivered again: answers may be lost. A request with an answer is not performed again."""
         _logger.error("requests_delivered_again", effector=self.effector.name, reason="log_loss")
         self._answers.distrust()
         for pull in pulls:
             pull.lost_at(self._losses.last_seq, self._losses.gap_ends)
 
-    async def _serve(self, line: OrderedQueue, pull: DurablePull, stop: asyncio.Event) -> None:
+    async def _serve(self, queue: OrderedQueue, pull: DurablePull, stop: asyncio.Event) -> None:
         me = asyncio.current_task()
         assert me is not None
         while not stop.is_set():
             self._idle.add(me)
             delivery = await pull.next()
             self._idle.discard(me)
-            await self._handle(line, delivery)
+            await self._handle(queue, delivery)
 
-    async def _handle(self, line: OrderedQueue, delivery: Delivery) -> None:
+    async def _handle(self, queue: OrderedQueue, delivery: Delivery) -> None:
         self.counters.delivered += 1
         # The key includes the time stored: a log that was cut assigns the same sequence to another request.
-        key = (line.name, delivery.stored.seq, delivery.stored.time_ns)
-        held = self._under_way.get(key)
-        if held is not None:
-            # The in-progress signals reached the broker too late, so it delivered again. The first performance goes on.
-            held.delivery.renew(delivery)
+        key = (queue.name, delivery.stored.seq, delivery.stored.time_ns)
+        earlier = self._in_flight.get(key)
+        if earlier is not None:
+            # The in-progress signals reached the broker too late, so it delivered again. The first call goes on.
+            earlier.delivery.renew(delivery)
             return
-        under_way = self._under_way[key] = InFlight(delivery, line)
-        keeping = asyncio.create_task(self._keep(delivery))
+        in_flight = self._in_flight[key] = InFlight(delivery, queue)
+        signalling = asyncio.create_task(self._signal_progress(delivery))
         try:
-            await self._answer(under_way)
+            await self._answer(in_flight)
         except Refused as refused:
             _logger.error("failure_refused", effector=self.effector.name, seq=delivery.stored.seq, detail=str(refused))
             await delivery.nak(_REFUSED_WAIT)
@@ -212,30 +218,30 @@ class EffectorWorker:
         else:
             await delivery.acknowledge()
         finally:
-            keeping.cancel()
-            del self._under_way[key]
+            signalling.cancel()
+            del self._in_flight[key]
 
-    async def _keep(self, delivery: Delivery) -> None:
+    async def _signal_progress(self, delivery: Delivery) -> None:
         while True:
             await asyncio.sleep(self._ack_wait / 3)
             await delivery.in_progress()
 
-    async def _answer(self, under_way: InFlight) -> None:
+    async def _answer(self, in_flight: InFlight) -> None:
         """Perform a request and store its answer, unless it has one.
 
         Raises:
             TryLater: it is to be performed again.
             Refused: the broker does not even accept a failure as the answer.
         """
-        delivery = under_way.delivery
-        offered = decode(await self._retry_until_done(lambda: self._log.opened(delivery.stored)))
-        if isinstance(offered, Recorded) and not under_way.line.takes(offered.message):
+        delivery = in_flight.delivery
+        decoded = decode(await self._retry_until_done(lambda: self._log.opened(delivery.stored)))
+        if isinstance(decoded, Recorded) and not in_flight.queue.takes(decoded.message):
             return
-        cause = cause_of(offered)
-        answer = event_id(cause.id, self.effector.name, 0)
-        request = Request(offered, cause, f"{STORED_ROOT}.{cause.agent_token}.*.{self._prefix}.>", answer)
+        cause = cause_of(decoded)
+        answer_id = event_id(cause.id, self.effector.name, 0)
+        request = Request(decoded, cause, f"{STORED_ROOT}.{cause.agent_token}.*.{self._prefix}.>", answer_id)
         started = self._clock.elapsed_ns()
-        decided = await self._decide(request, under_way)
+        decided = await self._decide(request, in_flight)
         if decided is None:
             self.counters.answered += 1
             return
@@ -247,33 +253,36 @@ class EffectorWorker:
             _logger.error("append_refused", effector=self.effector.name, exchange=exchange, detail=str(refused))
             await self._store(request, self._failure(request, APPEND_REFUSED), took_us)
 
-    async def _retry_until_done(self, asking: Callable[[], Awaitable[T]]) -> T:
+    async def _retry_until_done(self, reading: Callable[[], Awaitable[T]]) -> T:
         """Call a read of the log until the log can be reached."""
         wait = _RETRY_FIRST
         while True:
             try:
-                return await asking()
+                return await reading()
             except LogError as error:
                 wait = await self._wait(error, wait)
 
     async def _is_answered(self, request: Request) -> bool:
-        assert self._known is not None, "requests come while it runs"
-        await self._retry_until_done(self._known.catch_up)
+        assert self._known_losses is not None, "requests come while it runs"
+        await self._retry_until_done(self._known_losses.catch_up)
         since = self._answerable_since(request)
-        return await self._retry_until_done(lambda: self._answers.holds(request.filter, request.answer, since))
+        return await self._retry_until_done(lambda: self._answers.holds(request.filter, request.answer_id, since))
 
     def _answerable_since(self, request: Request) -> int:
-        """Return the sequence after which an answer can be: a lost request is written again, after its answer."""
+        """Return the sequence after which an answer can be: normally the request's own.
+
+        A request that the log has lost is written again, then after its answer.
+        """
         first_lost = self._losses.first_lost
-        seq = request.offered.stored.seq
+        seq = request.decoded.stored.seq
         return seq if first_lost is None else min(seq, first_lost)
 
     async def _store(self, request: Request, decided: Sequence[NewEvent], took_us: int) -> None:
         """Append an answer, unless there is one; raises Refused when the broker does not accept the events."""
         now = self._clock.now_ns()
-        trace = trace_of(request.offered)
-        records = [to_record(one, self._source, self._build, now, took_us, trace=trace) for one in decided]
-        answer = Answer(request.answer, self._answerable_since(request), records)
+        trace = trace_of(request.decoded)
+        records = [to_record(event, self._source, self._build, now, took_us, trace=trace) for event in decided]
+        answer = Answer(request.answer_id, self._answerable_since(request), records)
         wait = _RETRY_FIRST
         while answer.pending:
             try:
@@ -286,9 +295,9 @@ class EffectorWorker:
             self.counters.answered += 1
             return
         self.counters.stored += 1
-        self._note(request, decided)
+        self._count_failure(request, decided)
 
-    def _note(self, request: Request, decided: Sequence[NewEvent]) -> None:
+    def _count_failure(self, request: Request, decided: Sequence[NewEvent]) -> None:
         failure = decided[0].message.event
         if not isinstance(failure, self.effector.failed):
             return
@@ -310,37 +319,39 @@ class EffectorWorker:
 
     # --- from a request to the events that answer it
 
-    async def _decide(self, request: Request, under_way: InFlight) -> tuple[NewEvent, ...] | None:
+    async def _decide(self, request: Request, in_flight: InFlight) -> tuple[NewEvent, ...] | None:
         """Return the events that answer a request; None where the log already holds an answer."""
-        offered, delivery = request.offered, under_way.delivery
-        if isinstance(offered, Unreadable):
-            stored = offered.stored
-            if offered.code == UnknownVersion.code and (
-                pause_s := self._newer.pause_s(under_way.line.name, stored.seq, stored.time_ns)
+        decoded, delivery = request.decoded, in_flight.delivery
+        if isinstance(decoded, Unreadable):
+            stored = decoded.stored
+            if decoded.code == UnknownVersion.code and (
+                pause_s := self._handover.pause_s(in_flight.queue.name, stored.seq, stored.time_ns)
             ):
                 raise TryLater(pause_s)
-            return self._failure(request, offered.code)
-        if offered.stored.seal is Seal.CLOSED:
+            return self._failure(request, decoded.code)
+        if decoded.stored.seal is Seal.CLOSED:
             return self._failure(request, TEXT_FORGOTTEN)
         if self.effector.most_attempts is not None and delivery.attempt > self.effector.most_attempts:
             return self._failure(request, EFFECT_ABANDONED)
         if await self._is_answered(request):
             return None
-        seq = offered.stored.seq
-        if self._known is not None and (delivery.attempt > 1 or seq <= self._begun_at):
-            await self._retry_until_done(partial(self._known.settle, seq, self._answers.read_at))
+        seq = decoded.stored.seq
+        # A request that may have been performed before: its answer may be among lost messages.
+        if self._known_losses is not None and (delivery.attempt > 1 or seq <= self._start_seq):
+            await self._retry_until_done(partial(self._known_losses.settle, seq, self._answers.read_at))
         self.counters.performed += 1
         limit = asyncio.timeout(self.effector.timeout_s)
         try:
             async with limit:
-                emissions = await under_way.line.handle(offered.message, QueueTurn(delivery.attempt, delivery.behind))
+                turn = QueueTurn(delivery.attempt, delivery.behind)
+                emissions = await in_flight.queue.handle(decoded.message, turn)
         except TryLater:
             raise
         except asyncio.CancelledError as cancelled:
             me = asyncio.current_task()
             if me is None or me.cancelling():
                 raise
-            # This worker is not cancelled: something within the performance was.
+            # Not this worker was cancelled, but something that the effector called.
             return self._failure(request, EFFECT_RAISED, cancelled)
         except Exception as raised:
             return self._failure(request, EFFECT_TIMED_OUT if limit.expired() else EFFECT_RAISED, raised)
@@ -348,7 +359,7 @@ class EffectorWorker:
             decided = address_events(self.effector.name, request.cause, tuple(emissions), self._log.partitions)
         except Exception as raised:
             return self._failure(request, RESULT_INVALID, raised)
-        if not decided or not all(may_answer(self.effector, request, one) for one in decided):
+        if not decided or not all(may_answer(self.effector, request, event) for event in decided):
             return self._failure(request, RESULT_INVALID)
         return decided
 
@@ -356,11 +367,11 @@ class EffectorWorker:
         return failure_of(self.effector, request, reason, error, self._log.partitions)
 
 
-def _any(_: Message) -> bool:
+def _takes_any(_: Message) -> bool:
     return True
 
 
-def _whatever_turn(
+def _ignoring_turn(
     handle: Callable[[Message], Awaitable[Sequence[Event | Emission]]],
 ) -> Callable[[Message, QueueTurn], Awaitable[Sequence[Event | Emission]]]:
     return lambda message, _: handle(message)

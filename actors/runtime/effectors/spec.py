@@ -1,4 +1,4 @@
-"""How effectors are hosted: what their packages export, and what the host provides."""
+"""The contract of an effector's package: what it exports, and what the process that runs it provides."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -15,15 +15,15 @@ from schemas.vocabulary.reflex import AnswerFault
 
 @dataclass(frozen=True, slots=True)
 class EffectorContext:
-    """What the host provides to an effector.
+    """What the process provides to an effector.
 
     Attributes:
         connection: The connection to the broker.
         publish: Sends a body, best effort, to an inbox that a request named; it refuses any other subject.
         environment: The process's environment, for secrets.
         clock: The clocks.
-        withheld_for: What reflex withholds answers for: pieces of one are told no further than that was looked for.
-            None: what it withholds them for unless told otherwise.
+        withheld_for: The faults for which reflex withholds answers: pieces of an answer are sent on only as far as they
+            were searched for these. None: the faults of reflex's default settings.
     """
 
     connection: Connection
@@ -40,8 +40,8 @@ class EffectorSpec:
     Attributes:
         name: The effector's name, the package's own.
         settings_type: A frozen msgspec struct whose defaults are the default settings.
-        open: (settings, context) -> the effector, open for the length of a block. Raises a ``ValueError`` with a
-            message for the operator where the settings cannot be used.
+        open: (settings, context) -> a context manager of the effector. Raises a ``ValueError`` with a message for the
+            operator if the settings cannot be used.
     """
 
     name: str

@@ -36,10 +36,10 @@ def _assign(actor: str, partitions: tuple[str, ...], members: tuple[str, ...]) -
     # Cached: this is called twice a second, and the members hardly ever change.
     cap = -(-len(partitions) // len(members))
     load = dict.fromkeys(members, 0)
-    duties = {}
+    assignments = {}
     for partition in partitions:
         ranked = sorted(members, key=lambda member: _rank(member, actor, partition), reverse=True)
         leader = next(member for member in ranked if load[member] < cap)
         load[leader] += 1
-        duties[partition] = Assignment(leader, next((member for member in ranked if member != leader), None))
-    return duties
+        assignments[partition] = Assignment(leader, next((member for member in ranked if member != leader), None))
+    return assignments

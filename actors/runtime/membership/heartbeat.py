@@ -16,7 +16,7 @@ _logger = get_logger("neuraxis.worker")
 
 
 class MetricsAddress(msgspec.Struct, frozen=True):
-    """Where a process tells its metrics: ``address`` is HOST:PORT, ``process`` the process's name in its log."""
+    """Where a process serves its metrics: ``address`` is HOST:PORT, ``process`` the process's name in its log."""
 
     process: str
     address: str
@@ -29,13 +29,13 @@ class Heartbeat(msgspec.Struct, frozen=True):
         actors: The actors it hosts.
         recovering: Those actors of which a partition here still reads history, or decides a backlog.
         serves: Stage -> the partitions that it serves (for an actor: leads).
-        stalled: Stage -> the partitions that it should serve but whose backlog has not moved for a while.
+        stalled: Stage -> the partitions that it should serve but whose backlog has not advanced for a while.
         overruns: Actor -> decisions here that took longer than its budget since the process started, with the longest
             recent one.
         unsaved: Actor -> partitions whose latest snapshot could not be saved.
         waiting: Actor -> messages that wait to be decided in the partitions that it leads; absent where none wait.
         stands_in: The actors that it runs only because no living worker hosts them.
-        metrics: Where it tells its metrics; None where it tells none.
+        metrics: Where it serves its metrics; None if it serves none.
     """
 
     actors: tuple[str, ...]
@@ -57,10 +57,10 @@ def heartbeat_of(value: bytes) -> Heartbeat | None:
         return None
 
 
-async def beat(membership: Membership, member: str, presence: Heartbeat) -> None:
+async def beat(membership: Membership, member: str, heartbeat: Heartbeat) -> None:
     """Send one heartbeat, best effort: the next one follows in a second."""
     try:
-        await membership.beat(member, msgspec.json.encode(presence))
+        await membership.beat(member, msgspec.json.encode(heartbeat))
     except LogError as error:
         _logger.info("beat_missed", error=error.code)
 

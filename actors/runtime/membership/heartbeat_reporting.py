@@ -1,4 +1,4 @@
-"""Heartbeats of effectors and of the ledger, which are no actors: they report whether they work."""
+"""Sends heartbeats for effectors and the ledger, which are no actors: they report whether they work."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from actors.runtime.membership.heartbeat import BEAT, Heartbeat, MetricsAddress,
 from events.log import Membership
 from schemas.stages import WHOLE
 
-_LOOK = BEAT / 10
+_CHECK_INTERVAL = BEAT / 10
 """Seconds between checks whether a stage has started or stopped working, so that a change is reported quickly."""
 
 
@@ -18,31 +18,31 @@ async def report(
     started: asyncio.Event,
     metrics: MetricsAddress | None = None,
 ) -> None:
-    """Tell once a second and at each change, until cancelled, which of these stages work; then say goodbye.
+    """Report once a second and at each change, until cancelled, which of these stages work; then sign off.
 
     Args:
-        membership: Where to tell.
-        member: Under which name; a worker of actors in the same process has another.
+        membership: Where heartbeats are sent.
+        member: The sender's name; a worker of actors in the same process has another.
         works: Stage -> whether it does its work now.
-        started: Set once all of them were told to work: a process that is ready before is taken for one that stalls.
-        metrics: Where the process tells its metrics.
+        started: Set once a heartbeat said that all of them work: a process that is ready before that looks stalled.
+        metrics: Where the process serves its metrics.
     """
     try:
         while True:
-            well = {stage: is_well() for stage, is_well in works.items()}
-            presence = Heartbeat(
+            working = {stage: does_work() for stage, does_work in works.items()}
+            heartbeat = Heartbeat(
                 (),
-                serves={stage: (WHOLE,) for stage, fine in well.items() if fine},
-                stalled={stage: (WHOLE,) for stage, fine in well.items() if not fine},
+                serves={stage: (WHOLE,) for stage, works_now in working.items() if works_now},
+                stalled={stage: (WHOLE,) for stage, works_now in working.items() if not works_now},
                 metrics=metrics,
             )
-            await beat(membership, member, presence)
-            if all(well.values()):
+            await beat(membership, member, heartbeat)
+            if all(working.values()):
                 started.set()
             deadline = asyncio.get_running_loop().time() + BEAT
             while asyncio.get_running_loop().time() < deadline:
-                await asyncio.sleep(_LOOK)
-                if {stage: is_well() for stage, is_well in works.items()} != well:
+                await asyncio.sleep(_CHECK_INTERVAL)
+                if {stage: does_work() for stage, does_work in works.items()} != working:
                     break
     finally:
         await leave(membership, member)

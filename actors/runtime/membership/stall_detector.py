@@ -1,4 +1,4 @@
-"""Which partitions a worker leads without advancing: their messages wait and are not decided."""
+"""Finds the partitions that a worker leads without advancing: their messages wait and are not decided."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,24 +13,24 @@ Key = tuple[str, str]
 
 
 class StallDetector:
-    """Remembers how far each partition was, and since when it has been there."""
+    """Remembers the progress of each partition, and since when it has not changed."""
 
     def __init__(self) -> None:
-        self._marks: dict[Key, tuple[object, float]] = {}
+        self._seen: dict[Key, tuple[object, float]] = {}
 
     def stalled(self, shards: Mapping[Key, Shard], now: float) -> set[Key]:
         """Return the partitions that are led here and do not advance; ``now`` is a monotonic time in seconds."""
-        marks: dict[Key, tuple[object, float]] = {}
+        seen: dict[Key, tuple[object, float]] = {}
         found = set()
         for key, shard in shards.items():
             if shard.role is not Role.LEADING:
                 continue
-            mark = (shard.epoch, shard.view.position, shard.view.own_last, bool(shard.view.waiting or shard.outbox))
-            known, since = self._marks.get(key, (None, now))
-            marks[key] = mark, since if mark == known else now
-            if mark[-1] and now - marks[key][1] >= STALL_S:
+            progress = (shard.epoch, shard.view.position, shard.view.own_last, bool(shard.view.waiting or shard.outbox))
+            known, since = self._seen.get(key, (None, now))
+            seen[key] = progress, since if progress == known else now
+            if progress[-1] and now - seen[key][1] >= STALL_S:
                 found.add(key)
-        self._marks = marks
+        self._seen = seen
         return found | {key for key, shard in shards.items() if shard.struggling}
 
 

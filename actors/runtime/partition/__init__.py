@@ -1,1 +1,1 @@
-"""One partition of an actor: recovering, deciding, appending under a fence, snapshots, timers."""
+"""One partition of an actor in a worker: recovery, decisions, appends under a fence, snapshots, timers."""

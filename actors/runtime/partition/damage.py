@@ -1,4 +1,4 @@
-"""What a partition asks of a log that may have lost messages: is a decision cut in half, is its own event gone."""
+"""Checks of a log that may have lost messages: whether a partition's decision is incomplete or its last event gone."""
 
 from events.errors import LogError
 from events.log import Log
@@ -8,10 +8,10 @@ from schemas.errors import VocabularyError
 
 
 async def has_folded(log: Log, view: View, last: int) -> bool:
-    """Whether a view has folded its own events up to ``last``, and its last decision is complete.
+    """Return whether a view has folded its own events up to ``last``, and its last decision is complete.
 
-    The events of a decision are stored all or none, so while some are missing the rest is still to be read. The
-    exception is a log that was cut within the decision: then the next message, if there is one, has another cause.
+    The events of a decision are stored all or none, so if some are missing they are still to be read. The exception is
+    a log that was cut within the decision: then the next message, if there is one, has another cause.
     """
     begun = view.open_decision
     if not begun:
@@ -28,7 +28,7 @@ async def has_folded(log: Log, view: View, last: int) -> bool:
 
 
 async def lost_fence(log: Log, view: View, stated: int | None) -> int | None:
-    """Return the sequence the fence must hold where the log's last own event can no longer be read; None where it can.
+    """Return the sequence of the fence if the log's last own event can no longer be read; None if it can.
 
     ``stated`` is the last sequence under the fence that the log stated when it refused an append.
     """
@@ -37,9 +37,12 @@ async def lost_fence(log: Log, view: View, stated: int | None) -> int | None:
     return stated
 
 
-async def is_own_gone(log: Log, filter: str, fenced: int) -> bool | None:
-    """Whether the log no longer holds the last event that the fence counts; None where the log cannot be reached."""
+async def is_own_gone(log: Log, fence_filter: str, fenced: int) -> bool | None:
+    """Return whether the log no longer holds the partition's last event; None if the log cannot be reached.
+
+    ``fenced`` is the sequence that the partition's fence states for that event.
+    """
     try:
-        return await log.last(filter) < fenced
+        return await log.last(fence_filter) < fenced
     except LogError:
         return None

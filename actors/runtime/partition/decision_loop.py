@@ -30,6 +30,8 @@ from schemas.actor import Actor, Emission, Timer
 from schemas.availability import Availability
 
 _OUTBOX = 1_000
+"""Most decisions that wait for their append; while so many do, nothing more is decided."""
+
 _logger = get_logger("neuraxis.shard")
 
 
@@ -38,7 +40,7 @@ class DecisionLoop(ABC):
 
     Attributes:
         role: What it does now.
-        view: Its fold.
+        view: Its fold of the log: the state, and the messages that wait to be decided.
         outbox: Decisions not yet acknowledged, oldest first.
         epoch: Changes each time the state is discarded.
         budget: Counts the decisions made here that took longer than the actor's settings allow.
@@ -54,12 +56,12 @@ class DecisionLoop(ABC):
         self._author = EventAuthor(actor, partition, settings, context)
         self.budget = Budget(actor.name, partition, self._author.settings)
         self._context = context
-        self._measured = context.measurements.by_actor[actor.name]
+        self._measurements = context.measurements.by_actor[actor.name]
         self._fence_filter = fence_filter(actor, partition)
-        self._proof = CompletenessProof(context.wholeness)
+        self._proof = CompletenessProof(context.gap_check)
         self._snapshots = SnapshotSaver(actor, partition, context)
-        self._timekeeper = TimerLoop(self)
-        self._unheard: set[str] = set()
+        self._timer_loop = TimerLoop(self)
+        self._own_in_flight: set[str] = set()
         self._refused: set[int] = set()
         self._own_arrived = asyncio.Event()
         self._stopping = False
@@ -82,7 +84,7 @@ class DecisionLoop(ABC):
         return len(self.view.waiting)
 
     def is_behind(self, seq: int) -> bool:
-        """Whether it still recovers, or leads and has yet to decide a message at or before ``seq``."""
+        """Return whether it still recovers, or leads and has not yet decided a message at or before ``seq``."""
         if self.role is not Role.LEADING:
             return self.role is Role.RECOVERING
         return bool(self.view.waiting) and self.view.waiting[0].stored.seq <= seq
@@ -98,22 +100,21 @@ class DecisionLoop(ABC):
         Large messages are decided only in turn, so that short messages of other partitions behind them do not wait.
         """
         view, counters, clock = self.view, self._context.counters, self._context.clock
-        measured = self._measured
-        turns = self._context.turns
+        measurements, scheduler = self._measurements, self._context.scheduler
         submitted = False
         begun = clock.elapsed_ns()
-        while view.waiting and self._may_decide() and self not in turns:
+        while view.waiting and self._may_decide() and self not in scheduler:
             if not in_turn and len(view.waiting[0].stored.data) >= LONG_BYTES:
-                turns.add(self)
+                scheduler.add(self)
                 break
             started = clock.elapsed_ns()
             message = view.waiting[0]
             sequence = message.stored.seq
-            cools = self._cools(message)
+            evicts = self._evicts(message)
             decided = view.decide_next(refused=sequence in self._refused)
             now = clock.elapsed_ns()
             counters.decided += 1
-            measured.decisions.observe(now - started)
+            measurements.decisions.observe(now - started)
             exchange = "" if isinstance(message, Unreadable) else message.envelope.exchange
             exceeded = self.budget.exceeded(now - started, now, sequence, exchange)
             counters.over_budget += exceeded
@@ -123,23 +124,23 @@ class DecisionLoop(ABC):
                 limit_us = self.budget.limit_us if exceeded else None
                 self._submit_decision(decided, (now - started) // 1000, limit_us, message)
             else:
-                measured.outcomes[""] += 1
+                measurements.outcomes[""] += 1
             self._snapshots.drain_if_due()
-            if cools:
+            if evicts:
                 self._warming = self._spawn(self._warm_live())
             if now - begun >= SLICE_NS:
-                turns.add(self)
+                scheduler.add(self)
         if submitted:
             self._submit()
-        self._settle_down()
+        self._after_work()
 
     def _may_decide(self) -> bool:
         return (
             not (self._snapshots.draining or self._stopping or self._warming is not None) and len(self.outbox) < _OUTBOX
         )
 
-    def _cools(self, delivery: Delivery) -> bool:
-        """Whether this message removes from the cache something that the next decision must build again."""
+    def _evicts(self, delivery: Delivery) -> bool:
+        """Return whether this message removes from the cache something that the next decision must build again."""
         kinds = self.actor.evicts_cache
         return bool(kinds) and not isinstance(delivery, Unreadable) and isinstance(delivery.message.event, kinds)
 
@@ -147,21 +148,21 @@ class DecisionLoop(ABC):
         """Take a new snapshot as soon as everything up to ``seq`` is folded, so that no older one is kept."""
         self._snapshots.renew(seq)
         if self.role is Role.LEADING:
-            self._settle_down()
+            self._after_work()
 
-    def _settle_down(self) -> None:
+    def _after_work(self) -> None:
         """If nothing is in flight, take a snapshot that is due; then have the timer loop read the state again."""
-        self._snapshots.look(self.view)
+        self._snapshots.check_renewal(self.view)
         if self._snapshots.draining and not self.outbox:
-            self._snapshots.take(self.view, self._taken)
+            self._snapshots.take(self.view, self._on_snapshot_saved)
             if self.view.waiting:
                 self.work()
                 return
-        self._timekeeper.look()
+        self._timer_loop.on_change()
 
-    def _taken(self) -> None:
+    def _on_snapshot_saved(self) -> None:
         if self.role is Role.LEADING:
-            self._settle_down()
+            self._after_work()
 
     def _submit_decision(
         self,
@@ -171,53 +172,52 @@ class DecisionLoop(ABC):
         cause: Delivery | None = None,
     ) -> None:
         self.outbox.append(self._author.group(decided, latency_us, exceeded_us, cause))
-        self._unheard.update(one.message.id for one in decided)
+        self._own_in_flight.update(one.message.id for one in decided)
 
-    def attend(self, attendance: Availability) -> bool:
-        """Record what this process measured of all stages, if it is new; return whether that was possible.
+    def record_availability(self, availability: Availability) -> bool:
+        """Have the actor record what this process measured of all stages, if it is new; return whether it could.
 
-        It is not possible while an append is in flight: that append may hold the same news, and both would have the
-        same ids.
+        It cannot while an append is in flight: that append may hold the same events, and both would have the same ids.
         """
-        attends = self.actor.on_availability
+        events_of = self.actor.on_availability
         if (
-            attends is None
+            events_of is None
             or self.role is not Role.LEADING
             or self.outbox
             or self._snapshots.draining
             or self._stopping
         ):
             return False
-        for number, event in enumerate(tuple(attends(self.view.state, attendance))):
+        for number, event in enumerate(tuple(events_of(self.view.state, availability))):
             cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/attended/{number}"
             self._submit_decision(self.view.system_event(self._author.own_cause(self.view, cause), Emission(event)), 0)
             self._snapshots.count()
         if self.outbox:
-            # The log may lack what this shard recorded last, and that may be the same news.
+            # The log may have lost what this shard recorded last, and that may be the same event.
             self._submit(since=self.view.own_last)
         return True
 
     def _submit(self, since: int | None = None) -> None:
         """Have the outbox appended, once it is proved that the log lacks nothing after the sequence ``since``.
 
-        Without ``since``, the sequence of the message that the first decision in the outbox is about.
+        The default is the sequence of the message that the first decision in the outbox is about.
         """
         first_seq = since
         if first_seq is None:
             first_seq = self.outbox[0].decided[0].cause_seq if self.outbox else 0
-        if not self._proof.is_owed(first_seq):
+        if not self._proof.is_needed(first_seq):
             self._context.committer.submit(self)
         elif self._proving is None and self.outbox:
             self._proving = self._spawn(self._prove(first_seq))
 
     async def _prove(self, since: int) -> None:
-        if await self._is_whole(since):
+        if await self._is_complete(since):
             self._proving = None
-            self._proof.is_given(since)
+            self._proof.note_proved(since)
             self._context.committer.submit(self)
 
-    async def _is_whole(self, since: int | None = None) -> bool:
-        """Whether the log has no unrecorded gap in what was read back from a sequence on, and this shard still leads.
+    async def _is_complete(self, since: int | None = None) -> bool:
+        """Return whether what was read back from a sequence on has no unrecorded gap, and this shard still leads.
 
         If a gap is recorded meanwhile, every partition folds the log again, this one included.
         """
@@ -241,10 +241,10 @@ class DecisionLoop(ABC):
         self._fence_last = None
         for group in groups:
             self.outbox.popleft()
-            self._measured.outcomes[group.decided[0].topic] += 1
-            self._author.tell(group)
+            self._measurements.outcomes[group.decided[0].topic] += 1
+            self._author.log(group)
             for one in group.decided:
-                self._unheard.discard(one.message.id)
+                self._own_in_flight.discard(one.message.id)
                 inbox = getattr(one.message.event, "reply_to", "")
                 if inbox:
                     self._spawn(self._context.reply(inbox, group))
@@ -258,6 +258,7 @@ class DecisionLoop(ABC):
         self.reset("append_refused")
 
     def _complete_decision(self) -> None:
+        """Append the rest of a decision that the log holds only in part, after a loss."""
         if not self.view.open_decision:
             return
         _logger.error("half_a_decision", actor=self.actor.name, partition=self.partition, seq=self.view.open_decision)
@@ -293,16 +294,16 @@ class DecisionLoop(ABC):
         return self._context.clock.now_ns()
 
     @property
-    def owes_proof(self) -> bool:
+    def needs_proof(self) -> bool:
         """Whether the log must still be proved complete: the event of the timer may be one that it lost."""
-        return self._proof.is_owed()
+        return self._proof.is_needed()
 
     async def prove(self) -> bool:
-        """Give the proof that the log is complete; return whether this shard still leads."""
-        whole = await self._is_whole()
-        if whole:
-            self._proof.is_given()
-        return whole
+        """Prove that the log is complete; return whether this shard still leads."""
+        complete = await self._is_complete()
+        if complete:
+            self._proof.note_proved()
+        return complete
 
     def fire(self, now_ns: int) -> None:
         """Append the event of the timer that is due."""
@@ -315,14 +316,14 @@ class DecisionLoop(ABC):
             )
             self._snapshots.count()
         self._submit()
-        self._timekeeper.look()
+        self._timer_loop.on_change()
 
     def _spawn(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = self._context.tasks.create_task(work)
         return task
 
     async def _warm_live(self) -> None:
-        """Warm up a state that a message has changed while this shard leads; it decides nothing until that is done."""
+        """Build what a message has evicted from the cache while this shard leads; it decides nothing until then."""
         epoch = self.epoch
         await self._warm(self.view.state)
         if self.epoch == epoch:
@@ -332,13 +333,13 @@ class DecisionLoop(ABC):
 
     async def _warm(self, *states: Any) -> None:
         warm = self.actor.warm
-        assert warm is not None, "what cools is warmed"
+        assert warm is not None, "an actor that evicts from its cache has a warm function"
         try:
             # One partition at a time: of partitions that need the same thing, the first builds it for all.
             async with self._context.warming:
                 await self._context.offload(lambda: [warm(state) for state in states].clear())
         except Exception as wrong:
-            # No decision changes: the first decision builds what is missing, and is late.
+            # No decision changes: the next one builds what is missing, and takes longer.
             _logger.warning(
                 "warming_failed", actor=self.actor.name, partition=self.partition, error=type(wrong).__name__
             )

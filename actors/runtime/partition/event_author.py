@@ -31,7 +31,7 @@ class EventAuthor:
         self._settings_hash = content_hash(self.settings)
         self._actor = actor
         self._partition = partition
-        self._around = context
+        self._context = context
         self._source = f"{context.source}/{actor.name}/{partition}"
         self._build = f"{context.build}+{self._settings_hash[:8]}"
 
@@ -39,7 +39,7 @@ class EventAuthor:
         self, decided: tuple[NewEvent, ...], latency_us: int, exceeded_us: int | None, cause: Delivery | None
     ) -> Group:
         """Return the events of one decision on ``cause`` as they are stored. If the decision is a failure, log that."""
-        now, counters = self._around.clock.now_ns(), self._around.counters
+        now, counters = self._context.clock.now_ns(), self._context.counters
         trace = trace_of(cause)
         records = tuple(
             to_record(one, self._source, self._build, now, latency_us, exceeded_us, trace) for one in decided
@@ -59,7 +59,7 @@ class EventAuthor:
             )
         return Group(decided, records)
 
-    def tell(self, group: Group) -> None:
+    def log(self, group: Group) -> None:
         """Write the actor's log lines about a decision that is stored."""
         # Only after it is stored: a decision that the fence refused never happened, and a log line would claim it did.
         if self._actor.log_lines is None:
@@ -75,7 +75,7 @@ class EventAuthor:
         )
 
     def is_configured(self, view: View) -> bool:
-        """Whether the settings in force in ``view`` are these."""
+        """Return whether the settings in force in ``view`` are these."""
         known = view.configured
         return known is not None and (known.settings_hash, known.behaviour) == (
             self._settings_hash,
@@ -90,6 +90,7 @@ class EventAuthor:
 
     def own_cause(self, view: View, identity: str) -> Cause:
         """Return the cause of an event that was not caused by a message."""
+        # (agent token, session token) of the subject.
         tokens = {Scope.SESSION: (NO_PARTITION, self._partition), Scope.AGENT: (self._partition, NO_PARTITION)}
         agent_token, session_token = tokens.get(self._actor.scope, (NO_PARTITION, NO_PARTITION))
         return Cause(identity, view.position, view.time_ns, "", "", "", agent_token, session_token)

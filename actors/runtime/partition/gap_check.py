@@ -1,9 +1,9 @@
-"""Checks a stretch of the log for missing messages, before anything is appended that may repeat a lost one.
+"""Checks a range of the log for missing messages, before anything is appended that may repeat a lost one.
 
 A lost message leaves no trace except a gap in the sequences. Its writer finds it missing and writes it again. A
 partition that had already folded the lost message would take the repeat for another message and answer twice. So
 nothing decided from what was read back is appended until one of two things holds: the log is complete from there on, or
-its gaps are recorded. The record of a gap then stands in the log before the repeat, so every reader of the repeat has
+its gaps are recorded. The record of a gap is then in the log before the repeat, so every reader of the repeat has
 read the record first. At the record every partition folds the log again, and so knows which messages it answered before
 they were lost.
 
@@ -14,7 +14,7 @@ finds an unrecorded gap waits for a while, then records the gap itself.
 import asyncio
 from collections.abc import Callable
 
-from actors.runtime.gap_reader import MOST
+from actors.runtime.gap_reader import MOST_SEQUENCES
 from events.errors import Unavailable
 from events.log import Log
 from events.loggers import get_logger
@@ -29,7 +29,9 @@ RECORDED_WITHIN_S = 2.0
 _READ_WITHIN_S = 10.0
 """Seconds within which the record must come back to this process from the log."""
 
-_LOOK = 0.1
+_POLL_INTERVAL_S = 0.1
+"""Seconds between two checks whether a record has arrived."""
+
 _logger = get_logger("neuraxis.wholeness")
 
 
@@ -39,8 +41,8 @@ class GapCheck:
     Args:
         losses: The recorded losses that the process has read; the reader of the log adds to them.
         source: The source named in the record of a gap.
-        source: Who records a gap.
-        now_ns: The time, for the record.
+        build: The version of the code, for the record.
+        now_ns: Returns the time, for the record.
     """
 
     def __init__(self, log: Log, losses: Losses, *, source: str, build: str, now_ns: Callable[[], int]) -> None:
@@ -49,7 +51,7 @@ class GapCheck:
         self._source = source
         self._build = build
         self._now_ns = now_ns
-        self._asking = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._after: int | None = None
         self._upto = 0
         self._begun = 0.0
@@ -57,26 +59,26 @@ class GapCheck:
         self._earliest: int | None = None
         self._clock = asyncio.get_running_loop().time
 
-    def owed(self, after: int) -> None:
-        """Note that a partition has read the log back from a sequence on and owes the proof."""
+    def note_read_back(self, after: int) -> None:
+        """Note that a partition has read the log back from a sequence on, and needs proof that it is complete."""
         self._earliest = after if self._earliest is None else min(self._earliest, after)
 
     async def settle(self, after: int, upto: int, read_at: float) -> None:
         """Return once every gap between two sequences is recorded, and this process has read the record.
 
-        ``read_at`` is when the caller had read that stretch (the event loop's time). Reads made before that are not
+        ``read_at`` is when the caller had read that range (the event loop's time). Reads made before that are not
         trusted: messages may have been lost since.
 
         Raises:
             LogError: the log cannot be read, or a gap cannot be recorded now.
         """
-        async with self._asking:
+        async with self._lock:
             await self._read_to(after, upto, read_at)
             if not self._missing(after, upto):
                 return
-            # Gaps seldom come alone. Gaps that other partitions will find are recorded with this one, so all fold again
-            # only once.
-            after = min(after, max(self._earliest or 0, upto - MOST))
+            # There is rarely just one gap. Those that other partitions will find are recorded now, too, so that all
+            # partitions fold again only once.
+            after = min(after, max(self._earliest or 0, upto - MOST_SEQUENCES))
             await self._read_to(after, upto, read_at)
             if await self._recorded(after, upto, RECORDED_WITHIN_S):
                 return
@@ -88,11 +90,11 @@ class GapCheck:
                 raise Unavailable("a gap was recorded, and the record does not come back from the log")
 
     async def _recorded(self, after: int, upto: int, within: float) -> bool:
-        over = self._clock() + within
+        deadline = self._clock() + within
         while self._missing(after, upto):
-            if self._clock() >= over:
+            if self._clock() >= deadline:
                 return False
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_POLL_INTERVAL_S)
         return True
 
     def _missing(self, after: int, upto: int) -> list[tuple[int, int]]:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from actors.runtime.context import Context
-from actors.runtime.gap_reader import MOST
+from actors.runtime.gap_reader import MOST_SEQUENCES
 from events.codec import decode
 from events.loggers import get_logger
 from events.routes import partition_filters
@@ -18,7 +18,7 @@ _logger = get_logger("neuraxis.shard")
 
 
 class FoldedHistory(msgspec.Struct, frozen=True):
-    """A partition's past: its fold, the sequence after which the log was read, and the last loss known at that time."""
+    """A partition's fold, the sequence after which the log was read, and that of the last loss known at the time."""
 
     view: View
     after: int
@@ -26,14 +26,14 @@ class FoldedHistory(msgspec.Struct, frozen=True):
 
 
 async def fold_history(actor: Actor[Any], partition: str, context: Context, upto: int) -> FoldedHistory:
-    """Fold the recorded view of a partition up to the sequence ``upto``; raises LogError."""
+    """Fold the messages of a partition up to the sequence ``upto``; raises LogError."""
     data = await context.snapshots.load(snapshot_key(actor, partition))
     losses = context.losses.last_seq
-    checkpoint = await _usable(actor, partition, context, data) if data is not None else None
+    checkpoint = await _usable_checkpoint(actor, partition, context, data) if data is not None else None
     view = View(actor, partition, context.log.partitions, checkpoint)
     after = view.position
 
-    def take(delivery: Delivery, own: bool) -> None:
+    def receive(delivery: Delivery, own: bool) -> None:
         if own:
             view.apply_own(delivery)
         else:
@@ -44,19 +44,19 @@ async def fold_history(actor: Actor[Any], partition: str, context: Context, upto
     async def through_filters(begin: int, end: int) -> None:
         async for batch in context.log.history(partition_filters(actor, partition), begin, end):
             for stored in batch:
-                take(decode(stored), stored.subject.split(".", 3)[3].split(".", 1)[0] in own_prefixes)
+                receive(decode(stored), stored.subject.split(".", 3)[3].split(".", 1)[0] in own_prefixes)
 
     reached = after
-    for begin, end in context.losses.stretches_with_gaps(after, upto, MOST):
+    for begin, end in context.losses.stretches_with_gaps(after, upto, MOST_SEQUENCES):
         await through_filters(reached, begin)
         if not context.losses.has_gap(begin + 1, end):
-            await context.shared.read(actor, partition, begin, end, take)
+            await context.shared_reader.read(actor, partition, begin, end, receive)
         reached = end
     await through_filters(reached, upto)
     return FoldedHistory(view, after, losses)
 
 
-async def _usable(actor: Actor[Any], partition: str, context: Context, data: bytes) -> Checkpoint | None:
+async def _usable_checkpoint(actor: Actor[Any], partition: str, context: Context, data: bytes) -> Checkpoint | None:
     checkpoint = unpack(actor, partition, data)
     if checkpoint is None:
         return None

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from actors.runtime.context import Context, Role
-from actors.runtime.measurements import LEFT, TAKEN
+from actors.runtime.measurements import LEASE_LEFT, LEASE_TAKEN
 from actors.runtime.partition.damage import has_folded, is_own_gone, lost_fence
 from actors.runtime.partition.decision_loop import DecisionLoop
 from actors.runtime.partition.recovery import fold_history
@@ -21,11 +21,14 @@ from events.view import Delivery
 from schemas.actor import Actor, Message
 
 _RETRY_FIRST, _RETRY_MOST = 0.02, 1.0
+"""First and longest pause before a recovery is tried again, in seconds."""
+
 _CALM_AFTER = 5.0
 """After this many seconds without losing its state, a shard recovers at once from the next loss, without a pause."""
 
 _OWN_DEADLINE = 5.0
-_OUTBOX = 1_000
+"""Seconds that the events of an earlier leader get to arrive before this shard recovers again."""
+
 _logger = get_logger("neuraxis.shard")
 
 
@@ -42,8 +45,8 @@ class Shard(DecisionLoop):
         self._inbox: list[tuple[Delivery, bool]] = []
         self._recovery: asyncio.Task[None] | None = None
         self._reads_back = False
-        self._stated: int | None = None
-        self._hold = 0.0
+        self._stated_last: int | None = None
+        self._pause_s = 0.0
         self._lost_at = float("-inf")
 
     def __repr__(self) -> str:
@@ -51,14 +54,14 @@ class Shard(DecisionLoop):
 
     @property
     def wanted(self) -> Role:
-        """The role that it is to have once recovered."""
+        """The role that it is to have once it has recovered."""
         return Role.LEADING if self.leads else Role.STANDBY
 
     @property
     def struggling(self) -> bool:
         """Whether it has lost its state again and again lately: it recovers each time but does not advance."""
         calm = asyncio.get_running_loop().time() - self._lost_at > _CALM_AFTER
-        return self._hold >= _RETRY_MOST and not calm
+        return self._pause_s >= _RETRY_MOST and not calm
 
     # --- start, roles and stop
 
@@ -66,7 +69,7 @@ class Shard(DecisionLoop):
         """Recover, then lead or stand by."""
         self.leads = lead
         if lead:
-            self._measured.leases[TAKEN] += 1
+            self._measurements.leases[LEASE_TAKEN] += 1
         self._recover()
 
     def set_leading(self, lead: bool) -> None:
@@ -74,24 +77,24 @@ class Shard(DecisionLoop):
         if lead == self.leads:
             return
         self.leads = lead
-        self._measured.leases[TAKEN if lead else LEFT] += 1
+        self._measurements.leases[LEASE_TAKEN if lead else LEASE_LEFT] += 1
         if self.role is Role.RECOVERING:
             return
         if lead:
             self._context.counters.takeovers += 1
             self._recovery = self._spawn(self._take_over())
         elif self.outbox:
-            self._forget()
+            self._discard_state()
             self._recover()
         else:
-            self._step_back()
+            self._stand_by()
 
     async def drain(self) -> None:
         """Decide no more, wait for the outbox to be appended, take a snapshot, and stop."""
         self._stopping = True
         if self.leads:
-            self._measured.leases[LEFT] += 1
-        self._timekeeper.stop()
+            self._measurements.leases[LEASE_LEFT] += 1
+        self._timer_loop.stop()
         if self._recovery is not None:
             self._recovery.cancel()
             await asyncio.gather(self._recovery, return_exceptions=True)
@@ -99,7 +102,7 @@ class Shard(DecisionLoop):
             self._own_arrived.clear()
             await self._own_arrived.wait()
         await self._snapshots.close(self.view if self.role is Role.LEADING else None)
-        self._forget()
+        self._discard_state()
 
     # --- messages
 
@@ -118,39 +121,39 @@ class Shard(DecisionLoop):
             self.reset("foreign_event")
 
     def _is_ours(self, delivery: Delivery) -> bool:
-        return not isinstance(delivery, Unreadable) and delivery.envelope.id in self._unheard
+        return not isinstance(delivery, Unreadable) and delivery.envelope.id in self._own_in_flight
 
     def reset(self, reason: str, last: int | None = None) -> None:
-        """Discard the state and recover: another writer was here, or the outcome is unknown; see ``Writer``."""
-        self._stated = last
+        """Discard the state and recover: another worker appended, or the outcome is unknown; see ``Writer``."""
+        self._stated_last = last
         if self.role is Role.RECOVERING and not self._reads_back:
-            return  # it has read nothing yet that could be lost
+            return  # it has not read anything yet that could be lost
         self._context.counters.conflicts += 1
-        self._measured.conflicts[reason] += 1
+        self._measurements.conflicts[reason] += 1
         _logger.info("fence_lost", actor=self.actor.name, partition=self.partition, reason=reason)
         now = asyncio.get_running_loop().time()
         if now - self._lost_at > _CALM_AFTER:
-            self._hold = 0.0
+            self._pause_s = 0.0
         self._lost_at = now
-        self._forget()
+        self._discard_state()
         self._recover()
 
     # --- recovery
 
-    def _forget(self) -> None:
+    def _discard_state(self) -> None:
         self.epoch += 1
         self.role = Role.RECOVERING
         self.outbox.clear()
-        self._unheard.clear()
+        self._own_in_flight.clear()
         self._inbox.clear()
         self._snapshots.draining = False
         self._warming = None
-        self._proof.is_given()
+        self._proof.note_proved()
         if self._proving is not None and self._proving is not asyncio.current_task():
             self._proving.cancel()
         self._proving = None
         self._fence_last = None
-        self._timekeeper.stop()
+        self._timer_loop.stop()
         self._own_arrived.set()
 
     def _recover(self) -> None:
@@ -162,11 +165,11 @@ class Shard(DecisionLoop):
         self._recovery = self._spawn(self._run_recovery())
 
     async def _run_recovery(self) -> None:
-        """Fold the recorded view up to what the process has dispatched, then lead or stand by."""
+        """Fold the log up to what the process has dispatched, then lead or stand by."""
         while True:
-            if self._hold:
-                await asyncio.sleep(self._hold)
-            self._hold = min(_RETRY_MOST, 2 * self._hold) or _RETRY_FIRST
+            if self._pause_s:
+                await asyncio.sleep(self._pause_s)
+            self._pause_s = min(_RETRY_MOST, 2 * self._pause_s) or _RETRY_FIRST
             self._reads_back = True
             try:
                 await self._read_history()
@@ -176,7 +179,7 @@ class Shard(DecisionLoop):
             except LogError as error:
                 # Two hundred partitions may wait for one broker: a log line for each attempt of each would hide all
                 # other lines.
-                log = _logger.warning if self._context.held_up.is_due() else _logger.debug
+                log = _logger.warning if self._context.recovery_warnings.is_due() else _logger.debug
                 log(
                     "recovery_waits",
                     actor=self.actor.name,
@@ -184,13 +187,13 @@ class Shard(DecisionLoop):
                     error=error.code,
                     detail=str(error),
                 )
-        self._context.held_up.ended()
+        self._context.recovery_warnings.ended()
         self._context.counters.recoveries += 1
-        self._measured.recoveries += 1
+        self._measurements.recoveries += 1
         await self._take_over()
 
     async def _take_over(self) -> None:
-        """Build in advance what the first decision needs, then lead if that is wanted."""
+        """Build in advance what the first decision needs, then lead if it is to lead."""
         await self._warm_up()
         if self.leads:
             await self._promote()
@@ -203,7 +206,7 @@ class Shard(DecisionLoop):
         await self._warm(self.view.state, self._configured_state())
         if self.epoch != epoch or self._stopping:
             return
-        self._step_back()
+        self._stand_by()
         inbox, self._inbox = self._inbox, []
         for delivery, own in inbox:
             self.on_message(delivery, own)
@@ -215,22 +218,22 @@ class Shard(DecisionLoop):
 
     async def _read_history(self) -> None:
         self._inbox.clear()
-        upto = self._context.position()  # what comes later is handed to the inbox
+        upto = self._context.position()  # later messages come to the inbox
         found = await fold_history(self.actor, self.partition, self._context, upto)
         self.view = found.view
         self._proof.read_back(found.after, upto)
         self._snapshots.begin(found.losses)
-        self._step_back()
+        self._stand_by()
         for delivery, own in self._inbox:
             self.on_message(delivery, own)
         self._inbox.clear()
 
-    def _step_back(self) -> None:
+    def _stand_by(self) -> None:
         self.role = Role.STANDBY
-        self._timekeeper.stop()
+        self._timer_loop.stop()
 
     async def _promote(self) -> None:
-        """Lead, once every event that earlier leaders of this partition have written is folded."""
+        """Lead, once every event is folded that earlier leaders of this partition have written."""
         epoch = self.epoch
         try:
             last = await self._context.log.last(self._fence_filter)
@@ -238,12 +241,12 @@ class Shard(DecisionLoop):
                 while self.epoch == epoch and not await has_folded(self._context.log, self.view, last):
                     self._own_arrived.clear()
                     await self._own_arrived.wait()
-            stated, self._stated = self._stated, None
+            stated, self._stated_last = self._stated_last, None
             fence_last = await lost_fence(self._context.log, self.view, stated)
         except (LogError, TimeoutError) as error:
             if self.epoch == epoch and self.leads and not self._stopping:
                 _logger.info("promotion_waits", actor=self.actor.name, partition=self.partition, error=str(error))
-                self._forget()
+                self._discard_state()
                 self._recover()
             return
         if self.epoch != epoch or not self.leads or self._stopping or self.role is not Role.STANDBY:
@@ -256,7 +259,7 @@ class Shard(DecisionLoop):
         self._complete_decision()
         self._record_settings()
         if self.actor.timer is not None:
-            self._timekeeper.start(self._spawn)
+            self._timer_loop.start(self._spawn)
         self.work()
 
     async def check_own(self) -> None:

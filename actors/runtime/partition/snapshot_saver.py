@@ -1,4 +1,4 @@
-"""The snapshots of one partition: when one is due, and saving it while the partition goes on."""
+"""Saves the snapshots of one partition when they are due, while the partition goes on."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,58 +27,58 @@ class SnapshotSaver:
         self.unsaved = False
         self._actor = actor
         self._partition = partition
-        self._around = context
-        self._since = 0
-        self._losses = 0
+        self._context = context
+        self._folded = 0
+        self._last_loss = 0
         self._renew_after = 0
         self._renewing = 0
         self._saving: asyncio.Task[None] | None = None
 
     def begin(self, losses: int) -> None:
         """Note that the partition was read back. ``losses`` is the sequence of the last known record of a loss."""
-        self._since, self._losses = 0, losses
+        self._folded, self._last_loss = 0, losses
 
     def count(self) -> None:
         """Note that one more message was folded."""
-        self._since += 1
+        self._folded += 1
 
     def drain_if_due(self) -> None:
         """Make a snapshot due if enough messages were folded since the last one."""
-        if self._since >= self._around.snapshot_every:
+        if self._folded >= self._context.snapshot_every:
             self.draining = True
 
     def renew(self, seq: int) -> None:
         """Make a new snapshot due as soon as everything up to ``seq`` is folded."""
         self._renew_after = seq
 
-    def look(self, view: View) -> None:
+    def check_renewal(self, view: View) -> None:
         """Make a snapshot due if one is to be renewed and the view has folded everything that it must hold."""
-        waits = bool(view.waiting) and view.waiting[0].stored.seq <= self._renew_after
-        if self._renew_after and not waits and self._saving is None:
+        incomplete = bool(view.waiting) and view.waiting[0].stored.seq <= self._renew_after
+        if self._renew_after and not incomplete and self._saving is None:
             self._renew_after, self._renewing = 0, self._renew_after
             self.draining = True
 
     def take(self, view: View, done: Callable[[], None]) -> None:
-        """Take a snapshot now; ``done`` is called when it was saved, or when saving failed and another one is due."""
+        """Take a snapshot now; once it is saved, or saving failed, ``done`` is called if another one is due by then."""
         self.draining = False
-        self._since = 0
+        self._folded = 0
         if self._saving is None:
-            self._saving = self._around.tasks.create_task(self._save_beside(*self._packed(view), done))
+            self._saving = self._context.tasks.create_task(self._save_in_background(*self._packed(view), done))
 
     async def close(self, view: View | None) -> None:
         """Wait for the snapshot that is being saved; then take a last one of ``view``, where one is needed."""
         if self._saving is not None:
             await asyncio.gather(self._saving, return_exceptions=True)
-        if view is not None and (self._since or self._renew_after):
+        if view is not None and (self._folded or self._renew_after):
             await self._save(*self._packed(view))
 
     def _packed(self, view: View) -> tuple[bytes, int]:
         """Return a snapshot of the state, and the sequence up to which it includes everything."""
-        standing = view.checkpoint()
-        packed = pack(self._actor, self._partition, standing, self._losses)
-        return packed, max(standing.position, self._renewing)
+        checkpoint = view.checkpoint()
+        packed = pack(self._actor, self._partition, checkpoint, self._last_loss)
+        return packed, max(checkpoint.position, self._renewing)
 
-    async def _save_beside(self, packed: bytes, upto: int, done: Callable[[], None]) -> None:
+    async def _save_in_background(self, packed: bytes, upto: int, done: Callable[[], None]) -> None:
         try:
             await self._save(packed, upto)
         finally:
@@ -88,8 +88,8 @@ class SnapshotSaver:
 
     async def _save(self, packed: bytes, upto: int) -> None:
         try:
-            await self._around.snapshots.save(snapshot_key(self._actor, self._partition), packed, upto)
-            self._around.counters.snapshots += 1
+            await self._context.snapshots.save(snapshot_key(self._actor, self._partition), packed, upto)
+            self._context.counters.snapshots += 1
             self.unsaved = False
         except LogError as error:
             self.unsaved = True

@@ -24,12 +24,12 @@ class TimerPartition(Protocol):
         ...
 
     @property
-    def owes_proof(self) -> bool:
+    def needs_proof(self) -> bool:
         """Whether the log must still be proved complete before anything is appended."""
         ...
 
     async def prove(self) -> bool:
-        """Give that proof; return False where the partition has started to recover meanwhile."""
+        """Give that proof; return False if the partition has started to recover meanwhile."""
         ...
 
     def fire(self, now_ns: int) -> None:
@@ -40,36 +40,36 @@ class TimerPartition(Protocol):
 class TimerLoop:
     """Sleeps until a partition's timer is due; reads the state again whenever it has changed."""
 
-    def __init__(self, timed: TimerPartition) -> None:
-        self._timed = timed
+    def __init__(self, partition: TimerPartition) -> None:
+        self._partition = partition
         self._changed = asyncio.Event()
-        self._keeping: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
 
-    def look(self) -> None:
-        """Read the state again."""
+    def on_change(self) -> None:
+        """Read the state again: it has changed."""
         self._changed.set()
 
     def start(self, spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]) -> None:
         """Start; the partition leads now."""
-        self._keeping = spawn(self._keep())
+        self._task = spawn(self._run())
 
     def stop(self) -> None:
         """Append nothing more."""
-        if self._keeping is not None:
-            self._keeping.cancel()
-            self._keeping = None
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
 
-    async def _keep(self) -> None:
+    async def _run(self) -> None:
         while True:
             self._changed.clear()
-            timer = self._timed.timer()
-            now = self._timed.now_ns()
-            if timer is not None and timer.due_ns <= now and self._timed.settled:
-                if self._timed.owes_proof:
-                    if not await self._timed.prove():
+            timer = self._partition.timer()
+            now = self._partition.now_ns()
+            if timer is not None and timer.due_ns <= now and self._partition.settled:
+                if self._partition.needs_proof:
+                    if not await self._partition.prove():
                         return
                     continue
-                self._timed.fire(now)
+                self._partition.fire(now)
                 timer = None
             wait = None if timer is None else max(0.001, (timer.due_ns - now) / 1e9)
             try:

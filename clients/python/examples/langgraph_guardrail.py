@@ -1,7 +1,7 @@
 """A LangGraph graph whose model's input and output are checked by the guards.
 
-Run it with the questions as arguments. The model is asked where ``OPENAI_BASE_URL`` says, with ``OPENAI_API_KEY``; the
-guards where ``NEURAXIS_URL`` says.
+Run it with the questions as arguments. ``OPENAI_BASE_URL`` is the address of the model, ``OPENAI_API_KEY`` its key,
+``NEURAXIS_URL`` the address of the guards.
 """
 
 import asyncio
@@ -37,8 +37,8 @@ def build(guards: AsyncClient, model: AsyncOpenAI) -> Any:
         return {} if verdict.allowed else {"refused": f"input {verdict.reason}"}
 
     async def ask(state: State) -> dict[str, Any]:
-        said: Any = [{"role": each.role, "content": each.content} for each in layers_of(state["messages"])]
-        answer = await model.chat.completions.create(model="gpt-4o-mini", messages=said)
+        messages: Any = [{"role": each.role, "content": each.content} for each in layers_of(state["messages"])]
+        answer = await model.chat.completions.create(model="gpt-4o-mini", messages=messages)
         return {"messages": [AIMessage(answer.choices[0].message.content or "")]}
 
     async def guard_output(state: State) -> dict[str, Any]:

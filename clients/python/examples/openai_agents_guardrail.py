@@ -1,7 +1,7 @@
 """An agent of OpenAI's Agents SDK with an input and an output guardrail.
 
-Run it with the questions as arguments. The model is asked where ``OPENAI_BASE_URL`` says, with ``OPENAI_API_KEY``; the
-guards where ``NEURAXIS_URL`` says.
+Run it with the questions as arguments. ``OPENAI_BASE_URL`` is the address of the model, ``OPENAI_API_KEY`` its key,
+``NEURAXIS_URL`` the address of the guards.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ def text_of(content: Any) -> str:
 
 
 def layers_of(items: list[Any]) -> list[Layer]:
-    """Return items of a run as layers of a prompt; what tools returned is one, too."""
+    """Return items of a run as layers of a prompt, including results of tools."""
     return [
         Layer(role=ROLES.get(each["role"], each["role"]), content=text_of(each.get("content")))
         if "role" in each
@@ -52,7 +52,7 @@ def input_of(given: str | list[Any]) -> Input:
     return Input(text=last.content, layers=earlier)
 
 
-def told(verdict: Verdict) -> GuardrailFunctionOutput:
+def output_of(verdict: Verdict) -> GuardrailFunctionOutput:
     """Return a verdict as the SDK expects it; ``output_info`` keeps it for code that catches the exception."""
     return GuardrailFunctionOutput(output_info=verdict, tripwire_triggered=not verdict.allowed)
 
@@ -61,16 +61,16 @@ def guarded(guards: AsyncClient, model: AsyncOpenAI) -> Agent[None]:
     """Return an agent whose input is checked before the model is asked, and whose answer before it is returned."""
 
     async def check_input(_: RunContextWrapper[None], agent: Agent[Any], given: Any) -> GuardrailFunctionOutput:
-        return told((await guards.check_all([input_of(given)]))[0])
+        return output_of((await guards.check_all([input_of(given)]))[0])
 
     async def check_output(_: RunContextWrapper[None], agent: Agent[Any], answer: Any) -> GuardrailFunctionOutput:
-        return told(await guards.check(layers=[Layer(role="assistant", content=str(answer))]))
+        return output_of(await guards.check(layers=[Layer(role="assistant", content=str(answer))]))
 
     return Agent(
         name="Guide",
         instructions="Answer in one sentence.",
         model=OpenAIChatCompletionsModel("gpt-4o-mini", openai_client=model),
-        input_guardrails=[InputGuardrail(check_input, run_in_parallel=False)],  # in parallel, the model would be asked
+        input_guardrails=[InputGuardrail(check_input, run_in_parallel=False)],  # else the model is asked meanwhile
         output_guardrails=[OutputGuardrail(check_output)],
     )
 

@@ -1,4 +1,4 @@
-"""OpenAI's own client, guarded by its base URL: the gateway reads each request, and passes it on to the model.
+"""OpenAI's own client with the gateway as its base URL: the guards read each request before it goes to the model.
 
 Run it with the questions as arguments. ``neuraxis up --set gateway.upstream.url=...`` names the endpoint of the model;
 ``NEURAXIS_URL`` is the gateway, and ``OPENAI_API_KEY`` the endpoint's key, or one of the gateway's where it has keys.

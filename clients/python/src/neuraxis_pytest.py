@@ -1,7 +1,7 @@
-"""A pytest plugin: every bundle (``*.nxb``) among the collected paths is a test of the decisions in it.
+"""A pytest plugin: every bundle (``*.nxb``, a part of a log) among the collected paths is a test of its decisions.
 
-The server's ``neuraxis log test BUNDLE --json`` makes the decisions, in a process and an environment of its own. So
-nothing of the server is imported here, and a project's packages may have the same names as the server's.
+The server's command ``neuraxis log test BUNDLE --json`` makes the decisions again, in a process and an environment of
+its own. So nothing of the server is imported here, and a project's packages may have the same names as the server's.
 """
 
 import json
@@ -17,14 +17,17 @@ from typing import Any
 import pytest
 
 _SUFFIX = ".nxb"
+
+# Names of ini options, and of an environment variable.
 COMMAND = "neuraxis_command"
 CONFIG = "neuraxis_config"
 BUNDLES = "neuraxis_bundles"
 MODELS = "neuraxis_models"
 VARIABLE = "NEURAXIS_COMMAND"
 TIMEOUT_S = 600.0
-"""Seconds that the decisions of a bundle may take."""
+"""Seconds that the test of one bundle may take."""
 
+# Statuses of the server's command.
 _PASSED, _FAILED = 0, 1
 
 
@@ -49,9 +52,9 @@ class BundleTest(pytest.Item):
 
     def runtest(self) -> None:
         """Have the decisions made again; raises DecisionChanged, or NotTested where that is not possible."""
-        told = _tested(self.path, self.config)
-        self.add_report_section("call", "neuraxis", str(told.get("summary", "")))
-        if complaint := told.get("complaint"):
+        report = _test_report(self.path, self.config)
+        self.add_report_section("call", "neuraxis", str(report.get("summary", "")))
+        if complaint := report.get("complaint"):
             raise DecisionChanged(complaint)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any, **__: Any) -> Any:
@@ -83,7 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         return  # a worker of pytest-xdist: its controller has checked this
     for name in config.getini(BUNDLES):
-        folder = _below_ini(config, name)
+        folder = _relative_to_ini(config, name)
         if folder is not None and not any(folder.rglob(f"*{_SUFFIX}")):
             raise pytest.UsageError(
                 f"{BUNDLES} names {folder}, which holds no bundle, so that no decision would be tested: "
@@ -92,21 +95,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BundleFile | None:
-    """Take bundles."""
+    """Collect bundles."""
     if file_path.suffix != _SUFFIX:
         return None
-    folders = [_below_ini(parent.config, folder) for folder in parent.config.getini(BUNDLES)]
+    folders = [_relative_to_ini(parent.config, folder) for folder in parent.config.getini(BUNDLES)]
     if folders and not any(folder in file_path.parents for folder in folders):
         return None
     return BundleFile.from_parent(parent, path=file_path)
 
 
-def _tested(bundle: Path, config: pytest.Config) -> dict[str, Any]:
-    """Return what the server's command says of a bundle; raises NotTested."""
+def _test_report(bundle: Path, config: pytest.Config) -> dict[str, Any]:
+    """Return what the server's command reports about a bundle; raises NotTested."""
     options = [
         f"{option}={path}"
         for option, name in (("--config", CONFIG), ("--models", MODELS))
-        if (path := _below_ini(config, config.getini(name))) is not None
+        if (path := _relative_to_ini(config, config.getini(name))) is not None
     ]
     command = [*_command(config), "log", "test", str(bundle), "--json", *options]
     try:
@@ -119,21 +122,21 @@ def _tested(bundle: Path, config: pytest.Config) -> dict[str, Any]:
         ) from wrong
     if done.returncode in (_PASSED, _FAILED):
         try:
-            told = json.loads(done.stdout)
+            report = json.loads(done.stdout)
         except ValueError:
-            told = None
-        if isinstance(told, dict) and isinstance(told.get("complaint"), str):
-            return told
-    said = done.stderr.decode(errors="replace").strip() or done.stdout.decode(errors="replace").strip()
-    raise NotTested(said or f"{shlex.join(command)} ended with status {done.returncode} and said nothing")
+            report = None
+        if isinstance(report, dict) and isinstance(report.get("complaint"), str):
+            return report
+    output = done.stderr.decode(errors="replace").strip() or done.stdout.decode(errors="replace").strip()
+    raise NotTested(output or f"{shlex.join(command)} ended with status {done.returncode} and said nothing")
 
 
 def _command(config: pytest.Config) -> list[str]:
-    words = shlex.split(config.getini(COMMAND) or os.environ.get(VARIABLE, ""))
-    if words:
-        if "/" in words[0]:
-            words[0] = str(_below_ini(config, words[0]))
-        return words
+    command = shlex.split(config.getini(COMMAND) or os.environ.get(VARIABLE, ""))
+    if command:
+        if "/" in command[0]:
+            command[0] = str(_relative_to_ini(config, command[0]))
+        return command
     found = shutil.which("neuraxis", path=str(Path(sys.executable).parent)) or shutil.which("neuraxis")
     if found is None:
         raise NotTested(
@@ -143,6 +146,6 @@ def _command(config: pytest.Config) -> list[str]:
     return [found]
 
 
-def _below_ini(config: pytest.Config, path: str) -> Path | None:
+def _relative_to_ini(config: pytest.Config, path: str) -> Path | None:
     base = config.inipath.parent if config.inipath is not None else config.rootpath
     return Path(os.path.abspath(base / path)) if path else None

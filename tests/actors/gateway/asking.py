@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from actors.gateway import Client, new_input
-from actors.gateway.external_events import Addressed
+from actors.gateway.external_events import WrappedEvent
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from events.log import Stored
@@ -25,7 +25,7 @@ def asking(
     session: str = "morning",
     purpose: Purpose = "answer",
     deadline_after_ms: int = 60_000,
-) -> Addressed:
+) -> WrappedEvent:
     """Build an input."""
     return new_input(
         text,
@@ -40,7 +40,7 @@ def asking(
     )
 
 
-def several(count: int) -> list[Addressed]:
+def several(count: int) -> list[WrappedEvent]:
     return [asking(exchange=f"exchange-{number}", session=f"session-{number % 5}") for number in range(count)]
 
 
@@ -88,7 +88,7 @@ async def working(stream: SimulatedStream) -> AsyncIterator[None]:
         stop.set()
 
 
-async def submit_all(edge: Client, inputs: Sequence[Addressed]) -> list[int | BaseException]:
+async def submit_all(edge: Client, inputs: Sequence[WrappedEvent]) -> list[int | BaseException]:
     return await asyncio.gather(*map(edge.submit, inputs), return_exceptions=True)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from actors.gateway import Answered, Client
 from actors.gateway.event_sender import BATCH_FROM, SINGLES
-from actors.gateway.external_events import Addressed
+from actors.gateway.external_events import WrappedEvent
 from events.errors import Refused, Unavailable
 from schemas.intake.limits import MOST_BYTES
 from schemas.vocabulary.responder import ResponseEmitted
@@ -36,7 +36,7 @@ def test_many_exchanges_at_once_each_get_their_own_end() -> None:
         inputs = several(60)
         async with working(stream), Client.open(log_of(stream)) as edge:
 
-            async def exchange(addressed: Addressed) -> Answered:
+            async def exchange(addressed: WrappedEvent) -> Answered:
                 await edge.submit(addressed)
                 return await edge.await_end(addressed.exchange, 30)
 

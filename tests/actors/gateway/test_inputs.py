@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.gateway import InvalidInput, new_input
-from actors.gateway.external_events import MAX_NAME, Addressed
+from actors.gateway.external_events import MAX_NAME, WrappedEvent
 from actors.gateway.inputs import NothingSaid
 from events.codec import Recorded, decode
 from events.log import Stored
@@ -27,19 +27,19 @@ EMPTY = Layer(role="user", content="")
 THIRTY_DAYS_MS = 30 * 24 * 3600 * 1000
 
 
-def an_input(text: str = "Hello", **more: Any) -> Addressed:
+def an_input(text: str = "Hello", **more: Any) -> WrappedEvent:
     usual: dict[str, Any] = {"agent": "ann", "session": "morning", "partitions": PARTITIONS, "now_ns": NOW_NS}
     return new_input(text, **(usual | more))
 
 
-def read_back(addressed: Addressed) -> Recorded:
+def read_back(addressed: WrappedEvent) -> Recorded:
     record = addressed.record
     found = decode(Stored(1, NOW_NS, record.subject, record.headers, record.data))
     assert isinstance(found, Recorded)
     return found
 
 
-def received(addressed: Addressed) -> InputReceived:
+def received(addressed: WrappedEvent) -> InputReceived:
     event = read_back(addressed).message.event
     assert isinstance(event, InputReceived)
     return event

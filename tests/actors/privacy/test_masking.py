@@ -11,7 +11,7 @@ from actors.contract.privacy.masking import Masks, Restoring
 from actors.contract.privacy.recognising import found_in, lacking, recogniser
 from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.http.openai.passthrough.guarding import split
-from actors.gateway.http.openai.passthrough.masking import Private
+from actors.gateway.http.openai.passthrough.masking import MaskedRequest
 from schemas.effectors.model_calls import Masked
 from tests.each import each
 
@@ -99,8 +99,8 @@ def body(*texts: str, **more: Any) -> bytes:
     return json.dumps({"model": "theirs", "messages": messages, **more}, indent=1).encode()
 
 
-def private(raw: bytes) -> Private:
-    return Private(raw, PrivacySettings(mask=True))
+def private(raw: bytes) -> MaskedRequest:
+    return MaskedRequest(raw, PrivacySettings(mask=True))
 
 
 def test_a_request_without_such_data_goes_out_byte_for_byte() -> None:

@@ -106,7 +106,7 @@ def test_a_character_is_read_a_few_times_however_long_the_answer_is(
         return read_views(tail)
 
     monkeypatch.setattr("actors.contract.answers.window.read_views", counted)
-    monkeypatch.setattr("actors.contract.answers.window._MAY_BE_CODED", re.compile(""))
+    monkeypatch.setattr("actors.contract.answers.window._MAY_BE_ENCODED", re.compile(""))
     window = Window(PROMPT)
     for at in range(0, len(text), size):
         window.take(text[at : at + size])

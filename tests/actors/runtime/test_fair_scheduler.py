@@ -11,7 +11,7 @@ import pytest
 from actors.gateway import new_input
 from actors.reflex import ACTOR as REFLEX
 from actors.runtime.clock import SystemClock
-from actors.runtime.fair_scheduler import BACKGROUND_NS, BACKGROUND_WAIT_NS, ROOM, SLICE_NS, FairScheduler
+from actors.runtime.fair_scheduler import BACKGROUND_NS, BACKGROUND_WAIT_NS, MOST_WAITING, SLICE_NS, FairScheduler
 from events.jetstream import JetStreamLog
 from events.log import Append, Stored, Tail
 from schemas.actor import Emission, Message
@@ -52,7 +52,7 @@ def test_partitions_that_wait_take_turns() -> None:
 def test_no_turn_is_given_while_messages_are_handed_out_and_none_is_read_beyond_the_room() -> None:
     async def body() -> None:
         turns, told = FairScheduler(SystemClock()), list[str]()
-        turns.add(Partition("a", ROOM + 3, turns, told))
+        turns.add(Partition("a", MOST_WAITING + 3, turns, told))
         running = asyncio.create_task(turns.run())
         with turns.paused():
             for _ in range(20):
@@ -85,18 +85,18 @@ def test_the_background_waits_while_messages_come_unless_it_is_full() -> None:
         turns, done = FairScheduler(SystemClock()), list[int]()
         running = asyncio.create_task(turns.run())
         with turns.busy():
-            for number in range(ROOM):
+            for number in range(MOST_WAITING):
                 turns.add_background(partial(done.append, number))
             for _ in range(20):
                 await asyncio.sleep(0)
             assert done == []
-            for number in range(ROOM, ROOM + 3):
+            for number in range(MOST_WAITING, MOST_WAITING + 3):
                 turns.add_background(partial(done.append, number))
             async with asyncio.timeout(DEADLINE_S):
                 await turns.wait_capacity()
             assert len(done) >= 3
-        await until(lambda: len(done) == ROOM + 3, "the rest")
-        assert done == list(range(ROOM + 3))
+        await until(lambda: len(done) == MOST_WAITING + 3, "the rest")
+        assert done == list(range(MOST_WAITING + 3))
         running.cancel()
 
     asyncio.run(body())

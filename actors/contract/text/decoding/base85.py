@@ -1,9 +1,9 @@
-"""Runs of base85 in any of its alphabets, found by what they decode to.
+"""Finds and decodes runs of base85, in any of its three alphabets.
 
-Their alphabets have nearly every sign of a document or a program, so that no search tells where a run begins and ends.
-But what is none decodes to bytes that are no text, neither of UTF-8 nor of Latin letters in UTF-16: the first twenty
-signs tell, and are looked at for all places where a run may begin in one go. From such a place on a run is decoded for
-as long as text comes out.
+The alphabets contain nearly every character of a document or a program, so that no pattern shows where a run begins or
+ends. But other text decodes to bytes that are no text, neither in UTF-8 nor as Latin letters in UTF-16. The first
+twenty characters are enough to see that. They are decoded for all positions where a run may begin, in one vectorised
+pass. Where they decode to text, the run is decoded for as long as text comes out.
 """
 
 import html
@@ -17,41 +17,52 @@ from actors.contract.text.decoding.plausibility import is_text
 from actors.contract.text.decoding.undecoded import Undecoded
 
 _GROUP = 5
+"""Characters that stand for four bytes."""
+
 _LEAST = 20
-"""Signs by which a run is told, whole groups."""
+"""Fewest characters of a run, and those by which it is recognised: four whole groups."""
 
 MOST_RUNS = 256
-"""Runs of a text that are decoded."""
+"""Most runs of a text that are decoded."""
 
-_SURE = 24
-"""Characters from which text with letters beyond ASCII is no chance find where its run goes on and is no text any more:
-other data, such as base64, is also made of these signs, and many bytes are letters of UTF-8."""
+_LONG_ENOUGH = 24
+"""Fewest characters of a decoded text that has letters beyond ASCII and whose run goes on with something else.
+
+A shorter one may be chance: other data, such as base64, has the same characters, and many bytes are letters in UTF-8.
+"""
 
 _PIECE = 1_280
-"""Signs of a run that are decoded in one go, at first: how long it is, only its end tells."""
+"""Characters of a run that are decoded first; as long as the run goes on, twice as many are."""
 
 _NONE = 85
+"""The digit of a character that is not in the alphabet."""
+
 _RFC_1924 = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 _ASCII85 = bytes(range(33, 118))
 _Z85 = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _POWERS = np.array([85**4, 85**3, 85**2, 85, 1], dtype=np.int64)
 _SHIFTS = np.array([24, 16, 8, 0], dtype=np.int64)
 _IS_SPACE = np.isin(np.arange(256), np.frombuffer(b" \t\r\n\x0b\x0c", dtype=np.uint8))
+# What may stand before a run: white space, or punctuation of a document.
 _BEFORE = np.isin(np.arange(256), np.frombuffer(b"\"'`:=,;([{>|~", dtype=np.uint8)) | _IS_SPACE
 
 _PRINTED = rb"[\x20-\x7e\t\r\n]"
+# UTF-16 with Latin letters, little-endian or big-endian, with or without a byte order mark; or UTF-8.
 _TEXT = re.compile(
     rb"(?:\xff\xfe)?(?:%b\0){2,}+|(?:\xfe\xff)?(?:\0%b){2,}+|"
     rb"(?:%b|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})*+" % ((_PRINTED,) * 3)
 )
+# A line end within a run: at least twenty characters before it, and no white space after it.
 _LINE_END = re.compile(r"\n(?<=\S{20}\n)(?=\S)")
 _ESCAPED_END = re.compile(r"\\n(?<=\S{20}\\n)(?=\S)")
 _ESCAPED = re.compile(r"\\([\"'\\/])")
 _ENTITY = re.compile(r"&(?:[lg]t|amp|quot|#\d{2}|#x[\da-fA-F]{2});")
+# A block of lines without white space in them, quoted or indented, of which the first is long.
 _LINES = re.compile(r"^[ \t>]*+\S{20,}+[ \t]*+\n(?:[ \t>]*+\S++[ \t]*+(?:\n|\Z))++", re.MULTILINE)
 _MARKS = tuple(re.compile(mark, re.MULTILINE) for mark in (r"^[ \t]*+(?:> )*+", r"^[ \t]*+(?:>[ \t]?)*+"))
-"""What a quoted or indented line begins with; a sign of the run may look like it."""
+"""What a quoted or indented line begins with, read in two ways: a run may itself begin with ``>``."""
 
+# A run written in groups of five characters.
 _GROUPS = re.compile(r"(?<!\S)\S{5}(?:\s\S{5}){3,}+(?:\s\S{2,4})?(?!\S)")
 
 Digits = npt.NDArray[np.int64]
@@ -66,10 +77,14 @@ def _digits(alphabet: bytes) -> Digits:
 _ALPHABETS = tuple(map(_digits, (_RFC_1924, _ASCII85, _Z85)))
 
 _BEGUN, _NO_TEXT = 0, 1
+"""States of the automaton in ``_states``: nothing is read yet; the bytes are no text."""
 
 
 def _states() -> npt.NDArray[np.uint8]:
-    """Return which state a byte leads to from which: the start of a text is read by it, for many places in one go."""
+    """Return the automaton that recognises the beginning of a text in UTF-8 or UTF-16: (state, byte) -> next state.
+
+    As a table it reads many positions at once.
+    """
     utf8, more, more2, more3, one, low, low_letter, high, high_letter, bom, bom_high = range(2, 13)
     printed = [code for code in range(128) if re.fullmatch(_PRINTED, bytes([code]))]
     states = np.full((13, 256), _NO_TEXT, dtype=np.uint8)
@@ -78,7 +93,7 @@ def _states() -> npt.NDArray[np.uint8]:
         states[state, 0xC2:0xE0], states[state, 0xE0:0xF0], states[state, 0xF0:0xF5] = more, more2, more3
     for state, follows in ((more, utf8), (more2, more), (more3, more2)):
         states[state, 0x80:0xC0] = follows
-    # UTF-16: of a letter of Latin one byte of two is zero.
+    # UTF-16: one of the two bytes of a Latin letter is zero.
     states[_BEGUN, printed] = one
     states[one, 0] = low
     states[low, printed] = low_letter
@@ -95,13 +110,13 @@ _STATES = _states()
 
 
 def base85(text: str) -> Iterator[str | Undecoded]:
-    """Yield what runs of base85 say in a text: in one piece, over lines or group by group, as they stand or escaped."""
-    for each in _laid_together(text.replace("\r\n", "\n")):
+    """Yield what the runs of base85 in a text decode to: in one piece, over lines or by groups, plain or escaped."""
+    for each in _rejoined(text.replace("\r\n", "\n")):
         yield from _runs(np.frombuffer(each.encode("ascii", "replace"), dtype=np.uint8))
 
 
-def _laid_together(text: str) -> Iterable[str]:
-    """Return a text in the ways in which its runs may come to be in one piece, and alone where that is told."""
+def _rejoined(text: str) -> Iterable[str]:
+    """Return a text as it is, without escapes, and with runs joined that are split over lines or into groups."""
     undone = html.unescape(text) if _ENTITY.search(text) else text
     if "\\" in undone:
         undone = _ESCAPED.sub(r"\1", _ESCAPED_END.sub("", undone))
@@ -115,13 +130,13 @@ def _laid_together(text: str) -> Iterable[str]:
 
 
 def _runs(data: npt.NDArray[np.uint8]) -> Iterator[str | Undecoded]:
-    places = _places(data)
-    if not len(places):
+    starts = _possible_starts(data)
+    if not len(starts):
         return
     for digits in _ALPHABETS:
-        begins = places
-        for signs in (_GROUP, _LEAST):  # the first few tell of nearly all places that no run begins there
-            begins = begins[_is_text(digits[data[begins[:, None] + np.arange(signs)]])]
+        begins = starts
+        for length in (_GROUP, _LEAST):  # the first group excludes nearly all positions
+            begins = begins[_is_text(digits[data[begins[:, None] + np.arange(length)]])]
         end, decoded = 0, 0
         for begin in begins.tolist():
             if begin < end:
@@ -129,10 +144,11 @@ def _runs(data: npt.NDArray[np.uint8]) -> Iterator[str | Undecoded]:
             if decoded == MOST_RUNS:
                 yield Undecoded(_LEAST * (len(begins) - MOST_RUNS))
                 break
-            said, end = _decoded(data, begin, digits)
+            run_text, end = _decoded(data, begin, digits)
             decoded += 1
-            if is_text(said) and (said.isascii() or len(said) >= _SURE or _is_over(digits[data[end : end + _GROUP]])):
-                yield said
+            ends = _is_over(digits[data[end : end + _GROUP]])
+            if is_text(run_text) and (run_text.isascii() or len(run_text) >= _LONG_ENOUGH or ends):
+                yield run_text
 
 
 def _is_over(digits: Digits) -> bool:
@@ -140,14 +156,14 @@ def _is_over(digits: Digits) -> bool:
     return len(digits) < _GROUP or bool((digits == _NONE).any())
 
 
-def _places(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp]:
-    """Return where a run may begin: behind white space or a sign of a document, with enough signs behind."""
+def _possible_starts(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp]:
+    """Return where a run may begin: after white space or punctuation, and before enough characters without a space."""
     if len(data) < _LEAST:
         return np.empty(0, dtype=np.intp)
     spaces = np.concatenate(([0], np.cumsum(_IS_SPACE[data])))
     dense = spaces[_LEAST:] == spaces[:-_LEAST]
-    behind = np.concatenate(([True], _BEFORE[data[:-1]]))[: len(dense)]
-    return np.flatnonzero(dense & behind)
+    follows = np.concatenate(([True], _BEFORE[data[:-1]]))[: len(dense)]
+    return np.flatnonzero(dense & follows)
 
 
 def _is_text(windows: Digits) -> npt.NDArray[np.bool_]:
@@ -169,7 +185,7 @@ def _bytes_of(values: Digits) -> npt.NDArray[np.uint8]:
 
 
 def _decoded(data: npt.NDArray[np.uint8], begin: int, digits: Digits) -> tuple[str, int]:
-    """Return what a run says, and where it ends."""
+    """Return the text of a run that begins at ``begin``, and where the run ends."""
     size = _PIECE
     while True:
         run = digits[data[begin : begin + size]]
@@ -180,10 +196,10 @@ def _decoded(data: npt.NDArray[np.uint8], begin: int, digits: Digits) -> tuple[s
         wrong = np.flatnonzero(values >> 32)
         count = int(wrong[0]) if len(wrong) else whole
         decoded = _bytes_of(values[None, :count])[0].tobytes()
-        said = _text_in(decoded)
-        if count * _GROUP < size or len(said) + _GROUP < len(decoded):  # nothing that is cut off here goes on
-            said = max((_text_in(decoded + rest) for rest in _rests(run[count * _GROUP :].tolist())), key=len)
-            return _as_text(said), begin + len(said) // 4 * _GROUP
+        text = _text_in(decoded)
+        if count * _GROUP < size or len(text) + _GROUP < len(decoded):  # the run ends within this piece
+            text = max((_text_in(decoded + rest) for rest in _rests(run[count * _GROUP :].tolist())), key=len)
+            return _as_text(text), begin + len(text) // 4 * _GROUP
         size *= 2
 
 
@@ -193,14 +209,14 @@ def _text_in(decoded: bytes) -> bytes:
     return found[0] if found else b""
 
 
-def _as_text(said: bytes) -> str:
-    if b"\0" in said:  # of UTF-16: all of it are Latin letters
-        return said.removeprefix(b"\xff\xfe").removeprefix(b"\xfe\xff").replace(b"\0", b"").decode("ascii")
-    return said.decode("utf-8", "replace")
+def _as_text(data: bytes) -> str:
+    if b"\0" in data:  # UTF-16 with Latin letters only
+        return data.removeprefix(b"\xff\xfe").removeprefix(b"\xfe\xff").replace(b"\0", b"").decode("ascii")
+    return data.decode("utf-8", "replace")
 
 
 def _rests(run: list[int]) -> Iterator[bytes]:
-    """Yield what the last, short group may say; signs of the document may stand behind it."""
+    """Yield what the last, short group may decode to, for each length it may have: the document goes on after it."""
     yield b""
     for length in range(2, min(len(run), _GROUP - 1) + 1):
         value = 0

@@ -9,13 +9,19 @@ import string
 
 from actors.contract.text.prefilter import kinds_in
 
-_LETTER, _CAPITAL, _DIGIT, _BLANK, _SIGN, _QUOTE = b"aAd .'"
+# Kinds of characters. A text is translated into one byte for each, and patterns of these bytes are searched for in it.
+_LETTER, _CAPITAL, _DIGIT, _BLANK, _SYMBOL, _QUOTE = b"aAd .'"
 _MIXED = (b"aA", b"da", b"ad", b"dA", b"Ad", b"AAa")
 _FEWEST_MIXED = 6
 """Positions where a word of base64 switches between kinds of character; few other words do that."""
 
 _FEWEST_DIGITS = 12
+"""Fewest digits of a text written in numbers."""
+
 _LONG = 16
+"""Fewest letters of words that run together, or letters and digits of an encoded run."""
+
+# Letters with symbols or blanks between them; letters written apart; a word in two halves.
 _SPLIT = (b"a.a.a", b"a..a..a", b"a...a...a", b"a. a. a", b"a . a . a", b"a .a .a")
 _SPACED = b" a a a a a a a a a a a a "
 _HALVED = (b"a.a", b"a..a", b"a. a")
@@ -30,12 +36,12 @@ def _kind(char: str) -> int:
         return _DIGIT
     if char.isalpha():
         return _CAPITAL if char.isupper() else _LETTER
-    return _SIGN
+    return _SYMBOL
 
 
-# Non-ASCII characters are question marks at this point: letters of other scripts, and symbols.
-_KINDS = bytes(_kind(chr(code)) if code < 128 else _SIGN for code in range(256))
-_UNSEEN = (
+# Characters beyond ASCII, letters as well as symbols, have been replaced by question marks here.
+_KINDS = bytes(_kind(chr(code)) if code < 128 else _SYMBOL for code in range(256))
+_INVISIBLE_BYTES = (
     *(char.encode()[:2] for char in ("\U000e0020", "\ufe00", "\u200b", "\u2060")),
     *(char.encode() for char in ("\ufeff", "\u00ad", "\u180e")),
 )
@@ -46,13 +52,13 @@ _RUN = re.compile(r"[A-Za-z0-9]{16,}")
 _CAPITALS = re.compile(r"[A-Z]{2}[a-z]")
 _ALL_SMALL = bytes.maketrans(b"A", b"a")
 _DIGITS = bytes(ord("d") if chr(code) in string.digits else ord(".") for code in range(256))
-_PARTING = bytes(code for code in range(128) if chr(code).isspace() or chr(code) in ",;|/.+-_")
+_SEPARATORS = bytes(code for code in range(128) if chr(code).isspace() or chr(code) in ",;|/.+-_")
 
 
 def has_letters_apart(text: str) -> bool:
     """Return whether a text may contain single letters with separators between them."""
-    small = text.encode("ascii", "replace").translate(_KINDS).translate(_ALL_SMALL)
-    return any(map(small.__contains__, _SPLIT))
+    lowered = text.encode("ascii", "replace").translate(_KINDS).translate(_ALL_SMALL)
+    return any(map(lowered.__contains__, _SPLIT))
 
 
 def _is_encoded(run: str) -> bool:
@@ -64,21 +70,21 @@ def forms_in(text: str) -> frozenset[str]:
     """Return the forms that a text may contain."""
     data = text.encode("ascii", "replace")
     kinds = data.translate(_KINDS)
-    small = kinds.translate(_ALL_SMALL)
+    lowered = kinds.translate(_ALL_SMALL)
     found = {"escapes", "carrier", "cipher"}
     runs = kinds_in(text)
-    whole = (b"x" * _LONG) in data.translate(_ALPHANUMERIC) and any(map(_is_encoded, _RUN.findall(text)))
+    has_encoded_run = (b"x" * _LONG) in data.translate(_ALPHANUMERIC) and any(map(_is_encoded, _RUN.findall(text)))
     found.update(runs & {"binary", "morse"})
-    if not text.isascii() and any(map(text.encode("utf-8", "replace").__contains__, _UNSEEN)):
+    if not text.isascii() and any(map(text.encode("utf-8", "replace").__contains__, _INVISIBLE_BYTES)):
         found.add("unseen")
-    digits = data.translate(_DIGITS, _PARTING)
+    digits = data.translate(_DIGITS, _SEPARATORS)
     if b"d" * _FEWEST_DIGITS in digits or b"chr(" in data or b"har(" in data or b"HAR(" in data or b"0o" in data:
         found.add("numerals")
-    may_have = whole or "hex" in runs or b"<~" in data or _SPACED in small.replace(b"d", b"a")
+    may_have = has_encoded_run or "hex" in runs or b"<~" in data or _SPACED in lowered.replace(b"d", b"a")
     if may_have or sum(map(kinds.count, _MIXED)) >= _FEWEST_MIXED:
         found.add("payloads")
     if data.count(b'"') + data.count(b"'") >= 6 or b"<" in data or data.count(b":") + data.count(b"=") >= 3:
         found.add("pieces")
-    if b"a" * _LONG in small or any(map(small.__contains__, _SPLIT)) or sum(map(small.count, _HALVED)) >= 2:
+    if b"a" * _LONG in lowered or any(map(lowered.__contains__, _SPLIT)) or sum(map(lowered.count, _HALVED)) >= 2:
         found.add("split")
     return frozenset(found)

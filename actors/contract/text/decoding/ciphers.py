@@ -19,20 +19,21 @@ from actors.contract.text.decoding.parts_with_form import stretches_of
 from actors.contract.text.rewriting import COMMON
 
 _WORD = re.compile(r"\S+")
-_SMALL = string.ascii_lowercase
+_LOWER_CASE = string.ascii_lowercase
+# Translation tables for bytes: is it visible; its letter in lower case, or a blank; is it a lower-case letter in rot47.
 _IS_VISIBLE = bytes(not bytes((code,)).isspace() for code in range(256))
 _TO_LETTERS = bytes(ord(chr(code).lower()) if chr(code) in string.ascii_letters else ord(" ") for code in range(256))
 _COMMON = frozenset(word.encode() for word in COMMON)
 _VISIBLE = "".join(map(chr, range(33, 127)))
 _ROT47 = str.maketrans(_VISIBLE, _VISIBLE[47:] + _VISIBLE[:47])
 _IS_ROT47 = bytes(
-    ord("r") if chr(code) in _SMALL.translate(_ROT47) else ord(" ") if chr(code).isspace() else ord(".")
+    ord("r") if chr(code) in _LOWER_CASE.translate(_ROT47) else ord(" ") if chr(code).isspace() else ord(".")
     for code in range(256)
 )
 _ROT47_WORDS = tuple(b" " + b"r" * length + b" " for length in range(3, 8))
 """Substrings of a text that contains a common word of three or more letters in rot47."""
 
-_OWN = 0.15
+_PLAIN_SHARE = 0.15
 """A stretch with more than this share of plain common words counts as plain, whatever else is in it."""
 
 
@@ -47,12 +48,15 @@ class _Evidence(NamedTuple):
 _EVIDENCE = (_Evidence(2, 4, 7), _Evidence(3, 10, 8))
 """Each of these proves a cipher if one word has three letters or more: shorter ones occur in many texts by chance."""
 
-_LONGER = 3
+_LONG_WORD = 3
+"""Letters that at least one of the words must have."""
+
 _MOST_SPANS = 512
-"""Most places of a cipher that are handled separately; after the last of them the rest of the text is undone whole."""
+"""Most spans of one cipher that are handled separately; what follows the last of them is deciphered as one span."""
 
 Undo = Callable[[str], Iterator[str]]
 Known = Mapping[bytes, tuple[int, ...]]
+"""Enciphered common word -> the indexes of the ciphers that give it."""
 
 
 @cache
@@ -63,17 +67,17 @@ def _ciphers() -> tuple[tuple[Undo, ...], Known, Known]:
     symbols.
     """
     common = [word for word in COMMON if len(word) > 1]
-    turned = [_SMALL[by:] + _SMALL[:by] for by in range(1, 26)] + [_SMALL[::-1]]
+    alphabets = [_LOWER_CASE[by:] + _LOWER_CASE[:by] for by in range(1, 26)] + [_LOWER_CASE[::-1]]
     undo: list[Undo] = []
     words: dict[bytes, tuple[int, ...]] = {}
     tokens: dict[bytes, tuple[int, ...]] = {}
-    for letters in turned:
-        _add(words, (word.translate(str.maketrans(_SMALL, letters)) for word in common), len(undo))
-        undo.append(_translating(str.maketrans(letters + letters.upper(), _SMALL + _SMALL.upper())))
-    for how, undone in ((_backwards, _read_backwards), (_rot13_backwards, _read_rot13_backwards)):
-        _add(words, map(how, common), len(undo))
-        undo.append(undone)
-    _add(tokens, (word.translate(_ROT47) for word in common), len(undo))
+    for letters in alphabets:
+        _register(words, (word.translate(str.maketrans(_LOWER_CASE, letters)) for word in common), len(undo))
+        undo.append(_translating(str.maketrans(letters + letters.upper(), _LOWER_CASE + _LOWER_CASE.upper())))
+    for encipher, decipher in ((_backwards, _read_backwards), (_rot13_backwards, _read_rot13_backwards)):
+        _register(words, map(encipher, common), len(undo))
+        undo.append(decipher)
+    _register(tokens, (word.translate(_ROT47) for word in common), len(undo))
     undo.append(_translating(_ROT47))
     return tuple(undo), words, tokens
 
@@ -82,70 +86,73 @@ def undo_ciphers(text: str) -> Iterator[str]:
     """Yield the parts of a text that are in a cipher, deciphered, one text for each cipher; a short text as a whole."""
     undo, words, tokens = _ciphers()
     data = text.encode("ascii", "replace")
-    signs = b" %b " % data.translate(_IS_ROT47)
-    for said, known in ((data.translate(_TO_LETTERS), words), (data, tokens)):
-        if known is tokens and not any(map(signs.__contains__, _ROT47_WORDS)):
+    rot47_shape = b" %b " % data.translate(_IS_ROT47)
+    for prepared, known in ((data.translate(_TO_LETTERS), words), (data, tokens)):
+        if known is tokens and not any(map(rot47_shape.__contains__, _ROT47_WORDS)):
             continue
-        seen = _seen(said.split(), known)
-        if not seen:
+        found = _ciphers_in(prepared.split(), known)
+        if not found:
             continue
-        places = parts_of(np.frombuffer(said.translate(_IS_VISIBLE), dtype=np.bool_))
-        for cipher, spans in sorted(seen.items()):
-            yield from undo[cipher](stretches_of(text, ((places[a][0], places[b][1]) for a, b in spans)))
+        bounds = parts_of(np.frombuffer(prepared.translate(_IS_VISIBLE), dtype=np.bool_))
+        for cipher, spans in sorted(found.items()):
+            yield from undo[cipher](stretches_of(text, ((bounds[a][0], bounds[b][1]) for a, b in spans)))
 
 
-def _seen(words: Sequence[bytes], known: Known) -> Mapping[int, list[tuple[int, int]]]:
-    """Return the ciphers found in the words; for each, the first and last word of every place where it is found."""
-    telling = _telling(filter(known.__contains__, set(words)), known)
-    if not telling:
+def _ciphers_in(words: Sequence[bytes], known: Known) -> Mapping[int, list[tuple[int, int]]]:
+    """Return the ciphers found in the words; for each, the first and last word of every span where it is found."""
+    candidates = _frequent_enough(filter(known.__contains__, set(words)), known)
+    if not candidates:
         return {}
     hits: dict[int, list[int]] = {}
-    for place, word in [(place, word) for place, word in enumerate(words) if word in telling]:
-        for cipher in telling[word]:
-            hits.setdefault(cipher, []).append(place)
-    found = {cipher: list(islice(_proven_groups(words, places), _MOST_SPANS)) for cipher, places in hits.items()}
+    for index, word in [(index, word) for index, word in enumerate(words) if word in candidates]:
+        for cipher in candidates[word]:
+            hits.setdefault(cipher, []).append(index)
+    found = {cipher: list(islice(_proven_groups(words, indexes), _MOST_SPANS)) for cipher, indexes in hits.items()}
     for cipher, spans in found.items():
         if len(spans) == _MOST_SPANS:
             spans.append((spans[-1][0], hits[cipher][-1]))
     return {cipher: spans for cipher, spans in found.items() if spans}
 
 
-def _telling(some: Iterable[bytes], known: Known) -> dict[bytes, list[int]]:
+def _frequent_enough(enciphered: Iterable[bytes], known: Known) -> dict[bytes, list[int]]:
     """Return the enciphered words, each with its ciphers, for those ciphers that have enough of them in the text."""
     by_cipher: dict[int, list[bytes]] = {}
-    for word in some:
+    for word in enciphered:
         for cipher in known[word]:
             by_cipher.setdefault(cipher, []).append(word)
-    telling: dict[bytes, list[int]] = {}
+    candidates: dict[bytes, list[int]] = {}
     for cipher, words in by_cipher.items():
         lengths = sorted(map(len, words), reverse=True)
-        if lengths[0] >= _LONGER and any(sum(lengths[:hits]) >= least for hits, _, least in _EVIDENCE):
+        if lengths[0] >= _LONG_WORD and any(sum(lengths[:hits]) >= least for hits, _, least in _EVIDENCE):
             for word in words:
-                telling.setdefault(word, []).append(cipher)
-    return telling
+                candidates.setdefault(word, []).append(cipher)
+    return candidates
 
 
-def _proven_groups(words: Sequence[bytes], places: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last word of each group, at these positions, that proves a cipher; groups do not overlap."""
+def _proven_groups(words: Sequence[bytes], indexes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and last word of each group, among the words at these indexes, that proves a cipher.
+
+    Groups do not overlap.
+    """
     upto = -1
-    for at, first in enumerate(places):
+    for at, first in enumerate(indexes):
         if first <= upto:
             continue
         for hits, within, letters in _EVIDENCE:
-            if at + hits > len(places) or places[at + hits - 1] - first >= within:
+            if at + hits > len(indexes) or indexes[at + hits - 1] - first >= within:
                 continue
-            last = places[at + hits - 1]
-            lengths = [len(word) for word in {words[place] for place in places[at : at + hits]}]
-            if len(lengths) < hits or sum(lengths) < letters or max(lengths) < _LONGER:
+            last = indexes[at + hits - 1]
+            lengths = [len(word) for word in {words[index] for index in indexes[at : at + hits]}]
+            if len(lengths) < hits or sum(lengths) < letters or max(lengths) < _LONG_WORD:
                 continue
-            if sum(map(_COMMON.__contains__, words[first : last + 1])) <= _OWN * (last + 1 - first):
+            if sum(map(_COMMON.__contains__, words[first : last + 1])) <= _PLAIN_SHARE * (last + 1 - first):
                 upto = last
                 yield first, last
                 break
 
 
-def _add(known: dict[bytes, tuple[int, ...]], hidden: Iterable[str], cipher: int) -> None:
-    for word in map(str.encode, hidden):
+def _register(known: dict[bytes, tuple[int, ...]], enciphered: Iterable[str], cipher: int) -> None:
+    for word in map(str.encode, enciphered):
         known[word] = (*known.get(word, ()), cipher)
 
 
@@ -170,7 +177,7 @@ def _rot13_backwards(word: str) -> str:
 
 def _read_backwards(text: str) -> Iterator[str]:
     yield text[::-1]
-    # The words of an instruction may be separated by any white space, and a line end may precede it.
+    # Word by word, too: the words may stand in their order, each reversed.
     yield _WORD.sub(_word_backwards, text)
 
 

@@ -19,6 +19,7 @@ _BEFORE = frozenset("[,:=(+{")
 _FEW_QUOTES = 4_096
 """Up to this many quotes are examined one by one; for more, one search of the whole text is faster."""
 
+# A quoted or bare name before ``:`` or ``=``, but not ``==`` or ``://``; or the name of a tag.
 _NAME = re.compile(
     r"""(?<![\w.-])(?:"([^"\\\n:=]{1,64})"|'([^'\\\n:=]{1,64})'|([A-Za-z_][\w.-]{0,63}))[ \t]{0,8}[:=](?![=/])"""
     r"|<([A-Za-z][\w.-]{0,63})(?=[\s/>])"
@@ -29,10 +30,12 @@ _SHORT = re.compile(r"""[ \t]{0,8}["']([A-Za-z][^"'\\\n]{0,31})["']""")
 """A value that may be a word of the sentence that its name belongs to."""
 
 _FEWEST = 3
+"""Fewest values or names that are joined."""
+
 _MOST = 32_768
 """Up to this many characters of joined values are read whole; of more, only the surroundings of instruction words."""
 
-_PIECE = 64
+_LONGEST_VALUE = 64
 """Most characters of a piece: a longer value is read as a text of its own elsewhere."""
 
 _PADDING = re.compile(r"[\x00-\x09\x0b-\x1f !#-&*./;?@^-`|~\x7f-\xa9\xab-\xb4\u2000-\u206f\u3000-\u3003\ufeff-]{9,}")
@@ -40,7 +43,7 @@ _PADDING = re.compile(r"[\x00-\x09\x0b-\x1f !#-&*./;?@^-`|~\x7f-\xa9\xab-\xb4\u2
 
 _ESCAPED_BLANK = re.compile(r"\\(?:[tnrf]|u(?:00[0-2a][0-9a-d]|20[0-6][0-9a-f]|3000|feff))", re.I)
 
-_BETWEEN = "\n~\n"
+_SEPARATOR = "\n~\n"
 """The separator between readings that are returned as one text: as separate texts they would use up the limit."""
 
 _SEAM = "\u034f"
@@ -53,15 +56,15 @@ _TAGS = re.compile(r"<!--(?:[^<>]*|[^>]{0,200})-->|</?[A-Za-z][^<>]*>")
 def join_document_values(text: str) -> Iterator[str | Undecoded]:
     """Yield joined values of a document, as words and as parts of words; its joined names; and a page without tags."""
     if text.count('"') + text.count("'") >= 2 * _FEWEST:
-        found = [value for value in _strings(_without_padding(text)) if len(value) <= _PIECE]
+        found = [value for value in _strings(_without_padding(text)) if len(value) <= _LONGEST_VALUE]
         if len(found) >= _FEWEST:
-            yield from _laid_together(found)
+            yield from _joined(found)
     if text.count(":") + text.count("=") + text.count("<") >= _FEWEST:
         yield from _names(text)
     if "<" in text:
-        said, seams = _without_tags(text)
+        untagged, seams = _without_tags(text)
         if seams:
-            yield stretches_of(said, ((place, place) for place in seams))
+            yield stretches_of(untagged, ((seam, seam) for seam in seams))
 
 
 def _names(text: str) -> Iterator[str | Undecoded]:
@@ -77,20 +80,20 @@ def _names(text: str) -> Iterator[str | Undecoded]:
         if (value := _SHORT.match(text, match.end())) is not None:
             parts.append(value[1])
     times = Counter(names)
-    once = [name for name in names if times[name] == 1]  # others may stand between them
-    said = dict[str, None]()
+    once = [name for name in names if times[name] == 1]  # without the names that repeat between them
+    readings = dict[str, None]()
     for each in (names, once, parts):
-        if len(kept := _not_again(each)) >= _FEWEST:
-            for laid in _laid_together(kept):
-                if isinstance(laid, Undecoded):
-                    yield laid
+        if len(kept := _without_repeated_pairs(each)) >= _FEWEST:
+            for joined in _joined(kept):
+                if isinstance(joined, Undecoded):
+                    yield joined
                 else:
-                    said[laid] = None
-    if said:
-        yield _BETWEEN.join(said)
+                    readings[joined] = None
+    if readings:
+        yield _SEPARATOR.join(readings)
 
 
-def _not_again(names: Sequence[str]) -> Sequence[str]:
+def _without_repeated_pairs(names: Sequence[str]) -> Sequence[str]:
     pairs = set[tuple[str, str]]()
     kept = list(names[:1])
     for pair in pairwise(names):
@@ -107,26 +110,26 @@ def _without_padding(text: str) -> str:
 def _without_tags(text: str) -> tuple[str, list[int]]:
     """Return a text without its tags, and the positions where one or several tags were inside a word."""
     between = _TAGS.split(text)
-    said = f"{''.join(between)} "
-    places = sorted(set(accumulate(map(len, between[:-1]))))
-    return said[:-1], [place for place in places if place and said[place - 1].isalnum() and said[place].isalnum()]
+    joined = f"{''.join(between)} "
+    seams = sorted(set(accumulate(map(len, between[:-1]))))
+    return joined[:-1], [seam for seam in seams if seam and joined[seam - 1].isalnum() and joined[seam].isalnum()]
 
 
-def _laid_together(values: Sequence[str]) -> Iterator[str | Undecoded]:
+def _joined(values: Sequence[str]) -> Iterator[str | Undecoded]:
     """Yield values joined as words and as parts of words; of many values, only the surroundings of instruction words.
 
     An instruction word that is split over values is found only where these are joined without a space. A whole word is
     found only where they are not. So the surroundings are yielded both ways.
     """
     whole = _SEAM.join(values)
-    words, seamed = excerpt_of(" ".join(values), _MOST), excerpt_of(whole, _MOST)
+    words, unspaced = excerpt_of(" ".join(values), _MOST), excerpt_of(whole, _MOST)
     yield words.text
-    if seamed.text != whole:
-        yield seamed.text.replace(_SEAM, " ")
-    yield seamed.text.replace(_SEAM, "")
-    for shown in (words, seamed):
-        if shown.unread:
-            yield Undecoded(shown.unread)
+    if unspaced.text != whole:
+        yield unspaced.text.replace(_SEAM, " ")
+    yield unspaced.text.replace(_SEAM, "")
+    for excerpt in (words, unspaced):
+        if excerpt.unread:
+            yield Undecoded(excerpt.unread)
 
 
 def _strings(text: str) -> Iterator[str]:
@@ -137,17 +140,17 @@ def _strings(text: str) -> Iterator[str]:
     upto = 0
     quote = _QUOTE.search(text)
     while quote is not None:
-        place = quote.start()
-        match = _STRING.match(text, place) if _may_begin(text, upto, place) else None
+        position = quote.start()
+        match = _STRING.match(text, position) if _may_begin(text, upto, position) else None
         if match is not None:
             yield match[1] or match[2] or ""
             upto = match.end()
-        quote = _QUOTE.search(text, place + 1 if match is None else upto)
+        quote = _QUOTE.search(text, position + 1 if match is None else upto)
 
 
-def _may_begin(text: str, first: int, place: int) -> bool:
-    """Return whether a value may begin at ``place``, judged by the text from ``first`` up to it."""
-    before = place - 1
+def _may_begin(text: str, first: int, position: int) -> bool:
+    """Return whether a value may begin at ``position``, judged by the text from ``first`` up to it."""
+    before = position - 1
     while before >= first and text[before].isspace():
         if text[before] == "\n":
             return True

@@ -15,7 +15,7 @@ Places = npt.NDArray[np.int64]
 
 _SPACES = bytes(code for code in range(128) if chr(code).isspace())
 _NOT_SPACE = bytes(code not in _SPACES for code in range(256))
-_OTHER, _SIGN, _DIGIT, _UPPER, _LOWER = range(5)
+_OTHER, _BASE64_SYMBOL, _DIGIT, _UPPER, _LOWER = range(5)
 
 
 def _kind(code: int) -> int:
@@ -24,7 +24,7 @@ def _kind(code: int) -> int:
         return _LOWER
     if char in string.ascii_uppercase:
         return _UPPER
-    return _DIGIT if char in string.digits else _SIGN if char in "+/-_" else _OTHER
+    return _DIGIT if char in string.digits else _BASE64_SYMBOL if char in "+/-_" else _OTHER
 
 
 _KINDS = bytes(map(_kind, range(256)))
@@ -32,16 +32,19 @@ _IS_HEX = np.array([chr(code) in string.hexdigits for code in range(256)])
 
 
 class Words(NamedTuple):
-    """The base64 words of an ASCII text, in order: their start and end positions."""
+    """The words of an ASCII text, which are runs of base64 characters, in order: their start and end positions.
+
+    ``data`` is the text, ``kinds`` the kind of each of its characters.
+    """
 
     data: bytes
     starts: Places
     ends: Places
     kinds: npt.NDArray[np.uint8]
 
-    def at(self, place: int) -> str:
+    def at(self, index: int) -> str:
         """Return the word with this index."""
-        return self.data[self.starts[place] : self.ends[place]].decode()
+        return self.data[self.starts[index] : self.ends[index]].decode()
 
     def long(self, least: int) -> Iterator[str]:
         """Yield the words with at least ``least`` characters."""
@@ -50,18 +53,18 @@ class Words(NamedTuple):
     def mixed(self, least: int, most: int) -> Iterator[tuple[int, str]]:
         """Yield words of these lengths that mix upper and lower case and digits, as few words do, each with its index.
 
-        A word without capitals is skipped: base64 of a word has some, while leetspeak has none.
+        A word without capitals is skipped: leetspeak has none, while an encoded word has some.
         """
         before, after = self.kinds[:-1], self.kinds[1:]
         small, capital, digit = before == _LOWER, before == _UPPER, before == _DIGIT
         mixed = (small & ((after == _UPPER) | (after == _DIGIT))) | (digit & (after >= _UPPER))
         mixed[:-1] |= capital[:-1] & capital[1:] & (after[1:] == _LOWER)
-        places = np.searchsorted(self.starts, np.flatnonzero(mixed), side="right") - 1
+        indexes = np.searchsorted(self.starts, np.flatnonzero(mixed), side="right") - 1
         lengths = self.ends - self.starts
         found = np.zeros(len(lengths), dtype=np.bool_)
-        found[places] = True
+        found[indexes] = True
         found &= (lengths >= least) & (lengths <= most) & self._have(_UPPER) & self._have(_LOWER)
-        yield from ((place, self.at(place)) for place in np.flatnonzero(found).tolist())
+        yield from ((index, self.at(index)) for index in np.flatnonzero(found).tolist())
 
     def _have(self, kind: int) -> npt.NDArray[np.bool_]:
         """Return for each word whether it contains a character of a kind."""
@@ -76,7 +79,7 @@ class Words(NamedTuple):
         is_hex = _IS_HEX[np.frombuffer(self.data, dtype=np.uint8)]
         starts = self.starts[found]
         found = found[is_hex[starts] & is_hex[starts + 1] & is_hex[self.ends[found] - 1]]
-        yield from ((place, self.at(place)) for place in found.tolist())
+        yield from ((index, self.at(index)) for index in found.tolist())
 
 
 def words_in(data: bytes) -> Words:

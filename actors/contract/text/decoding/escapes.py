@@ -10,7 +10,7 @@ from itertools import chain, islice
 from actors.contract.text.decoding.parts_with_form import stretches_of
 
 FEWEST = 4
-"""Least escapes of a text that every sense reads undone. Fewer are undone with its blanks, and searched for phrases."""
+"""Fewest escapes of a text that all guards read without them. Fewer are undone for the search for phrases alone."""
 
 
 def _coded(base: int) -> Callable[[str], str]:
@@ -23,19 +23,19 @@ def _character_of(code: int) -> str:
 
 
 def _of_pair(halves: str) -> str:
-    # JSON writes a character past the first 65,536 as two halves.
+    # JSON writes a character past the first 65,536 as a surrogate pair.
     high, low = (int(half, 16) for half in halves.split("\\u"))
     return chr(0x10000 + ((high - 0xD800) << 10) + low - 0xDC00)
 
 
-def _called(name: str) -> str:
+def _named(name: str) -> str:
     try:
         return unicodedata.lookup(name)
     except KeyError:
         return ""
 
 
-def _of_page(name: str) -> str:
+def _of_html(name: str) -> str:
     return html5.get(f"{name};", "")
 
 
@@ -48,27 +48,30 @@ _FORMS: tuple[tuple[str, Callable[[str], str]], ...] = (
     (r"\\([0-7]{2})(?![0-9A-Za-z])", _coded(8)),
     (r"&#0*([0-9]{2,7});?", _coded(10)),
     (r"&#[xX]0*([0-9a-fA-F]{2,6});?", _coded(16)),
-    (r"&([A-Za-z][A-Za-z0-9]{1,31});", _of_page),
+    (r"&([A-Za-z][A-Za-z0-9]{1,31});", _of_html),
     (r"U\+([0-9A-Fa-f]{4,6})\s?", _coded(16)),
     (r"\\u([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})", _of_pair),
     (r"\\u([0-9a-fA-F]{4})", _coded(16)),
     (r"\\U([0-9a-fA-F]{8})", _coded(16)),
-    (r"\\N\{([A-Za-z0-9 -]{2,80})\}", _called),
+    (r"\\N\{([A-Za-z0-9 -]{2,80})\}", _named),
     (r"\\x([0-9a-fA-F]{2})", _coded(16)),
     (r"\\'([0-9a-fA-F]{2})", _coded(16)),
     (r"\^\^([0-9a-f]{2})", _coded(16)),
     (r"%([0-9a-fA-F]{2})", _coded(16)),
 )
-"""Each escape, and the character that its group stands for; empty where it stands for none."""
+"""The pattern of each escape, and the character that its group stands for; empty where it stands for none.
+
+Of programs, of style sheets, of pages (HTML), of addresses (``%``), of RTF (``\\'``) and of TeX (``^^``).
+"""
 
 _ESCAPE = re.compile("|".join(form for form, _ in _FORMS))
-_BEGINNINGS = ("\\", "%", "&", "U+", "^^")
-_QUOTED = re.compile(r"=[0-9A-F]{2}")
-_QUOTED_BYTES = re.compile(r"(?:=[0-9A-F]{2})+")
+_FIRST_CHARACTERS = ("\\", "%", "&", "U+", "^^")
+_QUOTED_PRINTABLE = re.compile(r"=[0-9A-F]{2}")
+_QUOTED_PRINTABLE_RUN = re.compile(r"(?:=[0-9A-F]{2})+")
 _ESCAPED_AGAIN = re.compile(r"(?<!\\)\\{2,}+(?=[uUxN])")
 _QUOTED_OR_BREAK = re.compile(r"=[0-9A-F]{2}|=[ \t]*\r?\n")
 _SOFT_BREAK = re.compile(r"=[ \t]*\r?\n")
-_SHIFTED = re.compile(r"\+(A[C-H][A-Za-z0-9+/]+)-?")
+_UTF7 = re.compile(r"\+(A[C-H][A-Za-z0-9+/]+)-?")
 """A run of UTF-7, which is UTF-16 in base64, if it begins with a letter, digit or blank of ASCII."""
 
 _BLANK = re.compile(
@@ -78,31 +81,31 @@ _BLANK = re.compile(
     r"|=20(?:=?\r?\n)?|=\r?\n|<br\s*/?>\s*",
     re.I,
 )
-"""White space as programs, pages and mail write it, and what they write for characters that nobody sees.
+"""White space as programs, pages and mail write it, and how they write invisible characters.
 
-A run of backslashes is tried once, from its first: from each of them, its length squared would be looked at.
+A run of backslashes is matched from its first only. From each of them, the work would grow with its length squared.
 """
 
-_MARKS = ("\\", "&", "=", "<", "U+", "^^", "%u")
+_MAY_HAVE_BLANKS = ("\\", "&", "=", "<", "U+", "^^", "%u")
 
 
 def undo_blanks(text: str) -> str:
     """Return a text around its escaped white space and letters, with these undone; empty where it has none.
 
-    One is enough: in ``all previous\\ninstructions`` a letter stands between two words of an order, and
-    ``pr\\u00e9vious`` is no word of one.
+    A single escape is undone: in ``all previous\\ninstructions`` a letter stands between two words of an instruction,
+    and a search does not find the word ``pr\\u00e9vious``.
     """
-    if not any(map(text.__contains__, _MARKS)):
+    if not any(map(text.__contains__, _MAY_HAVE_BLANKS)):
         return ""
     few = list(islice(_ESCAPE.finditer(text), FEWEST))
-    few_quoted = list(islice(_QUOTED.finditer(text), FEWEST))
+    few_quoted = list(islice(_QUOTED_PRINTABLE.finditer(text), FEWEST))
     spans = sorted(match.span() for match in chain(_BLANK.finditer(text), few, few_quoted))
-    # First the blanks: some stand for signs that are nothing between two words either, such as quotation marks.
-    seen = _BLANK.sub(_blank, stretches_of(text, spans)) if spans else ""
+    # Blanks first: the general escapes would turn some of them into other characters.
+    undone = _BLANK.sub(_blank, stretches_of(text, spans)) if spans else ""
     if len(few) < FEWEST:
-        # Of more, a text with all undone is read anyway.
-        seen = _ESCAPE.sub(_character, _ESCAPED_AGAIN.sub(r"\\", seen))
-    return _QUOTED_BYTES.sub(_of_bytes, seen) if len(few_quoted) < FEWEST else seen
+        # With more of them, ``undo_escapes`` gives a text with all undone.
+        undone = _ESCAPE.sub(_character, _ESCAPED_AGAIN.sub(r"\\", undone))
+    return _QUOTED_PRINTABLE_RUN.sub(_of_bytes, undone) if len(few_quoted) < FEWEST else undone
 
 
 def with_blanks(text: str) -> str:
@@ -112,21 +115,21 @@ def with_blanks(text: str) -> str:
 
 def undo_escapes(text: str) -> Iterator[str]:
     """Yield a text with its escapes undone."""
-    if sum(map(text.count, _BEGINNINGS)) >= FEWEST:
-        said, count = _ESCAPE.subn(_character, stretches_of(text, (match.span() for match in _ESCAPE.finditer(text))))
-        if count >= FEWEST and said != text:
-            yield said
+    if sum(map(text.count, _FIRST_CHARACTERS)) >= FEWEST:
+        undone, count = _ESCAPE.subn(_character, stretches_of(text, (match.span() for match in _ESCAPE.finditer(text))))
+        if count >= FEWEST and undone != text:
+            yield undone
     if text.count("=") >= FEWEST:
-        seen = stretches_of(text, (match.span() for match in _QUOTED_OR_BREAK.finditer(text)))
-        joined = _SOFT_BREAK.sub("", seen)
-        said = _QUOTED_BYTES.sub(_of_bytes, joined)
-        if len(_QUOTED.findall(joined)) >= FEWEST or (said and said != seen and "=\n" in text):
-            yield said
+        stretches = stretches_of(text, (match.span() for match in _QUOTED_OR_BREAK.finditer(text)))
+        joined = _SOFT_BREAK.sub("", stretches)
+        undone = _QUOTED_PRINTABLE_RUN.sub(_of_bytes, joined)
+        if len(_QUOTED_PRINTABLE.findall(joined)) >= FEWEST or (undone and undone != stretches and "=\n" in text):
+            yield undone
     if "+A" in text:
-        seen = stretches_of(text, (match.span() for match in _SHIFTED.finditer(text)))
-        said = _SHIFTED.sub(_unshifted, seen)
-        if said != seen:
-            yield said
+        stretches = stretches_of(text, (match.span() for match in _UTF7.finditer(text)))
+        undone = _UTF7.sub(_from_utf7, stretches)
+        if undone != stretches:
+            yield undone
 
 
 def _character(match: re.Match[str]) -> str:
@@ -135,7 +138,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _blank(match: re.Match[str]) -> str:
-    # A soft hyphen stands within a word, too.
+    # A soft hyphen stays one: it may stand within a word.
     return "\N{SOFT HYPHEN}" if match[0].lower().rstrip(";").endswith(("ad", "shy", "173")) else " "
 
 
@@ -147,10 +150,10 @@ def _of_bytes(match: re.Match[str]) -> str:
         return data.decode("latin-1")
 
 
-def _unshifted(match: re.Match[str]) -> str:
+def _from_utf7(match: re.Match[str]) -> str:
     run = match[1]
     try:
-        said = base64.b64decode(run + "=" * (-len(run) % 4))[: len(run) * 3 // 4 // 2 * 2].decode("utf-16-be")
+        decoded = base64.b64decode(run + "=" * (-len(run) % 4))[: len(run) * 3 // 4 // 2 * 2].decode("utf-16-be")
     except ValueError:
         return match[0]
-    return said if said.isascii() else match[0]
+    return decoded if decoded.isascii() else match[0]

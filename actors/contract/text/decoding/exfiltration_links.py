@@ -1,8 +1,8 @@
-"""Finds links and images whose address has a place for secret data: opening one sends the data to its host.
+"""Finds links and images whose address has a placeholder for secret data: opening one sends the data to its host.
 
-An image is loaded by any program that displays it, so any secret in its address counts. A link to follow, or an address
-alone, counts only if its place is for something that was said in the conversation: the documentation of any interface
-contains addresses with a place for a key.
+An image is loaded by any program that displays it, so a placeholder for any secret counts. A link to follow, or an
+address alone, counts only if its placeholder is for something from the conversation: the documentation of any interface
+contains addresses with a placeholder for a key.
 """
 
 import re
@@ -12,19 +12,22 @@ from urllib.parse import unquote
 from actors.contract.text.decoding.undecoded import Undecoded
 
 CARRIES = "this link carries data away:"
-"""The sentence about such an address, followed by the name of the place; a signature of the library matches it."""
+"""The sentence about such an address, before the placeholder's name; a signature of reflex's library matches it."""
 
 _IMAGE = re.compile(r"!\[[^\]\n]{0,200}\]\(|<img\b[^>\n]{0,200}?src\s*=\s*[\"']?")
 _ADDRESS = re.compile(r"https?://[^\s)\"']{0,512}[^\n)\"]{0,200}")
 _BEFORE = 224
+"""Characters before an address in which the beginning of an image is looked for."""
+
 _MOST = 16_384
 """Most addresses of a text that are examined: as many as an input within the usual limits can have."""
 
-_PLACE = re.compile(
+# ``?data={name}``, ``/[name]``, ``=<name>``, ``=$(name)`` or ``=NAME``, also percent-encoded.
+_PLACEHOLDER = re.compile(
     r"(?i)[?&/=][^?&/\n]{0,80}?(?:\$?\{{1,2}|\[|<|\$\(|%7B|=)(?P<name>[^{}\[\]<>()\n%&?/=]{3,80})(?:\}|\]|>|\)|%7D|&|$|\s)"
 )
-_PLACED = re.compile(r"[{\[<]|\$\(|%7[Bb]|=[A-Z_]{3}")
-_SAID = re.compile(
+_MAY_HAVE_PLACEHOLDER = re.compile(r"[{\[<]|\$\(|%7[Bb]|=[A-Z_]{3}")
+_OF_CONVERSATION = re.compile(
     r"(?i)(?:conversation|chat|dialog(?:ue)?)(?:[ _-]?(?:history|log|so[ _-]far|summary|above|text|content))|"
     r"(?:summary|contents?|text|copy|history|base64)[ _-](?:of[ _-])?(?:the[ _-]|this[ _-]|your[ _-])?"
     r"(?:conversation|chat|dialog|messages)|system[ _-]?prompt|"
@@ -41,28 +44,30 @@ def exfiltration_sentences(text: str) -> Iterator[str | Undecoded]:
         return
     found: dict[str, None] = {}
     end = 0
-    places = _places(text)
-    for start in places[:_MOST]:
+    starts = _addresses(text)
+    for start in starts[:_MOST]:
         match = _ADDRESS.match(text, start) if start >= end else None
         end = match.end() if match is not None else end
-        if match is None or not _PLACED.search(match[0]):
+        if match is None or not _MAY_HAVE_PLACEHOLDER.search(match[0]):
             continue
         before = text[max(0, start - _BEFORE) : start]
         is_image = any(image.end() == len(before) for image in _IMAGE.finditer(before))
-        for place in _PLACE.finditer(unquote(match[0])):
-            name = place["name"]
-            if (_SECRET if is_image else _SAID).search(name) and (place[0].rstrip()[-1:] in "}]>)" or name.isupper()):
+        for placeholder in _PLACEHOLDER.finditer(unquote(match[0])):
+            name = placeholder["name"]
+            if (_SECRET if is_image else _OF_CONVERSATION).search(name) and (
+                placeholder[0].rstrip()[-1:] in "}]>)" or name.isupper()
+            ):
                 found[name] = None
     if found:
         yield "\n".join(f"{CARRIES} {name}" for name in found)
-    if len(places) > _MOST:
-        yield Undecoded(len(text) - places[_MOST])
+    if len(starts) > _MOST:
+        yield Undecoded(len(text) - starts[_MOST])
 
 
-def _places(text: str) -> list[int]:
-    places = []
-    place = text.find("http")
-    while place >= 0:
-        places.append(place)
-        place = text.find("http", place + 4)
-    return places
+def _addresses(text: str) -> list[int]:
+    starts = []
+    start = text.find("http")
+    while start >= 0:
+        starts.append(start)
+        start = text.find("http", start + 4)
+    return starts

@@ -1,8 +1,8 @@
 """Undoes the disguises of a text, then those of the results, to a limited depth.
 
-Every result goes through all forms again: for example hex inside base64, or an instruction in rot13 written as the
-numbers of its letters. The work is limited by the number of texts and their total characters; what is left out is
-counted. Nearly every text contains no disguise, and the fast check of each form shows that.
+Every result goes through all forms of disguise again: for example hex inside base64, or an instruction in rot13 written
+as the numbers of its letters. The work is limited by the number of texts and their total characters; what is left out
+is counted. Nearly every text contains no disguise, and the fast check of each form shows that.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,19 +27,19 @@ from actors.contract.text.judge.instruction_words import PLAIN_INSTRUCTION_WORDS
 from actors.contract.text.views import EXTRACTED
 
 DEPTH, DEPTH_OF_REWRITTEN = 6, 3
-"""Most disguises inside each other that are undone: first for encodings only, then for disguises of any kind."""
+"""Most disguises inside each other that are undone: of encodings alone, and with disguises of any kind among them."""
 
 MOST_TEXTS, MOST_CHARACTERS = 32, 393_216
 """Most texts that one text is decoded to, and most characters of them in total."""
 
 APART = 3
-"""Texts of one form that are read separately; further ones are joined, so that a large number hides none."""
+"""Results of one form that are read separately; further ones are joined, so that a large number hides none."""
 
-_BETWEEN = "\n~\n"
+_SEPARATOR = "\n~\n"
 """The separator of joined texts; no encoded run continues across it."""
 
 MOST_VIEWS, MOST_READ = 8, 4_096
-"""Most decoded texts of one text that the judges of words read, and most characters of each."""
+"""Most decoded texts of one text that the trained judges read, and most characters of each."""
 
 MOST_WORK = 32_768
 """Characters of results that are decoded again, in addition to twice the length of the text."""
@@ -67,7 +67,7 @@ _REWRITTEN = frozenset({"pieces", "split", "escapes"})
 """Forms that ordinary texts contain, too: their results are read only where they say something new."""
 
 _ENCODINGS = frozenset({"unseen", "escapes", "numerals", "payloads", "binary", "morse"})
-"""Forms that are only used to hide text, so they are undone at any depth; other forms often find false matches."""
+"""Forms that are only used to hide text, so they are undone at any depth; other forms also match ordinary texts."""
 
 
 class Decoded(msgspec.Struct, frozen=True):
@@ -98,67 +98,67 @@ def decoded_texts(text: str) -> tuple[Decoded, ...]:
 def decode_nested(text: str) -> DecodedTexts:
     """Undo the disguises of a text.
 
-    Several senses ask for the same texts one after another, so the latest results are cached.
+    Several guards ask for the same texts one after another, so the latest results are cached.
     """
     found: list[Decoded] = []
     known = {text}
-    room, work, left = MOST_CHARACTERS, 2 * len(text) + MOST_WORK, 0
+    room, work, undecoded = MOST_CHARACTERS, 2 * len(text) + MOST_WORK, 0
     level = [Decoded((), text)]
     for depth in range(DEPTH + 1):
         below: list[Decoded] = []
         # Short texts first, so that a long one does not use up the limit for the others.
         for parent in sorted(level, key=lambda each: len(each.text)):
             if len(parent.text) > work:
-                left += len(parent.text)
+                undecoded += len(parent.text)
                 continue
             work -= len(parent.text)
-            for name, said, missed in _undone(parent, known):
-                left += missed
-                for laid in _laid_together(said):
+            for name, results, missed in _undone(parent, known):
+                undecoded += missed
+                for result in _joined(results):
                     # Beyond the deepest level a disguise is not decoded, but the length of its result is counted.
-                    if depth == DEPTH or len(laid) > room or len(found) + len(below) >= MOST_TEXTS:
-                        left += len(laid)
+                    if depth == DEPTH or len(result) > room or len(found) + len(below) >= MOST_TEXTS:
+                        undecoded += len(result)
                     else:
-                        room -= len(laid)
-                        below.append(Decoded((*parent.path, name), laid))
+                        room -= len(result)
+                        below.append(Decoded((*parent.path, name), result))
         found += below
         level = below
-    return DecodedTexts(tuple(found), left)
+    return DecodedTexts(tuple(found), undecoded)
 
 
 def _undone(parent: Decoded, known: set[str]) -> Iterator[tuple[str, list[str], int]]:
     """Yield for each form its new results, and the number of characters that it did not decode."""
     text, last = parent.text, parent.path[-1:]
-    likely = forms_in(text)
+    possible = forms_in(text)
     if len(parent.path) >= DEPTH_OF_REWRITTEN and not _ENCODINGS.issuperset(parent.path):
-        likely = frozenset()
+        possible = frozenset()
     for name, form in _FORMS:
         # A form is not applied to its own result, except for those that are often applied twice.
-        if name in likely and (last != (name,) or name in _NESTED):
-            said, left = [], 0
+        if name in possible and (last != (name,) or name in _NESTED):
+            results, undecoded = [], 0
             for each in form(text):
                 if isinstance(each, Undecoded):
-                    left += each.characters
+                    undecoded += each.characters
                 elif each not in known and is_text(each):
                     known.add(each)
-                    said.append(each)
-            yield name, said, left
+                    results.append(each)
+            yield name, results, undecoded
 
 
-def _laid_together(said: Sequence[str]) -> Iterator[str]:
+def _joined(results: Sequence[str]) -> Iterator[str]:
     """Yield the results of a form: the first separately; of the rest, those with words as one text, then the others."""
-    if len(said) <= APART + 1:
-        yield from said
+    if len(results) <= APART + 1:
+        yield from results
         return
-    yield from said[:APART]
+    yield from results[:APART]
     others = {True: list[str](), False: list[str]()}
-    for each in said[APART:]:
+    for each in results[APART:]:
         others[is_mostly_letters(each)].append(each)
-    yield from (_BETWEEN.join(each) for each in others.values() if each)
+    yield from (_SEPARATOR.join(each) for each in others.values() if each)
 
 
 class JudgedTexts(NamedTuple):
-    """The texts that judges of words read besides a text itself, and the number of disguised characters they miss."""
+    """The texts that the trained judges read besides a text itself, and how many disguised characters they miss."""
 
     texts: tuple[str, ...]
     unread: int
@@ -166,13 +166,13 @@ class JudgedTexts(NamedTuple):
 
 @lru_cache(maxsize=64)
 def texts_for_judges(text: str) -> JudgedTexts:
-    """Return what judges of words read besides a text itself: the text with its disguises undone.
+    """Return what the trained judges read besides a text itself: the text with its disguises undone.
 
     A result that only rewrites the text counts only if it contains an instruction word that the text does not.
     """
-    said: list[str] = []
+    shown: list[str] = []
     undone = decode_nested(text)
-    left = undone.unread
+    missed = undone.unread
     plain = text.lower()
     for decoded in undone.found:
         if not decoded.worded:
@@ -181,7 +181,7 @@ def texts_for_judges(text: str) -> JudgedTexts:
         if not _REWRITTEN.issuperset(decoded.path) or any(
             word in lowered and word not in plain for word in PLAIN_INSTRUCTION_WORDS
         ):
-            shown, unread = excerpt_of(decoded.text, MOST_READ)
-            said.append(shown)
-            left += unread
-    return JudgedTexts(tuple(said[:MOST_VIEWS]), left + sum(map(len, said[MOST_VIEWS:])))
+            excerpt, unread = excerpt_of(decoded.text, MOST_READ)
+            shown.append(excerpt)
+            missed += unread
+    return JudgedTexts(tuple(shown[:MOST_VIEWS]), missed + sum(map(len, shown[MOST_VIEWS:])))

@@ -12,25 +12,29 @@ import numpy as np
 from actors.contract.text.decoding.plausibility import is_mostly_letters
 
 _APART = r"[\s,;|/.+-]{1,3}"
+# Eight numbers or more with separators between them: decimal, octal, binary; calls such as ``chr(72)``; and twelve
+# numbers of one or two digits, which may be positions in the alphabet.
 _DECIMAL = re.compile(rf"(?<![\w.])(?:\d{{2,3}}{_APART}){{7,}}\d{{2,3}}(?!\w)")
 _OCTAL = re.compile(rf"(?<![\w.])(?:(?:0o)?[01]?[0-7]{{2}}{_APART}){{7,}}(?:0o)?[01]?[0-7]{{2}}(?!\w)")
 _BINARY = re.compile(r"(?<!\w)(?:0?[01]{7}[\s,;|/-]{1,3}){7,}0?[01]{7}(?!\w)")
 _CALLS = re.compile(r"(?i)\b(?:chr|char|unichr)\(\s*(0x[0-9a-f]{2}|\d{2,3})\s*\)")
-_PLACES = re.compile(r"(?<![\w.])(?:\d{1,2}[-._ /,]{1,3}){11,}\d{1,2}(?![\w.])")
+_ALPHABET = re.compile(r"(?<![\w.])(?:\d{1,2}[-._ /,]{1,3}){11,}\d{1,2}(?![\w.])")
 _NUMBER = re.compile(r"\d+")
 _WIDE = re.compile(r"[\s,;|/.+-]{4,}")
 _WORD_GAP = re.compile(r"\s+|/|,\s")
 _FEWEST = 8
+"""Fewest numbers of a run."""
+
 _LONGEST_GAP = 5
 """Most characters between the digits of two numbers of one run: a separator or two, and ``0o``."""
 
 _MOST_RUNS = 1_024
-"""Runs that are read in every way. Of more, a sample from the whole text is; the others only as decimal numbers."""
+"""Most runs that are read in every way: of more, a sample from the whole text. The others are read as decimal only."""
 
 _LONG = 4_096
 """A run of decimal numbers with at least this many characters is decoded in one vectorised pass."""
 
-_PARTING = " \t\r\n,;|/.+-"
+_SEPARATORS = " \t\r\n,;|/.+-"
 
 _IS_DIGIT = np.array([chr(code).isdigit() and code < 128 for code in range(256)])
 
@@ -43,18 +47,18 @@ def decode_numerals(text: str) -> Iterator[str]:
     if len(runs) > _MOST_RUNS:
         # A sample from the whole text: what comes first must not hide what comes later.
         chosen = [(2 * number + 1) * len(runs) // (2 * _MOST_RUNS) for number in range(_MOST_RUNS)]
-        for place in sorted(set(range(len(runs))).difference(chosen)):
-            yield from _text_of_codes([int(each) for each in _NUMBER.findall(runs[place])])
-    for place in chosen:
-        run = runs[place]
-        if len(run) > _LONG and (said := _in_one_go(run)):
+        for index in sorted(set(range(len(runs))).difference(chosen)):
+            yield from _text_of_codes([int(each) for each in _NUMBER.findall(runs[index])])
+    for index in chosen:
+        run = runs[index]
+        if len(run) > _LONG and (decoded := _from_long_decimal(run)):
             # A run that is text in decimal is neither text in octal nor positions in the alphabet.
-            yield said
+            yield decoded
             continue
         for pattern, base in ((_DECIMAL, 10), (_OCTAL, 8), (_BINARY, 2)):
             for match in pattern.finditer(run):
                 yield from _text_of_codes([int(each, base) for each in _NUMBER.findall(match[0].replace("0o", ""))])
-        for match in _PLACES.finditer(run):
+        for match in _ALPHABET.finditer(run):
             yield from _letters(match[0])
     if "(" in text:
         calls = _CALLS.findall(text)
@@ -62,9 +66,9 @@ def decode_numerals(text: str) -> Iterator[str]:
             yield from _text_of_codes([int(each, 16 if each[1:2] in "xX" else 10) for each in calls])
 
 
-def _in_one_go(run: str) -> str:
+def _from_long_decimal(run: str) -> str:
     """Return a long run decoded as decimal numbers of two or three digits; empty if that gives no text."""
-    if (match := _DECIMAL.fullmatch(run.strip(_PARTING))) is None:
+    if (match := _DECIMAL.fullmatch(run.strip(_SEPARATORS))) is None:
         return ""
     data = np.frombuffer(match[0].encode("ascii", "replace"), dtype=np.uint8)
     digit = _IS_DIGIT.take(data)
@@ -73,8 +77,8 @@ def _in_one_go(run: str) -> str:
     digits = data.astype(np.int32) - ord("0")
     codes = digits[ends - 1] + 10 * digits[ends - 2] + np.where(ends - starts > 2, 100 * digits[ends - 3], 0)
     # As for a short run: a number that is no letter separates two texts.
-    said = np.where(codes < 127, codes, ord("\n")).astype(np.uint8).tobytes().decode("ascii")
-    return said if is_mostly_letters(said) else ""
+    decoded = np.where(codes < 127, codes, ord("\n")).astype(np.uint8).tobytes().decode("ascii")
+    return decoded if is_mostly_letters(decoded) else ""
 
 
 def _runs(text: str) -> list[str]:
@@ -90,14 +94,15 @@ def _runs(text: str) -> list[str]:
     bounds = np.flatnonzero(np.diff(near, prepend=False, append=False))
     firsts, lasts = bounds[::2], bounds[1::2]
     enough = np.flatnonzero(lasts - firsts + 1 >= _FEWEST)
-    return [text[max(0, int(starts[firsts[place]]) - 2) : int(ends[lasts[place]])] for place in enough.tolist()]
+    # Two characters more: an octal number may begin with ``0o``.
+    return [text[max(0, int(starts[firsts[index]]) - 2) : int(ends[lasts[index]])] for index in enough.tolist()]
 
 
 def _text_of_codes(codes: list[int]) -> Iterator[str]:
     # A number that is no letter separates two texts.
-    said = "".join(chr(code) if code < 127 else "\n" for code in codes)
-    if is_mostly_letters(said):
-        yield said
+    decoded = "".join(chr(code) if code < 127 else "\n" for code in codes)
+    if is_mostly_letters(decoded):
+        yield decoded
 
 
 def _letters(run: str) -> Iterator[str]:

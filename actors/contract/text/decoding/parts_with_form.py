@@ -1,4 +1,4 @@
-"""The parts of a long text around the places where a form was found: the rest of the text is plain."""
+"""The parts of a long text around the positions where a form of disguise was found: the rest of the text is plain."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ WHOLE = 4_096
 """Up to this many characters a text is decoded as a whole."""
 
 AROUND = 256
-"""Characters on either side of a find that are decoded with it: words there may be part of it without a disguise."""
+"""Characters on either side of a match that are decoded with it: an instruction may be disguised only in part."""
 
 
 def stretches_of(text: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -1,12 +1,12 @@
 """Decodes runs of base64, base32, base85 and hex that the plain search for such runs (``views``) does not find.
 
-That search needs a run in one piece, or separated by white space. Here are runs that are quoted, hyphenated or dotted,
-encoded word by word, in small letters, or transformed (rot13, reversed), and the rarer encodings. A run counts only if
-it decodes to text.
+That search needs a run in one piece, or separated by white space. This module finds runs that are quoted, hyphenated or
+dotted, encoded word by word, in small letters, or transformed (rot13, reversed), and the rarer encodings. A run counts
+only if it decodes to text.
 
-A text is split once into words (``encoded_words``). Examined are long words, words with capitals in unusual places, and
-tokens with symbols in them. About a hundred of each kind, spread over the text, are decoded. Of the others, those are
-decoded that begin like text; runs beyond that are counted.
+A text is split once into words (``encoded_words``). Long words, words with capitals in unusual places, and tokens with
+symbols in them are examined. ``MOST_RUNS`` of each kind, spread over the text, are decoded, and as many of the others
+that begin like text. Runs beyond that are counted.
 """
 
 import base64
@@ -25,10 +25,12 @@ from actors.contract.text.decoding.undecoded import Undecoded
 MOST_RUNS = 1_024
 """Most runs of one kind decoded in a text: of more, a sample from the whole text, and as many that begin like text."""
 
-_BEGINNING = 40
+_BEGINNING = 40  # a multiple of 4, 5 and 8
 """Characters by which the beginning is checked: whole blocks in each of the encodings."""
 
 _LONG, _LONG_TOKEN = 16, 20
+"""Fewest characters of a word and of a token that may be an encoded run by itself."""
+
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 _TO_APART = bytes(ord("a") if code in _BASE64 or code == ord("=") else code for code in range(256))
 _SPACED = b" ".join([b"a"] * 16)
@@ -45,8 +47,8 @@ _BASE32 = re.compile(r"(?:[A-Z2-7]{16,}|(?=[a-z]*[2-7])[a-z2-7]{16,})=*")
 _ASCII85 = re.compile(r"<~[!-uz\s]{10,}?~>")
 _LONGEST_WORD = 64
 _IS_PRINTED = np.isin(np.arange(256), np.frombuffer(PRINTED, dtype=np.uint8))
-_BETWEEN = 2
-"""Most other words between two that belong together, such as the names of a document's values."""
+_MOST_BETWEEN = 2
+"""Most other words between two encoded words of one text, such as the names of a document's values."""
 
 Decode = Callable[[str], bytes]
 
@@ -55,24 +57,24 @@ def decode_payloads(text: str) -> Iterator[str | Undecoded]:
     """Yield what the runs of a text decode to."""
     data = text.encode("ascii", "replace")
     words = words_in(data)
-    yield from _whole(words.long(_LONG))
+    yield from _long_words(words.long(_LONG))
     yield from _word_by_word(words.mixed(3, _LONGEST_WORD), _decoded_word)
     yield from _word_by_word(words.hex(4, _LONGEST_WORD), _decoded_hex)
     yield from _tokens(long_tokens(text, _LONG_TOKEN))
     yield from base85(text)
     if "\n>" in text or "-\n" in text:
         # Text that is quoted in mail, or split at line ends, gives long words once its lines are joined.
-        yield from _whole(long_tokens(_AT_LINE_END.sub("", text), _LONG))
+        yield from _long_words(long_tokens(_AT_LINE_END.sub("", text), _LONG))
     if "\\n" in text and (joined := _ESCAPED_END.sub("", text)) != text:
         # Lines inside a string of a document or a program.
-        yield from _whole(words_in(joined.encode("ascii", "replace")).long(_LONG))
+        yield from _long_words(words_in(joined.encode("ascii", "replace")).long(_LONG))
     if _SPACED in data.translate(_TO_APART):
-        yield from _decoded([_bare(match[0]) for match in _APART.finditer(text)], _from_base64)
+        yield from _decoded([_base64_only(match[0]) for match in _APART.finditer(text)], _from_base64)
     if "<~" in text:
         yield from _decoded([match[0][2:-2] for match in _ASCII85.finditer(text)], base64.a85decode)
 
 
-def _whole(words: Iterable[str]) -> Iterator[str | Undecoded]:
+def _long_words(words: Iterable[str]) -> Iterator[str | Undecoded]:
     long = list(dict.fromkeys(words))
     encoded = [word for word in long if _MIXED.search(word)]
     backwards = [word[::-1] for word in encoded]
@@ -88,29 +90,29 @@ def _whole(words: Iterable[str]) -> Iterator[str | Undecoded]:
 def _tokens(tokens: Iterable[str]) -> Iterator[str | Undecoded]:
     """Yield what long tokens that contain symbols decode to: base64 with separators."""
     long = list(dict.fromkeys(token for token in tokens if not token.isalnum()))
-    bare = map(_bare, long)
+    bare = map(_base64_only, long)
     yield from _decoded([run for run in bare if len(run) >= _LONG and _MIXED.search(run)], _from_base64)
 
 
 def _decoded(runs: Sequence[str], decode: Decode) -> Iterator[str | Undecoded]:
     """Yield the runs that decode to text, and the number of characters that were not decoded."""
-    chosen, left = runs, 0
+    chosen, undecoded = runs, 0
     if len(runs) > MOST_RUNS:
         # A sample from the whole text: what comes first must not hide what comes later.
         some = {(2 * number + 1) * len(runs) // (2 * MOST_RUNS) for number in range(MOST_RUNS)}
-        others = [run for place, run in enumerate(runs) if place not in some and len(run) >= _BEGINNING]
+        others = [run for index, run in enumerate(runs) if index not in some and len(run) >= _BEGINNING]
         likely = _beginning_as_text(others, decode)
-        chosen = [*(runs[place] for place in sorted(some)), *likely[:MOST_RUNS]]
-        left = sum(map(len, likely[MOST_RUNS:]))
+        chosen = [*(runs[index] for index in sorted(some)), *likely[:MOST_RUNS]]
+        undecoded = sum(map(len, likely[MOST_RUNS:]))
     for run in chosen:
         try:
-            said = text_of(decode(run))
+            decoded = text_of(decode(run))
         except (ValueError, binascii.Error):
             continue
-        if said:
-            yield said
-    if left:
-        yield Undecoded(left)
+        if decoded:
+            yield decoded
+    if undecoded:
+        yield Undecoded(undecoded)
 
 
 def _beginning_as_text(runs: Sequence[str], decode: Decode) -> Sequence[str]:
@@ -124,7 +126,7 @@ def _beginning_as_text(runs: Sequence[str], decode: Decode) -> Sequence[str]:
         # A single invalid run makes the common call fail: decode them one by one.
         return [run for run, begin in zip(runs, beginnings, strict=True) if _is_printed(begin, decode)]
     printed = _IS_PRINTED.take(np.frombuffer(data, dtype=np.uint8)).reshape(len(runs), -1).all(axis=1)
-    return [runs[place] for place in np.flatnonzero(printed).tolist()]
+    return [runs[index] for index in np.flatnonzero(printed).tolist()]
 
 
 def _is_printed(run: str, decode: Decode) -> bool:
@@ -134,7 +136,7 @@ def _is_printed(run: str, decode: Decode) -> bool:
         return False
 
 
-def _bare(run: str) -> str:
+def _base64_only(run: str) -> str:
     return run.encode("ascii", "replace").translate(None, _NOT_BASE64).decode()
 
 
@@ -142,32 +144,32 @@ def _from_base64(run: str) -> bytes:
     bare = run.rstrip("=").replace("-", "+").replace("_", "/")
     if len(bare) % 4 == 1:
         bare = bare[:-1]
-    return binascii.a2b_base64(_filled(bare, 4))
+    return binascii.a2b_base64(_padded(bare, 4))
 
 
 def _from_base32(run: str) -> bytes:
-    return base64.b32decode(_filled(run.upper(), 8))
+    return base64.b32decode(_padded(run.upper(), 8))
 
 
-def _filled(run: str, block: int) -> str:
+def _padded(run: str, block: int) -> str:
     bare = run.rstrip("=")
     return bare + "=" * (-len(bare) % block)
 
 
 def _word_by_word(words: Iterable[tuple[int, str]], decode: Callable[[str], str]) -> Iterator[str]:
     """Yield what successive encoded words decode to; each word comes with its index among all words."""
-    said: list[str] = []
+    successive: list[str] = []
     last = 0
-    for place, word in words:
-        found = decode(word)
-        if not found:
+    for index, word in words:
+        decoded = decode(word)
+        if not decoded:
             continue
-        if place - last > _BETWEEN + 1:
-            yield from _words(said)
-            said = []
-        said.append(found)
-        last = place
-    yield from _words(said)
+        if index - last > _MOST_BETWEEN + 1:
+            yield from _words(successive)
+            successive = []
+        successive.append(decoded)
+        last = index
+    yield from _words(successive)
 
 
 def _decoded_word(run: str) -> str:
@@ -176,7 +178,7 @@ def _decoded_word(run: str) -> str:
     bare = run.strip("-_")
     if len(bare) % 4 == 1 or "-" in bare or "_" in bare:
         return ""
-    data = binascii.a2b_base64(_filled(bare, 4))
+    data = binascii.a2b_base64(_padded(bare, 4))
     return data.decode() if data.isascii() and data.decode().isprintable() else ""
 
 
@@ -187,8 +189,8 @@ def _decoded_hex(run: str) -> str:
     return data.decode() if data.isascii() and data.decode().isprintable() else ""
 
 
-def _words(said: list[str]) -> Iterator[str]:
+def _words(decoded: list[str]) -> Iterator[str]:
     """Yield words that were encoded one by one: joined as words, and joined as pieces of one text."""
-    if len(said) >= 3 and is_mostly_letters("".join(said)):
-        yield " ".join(said)
-        yield "".join(said)
+    if len(decoded) >= 3 and is_mostly_letters("".join(decoded)):
+        yield " ".join(decoded)
+        yield "".join(decoded)

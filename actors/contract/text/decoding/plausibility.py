@@ -1,4 +1,4 @@
-"""Whether the result of a decoding is text at all."""
+"""Tells whether the result of a decoding is text at all."""
 
 from actors.contract.text.folding import INVISIBLE
 
@@ -12,30 +12,34 @@ _NOT_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 _BREAKS = {ord(char): None for char in "\n\t\r"}
 
 
-def is_text(said: str) -> bool:
+def is_text(decoded: str) -> bool:
     """Return whether nearly all characters of a decoded text are printable; white space of any kind is.
 
     Invisible characters do not count: a disguise may have one between any two letters.
     """
-    if len(said) < LEAST:
+    if len(decoded) < LEAST:
         return False
-    if said.isascii():
-        return len(said.encode().translate(None, PRINTED)) <= 0.03 * len(said)
-    if said.translate(_BREAKS).isprintable():
+    if decoded.isascii():
+        return len(decoded.encode().translate(None, PRINTED)) <= 0.03 * len(decoded)
+    if decoded.translate(_BREAKS).isprintable():
         return True
-    seen = INVISIBLE.sub("", said)
-    return len(seen) >= LEAST and sum(char.isprintable() or char.isspace() for char in seen) >= 0.97 * len(seen)
+    visible = INVISIBLE.sub("", decoded)
+    return len(visible) >= LEAST and sum(char.isprintable() or char.isspace() for char in visible) >= 0.97 * len(
+        visible
+    )
 
 
-def is_mostly_letters(said: str) -> bool:
+def is_mostly_letters(decoded: str) -> bool:
     """Return whether a decoded text consists mostly of letters, without its invisible characters."""
-    if not is_text(said):
+    if not is_text(decoded):
         return False
-    if not said.isascii():
-        said = INVISIBLE.sub("", said)
+    if not decoded.isascii():
+        decoded = INVISIBLE.sub("", decoded)
     # Counting ASCII letters is nearly always enough.
-    letters = len(said.encode("ascii", "ignore").translate(None, _NOT_LETTERS))
-    return letters >= 0.5 * len(said) or (not said.isascii() and sum(map(str.isalpha, said)) >= 0.5 * len(said))
+    letters = len(decoded.encode("ascii", "ignore").translate(None, _NOT_LETTERS))
+    return letters >= 0.5 * len(decoded) or (
+        not decoded.isascii() and sum(map(str.isalpha, decoded)) >= 0.5 * len(decoded)
+    )
 
 
 def text_of(data: bytes) -> str:
@@ -43,7 +47,7 @@ def text_of(data: bytes) -> str:
     if data.count(b"\0") * 3 > len(data):
         data = data.replace(b"\0", b"")
     try:
-        said = data.decode("utf-8")
+        decoded = data.decode("utf-8")
     except UnicodeDecodeError:
         return ""
-    return said if is_text(said) else ""
+    return decoded if is_text(decoded) else ""

@@ -1,6 +1,6 @@
-"""Rejoins words that are split by symbols, and separates words that run together, for judges that read words.
+"""Rejoins words that are split by symbols, and separates words that run together, for the trained judges.
 
-Reflex finds its signatures in the letters alone, but a judge of words needs words. Single letters with symbols between
+Reflex finds its signatures in the letters alone, but a trained judge needs words. Single letters with symbols between
 them are joined. Two halves are joined if neither is a word and together they are a word of the lexicon. Letters that
 run together are separated into words of the lexicon and common words, if nearly all of them form such words.
 """
@@ -23,107 +23,118 @@ from actors.contract.text.judge.lexicon import lexicon
 from actors.contract.text.rewriting import COMMON
 from actors.contract.text.terms import grammar
 
-_SIGN = r"[^\w\s]|_"
-# Single letters: with a symbol between letters, and two blanks or one between words.
-_LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SIGN}|\ufe0f){{1,3}}\s?[^\W\d_](?![^\W_])){{4,}}")
+_SYMBOL = r"[^\w\s]|_"
+# Five or more single letters with one to three symbols between them, and perhaps a blank, which separates words.
+_LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SYMBOL}|\ufe0f){{1,3}}\s?[^\W\d_](?![^\W_])){{4,}}")
 _PUNCTUATION = ".,;:!?\"'()[]"
-_FEW_LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SIGN}|\ufe0f){{1,3}}[^\W\d_](?![^\W_])){{1,3}}")
-_IN_LETTERS = re.compile(rf"(?:{_SIGN})+\s?")
-_HALVES = re.compile(rf"(?<![^\W_])[^\W\d_]{{2,12}}(?:(?:{_SIGN}){{1,2}}[^\W\d_]{{2,12}}){{1,3}}(?![^\W_])")
+# Two to four single letters with symbols between them; the symbols between single letters.
+_FEW_LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SYMBOL}|\ufe0f){{1,3}}[^\W\d_](?![^\W_])){{1,3}}")
+_IN_LETTERS = re.compile(rf"(?:{_SYMBOL})+\s?")
+# Two to four parts of words with one or two symbols between them.
+_HALVES = re.compile(rf"(?<![^\W_])[^\W\d_]{{2,12}}(?:(?:{_SYMBOL}){{1,2}}[^\W\d_]{{2,12}}){{1,3}}(?![^\W_])")
 _ASCII_HALVES = re.compile(
     r"(?<![A-Za-z0-9])[A-Za-z]{2,12}(?:[\x00-\x08\x0e-\x1b!-/:-@\[-`{-\x7f]{1,2}[A-Za-z]{2,12}){1,3}(?![A-Za-z0-9])"
 )
 """The same for ASCII, which is searched twice as fast."""
 
 _AT_LINE_END = re.compile(r"[-\u2010\u2011]\r?\n(?=[^\W\d_])")
-_LINE_ENDS = tuple(sign + end for sign in "-\u2010\u2011" for end in ("\n", "\r\n"))
+_HYPHENATED_ENDS = tuple(hyphen + end for hyphen in "-\u2010\u2011" for end in ("\n", "\r\n"))
 _PIECES = re.compile(r"[^\W\d_]+")
-_SIGNS = re.compile(r"[^\w\n]|[\d_]")
+_NOT_LETTERS = re.compile(r"[^\w\n]|[\d_]")
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha() and chr(code) != "\n")
-_FOUR = 4
+_FIRST_LETTERS = 4
+"""First letters of a longer word by which a long run is examined at all."""
+
 _LONG = re.compile(r"[^\W\d_]{16,}")
 _IS_LETTER = bytes(chr(code).isascii() and chr(code).isalpha() for code in range(256))
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MOST_TRIED = 65_536
-"""Most letters in long runs that are tried: the first of them; the rest are counted as not decoded."""
+"""Letters in long runs that are tried, from the first on; the rest are counted as not decoded."""
 
 _AROUND = 16
 """Tokens kept on either side of a repaired one: the other words of an instruction may be whole."""
 
-_RUN, _SHORTEST_WHOLE, _FEWEST_HALVES, _FEWEST_WORDS = 16, 5, 2, 3
-_LONGEST_WORD = 16
-_KNOWN_SHARE = 0.85
+_RUN = 16
+"""Fewest letters of a run in which words may run together."""
+
+_SHORTEST_WHOLE, _FEWEST_HALVES = 5, 2
+"""Fewest letters of a word that two halves form, and fewest tokens with such halves."""
+
+_FEWEST_WORDS, _LONGEST_WORD, _KNOWN_SHARE = 3, 16, 0.85
+"""Fewest words that a run is separated into, most letters of each, and least share of the letters in known words."""
+
 _ENDINGS = ("", "e", "s", "es", "ed", "d", "ing", "ion", "ions", "ation", "al", "y", "ly")
 """Endings that a stem of the lexicon may have here: an arbitrary ending would swallow the following words."""
 
 _UNKNOWN_COST, _WORD_COST = 3.0, 1.0
+"""The cost of a letter in no known word, and of a known word: the separation with the least total cost is chosen."""
 
 
 def rejoin_split_words(text: str) -> Iterator[str | Undecoded]:
     """Yield a text with its split words joined, if it has any, and with words that run together separated."""
-    said = text
+    joined = text
     if has_letters_apart(text):
-        said = _with_letters_together(text)
-        if said != text:
-            places = (match.span() for match in _LETTERS.finditer(text))
-            yield _with_letters_together(stretches_of(text, places))
-    if any(map(said.__contains__, _LINE_ENDS)):
-        said = _AT_LINE_END.sub("-", said)
-    tokens = said.split()
-    put_right, left = _put_right(
+        joined = _with_letters_together(text)
+        if joined != text:
+            spans = (match.span() for match in _LETTERS.finditer(text))
+            yield _with_letters_together(stretches_of(text, spans))
+    if any(map(joined.__contains__, _HYPHENATED_ENDS)):
+        joined = _AT_LINE_END.sub("-", joined)
+    tokens = joined.split()
+    repaired, untried = _repaired(
         [token for token in dict.fromkeys(tokens) if len(token) >= _RUN or not token.strip(_PUNCTUATION).isalpha()]
     )
-    if left:
-        yield Undecoded(left)
-    if put_right:
-        yield " ".join(_around(tokens, put_right))
+    if untried:
+        yield Undecoded(untried)
+    if repaired:
+        yield " ".join(_around(tokens, repaired))
 
 
 def _with_letters_together(text: str) -> str:
-    said = _LETTERS.sub(_together, text)
+    joined = _LETTERS.sub(_together, text)
     # Where long words are split, short ones are, too.
-    return text if said == text else _FEW_LETTERS.sub(_together, said)
+    return text if joined == text else _FEW_LETTERS.sub(_together, joined)
 
 
-def _around(tokens: Sequence[str], put_right: Mapping[str, str]) -> Iterator[str]:
+def _around(tokens: Sequence[str], repaired: Mapping[str, str]) -> Iterator[str]:
     """Yield the repaired tokens and the tokens around them."""
     upto = 0
-    for place, token in enumerate(tokens):
-        if token in put_right:
-            begin = max(upto, place - _AROUND)
-            upto = min(len(tokens), place + _AROUND + 1)
-            yield from (put_right.get(each, each) for each in tokens[begin:upto])
+    for index, token in enumerate(tokens):
+        if token in repaired:
+            begin = max(upto, index - _AROUND)
+            upto = min(len(tokens), index + _AROUND + 1)
+            yield from (repaired.get(each, each) for each in tokens[begin:upto])
 
 
 def _together(match: re.Match[str]) -> str:
     return _IN_LETTERS.sub("", match[0])
 
 
-def _put_right(tokens: Sequence[str]) -> tuple[dict[str, str], int]:
+def _repaired(tokens: Sequence[str]) -> tuple[dict[str, str], int]:
     """Return the tokens that change when halves are joined and words separated, each with its repaired form.
 
     Also returns the number of letters that were not tried.
     """
     lines = "\n".join(tokens)
     ends = list(accumulate(len(token) + 1 for token in tokens))
-    apart, left = _apart(lines, tokens, ends)
-    halves = _joined(lines, tokens, ends)
+    separated, untried = _separated_words(lines, tokens, ends)
+    halves = _joined_halves(lines, tokens, ends)
     # A single joined pair may be a typing error, so a few are required.
-    return {**(halves if len(halves) >= _FEWEST_HALVES else {}), **apart}, left
+    return {**(halves if len(halves) >= _FEWEST_HALVES else {}), **separated}, untried
 
 
-def _apart(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> tuple[dict[str, str], int]:
+def _separated_words(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> tuple[dict[str, str], int]:
     """Return the tokens (one a line) in which words run together, with these separated; and the letters not tried."""
-    tried, left, found = 0, 0, dict[str, str]()
+    tried, untried, found = 0, 0, dict[str, str]()
     for begin, end in _long_runs(lines):
         run = lines[begin:end]
         tried += len(run)
         if tried > _MOST_TRIED:
-            left += len(run)
-        elif (said := _taken_apart(run)) != run:
+            untried += len(run)
+        elif (words := _separated(run)) != run:
             token = tokens[bisect_right(ends, begin)]
-            found[token] = found.get(token, token).replace(run, said)
-    return found, left
+            found[token] = found.get(token, token).replace(run, words)
+    return found, untried
 
 
 def _long_runs(lines: str) -> list[tuple[int, int]]:
@@ -134,13 +145,13 @@ def _long_runs(lines: str) -> list[tuple[int, int]]:
     runs = parts_of(np.frombuffer(data.translate(_IS_LETTER), dtype=np.bool_), _RUN)
     if not runs:
         return []
-    begun = np.array([begin for _, begin, _ in _fours().find_matches_as_indexes(data)] or [len(data)])
+    begun = np.array([begin for _, begin, _ in _word_starts().find_matches_as_indexes(data)] or [len(data)])
     starts, ends = np.array(runs).T
-    has = np.searchsorted(begun, ends - _FOUR, side="right") > np.searchsorted(begun, starts)
-    return [runs[place] for place in np.flatnonzero(has).tolist()]
+    has = np.searchsorted(begun, ends - _FIRST_LETTERS, side="right") > np.searchsorted(begun, starts)
+    return [runs[index] for index in np.flatnonzero(has).tolist()]
 
 
-def _joined(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> dict[str, str]:
+def _joined_halves(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> dict[str, str]:
     """Return the tokens (one a line) with two halves that are no words but form one, with these joined."""
     found: dict[str, str] = {}
     # Nearly no pair forms a word, so all pairs are checked at once.
@@ -149,10 +160,10 @@ def _joined(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> dict[str,
     words = _words()
     if not any(len(whole) >= _SHORTEST_WHOLE and whole in words for whole in wholes):
         return found
-    for (place, match), whole in zip(_with_places(sought, lines, ends), wholes, strict=True):
+    for (index, match), whole in zip(_with_indexes(sought, lines, ends), wholes, strict=True):
         if len(whole) >= _SHORTEST_WHOLE and whole in words and not all(map(is_word, _PIECES.findall(fold(match[0])))):
-            said = "".join(_PIECES.findall(match[0]))
-            found[tokens[place]] = found.get(tokens[place], tokens[place]).replace(match[0], said)
+            token, word = tokens[index], "".join(_PIECES.findall(match[0]))
+            found[token] = found.get(token, token).replace(match[0], word)
     return found
 
 
@@ -160,18 +171,19 @@ def _letters_of(lines: str) -> str:
     """Return the letters of some lines, folded, with the line structure kept."""
     if lines.isascii():
         return lines.lower().encode().translate(None, _NO_LETTERS).decode()
-    return _SIGNS.sub("", fold(lines))
+    return _NOT_LETTERS.sub("", fold(lines))
 
 
-def _with_places(sought: re.Pattern[str], lines: str, ends: Sequence[int]) -> Iterator[tuple[int, re.Match[str]]]:
+def _with_indexes(sought: re.Pattern[str], lines: str, ends: Sequence[int]) -> Iterator[tuple[int, re.Match[str]]]:
     """Yield each match in lines that end at these positions, with the index of its line."""
-    place = 0
+    index = 0
     for match in sought.finditer(lines):
-        place = bisect_right(ends, match.start(), place)
-        yield place, match
+        index = bisect_right(ends, match.start(), index)
+        yield index, match
 
 
-def _taken_apart(run: str) -> str:
+def _separated(run: str) -> str:
+    """Return the words that run together in a run, split at its capitals, else by known words; or the run itself."""
     words = _CAMEL.sub(" ", run)
     parts = words.split()
     if len(parts) >= _FEWEST_WORDS and 2 * sum(len(part) for part in parts if is_word(part.lower())) >= len(run):
@@ -181,12 +193,15 @@ def _taken_apart(run: str) -> str:
 
 @lru_cache(maxsize=256)
 def words_of(letters: str) -> str:
-    """Return the words that run together in ``letters``; empty where too few of them are known."""
+    """Return the words that run together in ``letters``; empty where too few of them are known.
+
+    The cheapest separation of each beginning is found from those of the shorter ones.
+    """
     words, beginnings = _words(), _beginnings()
     size = len(letters)
     costs, begins = (
-        [place * _UNKNOWN_COST for place in range(size + 1)],
-        [max(0, place - 1) for place in range(size + 1)],
+        [position * _UNKNOWN_COST for position in range(size + 1)],
+        [max(0, position - 1) for position in range(size + 1)],
     )
     for start in range(size):
         cost = costs[start] + _UNKNOWN_COST
@@ -228,7 +243,7 @@ def _beginnings() -> frozenset[str]:
 
 
 @cache
-def _fours() -> BytesAhoCorasick:
-    """Return the first four letters of longer words, searched for all at once."""
-    begins = sorted({word[:_FOUR].encode() for word in _words() if len(word) >= _FOUR})
+def _word_starts() -> BytesAhoCorasick:
+    """Return an automaton that finds the first four letters of all longer words at once."""
+    begins = sorted({word[:_FIRST_LETTERS].encode() for word in _words() if len(word) >= _FIRST_LETTERS})
     return BytesAhoCorasick(begins, implementation=Implementation.DFA)

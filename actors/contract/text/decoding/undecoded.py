@@ -1,9 +1,9 @@
-"""A report of disguised text that was not decoded: each form limits its work and says how much that leaves out."""
+"""How much disguised text was not decoded: the decoder of each form limits its work and counts what it leaves out."""
 
 from typing import NamedTuple
 
 
 class Undecoded(NamedTuple):
-    """The number of characters that a form may contain but that it did not examine."""
+    """The number of characters that may be disguised but that a decoder did not examine."""
 
     characters: int

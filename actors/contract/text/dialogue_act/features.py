@@ -25,11 +25,13 @@ OPENING, CLOSING = 300, 100
 
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[^\w\s]|\n+|_")
+# Limits of the numbers of words and of characters that a mark of the whole text distinguishes.
 _LENGTHS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 28, 40, 60, 90)
 _SIZES = (60, 120, 240, 480, 1_000, 3_000)
 _QUESTION = "?？؟;՞፧"
 _LETTER_GRAMS = (2, 3, 4, 5)
 _WORD_SALT = 3
+# Symbols for the ends of the text, and shapes of words: rare, a name, a number.
 _BEGIN, _END = "<s>", "</s>"
 _RARE, _NAME, _NUMBER = "<x>", "<N>", "<9>"
 
@@ -49,7 +51,7 @@ def turn_of(text: str) -> TurnFeatures:
     shown = clean if len(clean) <= OPENING + CLOSING else f"{clean[:OPENING]}\n{clean[-CLOSING:]}"
     words: list[str] = []
     shapes: list[str] = []
-    capitals = numbers = 0
+    capitals = numbers = 0  # names and numbers
     cased = shown != shown.upper()
     opening = True
     for found in _WORD.findall(shown):
@@ -101,15 +103,15 @@ def word_keys(words: Sequence[str]) -> Keys:
 def features_of(turn: TurnFeatures, common: Keys) -> Keys:
     """Return a turn's features, each once, ascending; words in ``common`` (ascending) are not replaced by a shape."""
     plain = np.array([symbol_hash(each) for each in (_BEGIN, *turn.words, _END)], dtype=np.uint64)
-    alone = finish(plain[1:-1], _WORD_SALT)
-    is_common = is_among(alone, common)
+    word_features = finish(plain[1:-1], _WORD_SALT)
+    is_common = is_among(word_features, common)
     # A common word stands for itself, any other word is replaced by its shape.
     shaped = np.array([symbol_hash(shape) for shape in turn.shapes], dtype=np.uint64)
     outline = plain.copy()
     outline[1:-1] = np.where(is_common, plain[1:-1], shaped)
     two, outline_two = mix(plain[:-1], plain[1:]), mix(outline[:-1], outline[1:])
     families = [
-        alone,
+        word_features,
         finish(two, 5),
         finish(mix(two[:-1], plain[2:]), 7),
         finish(outline_two, 11),
@@ -142,6 +144,6 @@ def is_among(keys: Keys, among: Keys) -> npt.NDArray[np.bool_]:
     """Return for each key whether it is in ``among`` (ascending)."""
     if not len(among):
         return np.zeros(len(keys), dtype=np.bool_)
-    spots = np.minimum(np.searchsorted(among, keys), len(among) - 1)
-    found: npt.NDArray[np.bool_] = among[spots] == keys
+    nearest = np.minimum(np.searchsorted(among, keys), len(among) - 1)
+    found: npt.NDArray[np.bool_] = among[nearest] == keys
     return found

@@ -19,10 +19,11 @@ from actors.contract.text.hashing import Keys
 from actors.contract.text.judge.weight_files import are_sorted_keys, arrays_in, unfit_model
 
 TurnKind = Literal["answerable", "underspecified", "social", "recall", "task"]
-"""The kind of a turn.
+"""The kind of a turn, in this order:
 
-It can be answered as it stands; it lacks something that only the person can supply; a courtesy; it asks for what was
-said before; it asks for something to be done."""
+it can be answered as it stands; it lacks something that only the user can supply; a courtesy; it asks for what was said
+before; it asks for something to be done.
+"""
 
 KINDS: tuple[TurnKind, ...] = get_args(TurnKind)
 
@@ -37,6 +38,7 @@ ENOUGH_KNOWN, ENOUGH_MET = 0.5, 0.6
 """Shares of known features and of known words from which the weights are trusted fully."""
 
 _SQUARINGS = 14
+"""Times that a number is squared to compute an exponential: 1 + x / 2^14 to the power of 2^14."""
 
 
 class TurnModel(msgspec.Struct, frozen=True, eq=False):
@@ -71,8 +73,8 @@ def probabilities(model: TurnModel, text: str) -> dict[TurnKind, float]:
 def evidence_of(model: TurnModel, turn: TurnFeatures) -> tuple[tuple[float, ...], float]:
     """Return the evidence of a turn's features for each kind, and how far it can be trusted, from 0 to 1."""
     features = features_of(turn, model.common)
-    spots = np.minimum(np.searchsorted(model.keys, features), len(model.keys) - 1)
-    known = spots[model.keys[spots] == features]
+    nearest = np.minimum(np.searchsorted(model.keys, features), len(model.keys) - 1)
+    known = nearest[model.keys[nearest] == features]
     sums = model.weights[known].sum(axis=0, dtype=np.int64)
     scale = WEIGHT_UNIT * float(np.sqrt(float(max(len(features), 1))))
     met = int(is_among(word_keys(turn.words), model.words).sum())

@@ -1,1 +1,1 @@
-"""The trained judges of texts: features, weights, and the worst passage, which decides."""
+"""The trained judges: linear classifiers of texts. Features, weights, and the worst passage, which decides."""

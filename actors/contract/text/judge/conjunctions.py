@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from actors.contract.text.judge.lexicon import lexicon
 
-Places = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int64]
 
 CONJUNCTIONS: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = (
     ("code_insert", (("code_insert", 12), ("your_answer", 14))),
@@ -56,30 +56,33 @@ def conjunction_names() -> tuple[str, ...]:
     return tuple("&".join((first, *(other for other, _ in others))) for first, others in CONJUNCTIONS)
 
 
-def conjunctions_at(kinds: Places) -> tuple[Places, Places]:
-    """Return the conjunctions found in the classes of a text's tokens: the number of each, and its position."""
+def conjunctions_at(kinds: Positions) -> tuple[Positions, Positions]:
+    """Return the conjunctions in a text: the index of each in ``CONJUNCTIONS``, and the position of its first class.
+
+    ``kinds`` holds the class of each token.
+    """
     # Ordered by class, and within a class by its own order.
     order = np.argsort(kinds, kind="stable")
     classes = lexicon().classes
     bounds = np.searchsorted(kinds[order], np.arange(len(classes) + 1)).tolist()
-    places = {
+    positions = {
         name: order[begin:end] for name, begin, end in zip(classes, bounds[:-1], bounds[1:], strict=True) if begin < end
     }
-    found = [_places(places, first, others) for first, others in CONJUNCTIONS]
+    found = [_positions(positions, first, others) for first, others in CONJUNCTIONS]
     numbers = np.repeat(np.arange(len(found)), [len(each) for each in found])
     return numbers, np.concatenate(found)
 
 
-def _places(places: dict[str, Places], first: str, others: tuple[tuple[str, int], ...]) -> Places:
-    if first not in places or not all(other in places for other, _ in others):
+def _positions(positions: dict[str, Positions], first: str, others: tuple[tuple[str, int], ...]) -> Positions:
+    if first not in positions or not all(other in positions for other, _ in others):
         return np.zeros(0, dtype=np.int64)
-    found = places[first]
+    found = positions[first]
     for other, span in others:
-        found = found[_near(found, places[other], span)]
+        found = found[_near(found, positions[other], span)]
     return found
 
 
-def _near(ours: Places, theirs: Places, span: int) -> npt.NDArray[np.bool_]:
+def _near(ours: Positions, theirs: Positions, span: int) -> npt.NDArray[np.bool_]:
     """Return which of our positions have one of theirs, other than itself, at most ``span`` away; both ascend."""
     within = np.searchsorted(theirs, ours + span, side="right") - np.searchsorted(theirs, ours - span, side="left")
     itself = np.searchsorted(theirs, ours, side="right") - np.searchsorted(theirs, ours, side="left")

@@ -36,15 +36,20 @@ first two; letters of a word; a conjunction.
 
 _LETTERS = 4
 _LONGEST_SPELLED = 24
+"""Letters of an n-gram of letters, and of the longest word that has such n-grams."""
 
 _SUFFIXES = ("ings", "ing", "edly", "ed", "es", "s", "ly")
+# Tokens that end a segment, are a segment of their own, introduce a list item or a quoted line, quote a value, or stand
+# before a value.
 _ENDS = frozenset(".!?;\u3002\uff01\uff1f")
 _ALONE, _BULLETS = frozenset("\n|<"), frozenset("-*+\u2022#>/;%")
 _QUOTES, _BEFORE_VALUE = frozenset("\"'*`"), frozenset(",:{[(=\"'*`")
 _ENDS_OF_NUMBERS = frozenset(".)")
-_LONGEST_NUMBER = 3
-_LEADING_MOST = 3
+_LONGEST_NUMBER, _LEADING_MOST = 3, 3
+"""Most digits of the number of a list item, and most tokens that introduce an item, such as ``1.`` or ``> -``."""
+
 _NEIGHBOURS = 6
+"""A class forms pairs with fewer than this many of the classes that follow it."""
 
 
 class Reading(msgspec.Struct, frozen=True, eq=False):
@@ -113,7 +118,7 @@ def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Plac
     at = np.arange(len(words), dtype=np.int64)
     classed = np.nonzero(kinds >= 0)[0]
     symbols[classed] = _class_hashes()[kinds[classed]]
-    own = np.array([symbol_hash(words[place]) for place in classed.tolist()], dtype=np.uint64)
+    own = np.array([symbol_hash(words[index]) for index in classed.tolist()], dtype=np.uint64)
     bigrams = mix(symbols[:-1], symbols[1:])
     trigrams = mix(bigrams[:-1], symbols[2:])
     near = symbols[classed]
@@ -126,8 +131,8 @@ def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Plac
     two = opening[opening + 1 < len(words)]
     letters = list(map(_letter_hashes, words))
     spelled = np.repeat(at, list(map(len, letters)))
-    signs, signed = conjunctions_at(kinds)
-    sign_hashes = np.array(_sign_hashes(), dtype=np.uint64)[signs]
+    conjunctions, conjunction_places = conjunctions_at(kinds)
+    conjunction_hashes = np.array(_conjunction_hashes(), dtype=np.uint64)[conjunctions]
     hashes = (
         symbols,
         own,
@@ -138,7 +143,7 @@ def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Plac
         symbols[opening],
         bigrams[two],
         np.concatenate((_NONE, *letters)),
-        sign_hashes,
+        conjunction_hashes,
     )
     begins = (
         at,
@@ -150,7 +155,7 @@ def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Plac
         opening,
         two,
         spelled,
-        signed,
+        conjunction_places,
     )
     ends = (
         at,
@@ -162,7 +167,7 @@ def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Plac
         opening,
         two + 1,
         spelled,
-        signed,
+        conjunction_places,
     )
     # All kinds at once: for the few hundred n-grams of a text, most of the time is the overhead of calls.
     salts = np.repeat(_SALTS, [len(each) for each in hashes])
@@ -178,12 +183,12 @@ def _letter_hashes(word: str) -> npt.NDArray[np.uint64]:
     if not _LETTERS <= len(word) <= _LONGEST_SPELLED or not word[0].isalpha() or " " in word:
         return _NONE
     marked = f"^{word}$"
-    found = [symbol_hash(marked[place : place + _LETTERS]) for place in range(len(marked) - _LETTERS + 1)]
+    found = [symbol_hash(marked[start : start + _LETTERS]) for start in range(len(marked) - _LETTERS + 1)]
     return np.array(found, dtype=np.uint64)
 
 
 @cache
-def _sign_hashes() -> tuple[int, ...]:
+def _conjunction_hashes() -> tuple[int, ...]:
     return tuple(symbol_hash(f"<&{name}>") for name in conjunction_names())
 
 
@@ -197,48 +202,51 @@ def _segments(words: list[str]) -> Places:
 
     Segments of their own are line ends, bars, and whatever introduces an item of a list, a comment line, a line of
     quoted mail, a value, or text between tags. So the same sentence is the same segment wherever it occurs.
-    stands.
     """
     if not words:
         return np.zeros(1, dtype=np.int64)
-    # For each word its kind and its neighbours; only positions where a segment may begin are examined one by one.
-    kinds = np.fromiter(map(_mark_of, words), dtype=np.uint16, count=len(words))
-    said = np.concatenate(([0], np.cumsum(kinds & _WORD != 0)))
-    before = np.concatenate(([_LINE], kinds[:-1]))
-    leads = (before & _LINE != 0) & (kinds & (_BULLET | _NUMBER) != 0)
-    begins = (kinds & (_LONE | _TAG_END) != 0) | (leads & (kinds & _BULLET != 0))
+    # For each token its roles and those of its neighbours; only where a segment may begin is it examined by itself.
+    roles = np.fromiter(map(_roles_of, words), dtype=np.uint16, count=len(words))
+    words_before = np.concatenate(([0], np.cumsum(roles & _WORD != 0)))
+    before = np.concatenate(([_LINE], roles[:-1]))
+    leads = (before & _LINE != 0) & (roles & (_BULLET | _NUMBER) != 0)
+    begins = (roles & (_LONE | _TAG_END) != 0) | (leads & (roles & _BULLET != 0))
     for _ in range(_LEADING_MOST - 1):
         leads = np.concatenate(([False], leads[:-1]))
-        numbered = (before & _NUMBER != 0) & (kinds & _BEHIND_NUMBER != 0)
-        leads &= numbered | ((before & _BULLET != 0) & (kinds & _BULLET != 0))
+        numbered = (before & _NUMBER != 0) & (roles & _AFTER_NUMBER != 0)
+        leads &= numbered | ((before & _BULLET != 0) & (roles & _BULLET != 0))
         begins |= leads
-    begins |= ((kinds & _QUOTE) != 0) & (before & _OPENS_VALUE != 0)
-    forced = begins[:-1].astype(np.bool_) | (kinds[1:] & _LONE != 0)
-    ends = kinds[:-1] & _END != 0
+    begins |= ((roles & _QUOTE) != 0) & (before & _OPENS_VALUE != 0)
+    forced = begins[:-1].astype(np.bool_) | (roles[1:] & _LONE != 0)
+    ends = roles[:-1] & _END != 0
     starts = [0]
     start = 0
-    for place in np.flatnonzero(forced | ends).tolist():
-        number = place + 1
-        while number - start > SEGMENT_MOST:
+    for last in np.flatnonzero(forced | ends).tolist():
+        following = last + 1
+        while following - start > SEGMENT_MOST:
             start += SEGMENT_MOST
             starts.append(start)
         if (
-            forced[place]
-            or number - start == SEGMENT_MOST
-            or (said[number] - said[start] >= SEGMENT_LEAST and not (words[place] == "." and words[number].isdecimal()))
+            forced[last]
+            or following - start == SEGMENT_MOST
+            or (
+                words_before[following] - words_before[start] >= SEGMENT_LEAST
+                and not (words[last] == "." and words[following].isdecimal())  # a number with decimals
+            )
         ):
-            start = number
+            start = following
             starts.append(start)
     return np.array([*starts, *range(start + SEGMENT_MOST, len(words), SEGMENT_MOST)], dtype=np.int64)
 
 
 _WORD, _LONE, _END, _BULLET, _QUOTE, _OPENS_VALUE, _LINE = (1 << bit for bit in range(7))
-_NUMBER, _BEHIND_NUMBER, _TAG_END = (1 << bit for bit in range(7, 10))
+_NUMBER, _AFTER_NUMBER, _TAG_END = (1 << bit for bit in range(7, 10))
+"""Roles of a token in splitting segments, one bit each."""
 
 
 @lru_cache(maxsize=65536)
-def _mark_of(word: str) -> int:
-    """Return the role of a token in splitting segments."""
+def _roles_of(word: str) -> int:
+    """Return the roles of a token in splitting segments."""
     first = word[0]
     return (
         _WORD * first.isalpha()
@@ -249,6 +257,6 @@ def _mark_of(word: str) -> int:
         | _OPENS_VALUE * (word in _BEFORE_VALUE)
         | _LINE * (first == "\n")
         | _NUMBER * (len(word) <= _LONGEST_NUMBER and word.isdecimal())
-        | _BEHIND_NUMBER * (word in _ENDS_OF_NUMBERS)
+        | _AFTER_NUMBER * (word in _ENDS_OF_NUMBERS)
         | _TAG_END * (word == ">")
     )

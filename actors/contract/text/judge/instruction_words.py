@@ -17,6 +17,7 @@ from actors.contract.text.folding import LOOKALIKES, fold
 
 Numbers = npt.NDArray[np.int64]
 
+# English, and "forget" or "ignore" in German, Spanish, French, Italian, Chinese, Japanese and Russian.
 INSTRUCTION_WORDS = (
     "ignor",
     "disregard",
@@ -63,12 +64,12 @@ WORDS = (
 """The search terms: instruction words, then the same in rot13, then reversed. Leetspeak is undone first."""
 
 SPACED_LEAST = 6
-"""Single characters in a row, each followed by a space, from which on they are read as one word."""
+"""From this many single characters in a row, each followed by a space, they are read as one word."""
 
 _ASCII = tuple((number, word.encode()) for number, word in enumerate(WORDS) if word.isascii())
 _OTHERS = tuple((number, word) for number, word in enumerate(WORDS) if not word.isascii())
 _NUMBERS = np.array([number for number, _ in _ASCII])
-_UNDONE = bytes.maketrans(*("".join(map(chr, codes)).encode() for codes in (LEET.keys(), LEET.values())))
+_LEET_BYTES = bytes.maketrans(*("".join(map(chr, codes)).encode() for codes in (LEET.keys(), LEET.values())))
 _SPACE = ord(" ")
 _BLANKS = bytes(code if code == _SPACE else ord("x") for code in range(256))
 _RUN = b" x" * SPACED_LEAST + b" "
@@ -97,27 +98,27 @@ def instruction_words_in(text: str, begin: int, end: int) -> tuple[Numbers, Numb
     plain = text.isascii()
     letters, origins = (text[begin:end].lower().encode("ascii"), None) if plain else _letters(text[begin:end])
     # Instruction words contain no digits, so undoing leetspeak does not hide plain ones.
-    data = letters.translate(_UNDONE)
-    places, words = _search(data)
+    data = letters.translate(_LEET_BYTES)
+    starts, words = _search(data)
     kept = _without_spaces(data)
     if len(kept):
-        in_letters, spaced = _search(np.frombuffer(data, dtype=np.uint8)[kept].tobytes())
-        places, words = np.concatenate((places, kept[in_letters])), np.concatenate((words, spaced))
+        in_kept, spaced = _search(np.frombuffer(data, dtype=np.uint8)[kept].tobytes())
+        starts, words = np.concatenate((starts, kept[in_kept])), np.concatenate((words, spaced))
     if origins is not None:
-        places = origins[places]
+        starts = origins[starts]
     if not plain:
         lowered = text.lower()
         if len(lowered) != len(text):
-            lowered = text  # a few characters grow in lower case, and places would no longer fit
-        others = [(place, number) for number, word in _OTHERS for place in _places(lowered, word, begin, end)]
+            lowered = text  # a few characters become two in lower case, which would shift the positions
+        others = [(start, number) for number, word in _OTHERS for start in _starts_of(lowered, word, begin, end)]
         more = np.array(others, dtype=np.int64).reshape(-1, 2)
-        places, words = np.concatenate((places, more[:, 0] - begin)), np.concatenate((words, more[:, 1]))
-    return places + begin, words
+        starts, words = np.concatenate((starts, more[:, 0] - begin)), np.concatenate((words, more[:, 1]))
+    return starts + begin, words
 
 
 def _letters(text: str) -> tuple[bytes, Numbers | None]:
     """Return the visible characters of a text as letters, and their positions (None if all are visible)."""
-    table = _table()
+    table = _letter_table()
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     letters = table.take(codes, mode="clip")
     shown = np.flatnonzero(letters)
@@ -125,7 +126,7 @@ def _letters(text: str) -> tuple[bytes, Numbers | None]:
 
 
 @cache
-def _table() -> npt.NDArray[np.uint8]:
+def _letter_table() -> npt.NDArray[np.uint8]:
     """Return for each character its ASCII letter: 0 for invisible characters, ``?`` for all others."""
     table = np.full(_FORMS[-1][1] + 1, ord("?"), dtype=np.uint8)
     for first, last in _FORMS:
@@ -137,12 +138,12 @@ def _table() -> npt.NDArray[np.uint8]:
 
 
 def has_reversed(squeezed: bytes) -> bool:
-    """Whether a text in lower case without white space contains a reversed instruction word."""
-    return bool(_backwards().find_matches_as_indexes(squeezed.translate(_UNDONE)))
+    """Return whether a text in lower case without white space contains a reversed instruction word."""
+    return bool(_backwards().find_matches_as_indexes(squeezed.translate(_LEET_BYTES)))
 
 
 def may_instruct(text: str) -> bool:
-    """Whether a text contains any of ``PLAIN_INSTRUCTION_WORDS``, in upper or lower case."""
+    """Return whether a text contains any of ``PLAIN_INSTRUCTION_WORDS``, in upper or lower case."""
     return bool(_forwards().find_matches_as_indexes(text.lower().encode("ascii", "replace")))
 
 
@@ -165,13 +166,13 @@ def _search(data: bytes) -> tuple[Numbers, Numbers]:
     return rows[:, 1], _NUMBERS[rows[:, 0]]
 
 
-def _places(text: str, word: str, begin: int, end: int) -> list[int]:
-    places = []
-    place = text.find(word, begin, end)
-    while place >= 0:
-        places.append(place)
-        place = text.find(word, place + len(word), end)
-    return places
+def _starts_of(text: str, word: str, begin: int, end: int) -> list[int]:
+    starts = []
+    start = text.find(word, begin, end)
+    while start >= 0:
+        starts.append(start)
+        start = text.find(word, start + len(word), end)
+    return starts
 
 
 def _without_spaces(data: bytes) -> Numbers:

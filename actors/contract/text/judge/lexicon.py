@@ -15,6 +15,8 @@ from actors.contract.text.folding import SPACELESS, fold
 from actors.contract.text.tokens import split_tokens
 
 NO_CLASS = -1
+"""The class of a word that is in no class."""
+
 _LONGEST_STEM = 24
 _SHORTEST_STEM = 2
 
@@ -80,8 +82,8 @@ def lexicon() -> Lexicon:
 def _by_first_two(phrases: dict[tuple[str, ...], int]) -> dict[str, dict[str, tuple[tuple[tuple[str, ...], int], ...]]]:
     found: dict[str, dict[str, tuple[tuple[tuple[str, ...], int], ...]]] = {}
     for phrase, number in sorted(phrases.items(), key=lambda item: (-len(item[0]), item[0])):
-        begun = found.setdefault(phrase[0], {})
-        begun[phrase[1]] = (*begun.get(phrase[1], ()), (phrase, number))
+        may_begin = found.setdefault(phrase[0], {})
+        may_begin[phrase[1]] = (*may_begin.get(phrase[1], ()), (phrase, number))
     return found
 
 
@@ -99,26 +101,26 @@ def classify(tokens: Sequence[str]) -> tuple[list[str], list[int]]:
     words: list[str] = []
     classes: list[int] = []
     done = 0
-    # Few tokens begin a phrase; the tokens between those are taken in one step.
-    begun = map(phrases.__contains__, tokens[:-1])
-    for place in compress(range(len(tokens)), begun):
-        candidates = phrases[tokens[place]].get(tokens[place + 1])
-        if candidates is None or place < done:
+    # Few tokens begin a phrase; the tokens between those are classified in one step.
+    may_begin = map(phrases.__contains__, tokens[:-1])
+    for start in compress(range(len(tokens)), may_begin):
+        candidates = phrases[tokens[start]].get(tokens[start + 1])
+        if candidates is None or start < done:
             continue
-        found = _phrase_at(candidates, tokens, place)
+        found = _phrase_at(candidates, tokens, start)
         if found is not None:
-            between = tokens[done:place]
+            between = tokens[done:start]
             words += (*between, " ".join(found[0]))
             classes += (*map(_class_of, between), found[1])
-            done = place + len(found[0])
+            done = start + len(found[0])
     rest = tokens[done:]
     return [*words, *rest], [*classes, *map(_class_of, rest)]
 
 
 def _phrase_at(
-    candidates: Sequence[tuple[tuple[str, ...], int]], tokens: Sequence[str], place: int
+    candidates: Sequence[tuple[tuple[str, ...], int]], tokens: Sequence[str], start: int
 ) -> tuple[tuple[str, ...], int] | None:
     for phrase, number in candidates:
-        if tuple(tokens[place : place + len(phrase)]) == phrase:
+        if tuple(tokens[start : start + len(phrase)]) == phrase:
             return phrase, number
     return None

@@ -1,4 +1,4 @@
-"""A trained judge of texts: n-gram weights, and a threshold for the sum of the weights in a passage.
+"""A trained judge of texts, a linear classifier: n-gram weights, and a threshold for their sum in a passage.
 
 The file is a NumPy archive; the hash of its content is part of the model's name. A margin is the log-odds minus the
 threshold: it is positive above the threshold. The threshold was set for a false-alarm rate, measured on held-out data
@@ -17,6 +17,8 @@ from actors.contract.text.judge.worst_passage import Table, Text, worst_of
 __all__ = ["InvalidModel", "Model", "dump_model", "load_model", "log_odds", "margin", "to_unit_interval"]
 
 _HEAD = 2
+"""Numbers in the array ``thresholds``: bias and threshold."""
+
 _MOST = 1 << 15
 """Weights have 16 bits (``passages``)."""
 
@@ -68,6 +70,6 @@ def margin(model: Model, text: Text) -> float:
 
 
 def to_unit_interval(margin: float, scale: float = 2.0) -> float:
-    """Return a margin as a number in (0, 1), 0.5 at margin 0; uses division only, which is exact on every machine."""
+    """Return a margin as a number in (0, 1), 0.5 at margin 0; uses division only: the same bits on every machine."""
     share = margin / scale
     return 0.5 + 0.5 * share / (1.0 + abs(share))

@@ -5,8 +5,8 @@ the sum of the weights of its distinct n-grams, divided by the square root of th
 not raise the score. The score of the text is that of its worst passage. So the surroundings of a passage, its
 repetition and the length of the text do not lower the score.
 
-All passages of one length are scored at once. An n-gram counts in those passages that begin after its previous
-occurrence, not after its own start, and early enough to include its end. These passages are successive. So its weight
+All passages of one length are scored at once. An occurrence of an n-gram counts in those passages that include it whole
+and begin after the previous occurrence of the same n-gram. These passages are successive. So its weight
 is added at the first of them and subtracted after the last, and one running sum gives the totals. N-grams with the same
 segments and the same previous segment count as one. The work is a few passes over them for each length, of which there
 are at most twenty. Sums are of integers, so they are exact in any order. The rest is square roots, divisions and
@@ -25,6 +25,8 @@ LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 102
 """Numbers of segments of the passages that are scored; in addition the whole text, however many it has."""
 
 _AT_ONCE = 16_384
+"""Most entries of the arrays in which several lengths are scored at once."""
+
 _UNIT = 2.0**33
 """The count of n-grams is stored above the sum of their weights, in one number.
 
@@ -33,6 +35,8 @@ have more than 10 bits.
 """
 
 _MIDDLE = 1 << 15
+"""Added to a weight, so that it is positive and fits into 16 bits without a sign."""
+
 _16, _32, _16_BITS, _32_BITS = np.uint64(16), np.uint64(32), np.uint64(0xFFFF), np.uint64(0xFFFFFFFF)
 
 LEAST = 16
@@ -104,10 +108,10 @@ def worst_passage(weights: npt.NDArray[np.int32], found: Occurrences, segments: 
     for begin in range(0, len(lengths), step):
         some = lengths[begin : begin + step]
         scores = _scores(counted, some, segments)
-        place = int(scores.argmax())
-        if scores[place] > best.score:
-            number, first = divmod(place, segments + 1)
-            best = Passage(float(scores[place]), first, int(some[number]))
+        highest = int(scores.argmax())
+        if scores[highest] > best.score:
+            row, first = divmod(highest, segments + 1)
+            best = Passage(float(scores[highest]), first, int(some[row]))
     return best
 
 
@@ -119,7 +123,8 @@ def lengths_of(segments: int) -> tuple[int, ...]:
 class _Counted(NamedTuple):
     """The n-grams at each position, combined: ``values`` holds the sum of their weights plus ``_UNIT`` for each.
 
-    Most n-grams of a text share their position with many others.
+    Most n-grams of a text share their position with many others. ``firsts`` and ``lasts`` are their first and last
+    segments. ``opens`` are the first segments where a passage may begin: those after the previous occurrence.
     """
 
     firsts: Places
@@ -145,12 +150,12 @@ def _scores(counted: _Counted, lengths: Places, segments: int) -> npt.NDArray[np
     width, size = segments + 1, (segments + 1) * len(lengths)
     rows = np.arange(len(lengths))[:, None] * width
     begins = segments + 1 - lengths[:, None]
-    # Passages begin from ``low`` to before ``behind``; there are none where the two are equal.
-    behind = np.minimum(counted.firsts + 1, begins)
-    low = np.minimum(np.maximum(counted.opens, counted.lasts + 1 - lengths[:, None]), behind)
+    # The passages in which an n-gram counts begin from ``low`` to before ``high``; there are none if the two are equal.
+    high = np.minimum(counted.firsts + 1, begins)
+    low = np.minimum(np.maximum(counted.opens, counted.lasts + 1 - lengths[:, None]), high)
     values = np.tile(counted.values, len(lengths))
     # Each value added in a row is subtracted in the same row, so one running sum serves all rows.
-    changes = np.bincount((low + rows).ravel(), values, size) - np.bincount((behind + rows).ravel(), values, size)
+    changes = np.bincount((low + rows).ravel(), values, size) - np.bincount((high + rows).ravel(), values, size)
     totals = np.cumsum(changes)
     sizes = np.rint(totals / _UNIT)
     scores: npt.NDArray[np.float64] = (totals - sizes * _UNIT) / np.sqrt(np.maximum(sizes, LEAST))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
+# What NumPy raises for a damaged file.
 _WRONG = (OSError, ValueError, TypeError, KeyError, IndexError, EOFError, BadZipFile, NotImplementedError, zlib.error)
 
 
@@ -20,26 +21,26 @@ class InvalidModel(ValueError):
     code = "invalid_model"
 
 
-def arrays_in(data: bytes, kind: str, whole: tuple[str, ...], shares: str) -> Mapping[str, Array]:
-    """Return the arrays of a weights file by name: integers for those in ``whole``, finite floats for ``shares``.
+def arrays_in(data: bytes, kind: str, integers: tuple[str, ...], floats: str) -> Mapping[str, Array]:
+    """Return the arrays of a weights file by name: those in ``integers``, and ``floats``, whose numbers are finite.
 
     Raises:
         InvalidModel: it is not such a file.
     """
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            found = {name: np.asarray(archive[name]) for name in (*whole, shares)}
+            found = {name: np.asarray(archive[name]) for name in (*integers, floats)}
     except _WRONG as wrong:
         raise InvalidModel(f"{kind}: not a weights file; train it anew, or copy it again") from wrong
-    if any(found[name].dtype.kind not in "iu" for name in whole):
+    if any(found[name].dtype.kind not in "iu" for name in integers):
         raise unfit_model(kind)
-    if found[shares].dtype.kind != "f" or found[shares].ndim != 1 or not np.isfinite(found[shares]).all():
+    if found[floats].dtype.kind != "f" or found[floats].ndim != 1 or not np.isfinite(found[floats]).all():
         raise unfit_model(kind)
     return found
 
 
 def are_sorted_keys(keys: Array) -> bool:
-    """Whether an array holds searchable keys: 32 bits, ascending, each once."""
+    """Return whether an array holds searchable keys: 32 bits, ascending, each once."""
     return keys.ndim == 1 and keys.dtype == np.uint32 and bool((keys[1:] > keys[:-1]).all())
 
 

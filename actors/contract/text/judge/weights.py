@@ -31,14 +31,17 @@ KINDS = tuple(_READERS)
 """The kinds of weights files: the file name up to a dot or hyphen (``scorer.npz``, ``trust-of-march.npz``)."""
 
 _shipped: dict[str, str] = {}
-"""By kind, the packages whose weights the folder in the environment replaces: they still decide their records."""
+"""By kind, the packages whose weights the folder in the environment replaces: old records still need them."""
 
 _supplied: dict[str, Weights] = {}
+"""By name, weights of a supplied folder: for records that were made with them."""
+
 _instead: dict[str, Weights] = {}
+"""By kind, weights that are used whatever weights a record was made with."""
 
 
 def add_weights(folder: Path) -> tuple[str, ...]:
-    """Make the weights in a folder and below available to this process by name, besides its own; return their names.
+    """Make the weights in a folder and its subfolders available to this process, by name; return their names.
 
     They are used only for records that were made with them.
 
@@ -58,7 +61,7 @@ def add_weights(folder: Path) -> tuple[str, ...]:
 
 @contextmanager
 def judging_with(folder: Path) -> Iterator[None]:
-    """Judge with the weights in a folder for the length of the block, whatever weights the records were made with.
+    """Judge with the weights in a folder while the block runs, whatever weights the records were made with.
 
     Used to try weights on a recorded log before adopting them; kinds that the folder lacks do not change.
 
@@ -81,12 +84,12 @@ def judging_with(folder: Path) -> Iterator[None]:
 
 
 def added_weights(name: str) -> Weights | None:
-    """Return the weights of this name besides this process's own, or None where it has no such weights."""
+    """Return the weights that a record names, from those added to this process; None where none of that name were."""
     return _instead.get(_kind_of(name)) or _older(name)
 
 
 def judge_of(names: Iterable[str], own: Judge) -> Judge:
-    """Return the added judge of the kind of ``own`` that is named in the record; else ``own``."""
+    """Return the added judge of the same kind as ``own`` that is among the names in a record; else ``own``."""
     kind = _kind_of(own.name)
     instead = _instead.get(kind)
     if isinstance(instead, type(own)):
@@ -96,7 +99,7 @@ def judge_of(names: Iterable[str], own: Judge) -> Judge:
 
 
 def _older(name: str) -> Weights | None:
-    """Return supplied weights, or those of this release where the environment's folder has others in their place."""
+    """Return supplied weights, or those of this release where the environment's folder replaces them."""
     package = _shipped.get(_kind_of(name))
     if name not in _supplied and package is not None:
         found = _packaged(_kind_of(name), package)
@@ -144,7 +147,7 @@ def check_configured_weights() -> None:
     Raises:
         InvalidModel: the folder holds no weights, or some that cannot be read or do not fit; it names the file.
     """
-    for kind, path in _own().items():
+    for kind, path in _configured().items():
         try:
             _model(kind, path)
         except InvalidModel as wrong:
@@ -153,14 +156,14 @@ def check_configured_weights() -> None:
 
 def _bytes_of(kind: str, package: str) -> bytes:
     """Return a weights file: from the folder if it has this kind, else the packaged one."""
-    own = _own().get(kind)
-    if own is None:
+    path = _configured().get(kind)
+    if path is None:
         return _bytes_in(kind, package)
     _shipped[kind] = package
-    return _read(own, _READABLE)
+    return _read(path, _READABLE)
 
 
-def _own() -> Mapping[str, Path]:
+def _configured() -> Mapping[str, Path]:
     """Return the files of the folder that the environment names, by kind; empty where it names none."""
     folder = os.environ.get(FOLDER)
     if not folder:

@@ -20,11 +20,11 @@ WEIGHT_UNIT = 1024.0
 """N-gram weights are integer multiples of one over this."""
 
 _DATA = re.compile(r"[A-Za-z0-9+/]{513,}")
-_OF_DATA = 256
-"""Characters read at either end of a long run without a space: it is data, and is read through its decoding."""
+_DATA_ENDS = 256
+"""Characters read at either end of a long run without a space: it is data, of which the decoded text is read."""
 
-_SIEVED = 12
-"""Bits of a key that the first check ignores, so that its table has only a million entries."""
+_IGNORED_BITS = 12
+"""Low bits of a key that the first check ignores, so that its table has only a million entries."""
 
 
 class Table(msgspec.Struct, frozen=True, eq=False):
@@ -35,10 +35,11 @@ class Table(msgspec.Struct, frozen=True, eq=False):
 
 
 class Text(msgspec.Struct, frozen=True, eq=False):
-    """A text and its decoded views as features.
+    """The features of a text and of its decoded texts.
 
-    ``unread`` counts what should have been read but was not: characters around instruction words, characters of decoded
-    views, and tokens. ``shown`` counts the characters that were read.
+    ``readings`` holds the text itself first, ``views`` those decoded texts that ``read_views`` found. ``unread`` counts
+    what should have been read but was not: characters around instruction words, characters of decoded texts, and
+    tokens. ``shown`` counts the characters that were read.
     """
 
     readings: tuple[Reading, ...]
@@ -54,27 +55,27 @@ class Text(msgspec.Struct, frozen=True, eq=False):
 
 @lru_cache(maxsize=32)
 def read_text(text: str) -> Text:
-    """Read a text of any length, and its decodings; the work is limited.
+    """Read a text of any length, and its decoded texts; the work is limited.
 
     Appraisal and intuition read the same texts one after the other, so the latest results are cached.
     """
     text = unescape_strings(text)
-    shown, unread = excerpt_of(text)
-    encoded = excerpt_of(text, DECODED).text
-    views, decoded = read_views(encoded), texts_for_judges(encoded)
-    plain = _DATA.sub(lambda run: f"{run[0][:_OF_DATA]} {run[0][-_OF_DATA:]}", shown)
+    excerpt, unread = excerpt_of(text)
+    shorter = excerpt_of(text, DECODED).text
+    views, decoded = read_views(shorter), texts_for_judges(shorter)
+    plain = _DATA.sub(lambda run: f"{run[0][:_DATA_ENDS]} {run[0][-_DATA_ENDS:]}", excerpt)
     known = {view.text for view in views.found}
     readings = (
         read(plain),
         *(read(view.text, view.kind) for view in views.found),
-        *(read(said) for said in decoded.texts if said not in known),
+        *(read(each) for each in decoded.texts if each not in known),
     )
     unread += views.unread + decoded.unread + sum(reading.unread for reading in readings)
-    return Text(readings, views.found, len(shown), unread)
+    return Text(readings, views.found, len(excerpt), unread)
 
 
 def unread_share(read: int, unread: int) -> float:
-    """Return the share of what should have been read that was not, from 0 to 1, in characters."""
+    """Return which share of what should have been read was not, from 0 to 1; ``read`` and ``unread`` in characters."""
     return round(unread / (read + unread), DECIMALS) if unread > 0 else 0.0
 
 
@@ -91,16 +92,15 @@ def worst_of(table: Table, text: Text) -> Passage:
 def _known(table: Table, reading: Reading) -> Occurrences:
     """Return the n-grams of a reading that the table knows."""
     # Most n-grams are not in the table, and the first bits of the key show that for nearly all of them.
-    likely = np.flatnonzero(_sieve(table)[reading.found.grams >> _SIEVED])
+    likely = np.flatnonzero(_known_beginnings(table)[reading.found.grams >> _IGNORED_BITS])
     keys = reading.found.grams[likely].astype(np.uint32)
-    spots = np.searchsorted(table.keys, keys)
-    right = table.keys[np.minimum(spots, len(table.keys) - 1)] == keys
-    found = likely[right]
-    return Occurrences(spots[right], reading.found.places[found])
+    numbers = np.searchsorted(table.keys, keys)
+    known = table.keys[np.minimum(numbers, len(table.keys) - 1)] == keys
+    return Occurrences(numbers[known], reading.found.places[likely[known]])
 
 
 @lru_cache(maxsize=8)
-def _sieve(table: Table) -> npt.NDArray[np.bool_]:
-    begins = np.zeros(1 << (32 - _SIEVED), dtype=np.bool_)
-    begins[table.keys >> np.uint32(_SIEVED)] = True
+def _known_beginnings(table: Table) -> npt.NDArray[np.bool_]:
+    begins = np.zeros(1 << (32 - _IGNORED_BITS), dtype=np.bool_)
+    begins[table.keys >> np.uint32(_IGNORED_BITS)] = True
     return begins

@@ -45,7 +45,7 @@ async def show_dashboard() -> Response[bytes]:
 
 @get(f"{PAGE}/{{name:str}}", include_in_schema=False, opt={PUBLIC: True})
 async def show_file(name: FromPath[str]) -> Response[bytes]:
-    """Hand out a file that the page needs."""
+    """Return a file that the page needs."""
     return _file(name)
 
 

@@ -1,1 +1,1 @@
-"""Feedback of an application on how an exchange turned out: the endpoint, and how it becomes an event."""
+"""Feedback of an application on an exchange: the endpoint, and the event that it becomes."""

@@ -1,4 +1,4 @@
-"""The endpoint for feedback: how good an exchange was, whether it did harm, and what somebody says of it."""
+"""The endpoint for feedback: how good an exchange was, whether it did harm, and a comment."""
 
 from typing import Annotated, Any
 
@@ -25,7 +25,7 @@ _BY, _WHY = "feedback", "reported as harmful by POST /v1/feedback"
 
 
 class Feedback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How an exchange was: one of ``reward``, ``harmful`` and ``comment`` is given, at least.
+    """How an exchange was: at least one of ``reward``, ``harmful`` and ``comment``.
 
     ``exchange`` is its whole id. ``reward`` is 1 for the best, -1 for the worst. ``harmful``: it did harm.
     """
@@ -39,7 +39,8 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class FeedbackTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Feedback is in the log: the exchange, and the event's id.
 
-    ``precedent`` names what harm has put on record where an operator told of it; inputs like that one are rejected.
+    If an operator reported harm, ``precedent`` names the precedent that was recorded: inputs like that one are
+    rejected.
     """
 
     exchange: str
@@ -48,7 +49,7 @@ class FeedbackTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 _RESPONSES = {
-    400: ResponseSpec(Failure, description="The request cannot be taken: the message names the field."),
+    400: ResponseSpec(Failure, description="The request is not valid: the message names the field."),
     404: ResponseSpec(Failure, description="There is no such exchange."),
     503: ResponseSpec(Failure, description="It could not be looked up, or stored in time: send it again."),
 }
@@ -68,9 +69,9 @@ async def give_feedback(
     idempotency_key: IdempotencyKey = "",
     user: User = "",
 ) -> FeedbackTaken:
-    """Say how an exchange was: the router learns whether its mode was right, and an operator's word of harm is learned.
+    """Give feedback on an exchange: the router learns from it, and the guards learn from harm that an operator reports.
 
-    A word of harm by anybody else raises an alert, and changes nothing of what the guards stop.
+    Harm that anybody else reports raises an alert, and does not change what the guards stop.
     """
     service: FeedbackService = request.app.state.feedback
     given, key = _event_of(data), key_of(idempotency_key)

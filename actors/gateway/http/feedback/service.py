@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from actors.gateway.client import Client
-from actors.gateway.external_events import Addressed, build_event
+from actors.gateway.external_events import WrappedEvent, build_event
 from actors.gateway.http.loops.service import NotAccepted
 from events.errors import Unavailable, UnknownOutcome
 from schemas.event import encode_event
@@ -16,9 +16,9 @@ from schemas.vocabulary.router import Mode
 
 
 class Rated(msgspec.Struct, frozen=True, kw_only=True):
-    """An exchange that feedback is about: its agent and session, the mode it was answered in, if any, and its end.
+    """An exchange that feedback is about: its agent and session, and the mode that it was answered in, if any.
 
-    ``ended_seq`` is 0 while it is open.
+    ``ended_seq`` is the sequence of its end, 0 while it is open.
     """
 
     exchange: str
@@ -48,37 +48,39 @@ class FeedbackService:
 
     async def rated(self, exchange: str) -> Rated:
         """Return the exchange that feedback is about; raises NotFound, NotAccepted or a LogError."""
-        term = self._client.begin(self._wait_s)
+        deadline = self._client.begin(self._wait_s)
         try:
-            async with self._client.deadline(term):
+            async with self._client.deadline(deadline):
                 return await self._lookup(exchange)
         except TimeoutError:
             raise NotAccepted(
-                f"the exchange could not be looked up within {term.waited:.1f} s: send it again"
+                f"the exchange could not be looked up within {deadline.waited:.1f} s: send it again"
             ) from None
 
     async def give(self, rated: Rated, given: FeedbackGiven | HarmReported, key: str) -> str:
-        """Append feedback and return its event's id; repeats of ``key`` (without one: of the content) are one event.
+        """Append feedback and return its event's id; repeats with the same ``key`` are one event.
+
+        Without a key, repeats of the same content are.
 
         Raises:
             NotAccepted: it could not be stored in time.
             LogError: the broker refuses it permanently.
         """
-        client, term = self._client, self._client.begin(self._wait_s)
-        addressed = new_feedback(rated, given, key, client.log.partitions, client.now_ns())
+        client, deadline = self._client, self._client.begin(self._wait_s)
+        wrapped = new_feedback(rated, given, key, client.log.partitions, client.now_ns())
         try:
-            await client.submit(addressed, term)
+            await client.submit(wrapped, deadline)
         except (Unavailable, UnknownOutcome):
             raise NotAccepted(
-                f"the broker has not confirmed this within {term.waited:.1f} s, and it may still be stored: "
+                f"the broker has not confirmed this within {deadline.waited:.1f} s, and it may still be stored: "
                 "send it again"
             ) from None
-        return addressed.id
+        return wrapped.id
 
 
 def new_feedback(
     rated: Rated, given: FeedbackGiven | HarmReported, key: str, partitions: Partitions, now_ns: int
-) -> Addressed:
+) -> WrappedEvent:
     """Wrap feedback. Its id is derived from the exchange and ``key``, or, without a key, from its content."""
     same = f"key\n{key}" if key else f"content\n{content_hash(encode_event(given))}"
     return build_event(

@@ -1,5 +1,5 @@
 """Checks without an answer, for applications that call models themselves.
 
-``bodies``      what is sent, and what is answered        ``service``     has inputs checked, and reads what guards said
-``categories``  verdicts as OpenAI's moderations          ``endpoints``   ``/v1/guard`` and ``/v1/moderations``
+``bodies``      requests and answers                 ``service``     has inputs checked, and reads the guards' events
+``categories``  verdicts as OpenAI's moderations     ``endpoints``   ``/v1/guard`` and ``/v1/moderations``
 """

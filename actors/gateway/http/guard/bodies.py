@@ -18,7 +18,7 @@ Word = Annotated[str, msgspec.Meta(max_length=200)]
 class GuardInput(InputParts, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An input to be checked: what the user says, and what else goes into the prompt.
 
-    Without a ``session`` it is one of its own: what was checked before counts for nothing then.
+    Without a ``session`` it gets a new one, so that earlier inputs do not count.
     """
 
     text: str = ""
@@ -27,17 +27,17 @@ class GuardInput(InputParts, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class GuardRequest(GuardInput, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An input to be checked, or several as ``inputs``; an agent or session beside those is for all that name none."""
+    """An input to be checked, or several as ``inputs``; ``agent`` and ``session`` then hold for inputs without one."""
 
     inputs: Annotated[tuple[GuardInput, ...], msgspec.Meta(min_length=1, max_length=MOST_INPUTS)] | None = None
 
 
 class GuardVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What the guards make of an input.
+    """The guards' verdict on an input.
 
-    ``stage``, ``action`` and ``reason`` are how its exchange ended (docs/decisions-explained.md), ``sentence`` says so
-    in words. ``allowed``: every guard let it pass. ``numbers`` are what the guards recorded of it up to its end, by the
-    subject of the event, without people's words: what is not there was not looked at, since an earlier guard refused.
+    ``allowed``: every guard let it pass. ``stage``, ``action`` and ``reason`` say how its exchange ended
+    (docs/decisions-explained.md), and ``sentence`` says the same in words. ``numbers`` are what the guards recorded
+    about it, by the subject of the event, without people's words. A guard is missing there if an earlier one refused.
     """
 
     exchange: str
@@ -50,7 +50,7 @@ class GuardVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GuardVerdicts(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdicts on all inputs of a request, in their order. ``allowed``: every one of them is."""
+    """The verdicts on all inputs of a request, in their order. ``allowed``: all of them are allowed."""
 
     status: Literal["success"] = "success"
     allowed: bool
@@ -58,21 +58,21 @@ class GuardVerdicts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of an input in OpenAI's shape; there is nobody here to look at images."""
+    """A part of an input in OpenAI's shape; images are not accepted, since no guard reads them."""
 
     type: Literal["text"]
     text: str
 
 
 class ModerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request in the shape of OpenAI's moderations; parts of text are one input, texts are one each."""
+    """A request in the shape of OpenAI's moderations; all text parts are one input, each text is one of its own."""
 
     input: str | Annotated[tuple[str | TextPart, ...], msgspec.Meta(min_length=1, max_length=MOST_INPUTS)]
     model: Word | None = None
 
 
 class ModerationDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """How an exchange ended, beside what OpenAI's shape has room for."""
+    """How an exchange ended; OpenAI's shape has no fields for it."""
 
     exchange: str
     stage: Stage
@@ -84,8 +84,8 @@ class ModerationDecision(msgspec.Struct, frozen=True, kw_only=True):
 class ModerationResult(msgspec.Struct, frozen=True, kw_only=True):
     """A verdict in the shape of OpenAI's moderations.
 
-    ``categories`` says what the input was refused for; ``category_scores`` has the numbers that the guards gave, and
-    none for what no guard looked at.
+    ``categories`` says what the input was refused for; ``category_scores`` has the numbers that guards gave. A category
+    without a number was not examined.
     """
 
     flagged: bool
@@ -111,10 +111,10 @@ def inputs_of(body: GuardRequest) -> tuple[tuple[str, GuardInput], ...]:
     if body.inputs is None:
         found: tuple[tuple[str, GuardInput], ...] = (("", body),)
     else:
-        beside = next((name for name in ("text", *InputParts.__struct_fields__) if getattr(body, name)), "")
-        if beside:
-            raise InvalidField(beside, f"{beside} stands beside inputs: put it into one of them")
-        found = tuple((f"inputs[{place}]", _with_defaults(each, body)) for place, each in enumerate(body.inputs))
+        both = next((name for name in ("text", *InputParts.__struct_fields__) if getattr(body, name)), "")
+        if both:
+            raise InvalidField(both, f"{both} stands beside inputs: put it into one of them")
+        found = tuple((f"inputs[{index}]", _with_defaults(each, body)) for index, each in enumerate(body.inputs))
     return found
 
 

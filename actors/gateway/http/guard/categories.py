@@ -3,7 +3,7 @@
 A category is set where the input was refused for it. A score is the highest number that a guard gave for it; it is left
 out where no guard gave one. Of these names only ``illicit`` is OpenAI's: our rules on harm look for requests for
 instructions to do harm, which is what that name means. The other categories of OpenAI (hate, harassment, sexual,
-violence, self-harm) are left out: no guard looks for them, so a false would be invented.
+violence, self-harm) are left out: no guard looks for them, so ``false`` would not be known to be true.
 
 ======================  ============================================================  =================================
 category                set                                                           score
@@ -11,9 +11,9 @@ category                set                                                     
 ``prompt_injection``    a pattern set on overriding instructions; the breaker's       its confidence; the highest
                         ``role_confusion``                                            falsehood of a layer
 ``jailbreak``           a pattern set on jailbreaks                                   its confidence
-``prompt_extraction``   one on getting at the system prompt                           its confidence
-``indirect_injection``  one on orders hidden in material                              its confidence
-``data_exfiltration``   one on carrying data away                                     its confidence
+``prompt_extraction``   a pattern set on revealing the system prompt                  its confidence
+``indirect_injection``  a pattern set on instructions hidden in documents             its confidence
+``data_exfiltration``   a pattern set on sending data to other hosts                  its confidence
 ``known_attack``        any other pattern set, such as those that operators import    its confidence
 ``learned_attack``      intuition's learned scorer                                    its score
 ``harmful_precedent``   a precedent that did harm                                     its similarity
@@ -21,7 +21,7 @@ category                set                                                     
 ``tampering``           the risk to the system's core; a pattern set on it            1 or 0; its confidence
 ``flooding``            the breaker's ``context_saturation``                          the falsehood it was found with
 ``dissonant``           an entropy that nothing above explains                        the entropy
-``unread``              too much of it could not be looked at                         how heavily that weighs
+``unread``              too much of the input could not be read                       the weight of that
 ======================  ============================================================  =================================
 """
 
@@ -70,10 +70,12 @@ _SETS: Mapping[str, str] = {
 }
 """Pattern set, without its language -> category."""
 
+# What coherence and the breaker call a violation -> category.
 _VIOLATIONS: Mapping[str, str] = {"harm": "harm", "layer_0": "tampering", UNREAD: "unread"}
 _FLAG = "flag:"
-_TRIPPED: Mapping[str, str] = {"role_confusion": "prompt_injection", "context_saturation": "flooding"}
+_BREAKER_VIOLATIONS: Mapping[str, str] = {"role_confusion": "prompt_injection", "context_saturation": "flooding"}
 _SAME = {"harm": "illicit"}
+"""Categories that have a second name."""
 
 
 def category_of(pattern: str) -> str:
@@ -81,25 +83,25 @@ def category_of(pattern: str) -> str:
     return _SETS.get(_LANGUAGE.sub("", pattern), _SETS.get(pattern, "known_attack"))
 
 
-def refused_for(end: ResponseEmitted, said: Iterable[Event]) -> dict[str, bool]:
+def refused_for(end: ResponseEmitted, events: Iterable[Event]) -> dict[str, bool]:
     """Return for each category whether the input was refused for it."""
-    found = set(_reasons(end, tuple(said))) if end.action not in ("PASSED", "EXECUTED", "FAILED") else set()
+    found = set(_reasons(end, tuple(events))) if end.action not in ("PASSED", "EXECUTED", "FAILED") else set()
     found |= {_SAME[name] for name in found & _SAME.keys()}
     return {name: name in found for name in CATEGORIES}
 
 
-def scores_of(said: Iterable[Event]) -> dict[str, float]:
+def scores_of(events: Iterable[Event]) -> dict[str, float]:
     """Return the highest score of each category for which a guard gave one, in the order of the categories."""
     highest: dict[str, float] = {}
-    for event in said:
+    for event in events:
         for name, score in _scores(event):
             highest[name] = max(score, highest.get(name, 0.0))
     highest |= {other: highest[name] for name, other in _SAME.items() if name in highest}
     return {name: highest[name] for name in CATEGORIES if name in highest}
 
 
-def _reasons(end: ResponseEmitted, said: tuple[Event, ...]) -> Iterator[str]:
-    for event in said:
+def _reasons(end: ResponseEmitted, events: tuple[Event, ...]) -> Iterator[str]:
+    for event in events:
         match event:
             case ReflexBlocked(matches=matches):
                 yield from (category_of(match.pattern) for match in matches if match.action == "BLOCK")
@@ -107,19 +109,21 @@ def _reasons(end: ResponseEmitted, said: tuple[Event, ...]) -> Iterator[str]:
             case IntuitionRejected(detector=detector):
                 yield "learned_attack" if detector == "scorer" else "harmful_precedent"
             case CoherenceRejected(violations=violations):
-                yield from map(_violated, violations) if violations else ("dissonant",)
+                yield from map(_category_of_violation, violations) if violations else ("dissonant",)
             case BreakerTripped(violation=violation) if end.stage == "BREAKER":
-                yield _TRIPPED[violation]
-            case BreakerTerminated(violation=str(violation)) if end.stage == "BREAKER" and violation in _TRIPPED:
-                yield _TRIPPED[violation]
+                yield _BREAKER_VIOLATIONS[violation]
+            case BreakerTerminated(violation=str(violation)) if (
+                end.stage == "BREAKER" and violation in _BREAKER_VIOLATIONS
+            ):
+                yield _BREAKER_VIOLATIONS[violation]
             case ArbiterDenied(reason="harmful_precedent"):
                 yield "harmful_precedent"
             case ArbiterDenied(reason="constitutional_risk"):
-                passed = [each for each in said if isinstance(each, CoherencePassed)]
-                yield from (_violated(name) for each in passed for name in each.violations)
+                passed = [each for each in events if isinstance(each, CoherencePassed)]
+                yield from (_category_of_violation(name) for each in passed for name in each.violations)
 
 
-def _violated(name: str) -> str:
+def _category_of_violation(name: str) -> str:
     if name.startswith(_FLAG):
         return category_of(name.removeprefix(_FLAG))
     return _VIOLATIONS.get(name, "dissonant")

@@ -1,4 +1,4 @@
-"""The endpoints of checks: the guards' verdict with its numbers, and the same in the shape of OpenAI's moderations."""
+"""The endpoints for checks: the guards' verdict with its numbers, and the same in the shape of OpenAI's moderations."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -34,7 +34,7 @@ from actors.gateway.inputs import NothingSaid
 MODEL = "neuraxis"
 """The model named in answers to moderations, whatever model a request names."""
 
-_BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
+_BAD = ResponseSpec(Failure, description="The request is not valid: the message names the field.")
 _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time, or nobody serves the guards.")
 _LATE = ResponseSpec(Failure, description="It is in the log, and has no end in time.")
 _RESPONSES = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
@@ -50,9 +50,9 @@ _OPENAIS = {status: ResponseSpec(ApiFailure, description=each.description) for s
     opt={OF_AGENT: True},
 )
 async def guard(data: JSONBody[GuardRequest], request: Request[Any, Any, State], user: User = "") -> GuardVerdicts:
-    """Have the guards check an input, or several: whether each may go to a model, and the numbers that say so."""
+    """Have the guards check an input, or several: whether each may go to a model, and the numbers behind that."""
     inputs = inputs_of(data)
-    checks = [(place, _check(each, _whose(request, each, user, place))) for place, each in inputs]
+    checks = [(path, _check(each, _agent_for(request, each, user, path))) for path, each in inputs]
     service, found = await _checked(request, checks)
     return GuardVerdicts(
         allowed=all(each.allowed for each in found), results=tuple(_verdict(service, each) for each in found)
@@ -71,8 +71,8 @@ async def moderate(data: JSONBody[ModerationRequest], request: Request[Any, Any,
     """Have the guards check texts, in the shape of OpenAI's moderations."""
     texts = texts_of(data)
     agent = agent_of(request, None, user)
-    places = ["input"] if len(texts) == 1 else [f"input[{place}]" for place in range(len(texts))]
-    checks = [(place, Check(text=text, agent=agent)) for place, text in zip(places, texts, strict=True)]
+    paths = ["input"] if len(texts) == 1 else [f"input[{index}]" for index in range(len(texts))]
+    checks = [(path, Check(text=text, agent=agent)) for path, text in zip(paths, texts, strict=True)]
     service, found = await _checked(request, checks)
     return Moderation(
         id=f"modr-{found[0].exchange}", model=MODEL, results=tuple(_moderated(service, each) for each in found)
@@ -82,8 +82,8 @@ async def moderate(data: JSONBody[ModerationRequest], request: Request[Any, Any,
 ENDPOINTS = (guard, moderate)
 
 
-def _whose(request: Request[Any, Any, State], each: GuardInput, user: str, place: str) -> str:
-    with _placed(place):
+def _agent_for(request: Request[Any, Any, State], each: GuardInput, user: str, path: str) -> str:
+    with _with_path(path):
         return agent_of(request, each.agent, user, each.session or "")
 
 
@@ -101,27 +101,27 @@ async def _checked(
     request: Request[Any, Any, State], checks: Sequence[tuple[str, Check]]
 ) -> tuple[GuardService, Sequence[Checked]]:
     service: GuardService = request.app.state.guard
-    term = service.begin()
+    deadline = service.begin()
     inputs = []
     # All inputs are checked before the first is stored.
-    for place, check in checks:
-        with _placed(place):
-            inputs.append(service.addressed(check, term))
-    return service, await service.check(inputs, term)
+    for path, check in checks:
+        with _with_path(path):
+            inputs.append(service.wrap(check, deadline))
+    return service, await service.check(inputs, deadline)
 
 
 @contextmanager
-def _placed(place: str) -> Iterator[None]:
-    """Add to an error about an input which of the inputs it is."""
+def _with_path(path: str) -> Iterator[None]:
+    """Add the path of an input in the request's body to an error about that input."""
     try:
         yield
     except InvalidField as wrong:
-        raise InvalidField(f"{place}.{wrong.field}" if place else wrong.field, str(wrong), wrong.code) from wrong
+        raise InvalidField(f"{path}.{wrong.field}" if path else wrong.field, str(wrong), wrong.code) from wrong
     except NothingSaid as wrong:
-        field = place if place.startswith("input[") or place == "input" else ".".join(filter(None, (place, "text")))
+        field = path if path.startswith("input[") or path == "input" else ".".join(filter(None, (path, "text")))
         raise InvalidField(field, f"{field}: {wrong}", wrong.code) from wrong
     except InvalidInput as wrong:
-        raise InvalidField(place, f"{place}: {wrong}" if place else str(wrong), wrong.code) from wrong
+        raise InvalidField(path, f"{path}: {wrong}" if path else str(wrong), wrong.code) from wrong
 
 
 def _verdict(service: GuardService, found: Checked) -> GuardVerdict:
@@ -131,25 +131,25 @@ def _verdict(service: GuardService, found: Checked) -> GuardVerdict:
         stage=found.end.stage,
         action=found.end.action,
         reason=found.end.reason,
-        sentence=service.sentence(found.end, found.said),
-        numbers=numbers_of(found.said),
+        sentence=service.sentence(found.end, found.events),
+        numbers=numbers_of(found.events),
     )
 
 
 def _moderated(service: GuardService, found: Checked) -> ModerationResult:
-    categories = refused_for(found.end, found.said)
+    categories = refused_for(found.end, found.events)
     if not found.allowed and not any(categories.values()):
-        # A guard failed or did not answer: neither flagged nor unflagged would be true.
-        raise NoVerdict(f"exchange {found.exchange}: {service.sentence(found.end, found.said)} Send it again.")
+        # A guard failed or did not answer: the input is neither flagged nor known to be harmless.
+        raise NoVerdict(f"exchange {found.exchange}: {service.sentence(found.end, found.events)} Send it again.")
     return ModerationResult(
         flagged=not found.allowed,
         categories=categories,
-        category_scores=scores_of(found.said),
+        category_scores=scores_of(found.events),
         neuraxis=ModerationDecision(
             exchange=found.exchange,
             stage=found.end.stage,
             action=found.end.action,
             reason=found.end.reason,
-            sentence=service.sentence(found.end, found.said),
+            sentence=service.sentence(found.end, found.events),
         ),
     )

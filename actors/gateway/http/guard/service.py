@@ -9,7 +9,7 @@ import msgspec
 from actors.gateway.answer_wait import NoEnd
 from actors.gateway.client import Client
 from actors.gateway.exchanges import Answered
-from actors.gateway.external_events import Addressed
+from actors.gateway.external_events import WrappedEvent
 from actors.gateway.http.loops.service import NoJudge, NotAccepted, Unanswered
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.codec import Recorded, decode
@@ -43,10 +43,10 @@ VERDICTS: tuple[type[Event], ...] = (
 )
 """The events in which guards state their findings on an input."""
 
-_BACK_S = 0.5
-"""An exchange must end at least this many seconds before its request does."""
+_MARGIN_S = 0.5
+"""Seconds before the deadline of a request at which its exchanges must have ended."""
 
-_WORDLESS = {"topic", "embedding", "models"}
+_OMITTED = {"topic", "embedding", "models"}
 """Fields that are left out of the numbers, in addition to people's text."""
 
 
@@ -65,11 +65,11 @@ class NoVerdict(Exception):
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """The end of an input that was checked, and the guards' events before it."""
+    """The result of a check: the end of the input's exchange, and the guards' events before it."""
 
     exchange: str
     end: ResponseEmitted
-    said: tuple[Event, ...]
+    events: tuple[Event, ...]
 
     @property
     def allowed(self) -> bool:
@@ -91,92 +91,94 @@ class GuardService:
         client: Client,
         *,
         wait_s: float,
-        sentence: Callable[[ResponseEmitted, Sequence[Event]], str] = lambda end, said: end.reason,
+        sentence: Callable[[ResponseEmitted, Sequence[Event]], str] = lambda end, events: end.reason,
     ) -> None:
         self.sentence = sentence
         self._client = client
         self._wait_s = wait_s
 
     def begin(self) -> WaitDeadline:
-        """Return the term of a request that begins now."""
+        """Return the deadline of a request that begins now."""
         return self._client.begin(self._wait_s)
 
-    def addressed(self, check: Check, term: WaitDeadline) -> tuple[Check, Addressed]:
+    def wrap(self, check: Check, deadline: WaitDeadline) -> tuple[Check, WrappedEvent]:
         """Check the form of an input and wrap it; raises InvalidInput."""
         exchange = new_exchange_id(self._client.now_ns())
-        whose = msgspec.structs.replace(check, session=check.session or f"check {exchange}")
-        addressed = self._client.input(
-            whose.text,
-            agent=whose.agent,
-            session=whose.session,
-            layers=whose.layers,
-            situation=whose.situation,
+        check = msgspec.structs.replace(check, session=check.session or f"check {exchange}")
+        wrapped = self._client.input(
+            check.text,
+            agent=check.agent,
+            session=check.session,
+            layers=check.layers,
+            situation=check.situation,
             # The exchange ends before the request does, so that the end, which names a silent stage, still reaches the
             # caller.
-            deadline_after_ms=max(1, round(1000 * (term.left - _BACK_S))),
+            deadline_after_ms=max(1, round(1000 * (deadline.left - _MARGIN_S))),
             exchange=exchange,
             purpose="check",
         )
-        return whose, addressed
+        return check, wrapped
 
-    async def check(self, inputs: Sequence[tuple[Check, Addressed]], term: WaitDeadline) -> tuple[Checked, ...]:
+    async def check(self, inputs: Sequence[tuple[Check, WrappedEvent]], deadline: WaitDeadline) -> tuple[Checked, ...]:
         """Have inputs checked; return the results in their order.
 
         Raises:
             NotAccepted, Unanswered, NoJudge: see these classes; some of several inputs may be in the log.
             LogError: the broker refuses one permanently, or cannot be read.
         """
-        waiting = [asyncio.create_task(self._ended(addressed, term)) for _, addressed in inputs]
+        waiting = [asyncio.create_task(self._ended(wrapped, deadline)) for _, wrapped in inputs]
         try:
             found = await asyncio.gather(*waiting)
         finally:
             for each in waiting:
                 each.cancel()
             await asyncio.wait(waiting)
-        said = await self._verdicts_between([check.agent for check, _ in inputs], found, term)
-        return tuple(Checked(answer.exchange, answer.event, tuple(said.get(answer.exchange, ()))) for answer in found)
+        events = await self._verdicts_between([check.agent for check, _ in inputs], found, deadline)
+        return tuple(Checked(answer.exchange, answer.event, tuple(events.get(answer.exchange, ()))) for answer in found)
 
-    async def _ended(self, addressed: Addressed, term: WaitDeadline) -> Answered:
+    async def _ended(self, wrapped: WrappedEvent, deadline: WaitDeadline) -> Answered:
         try:
-            return await self._client.exchange(addressed, term)
+            return await self._client.exchange(wrapped, deadline)
         except NoEnd as late:
-            where = f"exchange {addressed.exchange} is in the log, and"
-            if late.lacking:
-                raise NoJudge(f"{where} nobody serves {late.lacking}: it ends when a worker does") from None
+            where = f"exchange {wrapped.exchange} is in the log, and"
+            if late.unserved_stage:
+                raise NoJudge(f"{where} nobody serves {late.unserved_stage}: it ends when a worker does") from None
             raise Unanswered(
-                f"{where} has no end after {term.waited:.1f} s: are the workers running? /readyz tells"
+                f"{where} has no end after {deadline.waited:.1f} s: are the workers running? /readyz tells"
             ) from None
         except (Unavailable, UnknownOutcome):
-            raise NotAccepted(f"the broker has not confirmed this within {term.waited:.1f} s: send it again") from None
+            raise NotAccepted(
+                f"the broker has not confirmed this within {deadline.waited:.1f} s: send it again"
+            ) from None
 
     async def _verdicts_between(
-        self, agents: Iterable[str], found: Sequence[Answered], term: WaitDeadline
+        self, agents: Iterable[str], found: Sequence[Answered], deadline: WaitDeadline
     ) -> Mapping[str, list[Event]]:
         """Return the guards' events of exchanges between their inputs and their ends."""
         ends = {answer.exchange: answer.seq for answer in found}
         tokens = sorted({self._client.log.partitions.agent_token(agent) for agent in agents})
         filters = [f"log.{token}.*{topic_of(kind).removeprefix(ROOT)}" for token in tokens for kind in VERDICTS]
-        said: dict[str, list[Event]] = {}
+        events: dict[str, list[Event]] = {}
         after, upto = min(answer.input_seq for answer in found), max(ends.values())
         try:
-            async with self._client.deadline(term):
+            async with self._client.deadline(deadline):
                 async for batch in self._client.log.history(filters, after, upto):
                     for stored in batch:
                         recorded = decode(stored)
                         if isinstance(recorded, Recorded) and stored.seq < ends.get(recorded.message.exchange, 0):
-                            said.setdefault(recorded.message.exchange, []).append(recorded.message.event)
+                            events.setdefault(recorded.message.exchange, []).append(recorded.message.event)
         except TimeoutError:
             raise Unanswered("the guards have spoken, and the log could not be read in time: send it again") from None
-        return said
+        return events
 
 
-def numbers_of(said: Iterable[Event]) -> dict[str, dict[str, Any]]:
+def numbers_of(events: Iterable[Event]) -> dict[str, dict[str, Any]]:
     """Return the numbers that guards recorded, by the subject of the event, without people's text."""
-    return {topic_of(event).removeprefix(f"{ROOT}."): _wordless(event) for event in said}
+    return {topic_of(event).removeprefix(f"{ROOT}."): _without_text(event) for event in events}
 
 
-def _wordless(event: Event) -> dict[str, Any]:
-    part = personal_location(type(event))
-    plain = event if part is None else change_personal(part, event, lambda place, text: "")
+def _without_text(event: Event) -> dict[str, Any]:
+    location = personal_location(type(event))
+    plain = event if location is None else change_personal(location, event, lambda path, text: "")
     body: dict[str, Any] = msgspec.to_builtins(plain)
-    return {name: value for name, value in body.items() if name not in _WORDLESS}
+    return {name: value for name, value in body.items() if name not in _OMITTED}

@@ -1,6 +1,6 @@
 """API keys: what each may do and for which agent; stored as hashes in a file, looked up by a request's header.
 
-``key``   a key as it is stored    ``file``   the file of keys    ``ring``   those in force now    ``rate``   its limit
+``key``   a key as it is stored    ``file``   the file of keys    ``ring``   the valid keys    ``rate``   rate limits
 """
 
 from actors.gateway.http.keys.key import ALL_SCOPES, ANYBODY, Key, Scope

@@ -20,17 +20,18 @@ class Rates:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._left: dict[str, tuple[float, float]] = {}
+        # Key id -> requests that it may still send at once, and when that was counted.
+        self._tokens: dict[str, tuple[float, float]] = {}
 
     def take(self, key: Key) -> int:
-        """Count a request; return 0, or after how many seconds the key may send the next one."""
+        """Count a request; return 0 if it may be served, else after how many seconds the key may send the next one."""
         if not key.per_minute:
             return 0
-        now, a_second = self._clock(), key.per_minute / _MINUTE_S
-        left, at = self._left.get(key.id, (float(key.per_minute), now))
-        left = min(float(key.per_minute), left + (now - at) * a_second)
+        now, per_second = self._clock(), key.per_minute / _MINUTE_S
+        left, at = self._tokens.get(key.id, (float(key.per_minute), now))
+        left = min(float(key.per_minute), left + (now - at) * per_second)
         if left < 1.0:
-            self._left[key.id] = left, now
-            return max(1, math.ceil((1.0 - left) / a_second))
-        self._left[key.id] = left - 1.0, now
+            self._tokens[key.id] = left, now
+            return max(1, math.ceil((1.0 - left) / per_second))
+        self._tokens[key.id] = left - 1.0, now
         return 0

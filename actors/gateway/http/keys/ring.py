@@ -17,10 +17,10 @@ VARIABLE = "NEURAXIS_API_KEYS"
 OPERATOR_VARIABLE = "NEURAXIS_OPERATOR_KEYS"
 """Environment variable that holds keys with all scopes, in the same form."""
 
-LEAST = 16
-"""Least characters of a key from the environment."""
+FEWEST_CHARACTERS = 16
+"""Fewest characters of a key from the environment."""
 
-LOOK_S = 1.0
+CHECK_INTERVAL_S = 1.0
 """Seconds between two checks of the file; a revoked key stays valid for no longer than that."""
 
 _logger = get_logger("neuraxis.gateway")
@@ -55,9 +55,9 @@ class Keyring:
         self._clock = clock
         self._keys = self._fixed
         self._required = bool(fixed)
-        self._mark: tuple[int, ...] | None = None
-        self._told = ""
-        self._looked = clock()
+        self._version: tuple[int, ...] | None = None
+        self._logged_error = ""
+        self._checked_at = clock()
         self._load()
 
     def __repr__(self) -> str:
@@ -66,52 +66,52 @@ class Keyring:
     @property
     def required(self) -> bool:
         """Whether a key is required."""
-        self._look()
+        self._reload_if_due()
         return self._required
 
     def find(self, authorization: bytes) -> Key | None:
         """Return the key in an ``Authorization`` header; :data:`ANYBODY` where none is required; None if invalid."""
-        self._look()
+        self._reload_if_due()
         if not self._required:
             return ANYBODY
         scheme, _, given = authorization.partition(b" ")
-        brought = hash_of(given.strip())
+        given_hash = hash_of(given.strip())
         # Compare with all keys, whichever matches: the time taken must not reveal anything.
-        found = [key for key in self._keys if hmac.compare_digest(brought, key.hash)]
+        found = [key for key in self._keys if hmac.compare_digest(given_hash, key.hash)]
         return found[0] if found and scheme.lower() == b"bearer" else None
 
-    def _look(self) -> None:
+    def _reload_if_due(self) -> None:
         now = self._clock()
-        if self._file is None or now - self._looked < LOOK_S:
+        if self._file is None or now - self._checked_at < CHECK_INTERVAL_S:
             return
-        self._looked = now
+        self._checked_at = now
         try:
             self._load()
         except BadKeyFile as wrong:
-            if str(wrong) != self._told:
+            if str(wrong) != self._logged_error:
                 _logger.error("keys_unreadable", reason=str(wrong), in_force=len(self._keys))
-            self._told = str(wrong)
+            self._logged_error = str(wrong)
 
     def _load(self) -> None:
         if self._file is None:
             return
         try:
             found = self._file.stat()
-            # Its permissions are compared, too: they may be the reason why it could not be read.
-            mark = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
-            if mark == self._mark:
+            # The time of a change includes permissions: they may be the reason why it could not be read.
+            version = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+            if version == self._version:
                 return
-            self._mark = mark
+            self._version = version
             self._required = True
             keys = self._read(self._file)
         except FileNotFoundError:
-            if self._mark is not None:
-                self._mark = None
+            if self._version is not None:
+                self._version = None
                 raise BadKeyFile(f"the file of keys {self._file} is gone: put it back") from None
             return
         except OSError as wrong:
             raise BadKeyFile(f"the file of keys {self._file} cannot be read: {wrong}") from wrong
-        self._told = ""
+        self._logged_error = ""
         self._keys = (*self._fixed, *(key for key in keys if not key.revoked))
         _logger.info("keys_read", keys=[key.id for key in self._keys])
 
@@ -120,8 +120,8 @@ class Keyring:
             return read_keys(file)
         except BadKeyFile as wrong:
             if isinstance(wrong.__cause__, OSError):
-                # The file may be right, and its reader short of descriptors: a key that it revokes would stay.
-                self._mark = ()
+                # The file may be right, and this process out of descriptors. Read it again: it may revoke a key.
+                self._version = ()
             raise
 
 
@@ -132,8 +132,8 @@ def keyring_for(host: str, file: Path, environment: Mapping[str, str]) -> Keyrin
         BadKeys: a key is too short, the file cannot be used, or there is no key although others can reach the address.
     """
     fixed = [
-        *_given("ask", VARIABLE, ("ask",), environment),
-        *_given("operator", OPERATOR_VARIABLE, ALL_SCOPES, environment),
+        *_keys_in("ask", VARIABLE, ("ask",), environment),
+        *_keys_in("operator", OPERATOR_VARIABLE, ALL_SCOPES, environment),
     ]
     try:
         keys = Keyring(fixed, file)
@@ -147,21 +147,22 @@ def keyring_for(host: str, file: Path, environment: Mapping[str, str]) -> Keyrin
     return keys
 
 
-def _given(kind: str, variable: str, scopes: tuple[Scope, ...], environment: Mapping[str, str]) -> list[Key]:
+def _keys_in(kind: str, variable: str, scopes: tuple[Scope, ...], environment: Mapping[str, str]) -> list[Key]:
     given = [key for key in re.split(r"[,\s]+", environment.get(variable, "")) if key]
-    if short := [key for key in given if len(key) < LEAST]:
+    if short := [key for key in given if len(key) < FEWEST_CHARACTERS]:
         raise BadKeys(
-            f"{len(short)} of the keys in {variable} are shorter than {LEAST} characters: make longer, random ones"
+            f"{len(short)} of the keys in {variable} are shorter than {FEWEST_CHARACTERS} characters: make longer, "
+            "random ones"
         )
     # Ids are numbers, not parts of hashes: a part of a hash would help somebody to guess a weak key.
     return [
-        Key(id=f"env-{kind}-{place}", hash=hash_of(key), scopes=scopes)
-        for place, key in enumerate(dict.fromkeys(given), 1)
+        Key(id=f"env-{kind}-{number}", hash=hash_of(key), scopes=scopes)
+        for number, key in enumerate(dict.fromkeys(given), 1)
     ]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached only from this machine."""
+    """Return whether an address can be reached only from this machine."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -1,1 +1,1 @@
-"""The endpoints of source G, reflection guardrails, and of ticks."""
+"""The endpoints for loops (reflection guardrails: whether a deliberation runs again) and for ticks of engines."""

@@ -1,4 +1,4 @@
-"""Builds the responses to callers from what guardrails recorded. Pure."""
+"""Builds the responses of the loop endpoints from the events of the actor guardrails. Pure."""
 
 from actors.gateway.http.bodies import DecisionResult, GuardrailsShown, GuardrailsStatus, LoopDecision, ReflectionResult
 from actors.gateway.http.loops.judgements import FamilyStanding, Judged
@@ -6,7 +6,7 @@ from schemas.intake.timestamps import rfc3339
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, LoopTrace
 
 NO_ALIGNMENT, ALL_DRIFT = 0.0, 1.0
-"""The scores that source G reports for a loop without any."""
+"""The scores that are reported for a loop without any."""
 
 
 def decision_of(judged: Judged) -> LoopDecision:
@@ -65,7 +65,7 @@ def status_of(judged: Judged, family: FamilyStanding, now_ns: int) -> Guardrails
 
 
 def _is_forced(family: FamilyStanding, now_ns: int) -> bool:
-    """Whether a family was ended by a limit that nobody has lifted since, or by a bias echo, which nobody can lift."""
+    """Return whether a family was ended by a limit that was not lifted since, or by a bias echo, which cannot be."""
     triggers = family.latest.rerun_trigger if family.latest.force_finalize else ()
     return (
         "bias_echo" in triggers

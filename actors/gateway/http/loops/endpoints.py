@@ -1,4 +1,4 @@
-"""The endpoints of source G, reflection guardrails: a loop is done, how does it stand, and let it run on."""
+"""The endpoints for loops, which reflection guardrails judge: complete one, show its status, override a guardrail."""
 
 from typing import Annotated, Any
 
@@ -27,11 +27,11 @@ from actors.gateway.http.strict_requests import QUERY, User, agent_of, key_of, r
 IdempotencyKey = Annotated[str, HeaderParameter(name="Idempotency-Key", description="Makes repeats one event.")]
 Agent = Annotated[str, QueryParameter(name="agent", description="The agent whose loop it is.")]
 
-_BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
+_BAD = ResponseSpec(Failure, description="The request is not valid: the message names the field.")
 _UNKNOWN = ResponseSpec(Failure, description="No such loop is known.")
 _LATE = ResponseSpec(Failure, description="It is in the log, and was not answered in time.")
 _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: send it again.")
-_WRITING = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
+_WRITE_RESPONSES = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
 
 
 @post(
@@ -39,7 +39,7 @@ _WRITING = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
     status_code=200,
     security=ASK,
     before_request=refuse_unless(LoopCompletion),
-    responses=_WRITING,
+    responses=_WRITE_RESPONSES,
     opt={OF_AGENT: True},
 )
 async def complete_loop(
@@ -48,7 +48,7 @@ async def complete_loop(
     idempotency_key: IdempotencyKey = "",
     user: User = "",
 ) -> LoopDecision:
-    """Have guardrails decide on a loop that is done: does it run again, and why. An override takes `operate`, too."""
+    """Have guardrails decide whether a completed loop runs again, and why. An override needs the scope `operate`."""
     loops: LoopService = request.app.state.loops
     agent, event, key = agent_of(request, data.agent, user), completion_event(data), key_of(idempotency_key)
     if event.override_fatigue or event.override_max_reruns:
@@ -65,12 +65,12 @@ async def complete_loop(
 async def show_guardrails(
     loop_id: FromPath[str], request: Request[Any, Any, State], agent: Agent = "", user: User = ""
 ) -> GuardrailsShown:
-    """Say how a loop's family stands with every guardrail now, and how the loop was judged."""
+    """Show the state of every guardrail for a loop's family now, and how the loop was judged."""
     check_loop(loop_id)
-    whose = agent_of(request, agent, user)
-    check_name("agent", whose)
+    owner = agent_of(request, agent, user)
+    check_name("agent", owner)
     loops: LoopService = request.app.state.loops
-    return status_of(*await loops.status(whose, loop_id))
+    return status_of(*await loops.status(owner, loop_id))
 
 
 @post(
@@ -78,7 +78,7 @@ async def show_guardrails(
     status_code=200,
     security=OPERATE,
     before_request=refuse_unless(GuardrailsOverride),
-    responses={**_WRITING, 404: _UNKNOWN},
+    responses={**_WRITE_RESPONSES, 404: _UNKNOWN},
     opt={OF_AGENT: True},
 )
 async def override_guardrails(

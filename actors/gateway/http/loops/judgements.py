@@ -1,4 +1,4 @@
-"""The projection of guardrails' events: the latest judgement of each loop, and the answers that requests wait for.
+"""A projection of the actor guardrails' events: the latest judgement of each loop, and answers that requests wait for.
 
 It is bounded, and is rebuilt from the log after a restart.
 """
@@ -43,11 +43,11 @@ ANSWERS: tuple[type[Event], ...] = (
 _FILTERS = tuple(topic_filter(topic_of(event)) for event in ANSWERS)
 _JUDGEMENTS = tuple(topic_of(kind).removeprefix(ROOT) for kind in get_args(Judgement))
 
-_FIRST_WINDOW, _WIDER = 65_536, 4
+_FIRST_WINDOW, _GROWTH = 65_536, 4
 """Messages of the log in the first window that is searched, and the factor by which each further window is larger."""
 
-_AT_MOST = 4
-"""Events that are read at the start for each judgement that is kept."""
+_EVENTS_PER_JUDGEMENT = 4
+"""Most events that are read at the start for each judgement that is kept."""
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -111,7 +111,7 @@ class Judgements:
 
     @contextlib.contextmanager
     def awaited(self, cause: str) -> Iterator[asyncio.Future[Answer]]:
-        """Yield the answer to an event with this id as a future, for the length of the block."""
+        """Yield the answer to an event with this id as a future, which is cancelled at the end of the block."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         waiting = self._waiting.setdefault(cause, [])
         waiting.append(answer)
@@ -154,8 +154,8 @@ class Judgements:
             judged = Judged(message.event, message.id, message.time_ns)
             trace = message.event.trace
             _keep(self._loops, (message.agent, trace.loop_id), judged, self._most)
-            standing = FamilyStanding(trace, trace.fatigue_lifted_ns, trace.reruns_lifted_ns)
-            _keep(self._families, (message.agent, trace.family), standing, self._most)
+            family = FamilyStanding(trace, trace.fatigue_lifted_ns, trace.reruns_lifted_ns)
+            _keep(self._families, (message.agent, trace.family), family, self._most)
         if isinstance(message.event, GuardrailsOverridden):
             self._lift(message.agent, message.event, message.time_ns)
         cause = _completion(message.event) or recorded.envelope.cause
@@ -181,7 +181,7 @@ class Judgements:
 
 
 def _completion(event: Event) -> str:
-    """Return the completion that guardrails answer after a critic's verdict; empty where no critic was asked."""
+    """Return the id of the completion that guardrails answer after a critic's verdict; empty if no critic was asked."""
     if isinstance(event, GuardrailsRepeated):
         return event.completion
     return event.trace.completion if isinstance(event, Judgement) else ""
@@ -193,16 +193,16 @@ async def _latest(log: Log, upto: int, most: int) -> Iterable[Stored]:
     A log can only be read forwards. So it is read in windows from its end backwards, each larger than the one before:
     starting on a long log must not take longer than on a short one.
     """
-    found: deque[Stored] = deque(maxlen=_AT_MOST * most)
+    found: deque[Stored] = deque(maxlen=_EVENTS_PER_JUDGEMENT * most)
     window, judged = _FIRST_WINDOW, 0
     while upto > 0 and judged < most:
         after = max(0, upto - window)
-        part: deque[Stored] = deque(maxlen=found.maxlen)
+        earlier: deque[Stored] = deque(maxlen=found.maxlen)
         async for batch in log.history(_FILTERS, after, upto):
-            part.extend(batch)
-        judged += sum(stored.subject.endswith(_JUDGEMENTS) for stored in part)
-        part.extend(found)
-        found, upto, window = part, after, _WIDER * window
+            earlier.extend(batch)
+        judged += sum(stored.subject.endswith(_JUDGEMENTS) for stored in earlier)
+        earlier.extend(found)
+        found, upto, window = earlier, after, _GROWTH * window
     return found
 
 

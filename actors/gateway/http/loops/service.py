@@ -1,4 +1,4 @@
-"""Turns a request into an event in the log, and waits for the answer of guardrails."""
+"""Turns a request about a loop into an event in the log, and waits for the answer of the actor guardrails."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -8,7 +8,7 @@ import msgspec
 
 from actors.gateway.answer_wait import NoEnd
 from actors.gateway.client import Client
-from actors.gateway.external_events import Addressed, agent_event
+from actors.gateway.external_events import WrappedEvent, agent_event
 from actors.gateway.http.bodies import Accepted
 from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
 from actors.gateway.http.readiness_checks import OK, passes, without_places
@@ -30,7 +30,7 @@ from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, TickObserved
 
 _logger = get_logger("neuraxis.gateway")
 
-LOG_PATIENCE_S = 2.0
+LOG_WAIT_S = 2.0
 """Seconds within which the log must respond to a readiness check."""
 
 
@@ -86,7 +86,7 @@ class LoopService:
         self._wait_s = wait_s
         self._hosted = hosted
         self._unserved = unserved
-        self._looks = dict(looks or {})
+        self._further_checks = dict(looks or {})
         self._checking: asyncio.Task[dict[str, str]] | None = None
         self._failing: Mapping[str, str] = {}
 
@@ -98,14 +98,20 @@ class LoopService:
             InvalidInput: it cannot be recorded.
             LogError: the broker refuses it permanently.
         """
-        term = self._begin()
-        answer = await self._ask(agent, self._new_event(agent, completed, key and f"{completed.loop_id}\n{key}"), term)
+        deadline = self._begin()
+        answer = await self._ask(
+            agent, self._new_event(agent, completed, key and f"{completed.loop_id}\n{key}"), deadline
+        )
         match answer.event:
             case GuardrailsFinalized() | GuardrailsForceFinalized() | GuardrailsRerunOrdered():
                 return Judged(answer.event, answer.id, answer.time_ns)
             case GuardrailsRepeated(loop_id=loop_id, decided=decided):
                 known = self.judgements.of(agent, loop_id)
-                return known if known is not None and known.id == decided else await self._found(answer, decided, term)
+                return (
+                    known
+                    if known is not None and known.id == decided
+                    else await self._judgement(answer, decided, deadline)
+                )
         raise _undecided(answer)
 
     async def override(self, agent: str, ordered: LoopOverridden, key: str) -> GuardrailsOverridden:
@@ -138,7 +144,7 @@ class LoopService:
             raise UnknownLoop(_unknown(agent, loop_id))
         trace = judged.event.trace
         family = self.judgements.family_of(agent, trace.family)
-        if family is None:  # pushed out by others', which a loop of it is not yet
+        if family is None:  # dropped before its loop, since each is kept up to a number of its own
             family = FamilyStanding(trace, trace.fatigue_lifted_ns, trace.reruns_lifted_ns)
         return judged, family, self._client.now_ns()
 
@@ -148,8 +154,8 @@ class LoopService:
         Raises:
             NotAccepted, InvalidInput, LogError: as :meth:`complete` does.
         """
-        addressed, term = self._new_event(agent, tick, key), self._begin()
-        return Accepted(id=addressed.id, seq=await self._stored(addressed, term))
+        wrapped, deadline = self._new_event(agent, tick, key), self._begin()
+        return Accepted(id=wrapped.id, seq=await self._stored(wrapped, deadline))
 
     async def checks(self) -> dict[str, str]:
         """Return what this gateway depends on, each with ``ok`` or what is wrong with it; checked now.
@@ -162,92 +168,94 @@ class LoopService:
 
     async def _check(self) -> dict[str, str]:
         log, guardrails, *further = await asyncio.gather(
-            _check_text(self._log.info()), self._guardrails(), *(_looked(look) for look in self._looks.values())
+            _check_text(self._log.info()),
+            self._guardrails(),
+            *(_result_of(check) for check in self._further_checks.values()),
         )
         caught_up = self.judgements.caught_up.is_set()
         checks = {
             "log": log,
             "judgements": OK if caught_up else "still being read from the log",
             "guardrails": guardrails,
-            **dict(zip(self._looks, further, strict=True)),
+            **dict(zip(self._further_checks, further, strict=True)),
         }
         if (trouble := self._client.append_trouble) and all(map(passes, checks.values())):
             checks["log"] = f"an append of late was not confirmed: {trouble}"
-        self._tell(checks)
-        return {name: without_places(said) for name, said in checks.items()}
+        self._log_changes(checks)
+        return {name: without_places(result) for name, result in checks.items()}
 
-    def _tell(self, checks: Mapping[str, str]) -> None:
+    def _log_changes(self, checks: Mapping[str, str]) -> None:
         """Log each check that has started to fail or to pass since the last time, with its full message."""
-        failing = {name: said for name, said in checks.items() if not passes(said)}
-        for name, said in failing.items():
-            if said != self._failing.get(name):
-                _logger.warning("not_ready", check=name, detail=said)
+        failing = {name: result for name, result in checks.items() if not passes(result)}
+        for name, result in failing.items():
+            if result != self._failing.get(name):
+                _logger.warning("not_ready", check=name, detail=result)
         for name in self._failing.keys() - failing:
             _logger.info("ready_again", check=name)
         self._failing = failing
 
     async def _guardrails(self) -> str:
         try:
-            async with asyncio.timeout(LOG_PATIENCE_S):
+            async with asyncio.timeout(LOG_WAIT_S):
                 return OK if "guardrails" in await self._hosted() else "no living worker is ready to run them"
         except (LogError, TimeoutError) as wrong:
             return _why(wrong)
 
-    def _new_event(self, agent: str, event: Event, key: str) -> Addressed:
+    def _new_event(self, agent: str, event: Event, key: str) -> WrappedEvent:
         return agent_event(event, agent, key=key, partitions=self._log.partitions, now_ns=self._client.now_ns())
 
     def _begin(self) -> WaitDeadline:
         return self._client.begin(self._wait_s)
 
-    async def _stored(self, addressed: Addressed, term: WaitDeadline) -> int:
+    async def _stored(self, wrapped: WrappedEvent, deadline: WaitDeadline) -> int:
         try:
-            return await self._client.submit(addressed, term)
+            return await self._client.submit(wrapped, deadline)
         except (Unavailable, UnknownOutcome):
             raise NotAccepted(
-                f"the broker has not confirmed this within {term.waited:.1f} s, and it may still be stored: "
+                f"the broker has not confirmed this within {deadline.waited:.1f} s, and it may still be stored: "
                 "send it again, with the same Idempotency-Key"
             ) from None
 
-    async def _ready(self, term: WaitDeadline) -> None:
+    async def _ready(self, deadline: WaitDeadline) -> None:
         try:
-            async with self._client.deadline(term):
+            async with self._client.deadline(deadline):
                 await self.judgements.caught_up.wait()
         except TimeoutError:
             raise NotReady("this gateway is still reading the log: try again, /readyz tells") from None
 
-    async def _ask(self, agent: str, addressed: Addressed, term: WaitDeadline) -> Answer:
-        await self._ready(term)
-        cause = addressed.id
+    async def _ask(self, agent: str, wrapped: WrappedEvent, deadline: WaitDeadline) -> Answer:
+        await self._ready(deadline)
+        cause = wrapped.id
         known = self.judgements.answer_to(cause)
-        if known is not None:  # a repeat, perhaps later than the stream recognises one
+        if known is not None:  # a repeat, perhaps after the deduplication window of the stream
             return known
-        # Received through the judgements: so a caller that asks for the loop's status next already sees this one.
+        # Received through the judgements, so that the caller's next question about the loop already sees this one.
         with self.judgements.awaited(cause) as answer:
-            seq = await self._stored(addressed, term)
+            seq = await self._stored(wrapped, deadline)
             where = f"this is in the log (event {cause}, sequence {seq})"
             try:
                 return await self._client.wait(
-                    answer, what=f"event {cause}", within=term, unserved=partial(self._unserved, agent)
+                    answer, what=f"event {cause}", within=deadline, unserved=partial(self._unserved, agent)
                 )
             except NoEnd as late:
-                if late.lacking:
+                if late.unserved_stage:
                     raise NoJudge(
-                        f"{where}, and nobody serves {late.lacking}: it is judged when a worker does, ask for the "
-                        "loop's status then"
+                        f"{where}, and nobody serves {late.unserved_stage}: it is judged when a worker does, ask for "
+                        "the loop's status then"
                     ) from None
                 raise Unanswered(
-                    f"{where}, and guardrails have not answered it within {term.waited:.1f} s: they will when their "
-                    "worker runs, ask for the loop's status then"
+                    f"{where}, and guardrails have not answered it within {deadline.waited:.1f} s: they will when "
+                    "their worker runs, ask for the loop's status then"
                 ) from None
 
-    async def _found(self, repeated: Answer, decided: str, term: WaitDeadline) -> Judged:
+    async def _judgement(self, repeated: Answer, decided: str, deadline: WaitDeadline) -> Judged:
         """Read a judgement from the log: it is so old that it is not kept here."""
         # The judgement of a live loop is stored under its session.
         subject = f"log.{self._log.partitions.agent_token(repeated.agent)}.*.guardrails"
         kinds = (GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered)
         filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for kind in kinds]
         try:
-            async with self._client.deadline(term):
+            async with self._client.deadline(deadline):
                 async for batch in self._log.history(filters, 0, repeated.seq):
                     for recorded in map(decode, (stored for stored in batch if stored.headers.get("ce-id") == decided)):
                         if isinstance(recorded, Recorded) and isinstance(recorded.message.event, Judgement):
@@ -258,25 +266,25 @@ class LoopService:
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether requests are served in full, and what each thing that this takes says."""
+    """Whether requests are served in full, and the result of each check."""
 
     status: str
     checks: dict[str, str]
 
 
-async def _check_text(asking: Awaitable[object]) -> str:
+async def _check_text(reading: Awaitable[object]) -> str:
     try:
-        async with asyncio.timeout(LOG_PATIENCE_S):
-            await asking
+        async with asyncio.timeout(LOG_WAIT_S):
+            await reading
     except (LogError, TimeoutError) as wrong:
         return _why(wrong)
     return OK
 
 
-async def _looked(look: Callable[[], Awaitable[str]]) -> str:
+async def _result_of(check: Callable[[], Awaitable[str]]) -> str:
     try:
-        async with asyncio.timeout(LOG_PATIENCE_S):
-            return await look()
+        async with asyncio.timeout(LOG_WAIT_S):
+            return await check()
     except (LogError, TimeoutError) as wrong:
         return _why(wrong)
 
@@ -284,7 +292,7 @@ async def _looked(look: Callable[[], Awaitable[str]]) -> str:
 def _why(wrong: Exception) -> str:
     if isinstance(wrong, Unavailable):
         return "the broker is away"
-    return wrong.code if isinstance(wrong, LogError) else f"no answer within {LOG_PATIENCE_S:g} s"
+    return wrong.code if isinstance(wrong, LogError) else f"no answer within {LOG_WAIT_S:g} s"
 
 
 def _unknown(agent: str, loop_id: str) -> str:

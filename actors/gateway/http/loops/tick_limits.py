@@ -10,11 +10,16 @@ from actors.gateway.external_events import InvalidField, check_name
 from schemas.vocabulary.loops import TickObserved, entities_fault
 
 MOST_MODES = 64
+"""Most modes that a tick names."""
+
 LONGEST_NAME = 200
 """Most characters of the name of a mode, a memory, a part, or a part of an identity."""
 
 LONGEST_TERM = 100
+"""Most characters of a term."""
+
 LONGEST_LINE = 2_000
+"""Most characters of a line of identity or thought."""
 
 
 def check_tick(tick: TickObserved) -> None:

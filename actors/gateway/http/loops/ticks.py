@@ -1,4 +1,4 @@
-"""The endpoint for external engines: the state of an agent's mind at a tick, for self-review."""
+"""The endpoint for external engines: the state of an agent at one tick (step) of its engine, for self-review."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.scopes import ASK, OF_AGENT
 from actors.gateway.http.strict_requests import User, agent_of, key_of, refuse_unless
 
-_BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
+_BAD = ResponseSpec(Failure, description="The request is not valid: the message names the field.")
 _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: send it again.")
 
 
@@ -31,7 +31,7 @@ async def observe_tick(
     idempotency_key: IdempotencyKey = "",
     user: User = "",
 ) -> Accepted:
-    """Take in the state of an agent's mind at one tick; self-review looks at it once it is in the log."""
+    """Record an external engine's state of an agent at one tick; self-review reads it from the log."""
     loops: LoopService = request.app.state.loops
     agent, tick = tick_event(data)
     return await loops.observe(agent_of(request, agent, user), tick, key_of(idempotency_key))

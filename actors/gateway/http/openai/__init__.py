@@ -1,13 +1,14 @@
 """The endpoints for any client of OpenAI's: ``/v1/chat/completions`` and ``/v1/models``.
 
-``requests``                bodies, read as tolerantly as OpenAI reads them
-``messages``                what the guards are given of them
-``conversation_histories``  what of a conversation was read before
-``questions``               from a request to an input
-``conversations``           sends the input, and waits for its end
-``streamed_text``           an answer's text while a model speaks
-``answers``, ``chunks``     from an end to a completion, to events
-``failures``                errors in OpenAI's shape
-``streaming_response``      what comes piece by piece, while somebody reads
 ``endpoints``               the endpoints
+``requests``                reads bodies as tolerantly as OpenAI does
+``messages``                the text of messages that the guards read
+``conversation_histories``  which part of a conversation was read before
+``questions``               turns a request into an input
+``conversations``           sends the input and waits for its end
+``streamed_text``           the text of an answer while a model generates it
+``answers``, ``chunks``     turn an end into a completion, or into a stream of chunks
+``failures``                errors in OpenAI's shape
+``streaming_response``      sends a body piece by piece
+``forwarding``              forwards a request for another model: ``upstream``, ``relayed_answer``, ``passthrough``
 """

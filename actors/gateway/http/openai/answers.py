@@ -16,7 +16,7 @@ Finish = Literal["stop", "length", "content_filter"]
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens of the models that were asked for an answer; 0 where no model was, or where its endpoint does not tell."""
+    """Tokens of the models that were asked for an answer; 0 if no model was, or if its endpoint reports none."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -53,7 +53,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatCompletion(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer as OpenAI gives one; ``neuraxis`` is what was decided, which clients pass over."""
+    """An answer in OpenAI's shape; ``neuraxis`` is the decision behind it, a field that OpenAI's clients ignore."""
 
     id: str
     object: Literal["chat.completion"] = "chat.completion"
@@ -65,7 +65,7 @@ class ChatCompletion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that may be asked for."""
+    """A model that a request may name."""
 
     id: str
     object: Literal["model"] = "model"
@@ -74,7 +74,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Models(msgspec.Struct, frozen=True, kw_only=True):
-    """The models that may be asked for."""
+    """The models that a request may name."""
 
     object: Literal["list"] = "list"
     data: tuple[Any, ...]

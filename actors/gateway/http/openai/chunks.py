@@ -28,7 +28,7 @@ class ChunkChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatChunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A chunk of a stream; the last with choices has ``neuraxis``, the one behind it the usage, where asked for."""
+    """A chunk of a stream. The last one with choices has ``neuraxis``; a further one has the usage, if asked for."""
 
     id: str
     object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
@@ -40,7 +40,7 @@ class ChatChunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Chunks:
-    """Makes the events of one stream; where its usage is wanted, every chunk has a field for it."""
+    """Makes the events of one stream; if its usage is wanted, every chunk has that field."""
 
     def __init__(self, exchange: str, created: int, model: str, *, with_usage: bool) -> None:
         self._id = completion_id(exchange)

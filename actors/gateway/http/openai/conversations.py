@@ -9,7 +9,7 @@ import msgspec
 from actors.gateway.answer_pieces import AnswerPiece
 from actors.gateway.client import Client
 from actors.gateway.exchanges import Answered
-from actors.gateway.external_events import Addressed
+from actors.gateway.external_events import WrappedEvent
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import Decision, Usage, decision_of, sum_of
 from actors.gateway.http.openai.conversation_histories import Histories
@@ -69,7 +69,7 @@ class Conversations:
     Args:
         client: Sends inputs and receives their ends.
         wait_s: Seconds that a question may take.
-        early: Whether text is sent while a model generates it; not where a later stage may still withdraw the answer.
+        early: Whether text is sent while a model generates it; False if a later stage may still withdraw the answer.
     """
 
     def __init__(self, client: Client, *, wait_s: float, early: bool = False) -> None:
@@ -89,7 +89,7 @@ class Conversations:
         return await self._ended(question, self._input(question), self._begin())
 
     async def ask_streaming(self, question: Question) -> AsyncGenerator[AnswerText | AnswerEnd, None]:
-        """Have a question answered; yield its text as it comes, as far as it is certain, then its end.
+        """Have a question answered; yield the text that will not be withdrawn as it comes, then the end.
 
         Raises:
             InvalidInput, ExchangeFailed, LogError: as :meth:`ask` does.
@@ -97,42 +97,44 @@ class Conversations:
         if not self._early:
             yield await self.ask(question)
             return
-        speech, pieces = StreamedText(), asyncio.Queue[AnswerPiece | None]()
+        streamed, pieces = StreamedText(), asyncio.Queue[AnswerPiece | None]()
         async with self._client.hearing(pieces.put_nowait) as inbox:
-            addressed, created = self._input(question, inbox), self._client.now_ns() // _NS_PER_S
-            asking = asyncio.create_task(self._ended(question, addressed, self._begin()), name="asking")
+            wrapped, created = self._input(question, inbox), self._client.now_ns() // _NS_PER_S
+            asking = asyncio.create_task(self._ended(question, wrapped, self._begin()), name="asking")
             asking.add_done_callback(lambda _: pieces.put_nowait(None))
             try:
                 while (piece := await pieces.get()) is not None:
-                    if text := speech.take(piece):
-                        yield AnswerText(addressed.exchange, created, text)
+                    if text := streamed.take(piece):
+                        yield AnswerText(wrapped.exchange, created, text)
                 ended = asking.result()
-                yield msgspec.structs.replace(ended, rest=speech.rest(ended.event.response))
+                yield msgspec.structs.replace(ended, rest=streamed.rest(ended.event.response))
             finally:
                 asking.cancel()
                 await asyncio.wait((asking,))
 
     async def ask_guards(self, question: Question, further_s: float) -> PassedInput | AnswerEnd:
-        """Have the guards read a question that another's model is to answer; return that they let it pass, or its end.
+        """Have the guards read a question that an upstream's model is to answer; return that it passed, or its end.
 
-        ``further_s`` is how long its answer may take from then on. The caller must report the answer, or that there is
-        none, and then wait for the end (``Client.await_end``) or stop waiting (``Client.stop_waiting``).
+        ``further_s`` is how long the answer may take after that, in seconds. The caller must report the answer, or that
+        there is none, and then wait for the end (``Client.await_end``) or stop waiting (``Client.stop_waiting``).
 
         Raises:
             InvalidInput, ExchangeFailed, LogError: as :meth:`ask` does.
         """
-        addressed = self._input(question, purpose="forward", further_s=further_s)
-        term = self._begin()
-        await self._client.submit(addressed, term)
-        word = await self._client.await_passed(addressed.exchange, term)
-        return word if isinstance(word, PassedInput) else end_of(word, agent=question.agent, session=question.session)
+        wrapped = self._input(question, purpose="forward", further_s=further_s)
+        deadline = self._begin()
+        await self._client.submit(wrapped, deadline)
+        outcome = await self._client.await_passed(wrapped.exchange, deadline)
+        if isinstance(outcome, PassedInput):
+            return outcome
+        return end_of(outcome, agent=question.agent, session=question.session)
 
     def _begin(self) -> WaitDeadline:
         return self._client.begin(self._wait_s + END_S)
 
     def _input(
         self, question: Question, inbox: str = "", purpose: Purpose = "answer", further_s: float = 0.0
-    ) -> Addressed:
+    ) -> WrappedEvent:
         return self._client.input(
             question.text,
             agent=question.agent,
@@ -144,16 +146,16 @@ class Conversations:
             purpose=purpose,
         )
 
-    async def _ended(self, question: Question, addressed: Addressed, term: WaitDeadline) -> AnswerEnd:
-        answered = await self._client.exchange(addressed, term)
+    async def _ended(self, question: Question, wrapped: WrappedEvent, deadline: WaitDeadline) -> AnswerEnd:
+        answered = await self._client.exchange(wrapped, deadline)
         ended = end_of(answered, agent=question.agent, session=question.session)
-        said = (*question.messages, ReadMessage("assistant", ended.event.response))
-        self.histories.keep(question.conversation, said, question.definitions)
+        messages = (*question.messages, ReadMessage("assistant", ended.event.response))
+        self.histories.keep(question.conversation, messages, question.definitions)
         if ended.event.backend != "llm":
             return ended
-        return msgspec.structs.replace(ended, usage=await self._used(ended.decision, answered.input_seq, answered.seq))
+        return msgspec.structs.replace(ended, usage=await self._usage(ended.decision, answered.input_seq, answered.seq))
 
-    async def _used(self, decision: Decision, after: int, upto: int) -> Usage:
+    async def _usage(self, decision: Decision, after: int, upto: int) -> Usage:
         """Return the tokens that the models of an exchange used, read from the log."""
         partitions = self._client.log.partitions
         tokens = partitions.agent_token(decision.agent), partitions.session_token(decision.session)

@@ -1,4 +1,4 @@
-"""The endpoints that clients of OpenAI's know: completions of chats, and the models that may be asked for."""
+"""The endpoints that OpenAI's clients call: chat completions, and the list of models."""
 
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager, nullcontext, suppress
@@ -34,19 +34,19 @@ from actors.gateway.http.strict_requests import HEADERS, QUERY, User, agent_of
 from events.errors import LogError
 from schemas.intake.strict import quoted_name
 
-_GIVEN = "chat"
+_PARSED = "chat"
 """The key under which a request's state keeps its body."""
 
 _EXCHANGE = "x-neuraxis-exchange"
 
 _GONE = 499
-"""The status of a response that no client reads any more."""
+"""The status of a response whose client has disconnected."""
 
 Session = Annotated[str, HeaderParameter(name=SESSION, description="The session of the conversation.")]
 
-_BAD = ResponseSpec(ApiFailure, description="The request cannot be taken: param names the parameter.")
+_BAD = ResponseSpec(ApiFailure, description="The request is not valid: param names the parameter.")
 _UNKNOWN = ResponseSpec(ApiFailure, description="There is no such model.")
-_AWAY = ResponseSpec(ApiFailure, description="It was not answered in time: try again.")
+_UNANSWERED = ResponseSpec(ApiFailure, description="It was not answered in time: try again.")
 _MODEL = ResponseSpec(Model, description="The model; one of the upstream's as that describes it.")
 _DONE = ResponseSpec(ChatCompletion, description="The answer, or with finish_reason content_filter a refusal.")
 
@@ -57,7 +57,7 @@ class UnknownModel(LookupError):
 
 async def read_body(request: Request[Any, Any, State]) -> None:
     """Read the body of a request for a completion: Litestar's ``before_request``."""
-    request.state[_GIVEN] = read_request(await request.body())
+    request.state[_PARSED] = read_request(await request.body())
 
 
 @post(
@@ -65,26 +65,27 @@ async def read_body(request: Request[Any, Any, State]) -> None:
     status_code=200,
     security=ASK,
     before_request=read_body,
-    responses={200: _DONE, 400: _BAD, 404: _UNKNOWN, 503: _AWAY},
+    responses={200: _DONE, 400: _BAD, 404: _UNKNOWN, 503: _UNANSWERED},
     opt={QUERY: None, HEADERS: (SESSION,), OF_AGENT: True},
 )
 async def complete_chat(
     data: JSONBody[ChatRequest], request: Request[Any, Any, State], session: Session = "", user: User = ""
 ) -> Response[Any]:
-    """Answer a conversation, as OpenAI's endpoint of this name does; `stream` has it in pieces as they come.
+    """Answer a conversation, as OpenAI's endpoint of this name does; with `stream`, in pieces as they come.
 
-    Model `neuraxis` is the whole mind. Any other is the upstream's: what the guards let pass goes there as it came.
+    Model `neuraxis` is Neuraxis itself: guards, memory, router and its own model. Any other is the upstream's: what the
+    guards let pass is sent there unchanged.
     """
     conversations: Conversations = request.app.state.conversations
     try:
         if data.model != MODEL:
             forwarding = _forwarding(request, data.model)
             question = _question(request, session, user, FORWARD)
-            with _going_on(conversations, question):
+            with _session_kept(conversations, question):
                 return await _forwarded(request, forwarding, question, data)
         check_answerable(data)
         question = _question(request, session, user, ANSWER)
-        with _going_on(conversations, question):
+        with _session_kept(conversations, question):
             if data.stream:
                 return await _streamed(request, conversations, question, data)
             return _completed(await unless_client_gone(request.receive, conversations.ask(question)), data)
@@ -94,7 +95,7 @@ async def complete_chat(
 
 @get("/v1/models", security=ASK, opt={OF_AGENT: True})
 async def list_models(request: Request[Any, Any, State]) -> Models:
-    """List the models that may be asked for: the mind, and where there is an upstream its models."""
+    """List the models that a request may name: `neuraxis`, and those of the upstream, if there is one."""
     forwarding: UpstreamForwarder | None = request.app.state.forwarding
     listed: list[Any] = []
     if forwarding is not None:
@@ -106,12 +107,12 @@ async def list_models(request: Request[Any, Any, State]) -> Models:
 
 @get("/v1/models/{model:path}", security=ASK, responses={200: _MODEL, 404: _UNKNOWN}, opt={OF_AGENT: True})
 async def show_model(model: FromPath[str], request: Request[Any, Any, State]) -> Response[Any]:
-    """Show a model that may be asked for."""
+    """Show a model that a request may name."""
     name = model.removeprefix("/")
     if name == MODEL:
         return Response(Model(id=MODEL), media_type="application/json")
     forwarding = _forwarding(request, name)
-    if {"", ".", ".."} & set(name.split("/")):  # it would lead elsewhere than to a model, with our key
+    if {"", ".", ".."} & set(name.split("/")):  # a path to something other than a model, called with our key
         raise UnknownModel(f"there is no model {quoted_name(name)}: /v1/models lists those there are")
     found = await forwarding.fetch(f"/models/{quote(name)}", request.scope["headers"])
     return StreamingResponse(_whole(found.body), found.headers, found.status)
@@ -131,7 +132,7 @@ def _forwarding(request: Request[Any, Any, State], model: str) -> UpstreamForwar
 
 
 def _question(request: Request[Any, Any, State], session: str, user: str, kind: str) -> Question:
-    given: ParsedRequest = request.state[_GIVEN]
+    given: ParsedRequest = request.state[_PARSED]
     conversations: Conversations = request.app.state.conversations
     caller, session = "", named_session(given, session)
     if not session:
@@ -142,10 +143,10 @@ def _question(request: Request[Any, Any, State], session: str, user: str, kind: 
 
 
 @contextmanager
-def _going_on(conversations: Conversations, question: Question) -> Iterator[None]:
-    """Make a found session wait for the next request: after the question, or before it if it was not carried out.
+def _session_kept(conversations: Conversations, question: Question) -> Iterator[None]:
+    """Make a session without a name wait for the next request: after the question, or before it if it failed.
 
-    If the client leaves, the question may still have been judged. Until its end is known, the session waits for nobody.
+    If the client disconnects, the question may still have been judged. Its session then waits nowhere.
     """
     try:
         yield
@@ -186,13 +187,13 @@ async def _streamed(
     request: Request[Any, Any, State], conversations: Conversations, question: Question, data: ChatRequest
 ) -> Response[Any]:
     """Start a stream once there is something to send: a failure before that has an HTTP status of its own."""
-    told = conversations.ask_streaming(question)
+    items = conversations.ask_streaming(question)
     try:
-        first = await unless_client_gone(request.receive, anext(told))
+        first = await unless_client_gone(request.receive, anext(items))
     except BaseException:
-        await told.aclose()
+        await items.aclose()
         raise
-    return StreamingResponse(_events(first, told, data), _event_headers(first))
+    return StreamingResponse(_events(first, items, data), _event_headers(first))
 
 
 def _event_headers(first: AnswerText | AnswerEnd) -> list[tuple[bytes, bytes]]:
@@ -201,28 +202,28 @@ def _event_headers(first: AnswerText | AnswerEnd) -> list[tuple[bytes, bytes]]:
 
 
 async def _events(
-    first: AnswerText | AnswerEnd, told: AsyncGenerator[AnswerText | AnswerEnd, None] | None, data: ChatRequest
+    first: AnswerText | AnswerEnd, rest: AsyncGenerator[AnswerText | AnswerEnd, None] | None, data: ChatRequest
 ) -> AsyncGenerator[bytes, None]:
     """Yield the events of a stream. An error in it is an event, too, since the status is already sent."""
     exchange = first.decision.exchange if isinstance(first, AnswerEnd) else first.exchange
     chunks = Chunks(exchange, first.created, data.model, with_usage=data.with_usage)
     yield chunks.begin()
     try:
-        async with aclosing(told) if told is not None else nullcontext():
+        async with aclosing(rest) if rest is not None else nullcontext():
             item: AnswerText | AnswerEnd = first
             while isinstance(item, AnswerText):
                 yield chunks.text(item.text)
-                assert told is not None
-                item = await anext(told)
+                assert rest is not None
+                item = await anext(rest)
     except (ExchangeFailed, LogError) as wrong:
         yield event_of(failure_of(503, str(wrong), "unanswered"))
         return
-    rest = item.rest
-    if rest is None and item.event.action in REFUSALS:
-        rest = ""  # what was sent stays sent, and how it ends says that the rest was withheld
-    if rest is None:
+    text = item.rest
+    if text is None and item.event.action in REFUSALS:
+        text = ""  # what was sent cannot be taken back; the finish reason says that the rest was withheld
+    if text is None:
         withdrawn = f"the answer of exchange {exchange} was withdrawn while it was told: pass it over, and ask again"
         yield event_of(failure_of(503, withdrawn, "answer_withdrawn"))
         return
-    for event in chunks.end(rest, finish_of(item.event), item.decision, item.usage):
+    for event in chunks.end(text, finish_of(item.event), item.decision, item.usage):
         yield event

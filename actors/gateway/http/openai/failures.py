@@ -5,7 +5,7 @@ import msgspec
 from actors.gateway.http.readiness_checks import without_places
 
 PATHS = ("/v1/chat/", "/v1/models", "/v1/moderations")
-"""The prefix of these paths."""
+"""The prefixes of these paths."""
 
 _TYPES = {
     401: "authentication_error",
@@ -31,7 +31,7 @@ class ApiFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_openai(path: str) -> bool:
-    """Whether errors at a path have OpenAI's shape."""
+    """Return whether errors at a path have OpenAI's shape."""
     return path.startswith(PATHS)
 
 

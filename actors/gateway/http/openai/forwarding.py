@@ -20,7 +20,7 @@ from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import REFUSALS
 from actors.gateway.http.openai.conversations import AnswerEnd, Conversations, ExchangeFailed, end_of
 from actors.gateway.http.openai.passthrough.guarding import GuardedStream, Watch, faults_in
-from actors.gateway.http.openai.passthrough.masking import Private
+from actors.gateway.http.openai.passthrough.masking import MaskedRequest
 from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.relayed_answer import RelayedAnswer, read_streamed_answer, read_whole_answer
 from actors.gateway.http.openai.streaming_response import SourceBroken
@@ -32,7 +32,7 @@ from events.loggers import get_logger
 from schemas.vocabulary.gateway import InputAbandoned
 
 MOST_BYTES = 16 * 1024 * 1024
-"""Bytes of an answer that are read. A longer whole answer is not delivered; a longer stream is recorded up to here."""
+"""Most bytes of an answer that are recorded. A longer whole answer is not delivered; a longer stream is."""
 
 RECORD_S = 5.0
 """Seconds within which the log must store the outcome of a request, once no client waits for it."""
@@ -105,10 +105,10 @@ class UpstreamForwarder:
         watch: Watch,
         privacy: PrivacySettings,
     ) -> AsyncIterator["UpstreamForwarder"]:
-        """Forward requests for the length of the block.
+        """Forward requests while the block runs.
 
-        ``wait_s`` is how long the upstream may take for one request. ``watch`` says for which findings a stream is
-        ended. ``privacy`` says which personal data is masked.
+        ``wait_s`` is how many seconds the upstream may take for one request. ``watch`` says for which findings a stream
+        is ended. ``privacy`` says which personal data is masked.
         """
         async with asyncio.TaskGroup() as tasks:
             service = cls(conversations, client, upstream, wait_s, tasks, watch, privacy)
@@ -126,19 +126,20 @@ class UpstreamForwarder:
             UpstreamFailed: the upstream gave no response.
             LogError: it could not be stored, or the guards did not judge it in time.
         """
-        private: Private | None = None
+        masked: MaskedRequest | None = None
         if self._privacy.masks(question.agent):
             # Done first, and in another thread: a long text takes a while, and an input that waits has a deadline.
-            private = await asyncio.to_thread(Private, incoming.body, self._privacy)
+            masked = await asyncio.to_thread(MaskedRequest, incoming.body, self._privacy)
         outcome = await self._judged(question)
         if isinstance(outcome, AnswerEnd):
             return outcome
-        term = self.client.begin(self._wait_s)
-        if private:
-            outcome = msgspec.structs.replace(outcome, masked=private.noted[0], recogniser=private.noted[1])
+        deadline = self.client.begin(self._wait_s)
+        if masked:
+            counts, recogniser = masked.record_fields
+            outcome = msgspec.structs.replace(outcome, masked=counts, recogniser=recogniser)
         try:
-            async with self.client.deadline(term):
-                body = private.body if private else incoming.body
+            async with self.client.deadline(deadline):
+                body = masked.body if masked else incoming.body
                 response = await self._upstream.send(
                     "POST", "/chat/completions", query=incoming.query, headers=incoming.headers, body=body
                 )
@@ -155,7 +156,7 @@ class UpstreamForwarder:
             response.headers.get("content-type", "").casefold().startswith("text/event-stream") and response.is_success
         )
         guarded = GuardedStream(Prompt(question.text, question.layers), self.watch) if streamed else None
-        pieces = RelayedBody(self, response, outcome, question, term, guarded, private)
+        pieces = RelayedBody(self, response, outcome, question, deadline, guarded, masked)
         if wrong := unfit(response):
             await pieces.aclose("upstream_refused")
             raise UpstreamFailed("upstream_refused", wrong)
@@ -174,10 +175,9 @@ class UpstreamForwarder:
                         raise SourceBroken(f"the upstream's answer has more than {MOST_BYTES:,} bytes")
         except SourceBroken as broken:
             raise UpstreamFailed("upstream_cut", str(broken)) from broken
-        body = bytes(pieces.taken)
-        headers = [
-            each for each in headers_to_return(response) if pieces.private is None or each[0] != b"content-length"
-        ]
+        body = bytes(pieces.received)
+        kept = headers_to_return(response)
+        headers = [each for each in kept if pieces.masked is None or each[0] != b"content-length"]
         relayed = RelayedResponse(passed.exchange, response.status_code, headers, body)
         if not response.is_success:
             return relayed
@@ -188,7 +188,7 @@ class UpstreamForwarder:
         """Return the end of an exchange whose answer is recorded: the decision of the stage that examines answers.
 
         Raises:
-            ExchangeFailed, LogError: no stage does, or not in time; an answer that was not examined is not delivered.
+            ExchangeFailed, LogError: it was not examined in time, so it is not delivered.
         """
         answered = await self.client.await_end(passed.exchange, RECORD_S)
         return end_of(answered, agent=passed.agent, session=passed.session)
@@ -210,36 +210,36 @@ class UpstreamForwarder:
 
     async def _judged(self, question: Question) -> PassedInput | AnswerEnd:
         """Return the guards' decision. If the client leaves first, an input that passes is recorded as abandoned."""
-        judging = self._tasks.create_task(self._word(question), name="judging")
+        judging = self._tasks.create_task(self._verdict(question), name="judging")
         try:
             outcome = await asyncio.shield(judging)
         except asyncio.CancelledError:
-            judging.add_done_callback(self._leave_judged)
+            judging.add_done_callback(self._abandon_if_passed)
             raise
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    async def _word(self, question: Question) -> PassedInput | AnswerEnd | Exception:
+    async def _verdict(self, question: Question) -> PassedInput | AnswerEnd | Exception:
         try:
             return await self._conversations.ask_guards(question, self._wait_s + RECORD_S)
         except Exception as wrong:
-            return wrong  # raised in a group of tasks it would end all of them
+            return wrong  # raised in the task group it would end all other tasks
 
-    def _leave_judged(self, judging: "asyncio.Task[PassedInput | AnswerEnd | Exception]") -> None:
+    def _abandon_if_passed(self, judging: "asyncio.Task[PassedInput | AnswerEnd | Exception]") -> None:
         if not judging.cancelled() and isinstance(outcome := judging.result(), PassedInput):
             self.abandon(outcome, "client_left")
 
     async def record(self, passed: PassedInput, answer: RelayedAnswer, question: Question) -> None:
         """Record an answer; raises LogError where the log does not store it in time."""
         await self.client.settle(passed, answer.answer, RECORD_S)
-        if answer.said is not None and not answer.answer.stopped_for:
+        if answer.message is not None and not answer.answer.stopped_for:
             self._conversations.histories.keep(
-                question.conversation, (*question.messages, answer.said), question.definitions
+                question.conversation, (*question.messages, answer.message), question.definitions
             )
 
     def abandon(self, passed: PassedInput, reason: Abandoned, status: int | None = None) -> None:
-        """Record, in a task of its own, that a request gets no answer: nobody waits for that."""
+        """Record that a request gets no answer, in a task of its own, since no caller waits for that."""
         if self._closed:  # its exchange ends at its deadline
             _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=reason, error="stopped")
             return
@@ -258,7 +258,7 @@ class RelayedBody:
     """The body of a response as it arrives, recorded at its end; it behaves like an asynchronous generator.
 
     Attributes:
-        taken: The bytes so far, up to :data:`MOST_BYTES`.
+        received: The bytes so far, up to :data:`MOST_BYTES`.
         cut_off: Whether there were more bytes.
     """
 
@@ -268,21 +268,21 @@ class RelayedBody:
         response: httpx.Response,
         passed: PassedInput,
         question: Question,
-        term: WaitDeadline,
+        deadline: WaitDeadline,
         guarded: GuardedStream | None = None,
-        private: Private | None = None,
+        masked: MaskedRequest | None = None,
     ) -> None:
         self.response = response
         self.passed = passed
-        self.taken = bytearray()
+        self.received = bytearray()
         self.cut_off = False
         self._service = service
         self._question = question
-        self._term = term
+        self._deadline = deadline
         self._pieces = response.aiter_raw()
-        self._told = False
+        self._has_outcome = False
         self._guarded = guarded
-        self.private = private or None
+        self.masked = masked or None
         self._over = False
 
     def __aiter__(self) -> "RelayedBody":
@@ -330,18 +330,18 @@ class RelayedBody:
 
     async def _record(self, guarded: GuardedStream) -> bool:
         """Record a stream; return whether it contains an answer, so that its exchange will end."""
-        heard = read_streamed_answer(bytes(self.taken))
-        if heard.failed and not guarded.found:
+        answer = read_streamed_answer(bytes(self.received))
+        if answer.failed and not guarded.found:
             self._abandon("upstream_cut")
             if not guarded.is_read:
                 raise SourceBroken("the upstream's answer failed before it could be judged: try again")
             return False
         if guarded.found:
-            stopped = msgspec.structs.replace(heard.answer, stopped_for=guarded.found, delivered=guarded.sent)
-            heard = msgspec.structs.replace(heard, answer=stopped)
-        self._told = True
+            stopped = msgspec.structs.replace(answer.answer, stopped_for=guarded.found, delivered=guarded.sent)
+            answer = msgspec.structs.replace(answer, answer=stopped)
+        self._has_outcome = True
         try:
-            await self._service.record(self.passed, heard, self._question)
+            await self._service.record(self.passed, answer, self._question)
         except LogError as error:
             _logger.warning("answer_unrecorded", exchange=self.passed.exchange, error=error.code)
             self._service.client.stop_waiting(self.passed.exchange)
@@ -350,28 +350,28 @@ class RelayedBody:
 
     async def _next(self) -> bytes:
         try:
-            async with self._service.client.deadline(self._term):
+            async with self._service.client.deadline(self._deadline):
                 piece = await anext(self._pieces)
         except StopAsyncIteration:
             if self._guarded is None:
-                if self.private is not None:
-                    self.taken[:] = self.private.restored(bytes(self.taken))
+                if self.masked is not None:
+                    self.received[:] = self.masked.restored(bytes(self.received))
                 await self._end()
                 raise
-            piece = self.private.end() if self.private is not None else b""
+            piece = self.masked.end() if self.masked is not None else b""
             if not piece:
                 raise
         except TimeoutError:
-            self._abandon("upstream_overdue" if not self._term.left else "upstream_cut")
+            self._abandon("upstream_overdue" if not self._deadline.left else "upstream_cut")
             raise SourceBroken("the upstream's answer was not there in time: try again") from None
         except httpx.HTTPError as wrong:
             self._abandon("upstream_cut")
             raise SourceBroken(f"the upstream's answer broke off ({type(wrong).__name__}): try again") from wrong
         else:
-            if self.private is not None and self._guarded is not None:
-                piece = self.private.take(piece)
-        self.cut_off = self.cut_off or len(self.taken) + len(piece) > MOST_BYTES
-        self.taken += piece[: MOST_BYTES - len(self.taken)]
+            if self.masked is not None and self._guarded is not None:
+                piece = self.masked.take(piece)
+        self.cut_off = self.cut_off or len(self.received) + len(piece) > MOST_BYTES
+        self.received += piece[: MOST_BYTES - len(self.received)]
         return piece
 
     async def aclose(self, reason: Abandoned = "client_left") -> None:
@@ -383,18 +383,18 @@ class RelayedBody:
         if not self.response.is_success:
             self._abandon("upstream_refused", self.response.status_code)
             return
-        self._told = True
-        body = bytes(self.taken)
-        heard = read_whole_answer(body)
-        if heard.answer.left_out:
-            # Reflex reads what is on record: the rest is read here, or nobody does.
+        self._has_outcome = True
+        body = bytes(self.received)
+        answer = read_whole_answer(body)
+        if answer.answer.left_out:
+            # Reflex reads only what is recorded, so the rest is read here.
             prompt = Prompt(self._question.text, self._question.layers)
             if found := await asyncio.to_thread(faults_in, body, prompt, self._service.watch):
-                stopped = msgspec.structs.replace(heard.answer, stopped_for=found, delivered=0)
-                heard = msgspec.structs.replace(heard, answer=stopped)
-        await self._service.record(self.passed, heard, self._question)
+                stopped = msgspec.structs.replace(answer.answer, stopped_for=found, delivered=0)
+                answer = msgspec.structs.replace(answer, answer=stopped)
+        await self._service.record(self.passed, answer, self._question)
 
     def _abandon(self, reason: Abandoned, status: int | None = None) -> None:
-        if not self._told:
-            self._told = True
+        if not self._has_outcome:
+            self._has_outcome = True
             self._service.abandon(self.passed, reason, status)

@@ -1,4 +1,4 @@
-"""What the guards read of a conversation: every message as a part of an input, with the role it has. Pure.
+"""The text of a request that the guards read: every message as a part of an input, in its role. Pure.
 
 A model is shown more than the last user turn. So all text of a request is read: each message, the tool calls in it, the
 definitions of tools, and the texts of unknown parameters.
@@ -26,21 +26,22 @@ ROLES: Mapping[str, Role] = {
 }
 """A message's role -> the role of its layer."""
 
-_MARKS = frozenset(
+_NOT_TEXT = frozenset(
     {"role", "type", "id", "tool_call_id", "url", "data", "file_data", "file_id", "format", "detail", "$ref", "ttl"}
 )
-"""Keys whose text no model reads as words: kinds, ids, addresses and encoded files.
+"""Keys whose values are not read: kinds, ids, addresses and encoded files.
 
-This holds only for text without white space, and for base64 that contains no text."""
+A value with white space is read all the same, and so is the text in base64.
+"""
 
 _UNREAD = frozenset({"messages", "model", "stream"})
 """Keys that hold no text, or whose text is read separately."""
 
-_ASIDE = frozenset({"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key"})
+_NOT_SHOWN = frozenset({"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key"})
 """Parameters that OpenAI does not show to a model, but other endpoints may. They change from request to request."""
 
-_LEAST_FILE = 12
-"""Least characters of base64 that can contain an instruction."""
+_SHORTEST_FILE = 12
+"""Fewest characters of base64 that can contain an instruction."""
 
 _DEFINITIONS = frozenset({"tools", "functions", "response_format"})
 """Parameters that say what a model may call, or what its answer must look like."""
@@ -65,7 +66,7 @@ def read_message(message: Mapping[str, Any]) -> ReadMessage:
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """Return what a message says in text."""
+    """Return the text of a message's content."""
     content = message.get("content") or ""
     if isinstance(content, str):
         return content
@@ -73,10 +74,10 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def definitions_in(body: Mapping[str, Any]) -> tuple[ReadMessage, ...]:
-    """Return what a request shows to a model beside its messages: one part for each tool and each further parameter."""
+    """Return what a request shows to a model besides its messages: one part for each tool and each other parameter."""
     found = []
     for name, value in body.items():
-        if name in _UNREAD or name in _ASIDE:
+        if name in _UNREAD or name in _NOT_SHOWN:
             continue
         for each in value if isinstance(value, list) else (value,):
             words = "\n".join(words_in(each))
@@ -85,10 +86,10 @@ def definitions_in(body: Mapping[str, Any]) -> tuple[ReadMessage, ...]:
     return tuple(found)
 
 
-def asides_in(body: Mapping[str, Any]) -> tuple[ReadMessage, ...]:
+def unshown_in(body: Mapping[str, Any]) -> tuple[ReadMessage, ...]:
     """Return the parts of a request that are read every time, such as its metadata."""
-    said = [value for name in sorted(_ASIDE & body.keys()) for value in words_in(body[name], "id")]
-    return (ReadMessage("document", "\n".join(said)),) if said else ()
+    texts = [value for name in sorted(_NOT_SHOWN & body.keys()) for value in words_in(body[name], "id")]
+    return (ReadMessage("document", "\n".join(texts)),) if texts else ()
 
 
 def layers_of(parts: Iterable[ReadMessage]) -> tuple[Layer, ...]:
@@ -106,10 +107,10 @@ def merge_layers(layers: Sequence[Layer], most: int) -> tuple[Layer, ...]:
         return tuple(layers)
     kept = max(0, most - len({layer.role for layer in layers}))
     first = len(layers) - kept
-    said: dict[Role, list[str]] = {}
+    merged: dict[Role, list[str]] = {}
     for layer in layers[:first]:
-        said.setdefault(layer.role, []).append(layer.content)
-    return (*(Layer(role=role, content="\n".join(words)) for role, words in said.items()), *layers[first:])
+        merged.setdefault(layer.role, []).append(layer.content)
+    return (*(Layer(role=role, content="\n".join(texts)) for role, texts in merged.items()), *layers[first:])
 
 
 def digest_of(parts: Sequence[ReadMessage]) -> bytes:
@@ -128,10 +129,10 @@ def words_in(value: Any, key: str = "") -> Iterator[str]:
     while waiting:  # no recursion: a body may be nested deeply, and its depth must not multiply its length
         key, value = waiting.pop()
         if isinstance(value, str):
-            if key not in _MARKS or _is_words(value):
+            if key not in _NOT_TEXT or _is_words(value):
                 yield value
-            elif said := _file_in(value):
-                yield said
+            elif text := _file_in(value):
+                yield text
         elif isinstance(value, Mapping):
             names = sorted(value)  # clients write the same message in any order
             yield from names if key == "properties" else filter(_is_words, names)
@@ -140,9 +141,9 @@ def words_in(value: Any, key: str = "") -> Iterator[str]:
             waiting += [(key, inner) for inner in reversed(value)]
 
 
-def is_mark(key: str, value: str) -> bool:
-    """Whether the value of a key is a kind, an id, an address or a file, and not text."""
-    return key in _MARKS and not _is_words(value)
+def is_not_text(key: str, value: str) -> bool:
+    """Return whether the value of a key is a kind, an id, an address or a file, and not text."""
+    return key in _NOT_TEXT and not _is_words(value)
 
 
 def _is_words(value: Any) -> bool:
@@ -155,10 +156,9 @@ def _file_in(value: str) -> str:
     if begin.startswith("data:") and comma and not begin.endswith(";base64"):
         return unquote(data)
     run = (data if begin.startswith("data:") else value).rstrip("=").replace("-", "+").replace("_", "/")
-    if len(run) < _LEAST_FILE or len(run) % 4 == 1:
+    if len(run) < _SHORTEST_FILE or len(run) % 4 == 1:
         return ""
     try:
-        said = text_in(base64.b64decode(run + "=" * (-len(run) % 4), validate=True))
+        return text_in(base64.b64decode(run + "=" * (-len(run) % 4), validate=True))
     except binascii.Error:
         return ""
-    return said

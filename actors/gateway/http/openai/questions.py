@@ -1,4 +1,4 @@
-"""Turns a request for a completion into an input: its agent, its session, and which part of it is new. Pure."""
+"""Turns a request for a completion into an input: its agent, its session, and the part of it that is new. Pure."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -8,7 +8,14 @@ import msgspec
 
 from actors.gateway.external_events import InvalidField
 from actors.gateway.http.openai.conversation_histories import Histories
-from actors.gateway.http.openai.messages import ReadMessage, asides_in, definitions_in, layers_of, read_message, text_of
+from actors.gateway.http.openai.messages import (
+    ReadMessage,
+    definitions_in,
+    layers_of,
+    read_message,
+    text_of,
+    unshown_in,
+)
 from actors.gateway.http.openai.requests import ParsedRequest
 from actors.gateway.inputs import NothingSaid, check_says_something
 from schemas.names import wrong_with_name
@@ -18,15 +25,16 @@ SESSION = "X-Neuraxis-Session"
 """Header that names the session of a conversation."""
 
 ANSWER, FORWARD = "answer", "forward"
-"""Kinds of conversations: answered by the mind, or by another model."""
+"""Kinds of conversations: answered by Neuraxis itself, or by a model of the upstream."""
 
 _DERIVED = 32
+"""Hexadecimal digits of a session's name that is derived from a ``user``."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """An input made of a request, and what of the conversation will have been read with it.
+    """An input made of a request, and the whole conversation, which has been read once the input is judged.
 
-    ``wordless``: the user sent something that is not text, such as a picture. ``caller``: who asks; empty where the
+    ``wordless``: the user sent something that is not text, such as a picture. ``caller``: who asks; empty if the
     session was named. ``conversation`` is its key among the histories. ``messages`` and ``definitions`` are all that
     the request has, read before or not.
     """
@@ -60,11 +68,11 @@ def question_of(
 ) -> Question:
     """Return the input made of a request: the last user message is its text, everything else that is new is a layer.
 
-    A system prompt is a layer each time: the mind needs it for every answer, and answers are checked for parts of it
-    within the same exchange. Another model may continue after a user's text that was read before, for example with the
-    results of tools. Then that text is not read again, and the input has no text. ``caller`` is who asks, where the
-    session was not named but found. ``kind`` separates the histories of those who answer: what one of them refused, the
-    other may not have read.
+    A system prompt is a layer each time: every answer needs it, and answers are checked for parts of it within the same
+    exchange. A model of the upstream may continue after a user's text that was read before, for example with the
+    results of tools. Then that text is not read again, and the input has no text. ``caller`` is who asks, if the
+    session was not named but found. ``kind`` separates histories: what was refused in a conversation of one kind may
+    not have been read in one of the other kind.
 
     Raises:
         InvalidField: there is no user message, or nothing new has any content.
@@ -72,18 +80,18 @@ def question_of(
     written = given.body["messages"]
     messages = tuple(map(read_message, written))
     definitions = definitions_in(given.body)
-    last = next((place for place in reversed(range(len(messages))) if messages[place].role == "user"), None)
+    last = next((index for index in reversed(range(len(messages))) if messages[index].role == "user"), None)
     if last is None:
         raise InvalidField("messages", "messages has none of role user: send what the user says", "missing_field")
     conversation = f"{kind}\n{agent}\n{session}"
     known = histories.read_of(conversation, messages)
     text = text_of(written[last])
-    again = [each for each in messages[:known] if each.role == "system"]
-    new = [each for place, each in enumerate(messages) if place >= known and (place, each.words) != (last, text)]
+    system = [each for each in messages[:known] if each.role == "system"]
+    new = [each for index, each in enumerate(messages) if index >= known and (index, each.words) != (last, text)]
     if not (known and histories.knows_definitions(conversation, definitions)):
         new += definitions
-    goes_on = kind == FORWARD and last < known and bool(layers_of(new))
-    layers = layers_of([*again, *new])
+    continues = kind == FORWARD and last < known and bool(layers_of(new))
+    layers = layers_of([*system, *new])
     wordless = any(part.get("text") is None for part in _parts_of(written[last]))
     if kind == FORWARD and not wordless:
         try:
@@ -93,8 +101,8 @@ def question_of(
     return Question(
         agent=agent,
         session=session,
-        text="" if goes_on else text,
-        layers=(*layers, *layers_of(asides_in(given.body))),
+        text="" if continues else text,
+        layers=(*layers, *layers_of(unshown_in(given.body))),
         wordless=wordless,
         caller=caller,
         conversation=conversation,

@@ -12,7 +12,7 @@ from actors.gateway.external_events import InvalidField
 from schemas.intake import strict
 
 MODEL = "neuraxis"
-"""The name of the model that stands for the whole mind."""
+"""The name of the model that is Neuraxis itself: guards, memory, router and its own model."""
 
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 
@@ -25,7 +25,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A message, as far as its shape matters here."""
+    """A message, with the fields that are checked here."""
 
     role: Role
     content: str | list[Part] | None = None
@@ -38,10 +38,10 @@ class StreamOptions(msgspec.Struct, frozen=True):
 
 
 class ChatRequest(msgspec.Struct, frozen=True):
-    """A request for a completion: the parameters that mean something here. It may have any others.
+    """A request for a completion: the parameters that have an effect here. It may have any others.
 
-    ``model`` is ``neuraxis``, for an answer of the whole mind. ``user`` is the session of the conversation where the
-    header ``x-neuraxis-session`` names none.
+    ``model`` is ``neuraxis`` for an answer of Neuraxis itself, or a model of the upstream. ``user`` is the session of
+    the conversation if the header ``x-neuraxis-session`` names none.
     """
 
     model: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
@@ -87,30 +87,34 @@ def read_request(raw: bytes) -> ParsedRequest:
 
 
 def check_answerable(request: ChatRequest) -> None:
-    """Raise InvalidField for parameters that the mind cannot honour: ignored, they would change the meaning."""
+    """Raise InvalidField for parameters that model ``neuraxis`` does not support and that must not be ignored."""
     if (request.n or 1) > 1:
-        raise _cannot("n", f"model {MODEL} gives one answer, and n is {request.n}: leave n out, or ask again")
+        raise _unsupported("n", f"model {MODEL} gives one answer, and n is {request.n}: leave n out, or ask again")
     if (request.response_format or {}).get("type", "text") != "text":
-        raise _cannot("response_format", f"model {MODEL} answers in plain text: leave response_format out")
+        raise _unsupported("response_format", f"model {MODEL} answers in plain text: leave response_format out")
     for name, choice in (("tool_choice", request.tool_choice), ("function_call", request.function_call)):
         if choice not in (None, "none", "auto"):
-            raise _cannot(name, f"model {MODEL} calls no tools of a request: leave {name} out, or make it none")
+            raise _unsupported(name, f"model {MODEL} calls no tools of a request: leave {name} out, or make it none")
     if request.stop:
-        raise _cannot("stop", f"model {MODEL} knows no stop sequences: leave stop out, and cut the answer yourself")
+        raise _unsupported(
+            "stop", f"model {MODEL} knows no stop sequences: leave stop out, and cut the answer yourself"
+        )
     if request.logprobs:
-        raise _cannot("logprobs", f"model {MODEL} has no probabilities of tokens: leave logprobs out")
+        raise _unsupported("logprobs", f"model {MODEL} has no probabilities of tokens: leave logprobs out")
     if set(request.modalities or ()) - {"text"}:
-        raise _cannot("modalities", f"model {MODEL} answers in text alone: leave modalities out")
-    for place, message in enumerate(request.messages):
+        raise _unsupported("modalities", f"model {MODEL} answers in text alone: leave modalities out")
+    for index, message in enumerate(request.messages):
         # A message of an assistant may consist of tool calls only; and a tool may have returned nothing.
         if message.role not in ("assistant", "function") and (message.content is None or message.content == []):
-            where = f"messages[{place}].content"
+            where = f"messages[{index}].content"
             raise InvalidField(where, f"{where} is missing: say what the {message.role} says", "missing_field")
         for number, part in enumerate(message.content if isinstance(message.content, list) else ()):
             if part.text is None:
-                where = f"messages[{place}].content[{number}]"
-                raise _cannot(where, f"model {MODEL} reads text alone, and {where} is {strict.quoted_name(part.type)}")
+                where = f"messages[{index}].content[{number}]"
+                raise _unsupported(
+                    where, f"model {MODEL} reads text alone, and {where} is {strict.quoted_name(part.type)}"
+                )
 
 
-def _cannot(field: str, message: str) -> InvalidField:
+def _unsupported(field: str, message: str) -> InvalidField:
     return InvalidField(field, message, "unsupported_parameter")

@@ -1,7 +1,7 @@
 """The text of an answer while a model generates it: what may be sent now, and what is left to send at the end. Pure.
 
-Text that was sent cannot be taken back. So only the first attempt at an answer is sent while it is generated. If the
-model is called again, or a piece is missing, the rest waits for the end.
+Text that was sent cannot be taken back. So once text of one attempt at an answer was sent, no text of another attempt
+is. If the model is called again, or a piece is missing, the rest waits for the end.
 """
 
 from actors.gateway.answer_pieces import AnswerPiece
@@ -16,15 +16,15 @@ class StreamedText:
 
     def __init__(self) -> None:
         self.sent = ""
-        self._asked: tuple[str, int] | None = None
+        self._attempt: tuple[str, int] | None = None
         self._next = 0
 
     def take(self, piece: AnswerPiece) -> str:
         """Take a piece; return the part of it to be sent now."""
-        asked = (piece.request, piece.attempt)
-        if self._asked is None or (not self.sent and asked != self._asked):
-            self._asked, self._next = asked, 0
-        if asked != self._asked or piece.index != self._next:
+        attempt = (piece.request, piece.attempt)
+        if self._attempt is None or (not self.sent and attempt != self._attempt):
+            self._attempt, self._next = attempt, 0
+        if attempt != self._attempt or piece.index != self._next:
             return ""
         self._next += 1
         # Leading white space is not part of an answer.

@@ -30,8 +30,11 @@ class ClientGone(Exception):
 
 
 async def unless_client_gone(receive: Receive, work: Awaitable[T]) -> T:
-    """Wait for work, but cancel it if the client disconnects first; raises ClientGone then, else the work's error."""
-    working, leaving = asyncio.ensure_future(work), asyncio.create_task(_left(receive), name="client leaves")
+    """Await work, but cancel it if the client disconnects first; raises ClientGone then, else the work's error."""
+    working, leaving = (
+        asyncio.ensure_future(work),
+        asyncio.create_task(_until_disconnect(receive), name="client leaves"),
+    )
     try:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
@@ -42,7 +45,7 @@ async def unless_client_gone(receive: Receive, work: Awaitable[T]) -> T:
         leaving.cancel()
         await asyncio.wait((working, leaving))
         if not working.cancelled():
-            working.exception()  # where nobody waits for it, it is seen all the same
+            working.exception()  # marks it as retrieved, so that asyncio logs nothing
 
 
 def raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
@@ -50,7 +53,7 @@ def raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
 
-async def _left(receive: Receive) -> None:
+async def _until_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 

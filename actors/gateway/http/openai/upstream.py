@@ -1,4 +1,4 @@
-"""The connection to the upstream: requests for other models are sent there unchanged, and responses come back."""
+"""The client of the upstream: sends it the requests for its models unchanged, and returns its responses."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -32,18 +32,18 @@ _HOP_BY_HOP = frozenset(
 )
 """Headers that belong to one connection, not to the message."""
 
-_OURS = b"x-neuraxis-"
-"""What our own headers begin with: no endpoint is told them, or says what was decided here."""
+_OUR_PREFIX = b"x-neuraxis-"
+"""The prefix of our own headers: they are not sent to an upstream, and not accepted from one."""
 
-_SERVERS = frozenset((b"date", b"content-security-policy", b"set-cookie"))
-"""What the server here says itself: an upstream does not say what its page may do at this address, or keeps there."""
+_NOT_RETURNED = frozenset((b"date", b"content-security-policy", b"set-cookie"))
+"""Response headers that are not forwarded: an upstream must not set policies or cookies for this address."""
 
 _KEYS = frozenset((b"authorization", b"api-key", b"x-api-key", b"x-goog-api-key"))
-"""Headers in which endpoints take keys."""
+"""Headers in which endpoints accept keys."""
 
-_OWN = _KEYS | {b"host", b"content-length", b"accept-encoding", b"expect", b"cookie"}
-"""What a request of ours has of its own. Keys are passed on where nobody else's could be; cookies never: a browser has
-one jar for all that runs at an address, whatever its port."""
+_NOT_FORWARDED = _KEYS | {b"host", b"content-length", b"accept-encoding", b"expect", b"cookie"}
+"""Request headers that are not forwarded. Keys are, if ``lends`` says so. Cookies never are: a browser sends the same
+cookies to all ports of a host, so they may belong to another service."""
 
 
 class UpstreamFailed(Exception):
@@ -77,8 +77,8 @@ class Upstream:
             key_headers: The headers with the endpoint's key; none where it needs none.
             connect_s: Seconds to connect.
             near: Whether it is on this machine: then the proxy of the environment is not used.
-            lends: Returns whether a caller's own key is forwarded where we have none. Not where callers have keys for
-                this gateway: the endpoint must not see those.
+            lends: Returns whether a caller's own key is forwarded if we have none. False if callers have keys for this
+                gateway: the endpoint must not see those.
         """
         limits = httpx.Limits(
             max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_S
@@ -99,19 +99,19 @@ class Upstream:
         """
         joined = "&".join(filter(None, (self._query, query.decode("latin-1"))))
         url = httpx.URL(f"{self._base}{path}{'?' if joined else ''}{joined}")
-        request = httpx.Request(method, url, headers=self._sent(headers), content=body)
+        request = httpx.Request(method, url, headers=self._request_headers(headers), content=body)
         try:
             return await self._http.send(request, stream=True)
         except httpx.HTTPError as wrong:
-            said = f"the upstream cannot be reached ({type(wrong).__name__}): see gateway.upstream.url, or try again"
-            raise UpstreamFailed("upstream_unreachable", said) from wrong
+            message = f"the upstream cannot be reached ({type(wrong).__name__}): see gateway.upstream.url, or try again"
+            raise UpstreamFailed("upstream_unreachable", message) from wrong
 
-    def _sent(self, headers: Headers) -> list[tuple[bytes, bytes]]:
+    def _request_headers(self, headers: Headers) -> list[tuple[bytes, bytes]]:
         lends = not self._key_headers and self._lends()
         kept = [
             (name, value)
-            for name, value in _through(headers)
-            if (name not in _OWN and not name.startswith(_OURS)) or (lends and name in _KEYS)
+            for name, value in _end_to_end(headers)
+            if (name not in _NOT_FORWARDED and not name.startswith(_OUR_PREFIX)) or (lends and name in _KEYS)
         ]
         # The response is forwarded as it is and read as well: a compressed one would have to be decompressed for
         # reading.
@@ -122,8 +122,8 @@ def headers_to_return(response: httpx.Response) -> list[tuple[bytes, bytes]]:
     """Return the headers of a response that are forwarded: all but those of the connection."""
     return [
         (name, value)
-        for name, value in _through(response.headers.raw)
-        if name not in _SERVERS and not name.startswith(_OURS)
+        for name, value in _end_to_end(response.headers.raw)
+        if name not in _NOT_RETURNED and not name.startswith(_OUR_PREFIX)
     ]
 
 
@@ -138,7 +138,7 @@ def unfit(response: httpx.Response) -> str:
     return ""
 
 
-def _through(headers: Headers) -> list[tuple[bytes, bytes]]:
+def _end_to_end(headers: Headers) -> list[tuple[bytes, bytes]]:
     """Return headers without those of one connection; the ``Connection`` header may name more of them."""
     lowered = [(name.lower(), value) for name, value in headers]
     named = {each.strip().lower() for name, value in lowered if name == b"connection" for each in value.split(b",")}

@@ -1,1 +1,1 @@
-"""The endpoints that show what is recorded: exchanges, why they ended, events as they are stored, and an overview."""
+"""The endpoints that show what is recorded: exchanges and why they ended so, events, states, and an overview."""

@@ -1,7 +1,7 @@
-"""What is recorded, over HTTP: lists of exchanges, how and why one ended, events as they are stored, an overview.
+"""The endpoints for records: lists of exchanges, how and why one ended, events as they are stored, an overview.
 
 Records hold people's text and all decisions. So a key with the scope ``read`` is required, and a key with an agent sees
-only that agent. The maker of the application provides the reading itself (:class:`Records`).
+only that agent. The code that reads the log is passed in (:class:`Records`).
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from actors.gateway.external_events import InvalidField
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.openai.streaming_response import StreamingResponse, raw_headers
 from actors.gateway.http.records.set_overview import SetOverview
-from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent, check_exchange, still_opens
+from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent, check_exchange, key_check
 from actors.gateway.http.strict_requests import QUERY
 from events.ledger import ExchangeFilter, ExchangeResult, Page
 from events.ledger.exchange_list import LONGEST_WORDS, MOST
@@ -67,14 +67,15 @@ class Records(Protocol):
     async def follow(
         self, filter: str, after: int | None, *, words: bool
     ) -> AsyncGenerator[StreamedEvent | None, None]:
-        """Yield the events after a sequence (None: only new ones) without end; None where none came for a while.
+        """Yield the events after a sequence (None: only new ones) without end; yield None if none came for a while.
 
-        Each event comes once and in order, whatever happens to the connection to the broker.
+        Each event comes once and in order, whatever happens to the connection to the broker. Without ``words``,
+        people's text is left out.
         """
         ...
 
 
-_BAD = ResponseSpec(Failure, description="The question cannot be taken: the message names the parameter.")
+_BAD = ResponseSpec(Failure, description="The question is not valid: the message names the parameter.")
 _UNKNOWN = ResponseSpec(Failure, description="There is no such exchange.")
 _TREE = ResponseSpec(dict[str, Any], description="The tree of causes, as `neuraxis why --json` prints it.")
 _UNREAD = ResponseSpec(Failure, description="The log or its ledger cannot be read now.")
@@ -83,45 +84,43 @@ _OF_ONE = {404: _UNKNOWN, 503: _UNREAD}
 
 _FILTERS = ("agent", "session", "stage", "action", "reason", "mode", "words", "before", "at", "limit")
 
-Word = Annotated[str, QueryParameter(description="Only those with this; all where it is not given.")]
+ExactFilter = Annotated[str, QueryParameter(description="Only exchanges with this value; all if it is not given.")]
 Searched = Annotated[
     str,
     QueryParameter(
         max_length=LONGEST_WORDS,
-        description="Only those whose end `neuraxis why` tells with all of these words, from the end alone.",
+        description="Only those whose end is described with all of these words, as `neuraxis why` describes ends.",
     ),
 ]
 Count = Annotated[int, QueryParameter(ge=1, le=MOST, description="How many, at most.")]
-Before = Annotated[int, QueryParameter(ge=0, le=END, description="Only those whose input stands before this sequence.")]
+Before = Annotated[int, QueryParameter(ge=0, le=END, description="Only those whose input is before this sequence.")]
 At = Annotated[
     int,
-    QueryParameter(
-        ge=0, le=END, description="As the log was at this sequence: what came behind it has not happened. 0: now."
-    ),
+    QueryParameter(ge=0, le=END, description="As the log was at this sequence, without what came later. 0: now."),
 ]
 Topic = Annotated[str, QueryParameter(description="Only this public subject; * and > are wildcards.")]
 After = Annotated[
-    int | None, QueryParameter(ge=0, le=END, description="From behind this sequence on; else what is to come.")
+    int | None, QueryParameter(ge=0, le=END, description="Events after this sequence; without it, new events only.")
 ]
-Words = Annotated[bool, QueryParameter(description="With people's words, which are hidden otherwise.")]
-LastEvent = Annotated[str, HeaderParameter(name=LAST_EVENT, description="What a browser sends when it comes back.")]
+Words = Annotated[bool, QueryParameter(description="Whether people's words are shown; they are hidden otherwise.")]
+LastEvent = Annotated[str, HeaderParameter(name=LAST_EVENT, description="What a browser sends when it connects again.")]
 
 
 @get("/api/exchanges", security=READ, responses=_RESPONSES, opt={QUERY: _FILTERS, OF_AGENT: True})
 async def list_exchanges(
     request: Request[Any, Any, State],
-    agent: Word = "",
-    session: Word = "",
-    stage: Word = "",
-    action: Word = "",
-    reason: Word = "",
-    mode: Word = "",
+    agent: ExactFilter = "",
+    session: ExactFilter = "",
+    stage: ExactFilter = "",
+    action: ExactFilter = "",
+    reason: ExactFilter = "",
+    mode: ExactFilter = "",
     words: Searched = "",
     before: Before = 0,
     at: At = 0,
     limit: Count = 50,
 ) -> Page:
-    """Return exchanges, the latest first: whose they are, how and when they ended; no words of the people who spoke."""
+    """Return exchanges, the latest first: whose they are, how and when they ended; without people's words."""
     for name, word, known in (("stage", stage, Stage), ("action", action, Action), ("mode", mode, Mode)):
         _check_spelling(name, word, get_args(known))
     records: Records = request.app.state.records
@@ -155,7 +154,7 @@ async def show_exchange(exchange: FromPath[str], request: Request[Any, Any, Stat
 
 @get("/api/exchanges/{exchange:str}/why", security=READ, responses={200: _TREE, **_OF_ONE}, opt={OF_AGENT: True})
 async def show_why(exchange: FromPath[str], request: Request[Any, Any, State]) -> Response[bytes]:
-    """Return why an exchange ended so: its events as a tree of causes, with every number; as `neuraxis why --json`."""
+    """Return why an exchange ended as it did: its events as a tree of causes, like `neuraxis why --json`."""
     records: Records = request.app.state.records
     if agent_of_key(request):
         await _exchange(request, exchange)
@@ -164,7 +163,7 @@ async def show_why(exchange: FromPath[str], request: Request[Any, Any, State]) -
 
 @get("/api/overview", security=READ, responses=_RESPONSES, opt={QUERY: ("at",)})
 async def show_overview(request: Request[Any, Any, State], at: At = 0) -> SetOverview:
-    """Return how the set was: what the latest exchanges came to, modes, latencies, alerts, breakers and changes."""
+    """Return the state of the set: ends of the latest exchanges, modes, latencies, alerts, breakers and changes."""
     records: Records = request.app.state.records
     return await records.overview(at)
 
@@ -185,18 +184,20 @@ async def follow_events(
 ) -> Response[bytes]:
     """Send events as they are stored, each once and in order: server-sent events, whose ids are the log's sequences.
 
-    A client that comes back says which it had last (`Last-Event-ID`), and gets those behind it.
+    A client that connects again names the last event it received (`Last-Event-ID`), and gets those after it.
     """
     records: Records = request.app.state.records
     if last_event:
         if not (last_event.isascii() and last_event.isdecimal() and len(last_event) <= _DIGITS):
             raise InvalidField(LAST_EVENT, f"the header {LAST_EVENT} is no sequence of the log: it is a number")
         after = int(last_event)
-    happened = await records.follow(_filter_of(topic), after, words=words)
-    return StreamingResponse(_sent(happened, agent_of_key(request), still_opens(request)), _EVENT_STREAM)
+    events = await records.follow(_filter_of(topic), after, words=words)
+    return StreamingResponse(_sent(events, agent_of_key(request), key_check(request)), _EVENT_STREAM)
 
 
 _DIGITS = 19
+"""Most digits of a sequence: it has 64 bits."""
+
 _EVENT_STREAM = raw_headers(
     {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no"}
 )
@@ -211,13 +212,13 @@ async def _exchange(request: Request[Any, Any, State], exchange: str) -> Exchang
 
 
 async def _sent(
-    happened: AsyncGenerator[StreamedEvent | None, None], agent: str, opens: Callable[[], bool]
+    events: AsyncGenerator[StreamedEvent | None, None], agent: str, opens: Callable[[], bool]
 ) -> AsyncGenerator[bytes, None]:
     """Yield events as they are sent; with ``agent``, only those of that agent. Ends when the key is revoked."""
-    # Litestar's own response cancels the read repeatedly, even while it is being closed: its consumer would be left
-    # over.
-    async with aclosing(happened):
-        async for each in happened:
+    # Litestar's own response cancels the read repeatedly, even while it is being closed: the broker would keep its
+    # consumer.
+    async with aclosing(events):
+        async for each in events:
             if not opens():
                 return
             if each is None or (agent and each.agent != agent):
@@ -236,7 +237,7 @@ def _filter_of(topic: str) -> str:
     if subject != ROOT and not subject.startswith(f"{ROOT}."):
         subject = f"{ROOT}.{subject}"
     tokens = subject.split(".")
-    if any(not token or any(sign.isspace() or not sign.isprintable() for sign in token) for token in tokens) or (
+    if any(not token or any(char.isspace() or not char.isprintable() for char in token) for token in tokens) or (
         ">" in tokens[:-1]
     ):
         raise InvalidField("topic", "topic is no subject: write tokens with dots between, such as forged_id.alert.>")

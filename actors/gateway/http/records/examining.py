@@ -1,7 +1,7 @@
-"""Examinations of what is recorded, which take long: an exchange decided again with other settings, and states.
+"""The endpoints for long computations on records: an exchange decided again with other settings, and states of actors.
 
-They require a key with the scope ``read``, as all records do. The maker of the application provides the work itself
-(:class:`Examinations`), limited in time and number. The work ends when the client disconnects.
+They require a key with the scope ``read``, as all records do. The code that does the work is passed in
+(:class:`Examinations`); it is limited in time and number. It ends when the client disconnects.
 """
 
 from collections.abc import Awaitable
@@ -29,7 +29,7 @@ Value = str | int | float | bool
 
 
 class WhatIf(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Decide an exchange again with these ``settings``: ``router.base_scores.RESPOND`` -> 0.55, and the like."""
+    """An exchange to decide again with other ``settings``, such as ``router.base_scores.RESPOND`` -> 0.55."""
 
     exchange: Name
     settings: Annotated[dict[Key, Value], msgspec.Meta(min_length=1, max_length=MOST_SETTINGS)]
@@ -43,7 +43,7 @@ class Examinations(Protocol):
         ...
 
     async def state(self, actor: str, key: str, at: int, path: str) -> bytes:
-        """Return what an actor's partition knew at a sequence, 0 for now, as ``neuraxis state --json`` does."""
+        """Return the state of an actor's partition at a sequence, 0 for now, as ``neuraxis state --json`` does."""
         ...
 
     async def settings(self) -> bytes:
@@ -53,20 +53,20 @@ class Examinations(Protocol):
 
 _RESPONSES = {
     200: ResponseSpec(dict[str, Any], description="What was asked, as the command of that name prints it with --json."),
-    400: ResponseSpec(Failure, description="The question cannot be taken: the message names the field."),
+    400: ResponseSpec(Failure, description="The question is not valid: the message names the field."),
     404: ResponseSpec(Failure, description="What it names is not there."),
     503: ResponseSpec(Failure, description="It took too long, too many ask, or the log cannot be read now."),
 }
 
 At = Annotated[int, QueryParameter(ge=0, le=END, description="As of this sequence of the log. 0: its end.")]
-Path = Annotated[str, QueryParameter(description='What is there alone, such as sessions["travel"].trust.')]
+Path = Annotated[str, QueryParameter(description='Only this part of the state, such as sessions["travel"].trust.')]
 
 
 @post("/api/what-if", status_code=200, security=READ, before_request=refuse_unless(WhatIf), responses=_RESPONSES)
 async def decide_again(data: JSONBody[WhatIf], request: Request[Any, Any, State]) -> Response[bytes]:
-    """Decide an exchange again with other settings: how it ends, and each decision that is otherwise, before and after.
+    """Decide an exchange again with other settings: how it ends, and each decision that differs, before and after.
 
-    By the code of `neuraxis what-if`: nothing runs, and nothing is recorded. People's words are hidden.
+    It is computed as `neuraxis what-if` does: no effect is run, and nothing is recorded. People's words are hidden.
     """
     for key, value in data.settings.items():
         if value == "":
@@ -86,7 +86,7 @@ async def list_settings(request: Request[Any, Any, State]) -> Response[bytes]:
 async def show_whole_state(
     actor: FromPath[str], request: Request[Any, Any, State], at: At = 0, path: Path = ""
 ) -> Response[bytes]:
-    """Return what an actor that is not divided knew at a point of the log; as `neuraxis state ACTOR all --json`."""
+    """Return the state of an actor with a single partition at a point of the log, as `neuraxis state --json` does."""
     examinations: Examinations = request.app.state.examinations
     return await _json_response(request, examinations.state(actor, "all", at, path))
 
@@ -95,9 +95,9 @@ async def show_whole_state(
 async def show_state(
     actor: FromPath[str], key: FromPath[str], request: Request[Any, Any, State], at: At = 0, path: Path = ""
 ) -> Response[bytes]:
-    """Return what an actor knew of a session or agent, or a partition, at a point of the log, with people's words.
+    """Return an actor's state for a session or an agent, or of a partition, at a point of the log, with people's words.
 
-    As `neuraxis state --json`.
+    The JSON is that of `neuraxis state --json`.
     """
     examinations: Examinations = request.app.state.examinations
     return await _json_response(request, examinations.state(actor, key.removeprefix("/"), at, path))

@@ -7,11 +7,17 @@ from schemas.availability import Lack
 
 
 class StageHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """Who serves a stage, now.
+    """Who serves a stage now.
 
-    ``served`` of its ``partitions`` are; ``lack`` says why the others are not, None where there are none. ``needed``
-    says whether the set is sound without it. ``slow`` decisions took longer than its budget since its workers began,
-    of late up to ``worst_ms``. ``waiting`` messages wait to be decided, in all its workers together: its lag.
+    Attributes:
+        stage: Its name.
+        needed: Whether every set needs it.
+        served: How many of its partitions are served.
+        partitions: How many it has.
+        lack: Why the others are not served; None if all are.
+        slow: Decisions that took longer than its budget since its workers began.
+        worst_ms: The longest of them lately, in milliseconds.
+        waiting: Messages that wait to be decided, in all its workers together.
     """
 
     stage: str
@@ -25,14 +31,14 @@ class StageHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LiveHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """What no log tells: its own ``head`` as the broker says it, and who serves which stage; both of this moment."""
+    """What is not in the log: ``head``, its last sequence at the broker, and who serves which stage; both as of now."""
 
     head: int
     stages: tuple[StageHealth, ...]
 
 
 class SetOverview(msgspec.Struct, frozen=True, kw_only=True):
-    """How the set was at a point of the log; ``now`` is null where the point has passed."""
+    """The state of the set at a point of the log; ``now`` is null unless that point is the end of the log."""
 
     recorded: Overview
     now: LiveHealth | None

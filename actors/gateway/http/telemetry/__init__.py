@@ -1,1 +1,1 @@
-"""What telemetry needs of the gateway: the caller's trace, and where the processes of the set tell their metrics."""
+"""The gateway's part in telemetry: the caller's trace, and the addresses at which processes serve their metrics."""

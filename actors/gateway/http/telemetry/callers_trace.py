@@ -1,4 +1,4 @@
-"""The trace that a caller is in, for the events that its request sends."""
+"""The trace context of a caller, for the events that its request puts into the log."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from actors.gateway.external_events import CALLERS_TRACE
 from schemas.intake.trace_context import valid_traceparent
 
 HEADERS = ("traceparent", "ce-traceparent")
-"""Where a caller's trace context stands: the W3C's header, or CloudEvents' attribute over HTTP."""
+"""The headers that may hold a caller's trace context: the W3C's, or CloudEvents' attribute over HTTP."""
 
 
 class CallersTraceMiddleware(ASGIMiddleware):

@@ -1,4 +1,4 @@
-"""Where Prometheus finds the metrics of the worker processes: its HTTP service discovery."""
+"""HTTP service discovery for Prometheus: the addresses of the worker processes' metrics."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class ScrapeTargets(msgspec.Struct, frozen=True):
 
 @get(f"{PATH}/targets", security=READ)
 async def show_targets(request: Request[Any, Any, State]) -> list[ScrapeTargets]:
-    """Tell Prometheus where each living worker process tells its own metrics."""
+    """Return the addresses at which the living worker processes serve their metrics, for Prometheus."""
     measuring: MetricsSource = request.app.state.measuring
     found = sorted(await measuring.targets(), key=lambda each: (each.process, each.address))
     return [ScrapeTargets((each.address,), {"process": each.process}) for each in found]

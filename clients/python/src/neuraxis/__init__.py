@@ -1,7 +1,7 @@
 """A client of Neuraxis for applications: checks, answers, feedback, events and alerts, over HTTP and NATS.
 
-``Client``, ``AsyncClient``  the calls          ``models``, ``events``  what is sent and what comes back
-``neuraxis.nats``            events by NATS     ``errors``              what can go wrong
+``Client``, ``AsyncClient``  the calls              ``models``, ``events``  requests, answers and events as values
+``neuraxis.nats``            events over NATS       ``errors``              the exceptions
 """
 
 from neuraxis.async_client import AsyncClient

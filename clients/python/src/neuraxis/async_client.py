@@ -27,8 +27,8 @@ class AsyncClient:
         base_url: The server's address, such as ``http://127.0.0.1:8642``. Default: ``NEURAXIS_URL``, or else the set
             that runs in ``data``.
         api_key: The API key. Default: ``NEURAXIS_API_KEY``, or else none.
-        timeout: Seconds that a call may take in all, with its repeats and the pauses before them.
-        retries: How often a call is sent again, if that cannot do anything twice.
+        timeout: Seconds that a call may take in total, including its repeats and the pauses before them.
+        retries: How often a failed call is sent again, if a repeat cannot have a second effect.
         data: The data folder of a set on this machine.
         transport: The httpx transport that carries requests, for tests.
 
@@ -108,9 +108,9 @@ class AsyncClient:
         return await self._call(calls.check_all(inputs, user))
 
     async def ask(self, question: str | Sequence[Mapping[str, Any]], *, session: str = "", user: str = "") -> Answer:
-        """Ask the whole mind: a text, or the messages of a conversation as OpenAI's clients write them.
+        """Ask Neuraxis itself: a text, or the messages of a conversation as OpenAI's clients write them.
 
-        Without a ``session`` the server derives one from the conversation's first messages.
+        Without a ``session`` the server finds the conversation by its messages so far.
         """
         return await self._call(calls.ask(question, session, user))
 
@@ -130,7 +130,10 @@ class AsyncClient:
         before: int = 0,
         limit: int = 50,
     ) -> Page:
-        """Return a page of exchanges, the latest first; ``page.before`` gets the next. Needs such a key."""
+        """Return a page of exchanges, the latest first; ``before=page.before`` gets the next page.
+
+        Needs a key with the scope ``read``, if the server has keys.
+        """
         wanted = calls.exchanges(
             agent=agent, session=session, stage=stage, action=action, reason=reason, mode=mode, before=before,
             limit=limit,
@@ -152,12 +155,12 @@ class AsyncClient:
     ) -> AsyncGenerator[Event, None]:
         """Yield the events of a public subject as they come, each once and in order, without end.
 
-        After a broken connection it goes on where it was. Needs a key with the scope ``read``, if the server has keys.
-        If you leave the loop early, close the generator (``contextlib.aclosing``).
+        After a broken connection it continues where it was. Needs a key with the scope ``read``, if the server has
+        keys. If you leave the loop early, close the generator (``contextlib.aclosing``).
 
         Args:
             topic: The subject; ``*`` and ``>`` are wildcards, the root may be left out.
-            after: Begin behind this sequence, such as that of the last event you processed; None: with new events.
+            after: Begin after this sequence, such as that of the last event you processed; None: with new events.
             words: Include people's words, which are hidden otherwise.
             patience: Seconds without a connection after which the failure is raised.
         """

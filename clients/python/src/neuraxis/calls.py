@@ -1,4 +1,4 @@
-"""Every call as data: what is sent, how the answer is read, and when it may be sent again. No I/O."""
+"""Describes every call: the request, how its answer is read, and when it may be sent again. No I/O."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -35,13 +35,13 @@ from neuraxis.models import (
 from neuraxis.server import Server
 
 MODEL = "neuraxis"
-"""The model name of the whole mind."""
+"""The model name of Neuraxis itself."""
 
 MOST_INPUTS = 128
-"""Inputs of one request."""
+"""Most inputs of one request."""
 
 MOST_BYTES = 64 * 1024 * 1024
-"""Bytes of an answer: no server of ours sends as many."""
+"""Most bytes of an answer that are read; a Neuraxis server never sends as many."""
 
 T = TypeVar("T")
 
@@ -78,8 +78,8 @@ def check(one: Input, user: str) -> Call[Verdict]:
         method="POST",
         path="/v1/guard",
         body=one.body(),
-        headers=_named("x-neuraxis-user", user),
-        read=lambda told: read_verdicts(told, 1)[0],
+        headers=_header("x-neuraxis-user", user),
+        read=lambda body: read_verdicts(body, 1)[0],
     )
 
 
@@ -91,26 +91,28 @@ def check_all(inputs: Sequence[Input], user: str) -> Call[tuple[Verdict, ...]]:
         method="POST",
         path="/v1/guard",
         body={"inputs": [each.body() for each in inputs]},
-        headers=_named("x-neuraxis-user", user),
+        headers=_header("x-neuraxis-user", user),
         read=partial(read_verdicts, count=len(inputs)),
     )
 
 
 def ask(question: str | Sequence[Mapping[str, Any]], session: str, user: str) -> Call[Answer]:
-    """A question to the whole mind: a text, or the messages of a conversation in OpenAI's shape."""
+    """A question to Neuraxis itself: a text, or the messages of a conversation in OpenAI's shape."""
     messages = [{"role": "user", "content": question}] if isinstance(question, str) else [*map(dict, question)]
     return Call(
         method="POST",
         path="/v1/chat/completions",
         body={"model": MODEL, "messages": messages},
-        headers={**_named("x-neuraxis-session", session), **_named("x-neuraxis-user", user)},
+        headers={**_header("x-neuraxis-session", session), **_header("x-neuraxis-user", user)},
         read=read_answer,
     )
 
 
 def why(exchange: str) -> Call[Explanation]:
     """Why an exchange ended as it did."""
-    return Call(method="GET", path=f"/api/exchanges/{_id(exchange)}/why", read=read_explanation, repeatable=True)
+    return Call(
+        method="GET", path=f"/api/exchanges/{_checked_id(exchange)}/why", read=read_explanation, repeatable=True
+    )
 
 
 def exchanges(**wanted: str | int) -> Call[Page]:
@@ -125,11 +127,11 @@ def feedback(exchange: str, reward: float | None, harmful: bool | None, comment:
         raise BadInput("feedback says nothing: give reward, harmful or comment", field="reward", code="missing_field")
     if reward is not None and not -1.0 <= reward <= 1.0:
         raise BadInput(f"reward is {reward}: it goes from -1 to 1", field="reward", code="bad_value")
-    told = {"exchange": _id(exchange), "reward": reward, "harmful": harmful, "comment": comment or None}
+    given = {"exchange": _checked_id(exchange), "reward": reward, "harmful": harmful, "comment": comment or None}
     return Call(
         method="POST",
         path="/v1/feedback",
-        body={name: value for name, value in told.items() if value is not None},
+        body={name: value for name, value in given.items() if value is not None},
         headers={"idempotency-key": uuid4().hex},
         read=partial(read, Feedback),
         repeatable=True,
@@ -163,19 +165,19 @@ def check_stream(answer: httpx.Response) -> None:
 
 
 def check_length(call: Call[Any], length: int) -> None:
-    """Raise BadAnswer where an answer has become longer than any is."""
+    """Raise BadAnswer for an answer that is longer than any of a Neuraxis server."""
     if length > MOST_BYTES:
         raise BadAnswer(f"{call.path} answered with more than {MOST_BYTES:,} bytes: is this a Neuraxis?")
 
 
 def result_of(call: Call[T], answer: httpx.Response, body: bytes) -> T:
     """Return the result that an answer holds; raises the error that it reports."""
-    told = _json(body)
+    value = _json(body)
     if not answer.is_success:
-        raise failure_of(answer.status_code, told, answer.headers)
-    if told is None:
+        raise failure_of(answer.status_code, value, answer.headers)
+    if value is None:
         raise BadAnswer(f"{call.path} answered without JSON: is the base URL that of a Neuraxis?")
-    return call.read(told)
+    return call.read(value)
 
 
 def overdue(url: str, seconds: float) -> NotReachable:
@@ -195,18 +197,18 @@ def unreached(url: str, wrong: httpx.HTTPError, seconds: float) -> NotReachable:
 def pause_before(call: Call[Any], failed: NeuraxisError, attempt: int) -> float | None:
     """Return the seconds after which a failed call may be sent again; None if it may not.
 
-    ``attempt`` counts from 0. A connection that was refused and 429 have changed nothing at the server.
+    ``attempt`` counts from 0. After a refused connection or a status 429, nothing has changed at the server.
     """
-    growing = 0.2 * float(2**attempt)
+    backoff = 0.2 * float(2**attempt)
     match failed:
         case RateLimited(retry_after=seconds):
-            return max(seconds, growing)
+            return max(seconds, backoff)
         case NotReachable(code="no_connection"):
-            return growing
+            return backoff
         case Unavailable(retry_after=seconds) if call.repeatable:
-            return max(seconds, growing)
+            return max(seconds, backoff)
         case NotReachable() if call.repeatable:
-            return growing
+            return backoff
         case _:
             return None
 
@@ -218,11 +220,11 @@ def _json(body: bytes) -> Any:
         return None
 
 
-def _named(name: str, value: str) -> dict[str, str]:
+def _header(name: str, value: str) -> dict[str, str]:
     if not value:
         return {}
     if not (value.isascii() and value.isprintable()) or value != value.strip():
-        # There is no agreed encoding of such text in headers, and a changed name would be another session.
+        # There is no standard encoding of such text in headers, and a changed name would be another session.
         raise BadInput(
             f"{name.removeprefix('x-neuraxis-')} goes in a header: write it in printable ASCII",
             field=name.removeprefix("x-neuraxis-"),
@@ -231,7 +233,7 @@ def _named(name: str, value: str) -> dict[str, str]:
     return {name: value}
 
 
-def _id(exchange: str) -> str:
-    if not exchange or not all(sign.isascii() and (sign.isalnum() or sign in "-_") for sign in exchange):
+def _checked_id(exchange: str) -> str:
+    if not exchange or not all(char.isascii() and (char.isalnum() or char in "-_") for char in exchange):
         raise BadInput(f"{exchange[:64]!r} is no exchange's id", field="exchange", code="bad_value")
     return exchange

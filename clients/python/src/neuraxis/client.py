@@ -26,8 +26,8 @@ class Client:
         base_url: The server's address, such as ``http://127.0.0.1:8642``. Default: ``NEURAXIS_URL``, or else the set
             that runs in ``data``.
         api_key: The API key. Default: ``NEURAXIS_API_KEY``, or else none.
-        timeout: Seconds that a call may take in all, with its repeats and the pauses before them.
-        retries: How often a call is sent again, if that cannot do anything twice.
+        timeout: Seconds that a call may take in total, including its repeats and the pauses before them.
+        retries: How often a failed call is sent again, if a repeat cannot have a second effect.
         data: The data folder of a set on this machine.
         transport: The httpx transport that carries requests, for tests.
 
@@ -107,9 +107,9 @@ class Client:
         return self._call(calls.check_all(inputs, user))
 
     def ask(self, question: str | Sequence[Mapping[str, Any]], *, session: str = "", user: str = "") -> Answer:
-        """Ask the whole mind: a text, or the messages of a conversation as OpenAI's clients write them.
+        """Ask Neuraxis itself: a text, or the messages of a conversation as OpenAI's clients write them.
 
-        Without a ``session`` the server derives one from the conversation's first messages.
+        Without a ``session`` the server finds the conversation by its messages so far.
         """
         return self._call(calls.ask(question, session, user))
 
@@ -129,7 +129,10 @@ class Client:
         before: int = 0,
         limit: int = 50,
     ) -> Page:
-        """Return a page of exchanges, the latest first; ``page.before`` gets the next. Needs such a key."""
+        """Return a page of exchanges, the latest first; ``before=page.before`` gets the next page.
+
+        Needs a key with the scope ``read``, if the server has keys.
+        """
         wanted = calls.exchanges(
             agent=agent, session=session, stage=stage, action=action, reason=reason, mode=mode, before=before,
             limit=limit,
@@ -151,11 +154,12 @@ class Client:
     ) -> Iterator[Event]:
         """Yield the events of a public subject as they come, each once and in order, without end.
 
-        After a broken connection it goes on where it was. Needs a key with the scope ``read``, if the server has keys.
+        After a broken connection it continues where it was. Needs a key with the scope ``read``, if the server has
+        keys.
 
         Args:
             topic: The subject; ``*`` and ``>`` are wildcards, the root may be left out.
-            after: Begin behind this sequence, such as that of the last event you processed; None: with new events.
+            after: Begin after this sequence, such as that of the last event you processed; None: with new events.
             words: Include people's words, which are hidden otherwise.
             patience: Seconds without a connection after which the failure is raised.
         """

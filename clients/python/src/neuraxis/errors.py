@@ -1,12 +1,13 @@
-"""What can go wrong, by what a caller does about it."""
+"""The exceptions of the client: one class for each way in which a caller may react."""
 
 from collections.abc import Mapping
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from neuraxis.models import Verdict
 
-_SECONDS_AT_MOST = 3600.0
+_LONGEST_WAIT_S = 3600.0
 
 
 class NeuraxisError(Exception):
@@ -91,13 +92,13 @@ class Refused(NeuraxisError):
 
 def failure_of(status: int, body: Any, headers: Mapping[str, str]) -> NeuraxisError:
     """Return the error that an answer with a status above 299 reports; ``body`` is its JSON, or None."""
-    told = body if isinstance(body, dict) else {}
-    inner = told.get("error")
-    said = inner if isinstance(inner, dict) else told
-    message = _text(said.get("message")) or f"the server answered with status {status}"
-    field = _text(said.get("field")) or _text(said.get("param"))
+    whole = body if isinstance(body, dict) else {}
+    inner = whole.get("error")
+    error = inner if isinstance(inner, dict) else whole  # OpenAI's shape, or the gateway's own
+    message = _text(error.get("message")) or f"the server answered with status {status}"
+    field = _text(error.get("field")) or _text(error.get("param"))
     more: dict[str, Any] = {
-        "code": _text(said.get("code")) or f"status_{status}",
+        "code": _text(error.get("code")) or f"status_{status}",
         "status": status,
         "exchange": headers.get("x-neuraxis-exchange", ""),
     }
@@ -128,7 +129,7 @@ def seconds_of(headers: Mapping[str, str]) -> float:
         asked = float(headers.get("retry-after", ""))
     except ValueError:
         return 1.0
-    return min(max(asked, 0.0), _SECONDS_AT_MOST) if asked == asked else 1.0  # "nan" is a number to Python
+    return 1.0 if isnan(asked) else min(max(asked, 0.0), _LONGEST_WAIT_S)
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Events: one envelope for all of them, and alerts as typed values."""
+"""The types of events: one for all of them, and one for alerts; and how they are read from HTTP and NATS."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Event:
         agent: The agent that it belongs to.
         session: Its session; empty if it belongs to none.
         exchange: Its exchange; empty if it belongs to none.
-        cause: The id of the event that led to it.
+        cause: The id of the event that caused it.
         cause_seq: The sequence of that event.
         by: The actor and process that decided it.
         build: The release and settings of that process.
@@ -59,7 +59,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Alert:
-    """A message that a group of similar events began, goes on, or is over.
+    """A message that a group of similar events began, continues, or is over.
 
     Attributes:
         alert: The name of the group; together with ``first_seq`` it names one outbreak.

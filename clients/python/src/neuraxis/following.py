@@ -1,4 +1,4 @@
-"""The position of a reader of events, and when it connects again after a break. No I/O."""
+"""The position of a reader of the event stream, and when it connects again after a failure. No I/O."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +11,7 @@ from neuraxis.sse import Decoder
 
 PATH = "/api/events"
 SILENCE_S = 45.0
-"""Seconds without a byte after which a connection is given up: every 15 the server sends a sign of life."""
+"""Seconds without a byte after which a connection counts as lost: the server sends a comment every 15 seconds."""
 
 _LONGEST_PAUSE_S = 5.0
 
@@ -22,16 +22,16 @@ def head() -> Call[int]:
 
 
 def listed_head() -> Call[int]:
-    """The same for a key with an agent, to which the overview is closed: as far as lists reach, a moment before."""
+    """The same for a key of one agent, which may not read the overview: the end of the ledger, just behind the log."""
     return Call(method="GET", path="/api/exchanges", query={"limit": "1"}, read=_read_listed_head, repeatable=True)
 
 
-def _read_listed_head(told: Any) -> int:
-    return _read_head({"now": told})
+def _read_listed_head(body: Any) -> int:
+    return _read_head({"now": body})
 
 
-def _read_head(told: Any) -> int:
-    now = told.get("now") if isinstance(told, dict) else None
+def _read_head(body: Any) -> int:
+    now = body.get("now") if isinstance(body, dict) else None
     found = now.get("head") if isinstance(now, dict) else None
     if not isinstance(found, int):
         raise BadAnswer("the answer does not say where the log ends: is the base URL that of a Neuraxis?")
@@ -39,14 +39,18 @@ def _read_head(told: Any) -> int:
 
 
 class Following:
-    """Reads the events behind a sequence, each once and in order, over one connection after another.
+    """Reads the events after a sequence, each once and in order, over one connection after another.
 
     Args:
         topic: The public subject to read.
-        after: The sequence behind which it begins.
+        after: The sequence after which it begins.
         words: Whether to include people's words.
         patience_s: Seconds without a connection after which it gives up.
-        clock: Returns the seconds of a clock that never goes back.
+        clock: Returns monotonic seconds.
+
+    Attributes:
+        query: The query parameters of its requests.
+        last: The sequence of the last event that was received.
     """
 
     def __init__(
@@ -56,7 +60,7 @@ class Following:
         self.last = after
         self._patience_s = patience_s
         self._clock = clock
-        self._away_since: float | None = None
+        self._failing_since: float | None = None
         self._failures = 0
         self._decoder = Decoder()
 
@@ -67,7 +71,7 @@ class Following:
 
     def take(self, piece: bytes) -> Iterator[Event]:
         """Yield the events that a piece of the stream completes."""
-        self._away_since, self._failures = None, 0
+        self._failing_since, self._failures = None, 0
         for message in self._decoder.feed(piece):
             event = event_of_row(message.data)
             if event.seq > self.last:
@@ -84,8 +88,8 @@ class Following:
         self._failures = min(self._failures + 1, 16)
         # Counted from the first failure, not from the last event: a slow reader is not a lost connection.
         now = self._clock()
-        self._away_since = now if self._away_since is None else self._away_since
-        if now + pause - self._away_since > self._patience_s:
+        self._failing_since = now if self._failing_since is None else self._failing_since
+        if now + pause - self._failing_since > self._patience_s:
             raise failed
         return pause
 

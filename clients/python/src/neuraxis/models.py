@@ -1,4 +1,4 @@
-"""Requests and answers as immutable values.
+"""The types of requests and answers, as immutable values.
 
 Unknown fields, as a newer server may send them, are ignored. A missing field that is always sent raises BadAnswer.
 """
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from neuraxis.errors import BadAnswer, Refused
 
 Role = Literal["system", "user", "assistant", "tool", "document"]
-"""Who speaks in a layer, or what kind of text it is."""
+"""Who wrote a layer, or what kind of text it is."""
 
 Stage = str
 """What ended an exchange: REFLEX, INTUITION, COHERENCE, BREAKER, ARBITER or DELIBERATIVE."""
@@ -159,26 +159,26 @@ class Feedback:
     precedent: str = ""
 
 
-def read(kind: type[T], told: Any) -> T:
+def read(kind: type[T], body: Any) -> T:
     """Return a flat value from JSON; raises BadAnswer if a field is missing that is always sent."""
-    if not isinstance(told, dict):
+    if not isinstance(body, dict):
         raise BadAnswer(f"the answer has no {kind.__name__.lower()}: is the base URL that of a Neuraxis?")
     known = fields(kind)  # type: ignore[arg-type]  # T is a dataclass
-    lacking = [
+    missing = [
         each.name
         for each in known
-        if each.default is MISSING and each.default_factory is MISSING and told.get(each.name) is None
+        if each.default is MISSING and each.default_factory is MISSING and body.get(each.name) is None
     ]
-    if lacking:
+    if missing:
         raise BadAnswer(
-            f"the answer's {kind.__name__.lower()} lacks {', '.join(lacking)}: is the base URL that of a Neuraxis?"
+            f"the answer's {kind.__name__.lower()} lacks {', '.join(missing)}: is the base URL that of a Neuraxis?"
         )
-    return kind(**{each.name: told[each.name] for each in known if told.get(each.name) is not None})
+    return kind(**{each.name: body[each.name] for each in known if body.get(each.name) is not None})
 
 
-def read_answer(told: Any) -> Answer:
+def read_answer(body: Any) -> Answer:
     """Return the answer in a chat completion."""
-    whole = told if isinstance(told, dict) else {}
+    whole = body if isinstance(body, dict) else {}
     choices = whole.get("choices")
     first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     message = first.get("message")
@@ -192,28 +192,28 @@ def read_answer(told: Any) -> Answer:
     )
 
 
-def read_page(told: Any) -> Page:
+def read_page(body: Any) -> Page:
     """Return a page of exchanges."""
-    listed = told.get("exchanges") if isinstance(told, dict) else None
+    listed = body.get("exchanges") if isinstance(body, dict) else None
     if not isinstance(listed, list):
         raise BadAnswer("the answer lists no exchanges: is the base URL that of a Neuraxis?")
     return Page(
         exchanges=tuple(read(Exchange, each) for each in listed),
-        before=int(told.get("before") or 0),
-        head=int(told.get("head") or 0),
+        before=int(body.get("before") or 0),
+        head=int(body.get("head") or 0),
     )
 
 
-def read_verdicts(told: Any, count: int) -> tuple[Verdict, ...]:
+def read_verdicts(body: Any, count: int) -> tuple[Verdict, ...]:
     """Return the verdicts on ``count`` inputs, in their order."""
-    results = told.get("results") if isinstance(told, dict) else None
+    results = body.get("results") if isinstance(body, dict) else None
     if not isinstance(results, list) or len(results) != count:
         raise BadAnswer("the answer has not a verdict for each input: is the base URL that of a Neuraxis?")
     return tuple(read(Verdict, each) for each in results)
 
 
-def read_explanation(told: Any) -> Explanation:
+def read_explanation(body: Any) -> Explanation:
     """Return why an exchange ended as it did."""
-    if not isinstance(told, dict):
+    if not isinstance(body, dict):
         raise BadAnswer("the answer explains nothing: is the base URL that of a Neuraxis?")
-    return Explanation(sentence=str(told.get("sentence") or ""), tree=told)
+    return Explanation(sentence=str(body.get("sentence") or ""), tree=body)

@@ -1,8 +1,8 @@
-"""Events straight from the broker, by NATS subjects; for asyncio, as NATS's own client is.
+"""Reads events directly from the broker, by NATS subjects; for asyncio, like NATS's own client.
 
-``listen`` yields new events, ``read`` yields all events behind a sequence, and for ``alerts`` the broker remembers
-which alerts were processed. All three yield the same events as the client does over HTTP, and connect again by
-themselves. If the broker is away for a minute, they raise NotReachable.
+``listen`` yields new events, ``read`` yields all events after a sequence, and for ``alerts`` the broker remembers which
+alerts were processed. All three yield the same events as the client does over HTTP, and connect again by themselves. If
+the broker is away for a minute, they raise NotReachable.
 """
 
 import asyncio
@@ -32,9 +32,12 @@ CONNECT_S = 10.0
 RECONNECTS = 60
 """Attempts, a second apart, to reach a broker that is away, before NotReachable is raised."""
 
-_FETCH = 100
-_FETCH_S = 5.0
+_FETCH, _FETCH_S = 100, 5.0
+"""Most messages of one fetch, and seconds that it waits for them."""
+
 _PAUSE_S = 0.5
+"""Seconds before a failed request to the broker is repeated."""
+
 _UNUSED_S = 300.0
 """Seconds after which the broker deletes an unnamed consumer that nobody reads any more."""
 
@@ -53,8 +56,8 @@ class Login:
     def load(cls, file: Path | str) -> "Login":
         """Read a login from a context file of the NATS command line; raises Misconfigured."""
         try:
-            told = json.loads(Path(file).read_bytes())
-            given = {name: str(told[name]) for name in cls.__dataclass_fields__ if told.get(name)}
+            context = json.loads(Path(file).read_bytes())
+            given = {name: str(context[name]) for name in cls.__dataclass_fields__ if context.get(name)}
             return cls(**given)
         except (OSError, ValueError, AttributeError, TypeError) as wrong:
             raise Misconfigured(f"{file} is no context of the NATS command line: {wrong}", code="no_login") from wrong
@@ -88,7 +91,7 @@ async def listen(topic: str, login: Login) -> AsyncGenerator[Event, None]:
 
 
 async def read(topic: str, login: Login, *, after: int, stream: str = STREAM) -> AsyncGenerator[Event, None]:
-    """Yield the events of a public subject behind a sequence of the log, each once and in order, then new ones.
+    """Yield the events of a public subject after a sequence of the log, each once and in order, then new ones.
 
     The login must be one that may read the log, such as ``operator``.
     """
@@ -115,8 +118,9 @@ async def read(topic: str, login: Login, *, after: int, stream: str = STREAM) ->
 async def alerts(login: Login, *, consumer: str = "alerts", stream: str = STREAM) -> AsyncGenerator[Event, None]:
     """Yield every stored alert, as the ``alert`` of its event; the broker remembers which were processed.
 
-    An alert counts as processed when the next one is asked for. If this ends before, the alert comes again, to the next
-    reader of the same ``consumer``. ``consumer`` must be one of ``broker.alert_consumers``. The login is ``reader``'s.
+    An alert counts as processed when the next one is asked for. If this generator ends before, the alert comes again,
+    to the next reader of the same ``consumer``. ``consumer`` must be one of the setting ``broker.alert_consumers``. The
+    login must be ``reader``.
     """
     config = ConsumerConfig(
         name=consumer, durable_name=consumer, filter_subject=stored_filter(ALERTS), ack_policy=AckPolicy.EXPLICIT
@@ -165,8 +169,8 @@ async def _connected(login: Login) -> AsyncGenerator[tuple[Connection, list[Exce
                 login.url, max_reconnect_attempts=RECONNECTS, reconnect_time_wait=1.0, error_cb=note, **options
             )
     except (OSError, TimeoutError, nats_errors.Error) as wrong:
-        told = " ".join(str(each) for each in (wrong, *failures))
-        if "authorization" in told.lower():
+        messages = " ".join(str(each) for each in (wrong, *failures))
+        if "authorization" in messages.lower():
             raise Unauthorized(f"the broker does not know {login.user or 'this login'}", code="unauthorized") from wrong
         raise NotReachable(f"no broker can be reached at {_shown(login.url)}", code="no_connection") from wrong
     failures.clear()
@@ -197,7 +201,7 @@ async def _reader(
             await jetstream.add_consumer(stream, config)
             break
         except (TimeoutError, nats_errors.NoRespondersError, stream_errors.ServiceUnavailableError) as wrong:
-            # The broker does not answer a request that the login may not make; it reports that as an error beside.
+            # The broker does not answer a request that the login may not make; it reports a separate error.
             if any("permissions violation" in str(each).lower() for each in failures):
                 raise Forbidden(f"this login may have no reader {name} of this subject", code="forbidden") from wrong
             await asyncio.sleep(_PAUSE_S)

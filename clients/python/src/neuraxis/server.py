@@ -1,4 +1,4 @@
-"""Finding the server's address and the API key."""
+"""Finds the server's address and the API key."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def find_server(base_url: str | None, api_key: str | None, folder: Path | str = 
         Misconfigured: none of them says where it is, or the address or the key is invalid.
     """
     key = os.environ.get(API_KEY, "") if api_key is None else api_key
-    if any(not ("!" <= sign <= "~") for sign in key):
+    if any(not ("!" <= char <= "~") for char in key):
         raise Misconfigured("the API key has blanks, line ends or characters outside ASCII: it is none", code="bad_key")
     return Server(_checked(base_url or os.environ.get(URL, "") or _running(Path(folder))), key)
 
@@ -72,10 +72,10 @@ def _running(folder: Path) -> str:
 def _checked(address: str) -> str:
     try:
         parts = urlsplit(address)
-        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        whole = False
-    if not whole or parts.query or parts.fragment or parts.username is not None:
+        is_valid = False
+    if not is_valid or parts.query or parts.fragment or parts.username is not None:
         shown = address.rpartition("@")[2]
         raise Misconfigured(f"{shown!r} is no address of a server: write http://HOST:PORT", code="bad_url")
     return address.rstrip("/").removesuffix("/v1").rstrip("/")

@@ -1,4 +1,4 @@
-"""Server-sent events, as the HTML standard writes them, from the bytes of a response. No I/O."""
+"""Decodes server-sent events, by the HTML standard, from the bytes of a response. No I/O."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from neuraxis.errors import BadAnswer
 
 MOST_BYTES = 16 * 1024 * 1024
-"""Bytes of one line, at most."""
+"""Most bytes of one line."""
 
 _LINE_END = re.compile(b"\r\n|\n|\r")
 
@@ -21,7 +21,7 @@ class Message:
 
 
 class Decoder:
-    """Makes messages of bytes that come in pieces of any size.
+    """Decodes messages from bytes that come in pieces of any size.
 
     Lines end only where the standard says. ``str.splitlines`` would also cut at U+2028 and the like, which JSON may
     hold.

@@ -29,7 +29,7 @@ def serving(*without: tuple[str, str], actors: tuple[str, ...] = (), **more: obj
 
 
 def absent(watch: AvailabilityWatch, now: float) -> dict[tuple[str, str], UnservedPartition]:
-    attendance = watch.attendance(now)
+    attendance = watch.availability(now)
     assert attendance is not None
     return {(each.stage, each.partition): each for each in attendance.absent}
 
@@ -75,7 +75,7 @@ def test_time_in_which_nobody_looked_makes_nobody_absent(why: str) -> None:
     watch.look({"w": serving()}, 10.0)
     if why == "the list was away":
         watch.lose_sight()
-        assert watch.attendance(10.5) is None, "no verdict without sight"
+        assert watch.availability(10.5) is None, "no verdict without sight"
     watch.look({"w": serving(place)}, 10.0 + BLIND_AFTER_S + 30)
     assert absent(watch, 10.0 + BLIND_AFTER_S + 30)[place].for_ms == 0
 
@@ -95,17 +95,17 @@ def test_decisions_over_budget_are_added_up_over_workers_and_handed_out_once_a_w
     watch = AvailabilityWatch(PARTITIONS)
     watch.look({"a": serving(**overran(5))}, 0.0)  # counted before anybody looked: told by somebody else
     watch.look({"a": serving(**overran(7)), "b": serving(**overran(1, 30.0))}, 1.0)
-    early = watch.attendance(1.0)
+    early = watch.availability(1.0)
     assert early is not None
     assert early.overran is None
     for now in range(2, int(WINDOW_S)):
         watch.look({"a": serving(**overran(7)), "b": serving(**overran(1, 30.0))}, float(now))
     watch.look({"a": serving(**overran(8)), "b": serving(**overran(1, 30.0))}, WINDOW_S)
-    closed = watch.attendance(WINDOW_S)
+    closed = watch.availability(WINDOW_S)
     assert closed is not None
     assert closed.overran == {"reflex": Overrun(budget_ms=10.0, count=4, worst_ms=30.0)}
-    watch.taken(closed, WINDOW_S)
+    watch.note_recorded(closed, WINDOW_S)
     watch.look({"a": serving(**overran(8)), "b": serving(**overran(1, 30.0))}, WINDOW_S + 1)
-    after = watch.attendance(WINDOW_S + 1)
+    after = watch.availability(WINDOW_S + 1)
     assert after is not None
     assert (after.overran, after.quiet_ms) == (None, {"reflex": 1_000})

@@ -173,13 +173,13 @@ def test_a_worker_is_ready_once_it_has_decided_what_came_while_nobody_did(monkey
             )
             await asyncio.sleep(5)
             assert not worker.ready.is_set()
-            assert "reflex" in worker.presence().recovering
-            assert worker.presence().waiting["reflex"] >= 3
+            assert "reflex" in worker.heartbeat().recovering
+            assert worker.heartbeat().waiting["reflex"] >= 3
             monkeypatch.setattr(Shard, "work", work)
             for shard in worker.shards.values():
                 shard.turn()
             await worker.ready.wait()
-            assert worker.presence().recovering == ()
+            assert worker.heartbeat().recovering == ()
             for each in waiting:
                 await each
             stop.set()

@@ -18,7 +18,7 @@ class Asked(GapCheck):
     def __init__(self) -> None:
         self.stretches: list[tuple[int, int]] = []
 
-    def owed(self, after: int) -> None:
+    def note_read_back(self, after: int) -> None:
         """Nothing is ever missing here."""
 
     async def settle(self, after: int, upto: int, read_at: float) -> None:
@@ -43,24 +43,24 @@ def test_a_timer_is_proved_from_the_beginning_also_after_a_decision_was_proved_f
     """The event that a timer fired before may be lost, and stand before all that is decided now."""
 
     async def body(proof: CompletenessProof) -> None:
-        assert proof.is_owed(40)
+        assert proof.is_needed(40)
         await proof.settle(40)
-        proof.is_given(40)
-        assert not proof.is_owed(40)
-        assert not proof.is_owed(41)
-        assert proof.is_owed()
+        proof.note_proved(40)
+        assert not proof.is_needed(40)
+        assert not proof.is_needed(41)
+        assert proof.is_needed()
         await proof.settle(None)
-        proof.is_given()
-        assert not proof.is_owed()
+        proof.note_proved()
+        assert not proof.is_needed()
 
     assert proved(body) == [(40, UPTO), (AFTER, 40)]
 
 
 def test_a_decision_about_what_came_later_owes_nothing_and_settles_nothing() -> None:
     async def body(proof: CompletenessProof) -> None:
-        assert not proof.is_owed(UPTO)
-        assert proof.is_owed()
-        assert proof.is_owed(UPTO - 1)
+        assert not proof.is_needed(UPTO)
+        assert proof.is_needed()
+        assert proof.is_needed(UPTO - 1)
 
     assert proved(body) == []
 
@@ -68,7 +68,7 @@ def test_a_decision_about_what_came_later_owes_nothing_and_settles_nothing() -> 
 def test_nothing_is_owed_once_all_is_proved() -> None:
     async def body(proof: CompletenessProof) -> None:
         await proof.settle(AFTER)
-        proof.is_given(AFTER)
-        assert not proof.is_owed()
+        proof.note_proved(AFTER)
+        assert not proof.is_needed()
 
     assert proved(body) == [(AFTER, UPTO)]

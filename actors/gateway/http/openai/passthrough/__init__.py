@@ -1,1 +1,1 @@
-"""Bodies that are forwarded: read as they arrive (``guarding``), and without personal data (``masking``)."""
+"""Bodies that are forwarded: read by guards as they arrive (``guarding``), and without personal data (``masking``)."""

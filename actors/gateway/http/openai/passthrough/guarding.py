@@ -2,8 +2,8 @@
 
 An event is sent unchanged, byte for byte, or not at all. Each text that events add to is read through a window of its
 own (``actors.contract.answers.window``): the content of each choice, the reasoning, the arguments of each tool call,
-and any other text. If something is found, what was sent before cannot be taken back; the rest of the stream is dropped,
-and an end written here replaces it.
+and any other text. If something is found, what was sent before cannot be taken back; the rest of the stream is dropped
+and replaced by an end that this module writes.
 """
 
 import re
@@ -23,20 +23,23 @@ MOST_TEXTS = 512
 """Most texts of an answer that are read separately; further ones are read as one."""
 
 LONGEST_EVENT = 4 * 1024 * 1024
-"""Bytes of one event: a longer one is not passed on."""
+"""Most bytes of one event: a longer one is not sent on."""
 
-_PART = 4_096
+_PIECE = 4_096
 """Characters of a whole answer that are read at once."""
 
+# A blank line ends an event.
 _END = re.compile(rb"\r\n\r\n|\n\r?\n|\r\r")
-_MARKS = frozenset(
+_NOT_TEXT = frozenset(
     {"id", "object", "model", "role", "type", "finish_reason", "system_fingerprint", "service_tier", "obfuscation"}
 )
-"""Keys whose values no model writes. Only short values without white space count."""
+"""Keys whose values no model writes: they are not read, if they are short and without white space."""
 
-_LONGEST_MARK = 256
+_LONGEST_NOT_TEXT = 256
+"""Most characters of such a value."""
 
-Place = tuple[str | int, ...]
+TextPath = tuple[str | int, ...]
+"""The position of a text in a JSON value: the keys and indexes that lead to it."""
 
 
 class Watch(msgspec.Struct, frozen=True):
@@ -47,7 +50,7 @@ class Watch(msgspec.Struct, frozen=True):
 
 
 class _Held(msgspec.Struct, frozen=True):
-    """An event that waits, and how far each text must be released before it may be sent."""
+    """An event that is held back, and how far each window must have released its text before it may be sent."""
 
     raw: bytes
     needs: tuple[tuple[Window, int], ...]
@@ -55,10 +58,10 @@ class _Held(msgspec.Struct, frozen=True):
 
 
 class GuardedStream:
-    """One stream.
+    """One stream, and how far it may be sent.
 
     Attributes:
-        found: The reason to withhold the rest.
+        found: The reasons to withhold the rest.
         sent: Characters of its texts that were released.
     """
 
@@ -67,7 +70,7 @@ class GuardedStream:
         self.sent = 0
         self._prompt = prompt
         self._watch = watch
-        self._windows: dict[Place, Window] = {}
+        self._windows: dict[TextPath, Window] = {}
         self._buffer = b""
         self._held: deque[_Held] = deque()
         self._first: dict[str, Any] = {}
@@ -75,7 +78,7 @@ class GuardedStream:
 
     @property
     def is_read(self) -> bool:
-        """Whether all was looked for here, at its end: signatures of orders are reflex's to find, in the record."""
+        """Whether the stream was searched for everything. Instructions to a model are searched for by reflex only."""
         return "orders" not in self._watch.faults
 
     def take(self, piece: bytes) -> bytes:
@@ -90,9 +93,9 @@ class GuardedStream:
             raise ValueError(f"an event of the upstream's answer has more than {LONGEST_EVENT:,} bytes")
         out = []
         for raw in events:
-            # One by one: what goes out may not depend on how many come at once.
+            # One by one: what is sent must not depend on how many arrive at once.
             self.read(raw)
-            out.append(self._let_go())
+            out.append(self._release())
         return b"".join(out)
 
     def end(self) -> None:
@@ -131,15 +134,15 @@ class GuardedStream:
         for event in (*events.take(raw), *events.end()):
             if event.data.strip() == DONE:
                 continue
-            for place, text in self.texts_of(event.data):
-                window = self.window(place)
+            for path, text in self.texts_of(event.data):
+                window = self.window(path)
                 window.take(text)
                 needs[window] = window.taken
                 characters += len(text)
                 self.found = self.found or window.found
         self._held.append(_Held(raw, tuple(needs.items()), characters))
 
-    def _let_go(self) -> bytes:
+    def _release(self) -> bytes:
         out = []
         while (
             self._held
@@ -151,15 +154,15 @@ class GuardedStream:
             out.append(held.raw)
         return b"".join(out)
 
-    def window(self, place: Place) -> Window:
-        """Return what reads the text at a place."""
-        known = place if place in self._windows or len(self._windows) < MOST_TEXTS else ()
+    def window(self, path: TextPath) -> Window:
+        """Return the window that reads the text at a path."""
+        known = path if path in self._windows or len(self._windows) < MOST_TEXTS else ()
         if known not in self._windows:
             self._windows[known] = Window(self._prompt, self._watch.faults, self._watch.leak_share)
         return self._windows[known]
 
-    def texts_of(self, data: bytes) -> Iterator[tuple[Place, str]]:
-        """Yield the texts of an event with their places; what is no JSON is a text as it stands."""
+    def texts_of(self, data: bytes) -> Iterator[tuple[TextPath, str]]:
+        """Yield the texts of an event with their paths; data that is no JSON is one text."""
         try:
             body: Any = msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -174,33 +177,35 @@ class GuardedStream:
 
 
 def faults_in(body: bytes, prompt: Prompt, watch: Watch) -> tuple[AnswerFault, ...]:
-    """Return what speaks against a whole answer, however long it is; what is no JSON is one text."""
+    """Return the faults of a whole answer of any length; an answer that is no JSON is one text."""
     guarded = GuardedStream(prompt, watch)
     if is_stream(body[:64]):
         for raw in split(body):
             guarded.read(raw)
         guarded.end()
         return guarded.found
-    for place, text in guarded.texts_of(body):
-        for at in range(0, len(text), _PART):
-            guarded.window(place).take(text[at : at + _PART])
+    for path, text in guarded.texts_of(body):
+        for at in range(0, len(text), _PIECE):
+            guarded.window(path).take(text[at : at + _PIECE])
     guarded.end()
     return guarded.found
 
 
-def texts_in(body: Any) -> Iterator[tuple[Place, str]]:
-    """Yield the texts of a JSON value with their places, in its order; list items are identified by their ``index``."""
-    waiting: list[tuple[Place, Any]] = [((), body)]
+def texts_in(body: Any) -> Iterator[tuple[TextPath, str]]:
+    """Yield the texts of a JSON value with their paths, in its order; list items are identified by their ``index``."""
+    waiting: list[tuple[TextPath, Any]] = [((), body)]
     while waiting:  # no recursion: a body may be nested deeply
-        place, value = waiting.pop()
+        path, value = waiting.pop()
         if isinstance(value, str):
-            is_mark = place and place[-1] in _MARKS and len(value) <= _LONGEST_MARK and not any(map(str.isspace, value))
-            if value and not is_mark:
-                yield place, value
+            is_no_text = (
+                path and path[-1] in _NOT_TEXT and len(value) <= _LONGEST_NOT_TEXT and not any(map(str.isspace, value))
+            )
+            if value and not is_no_text:
+                yield path, value
         elif isinstance(value, Mapping):
-            waiting += [((*place, name), inner) for name, inner in reversed(list(value.items()))]
+            waiting += [((*path, name), inner) for name, inner in reversed(list(value.items()))]
         elif isinstance(value, list):
-            waiting += [((*place, index_of(inner, at)), inner) for at, inner in reversed(list(enumerate(value)))]
+            waiting += [((*path, index_of(inner, at)), inner) for at, inner in reversed(list(enumerate(value)))]
 
 
 def index_of(item: Any, at: int) -> int:

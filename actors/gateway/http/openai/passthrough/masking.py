@@ -13,18 +13,18 @@ from actors.contract.privacy.masking import Masks, Restoring
 from actors.contract.privacy.recognising import found_in, recogniser
 from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.http.openai.chunks import event_of
-from actors.gateway.http.openai.messages import is_mark
-from actors.gateway.http.openai.passthrough.guarding import Place, index_of, split
+from actors.gateway.http.openai.messages import is_not_text
+from actors.gateway.http.openai.passthrough.guarding import TextPath, index_of, split
 from schemas.effectors.model_calls import Masked
 from schemas.intake.sse import DONE, Events
 
 _HEAD = ("id", "object", "created", "model")
-_UNSEEN = frozenset({"model", "user", "metadata", "safety_identifier", "prompt_cache_key"})
-"""Parameters that no model is shown, so they are not masked."""
+_NOT_SHOWN = frozenset({"model", "user", "metadata", "safety_identifier", "prompt_cache_key"})
+"""Parameters that are not shown to a model, so they are not masked."""
 
 
-class Private:
-    """One request with its personal data masked.
+class MaskedRequest:
+    """One request with its personal data masked; false if it has none.
 
     Attributes:
         body: The bytes that are sent.
@@ -32,13 +32,13 @@ class Private:
 
     def __init__(self, body: bytes, settings: PrivacySettings) -> None:
         self.body = body
-        self._restoring: dict[Place, Restoring] = {}
+        self._restoring: dict[TextPath, Restoring] = {}
         self._buffer = b""
         self._first: dict[str, Any] = {}
         parsed: Any = msgspec.json.decode(body)
         self._masks = Masks(lambda text: found_in(text, settings.regions), _texts(parsed))
         masked = {
-            name: value if name in _UNSEEN else _masked(name, value, self._masks) for name, value in parsed.items()
+            name: value if name in _NOT_SHOWN else _masked(name, value, self._masks) for name, value in parsed.items()
         }
         if self._masks.counts:
             self.body = msgspec.json.encode(masked)
@@ -47,7 +47,7 @@ class Private:
         return bool(self._masks.counts)
 
     @property
-    def noted(self) -> tuple[tuple[Masked, ...], str]:
+    def record_fields(self) -> tuple[tuple[Masked, ...], str]:
         """What was masked and which recogniser found it, for the record."""
         return self._masks.counts, recogniser()
 
@@ -66,6 +66,7 @@ class Private:
         return (self._event(rest) if rest else b"") + self._flushed()
 
     def _event(self, raw: bytes) -> bytes:
+        # A placeholder begins with a bracket, other than that of a list in JSON.
         if b"[" not in raw.replace(b"[{", b"").replace(b"[]", b"") and not self._holds:
             return raw
         events = Events()
@@ -74,7 +75,7 @@ class Private:
             return self._flushed() + raw
         try:
             body: Any = msgspec.json.decode(data)
-            restored = self._walked((), body)
+            restored = self._restored((), body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._masks.restore_json(raw)
         if isinstance(body, dict):
@@ -88,23 +89,24 @@ class Private:
     def _holds(self) -> bool:
         return any(each.holds for each in self._restoring.values())
 
-    def _walked(self, place: Place, value: Any) -> Any:
+    def _restored(self, path: TextPath, value: Any) -> Any:
+        """Return a JSON value with the data put back into its texts; the end of a text may be held back."""
         if isinstance(value, str):
-            if is_mark(str(place[-1]) if place else "", value):
+            if is_not_text(str(path[-1]) if path else "", value):
                 return value
-            if place not in self._restoring:
-                self._restoring[place] = Restoring(self._masks)
-            return self._restoring[place].take(value)
+            if path not in self._restoring:
+                self._restoring[path] = Restoring(self._masks)
+            return self._restoring[path].take(value)
         if isinstance(value, Mapping):
-            return {name: self._walked((*place, name), inner) for name, inner in value.items()}
+            return {name: self._restored((*path, name), inner) for name, inner in value.items()}
         if isinstance(value, list):
-            return [self._walked((*place, index_of(inner, at)), inner) for at, inner in enumerate(value)]
+            return [self._restored((*path, index_of(inner, at)), inner) for at, inner in enumerate(value)]
         return value
 
     def _flushed(self) -> bytes:
         """Return events for held text that turned out not to be a placeholder."""
-        held = [(place, each.end()) for place, each in self._restoring.items() if each.holds]
-        return b"".join(event_of({**self._first, **_at(place, text)}) for place, text in held)
+        held = [(path, each.end()) for path, each in self._restoring.items() if each.holds]
+        return b"".join(event_of({**self._first, **_at(path, text)}) for path, text in held)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -121,15 +123,16 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _masked(key: str, value: Any, masks: Masks) -> Any:
     if isinstance(value, str):
-        return value if is_mark(key, value) else masks.mask(value)
+        return value if is_not_text(key, value) else masks.mask(value)
     if isinstance(value, Mapping):
         return {name: _masked(name, inner, masks) for name, inner in value.items()}
     return [_masked(key, inner, masks) for inner in value] if isinstance(value, list) else value
 
 
-def _at(place: Place, text: str) -> dict[str, Any]:
+def _at(path: TextPath, text: str) -> dict[str, Any]:
+    """Return the JSON object that has a text at a path, and nothing else."""
     value: Any = text
-    for step in reversed(place):
+    for step in reversed(path):
         if isinstance(step, int):
             value = [{"index": step, **value}] if isinstance(value, dict) else [value]
         else:

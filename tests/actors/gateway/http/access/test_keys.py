@@ -12,11 +12,11 @@ import structlog
 from actors.gateway.http.keys import ALL_SCOPES, ANYBODY, BadKeys, Keyring, keyring_for
 from actors.gateway.http.keys.file import BadKeyFile, read_keys
 from actors.gateway.http.keys.rate import Rates
-from actors.gateway.http.keys.ring import LEAST, LOOK_S
+from actors.gateway.http.keys.ring import CHECK_INTERVAL_S, FEWEST_CHARACTERS
 from deploy.operating.keys import NoSuchKey, add_key, held_keys, revoke_key
 from tests.actors.gateway.http.rig import key_of
 
-ASKING, OPERATING = "a" * LEAST, "o" * LEAST
+ASKING, OPERATING = "a" * FEWEST_CHARACTERS, "o" * FEWEST_CHARACTERS
 
 
 class Clock:
@@ -51,7 +51,7 @@ def look(file: Path) -> tuple[Keyring, Callable[[], None]]:
     ring = Keyring([], file, clock)
 
     def again() -> None:
-        clock.now += LOOK_S
+        clock.now += CHECK_INTERVAL_S
 
     return ring, again
 
@@ -60,14 +60,14 @@ def test_keys_of_the_environment_may_ask_or_do_all(tmp_path: Path) -> None:
     keys = keyring_for(
         "0.0.0.0",
         tmp_path / "none",
-        {"NEURAXIS_API_KEYS": f"{ASKING},{'b' * LEAST}", "NEURAXIS_OPERATOR_KEYS": OPERATING},
+        {"NEURAXIS_API_KEYS": f"{ASKING},{'b' * FEWEST_CHARACTERS}", "NEURAXIS_OPERATOR_KEYS": OPERATING},
     )
-    for key, scopes in ((ASKING, ("ask",)), ("b" * LEAST, ("ask",)), (OPERATING, ALL_SCOPES)):
+    for key, scopes in ((ASKING, ("ask",)), ("b" * FEWEST_CHARACTERS, ("ask",)), (OPERATING, ALL_SCOPES)):
         found = keys.find(brought(key))
         assert found is not None
         assert found.scopes == scopes
         assert key not in repr((keys, found))
-    assert keys.find(brought("c" * LEAST)) is None
+    assert keys.find(brought("c" * FEWEST_CHARACTERS)) is None
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "neuraxis.example"])

@@ -13,7 +13,7 @@ from litestar import Litestar, get
 from actors.gateway.http.app import ENDPOINTS
 from actors.gateway.http.failures import HANDLERS
 from actors.gateway.http.keys import ALL_SCOPES, ANYBODY, Keyring
-from actors.gateway.http.keys.ring import LOOK_S
+from actors.gateway.http.keys.ring import CHECK_INTERVAL_S
 from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.scopes import OF_AGENT, PUBLIC, SCHEME, keep_to_scope
 from deploy.operating.keys import add_key, revoke_key
@@ -195,7 +195,7 @@ def test_a_reader_of_events_whose_key_is_revoked_reads_no_further(tmp_path: Path
         async def _following(self) -> AsyncGenerator[StreamedEvent | None, None]:
             yield StreamedEvent(1, "forged_id.input.received", "{}")
             revoke_key(file, key.id)
-            now[0] += LOOK_S
+            now[0] += CHECK_INTERVAL_S
             yield StreamedEvent(2, "forged_id.input.received", "{}")
 
     async def use(client: httpx.AsyncClient, stream: SimulatedStream) -> None:

@@ -34,7 +34,7 @@ def test_a_whole_answer_is_recorded_with_its_calls_its_usage_and_how_it_ended() 
     called = AnswerChoice(tool_calls=(ToolCall(name="f", arguments='{"a": 1}'),), finish_reason="tool_calls")
     assert heard.answer.choices == (called,)
     assert (heard.answer.model, heard.answer.prompt_tokens, heard.answer.completion_tokens) == ("m", 12, 7)
-    assert heard.said == read_message(message)
+    assert heard.message == read_message(message)
 
 
 def test_a_stream_is_recorded_as_the_answer_that_its_pieces_make() -> None:
@@ -56,7 +56,9 @@ def test_a_stream_is_recorded_as_the_answer_that_its_pieces_make() -> None:
     assert (second.text, second.finish_reason) == ("It is Lima", "length")
     assert (heard.answer.model, heard.answer.completion_tokens) == ("m", 7)
     # A client sends it back as a message: it is known then, and not read anew.
-    assert heard.said == read_message({"role": "assistant", "content": "Lima", "tool_calls": [CALL], "refusal": None})
+    assert heard.message == read_message(
+        {"role": "assistant", "content": "Lima", "tool_calls": [CALL], "refusal": None}
+    )
 
 
 def test_what_a_model_says_beside_its_text_is_recorded_too() -> None:
@@ -98,7 +100,7 @@ def test_kinds_providers_and_files_beside_a_text_are_no_part_of_it() -> None:
 )
 def test_an_answer_in_another_form_is_recorded_as_its_text(body: bytes) -> None:
     assert read_whole_answer(body).answer.choices[0].text == body.decode("utf-8", "replace")
-    assert read_whole_answer(body).said is None
+    assert read_whole_answer(body).message is None
     assert not read_streamed_answer(body).failed
 
 
