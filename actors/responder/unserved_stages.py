@@ -1,7 +1,7 @@
 """Stages that nobody serves: which open exchanges wait for one, and how they end. Pure.
 
-A stage that swarm records as lost counts as lost until swarm records that it is found, or until the stage itself
-produces an event. Swarm may itself stop working, and a stage that is back must not stay marked as lost.
+The swarm actor records lost and found stages. A stage counts as lost until swarm records that it is found, or until the
+stage itself emits an event: swarm may itself stop working, and a stage that is back must not stay marked as lost.
 """
 
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ from schemas.stages import token_of
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.swarm import StageFound, StageLost
 
-AT_ONCE = 400
-"""Most exchanges that one event ends, since a decision is stored as one batch. Swarm repeats the event later."""
+MOST_ENDS = 400
+"""Most exchanges that one event ends, since a decision is stored as one batch. Swarm repeats the event for the rest."""
 
 
 class LostStage(msgspec.Struct, frozen=True):
@@ -50,13 +50,13 @@ def with_message(lost: Stages, message: Message) -> Stages:
         return lost.set(event.actor, LostStage(Scope(event.scope), event.partitions, event.of, event.reason))
     if isinstance(event, StageFound):
         return lost.delete(event.actor) if event.actor in lost else lost
-    speaker = entry_of(event).owner
-    known = lost.get(speaker)
+    stage = entry_of(event).owner
+    known = lost.get(stage)
     if known is None or not known.concerns(message.agent, message.session):
         return lost
-    spoken = token_of(known.scope, known.of, message.agent, message.session)
-    rest = tuple(name for name in known.partitions if name != spoken)
-    return lost.set(speaker, msgspec.structs.replace(known, partitions=rest)) if rest else lost.delete(speaker)
+    serving_partition = token_of(known.scope, known.of, message.agent, message.session)
+    rest = tuple(name for name in known.partitions if name != serving_partition)
+    return lost.set(stage, msgspec.structs.replace(known, partitions=rest)) if rest else lost.delete(stage)
 
 
 def awaited_stages(pending: Pending) -> Iterator[str]:
@@ -66,14 +66,14 @@ def awaited_stages(pending: Pending) -> Iterator[str]:
         case "COHERENCE":
             yield "coherence"
             if "BREAKER" in pending.silent:
-                yield "appraisal"  # neither has spoken, and both need its numbers
+                yield "appraisal"  # both stages are awaited, and both need appraisal's numbers
         case "REFLEX" | "INTUITION" | "BREAKER" | "ARBITER":
             yield stage.lower()
         case _:
-            yield from _deliberating(pending)
+            yield from _awaited_in_deliberation(pending)
 
 
-def _deliberating(pending: Pending) -> Iterator[str]:
+def _awaited_in_deliberation(pending: Pending) -> Iterator[str]:
     if is_forwarded(pending):
         # The answer of another model comes from no stage; reflex judges it next.
         yield from ("reflex",) if pending.answer is not None else ()
