@@ -263,8 +263,8 @@ def _outcome(action: Action, result: ActionResult | None, *, late: bool) -> Outc
 
 
 def _answer_found(answer: DelegateAnswered) -> Recollection:
-    # Memory does not keep a specialist's answer. Like a gist (a summary of a session) it lasts for this exchange; only
-    # the answer to the person that is made from it is remembered.
+    # Memory does not keep a specialist's answer: it lasts for this exchange, and only the answer to the person that is
+    # made from it is remembered. The layer ``gist`` (a summary of an exchange) is the nearest to it.
     tokens = 1 + len(answer.answer) // _CHARACTERS_PER_TOKEN
     text = f"{answer.specialist}: {answer.answer}"
     return Recollection(id=f"delegate:{answer.request}", layer="gist", text=text, energy=1.0, tokens=tokens)

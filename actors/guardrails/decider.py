@@ -106,7 +106,7 @@ def evolve(state: State, message: Message) -> State:
             return with_override(state, message, overridden)
         case LoopCompleted() as completed:
             return _after_completion(state, message, completed)
-        case InputReceived(purpose="answer") as received if _opens(state, message):
+        case InputReceived(purpose="answer") as received if _is_new(state, message):
             return _with_exchange(state, message, new_exchange(received, state.settings))
         case LlmCompleted(purpose=purpose) as completed if exchange is not None and purpose in ANSWERING:
             return _with_exchange(state, message, with_answer(exchange, completed, state.settings))
@@ -134,9 +134,9 @@ def _on_completion(state: State, message: Message, completed: LoopCompleted) -> 
     if family is not None:
         state = with_family(state, message, completed.loop_id, family)
     if wants_critic(completed, state.settings) and not _decided_by(state, message, completed.loop_id):
-        asked = awaiting_critic(reading, completed, message.id, state.settings)
+        waiting = awaiting_critic(reading, completed, message.id, state.settings)
         request = AppraisalRequested(
-            loop_id=completed.loop_id, completion=message.id, question=asked.question, answer=asked.answer
+            loop_id=completed.loop_id, completion=message.id, question=waiting.question, answer=waiting.answer
         )
         # Appraisal keeps its state by session. So each family is appraised in a session of its own.
         return Emission(request, session=f"loop {content_hash(split_loop_id(completed.loop_id)[0])[:16]}", exchange="")
@@ -204,9 +204,9 @@ def _on_answer_appraised(
 
 
 def _decision(state: State, message: Message, reading: Reading) -> Event:
-    before = _decided_by(state, message, reading.loop_id)
-    if before:
-        return GuardrailsRepeated(loop_id=reading.loop_id, decided=before, completion=reading.completion)
+    decided_by = _decided_by(state, message, reading.loop_id)
+    if decided_by:
+        return GuardrailsRepeated(loop_id=reading.loop_id, decided=decided_by, completion=reading.completion)
     family = family_of(state, message.agent, reading.loop_id) or Family()
     biases = state.biases.get(message.agent) or Biases()
     return judge(family, biases, reading, message.time_ns, state.settings)
@@ -298,7 +298,7 @@ def _after_completion(state: State, message: Message, completed: LoopCompleted) 
     )
 
 
-def _opens(state: State, message: Message) -> bool:
+def _is_new(state: State, message: Message) -> bool:
     # An input repeated after its exchange ended must not be kept: no further end would drop it.
     known = message.exchange in state.pending or state.ended.get(message.exchange)
     return state.settings.critic == "llm" and bool(message.exchange) and not known

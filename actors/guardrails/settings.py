@@ -17,6 +17,8 @@ Persona = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What guardrails decide with.
 
+    Alignment is how well an answer fits its question, drift how far it strays from it; both are from 0 to 1.
+
     Attributes:
         alignment_threshold: A loop with an alignment below this runs again.
         drift_threshold: A loop with a drift above this runs again.

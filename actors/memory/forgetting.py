@@ -89,8 +89,8 @@ def without_fact(
     rest = _without_exchanges(msgspec.structs.replace(memory, facts=facts), sorted(removed.exchanges), settings)
     changed = {name: session.without(removed.exchanges) for name, session in sessions.items()}
     changed = {name: session for name, session in changed.items() if session != sessions[name]}
-    own_memory = sum(_size(sessions[name]) - _size(session) for name, session in changed.items())
-    return Remaining(rest, changed, own_memory + _removed_count(memory, rest))
+    in_sessions = sum(_size(sessions[name]) - _size(session) for name, session in changed.items())
+    return Remaining(rest, changed, in_sessions + _removed_count(memory, rest))
 
 
 def quote_matcher(values: Iterable[str]) -> Quotes:

@@ -14,7 +14,7 @@ import msgspec
 
 from actors.reflection.judging import CountedInsight, conclude, counted_with, insight_of
 from actors.reflection.opinion_call import opinion_call, opinions_of
-from actors.reflection.sampling import Case, Owed, case_of, draw_sample, owed_after, stratum_of
+from actors.reflection.sampling import Case, Shortfalls, case_of, draw_sample, shortfalls_after, stratum_of
 from actors.reflection.settings import ReflectionSettings
 from schemas.actor import Emission, Message
 from schemas.event import Event, topic_of
@@ -60,7 +60,7 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
     queue: tuple[Case, ...] = ()
     asked: OpinionRequest | None = None
     counted: tuple[CountedInsight, ...] = ()
-    owed: Owed = ()
+    owed: Shortfalls = ()
     timer: str = ""
     quiet_ns: int = 0
     seen_ns: int = 0
@@ -121,8 +121,8 @@ def evolve(state: State, message: Message) -> State:
             return _with_agent(state, message, msgspec.structs.replace(agent, timer=_timer_of(event)))
         case ReflectionRequested():
             asked = OpinionRequest(message.id, event.batch)
-            owed = owed_after(dict(agent.owed), [sampled.stratum for sampled in event.batch], settings)
-            after = msgspec.structs.replace(agent, asked=asked, owed=owed, timer=_timer_of(event))
+            shortfalls = shortfalls_after(dict(agent.owed), [sampled.stratum for sampled in event.batch], settings)
+            after = msgspec.structs.replace(agent, asked=asked, owed=shortfalls, timer=_timer_of(event))
             return _with_agent(state, message, after)
         case ReflectionConcluded():
             return _with_agent(state, message, _after_conclusion(agent, message, event, settings))

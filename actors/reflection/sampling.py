@@ -18,7 +18,7 @@ from schemas.vocabulary.reflection import Stratum
 from schemas.vocabulary.router import ModeSelected
 
 STRATA: tuple[Stratum, ...] = get_args(Stratum)
-NOTHING_OWED: Mapping[Stratum, float] = MappingProxyType({})
+NO_SHORTFALLS: Mapping[Stratum, float] = MappingProxyType({})
 """No stratum has had too few or too many decisions."""
 
 
@@ -52,18 +52,18 @@ def stratum_of(selected: ModeSelected, settings: ReflectionSettings) -> Stratum 
     return "high_confidence" if selected.router_confidence > settings.high_above else None
 
 
-Owed = tuple[tuple[Stratum, float], ...]
+Shortfalls = tuple[tuple[Stratum, float], ...]
 """How many decisions too few each stratum has had so far (below 0: too many).
 
 A batch holds whole decisions, so it seldom has exactly the shares that the settings ask for. What a stratum missed in
-one batch is owed to it in the next.
+one batch is made up for in the next.
 """
 
-_MOST_OWED = 1.0
+_MOST_SHORTFALL = 1.0
 
 
 def places_by_stratum(
-    available: Mapping[Stratum, int], settings: ReflectionSettings, owed: Mapping[Stratum, float] = NOTHING_OWED
+    available: Mapping[Stratum, int], settings: ReflectionSettings, shortfalls: Mapping[Stratum, float] = NO_SHORTFALLS
 ) -> dict[Stratum, int]:
     """Return how many decisions of each stratum a batch holds, no more than there are.
 
@@ -72,7 +72,7 @@ def places_by_stratum(
     the last; so the next batch is 2, 1 and 2, and over many batches the shares hold. Places that a stratum cannot fill
     go to the others, one at a time in that order.
     """
-    due = _due_places(owed, settings)
+    due = _due_places(shortfalls, settings)
     quota = {stratum: int(due[stratum]) for stratum in STRATA}
     by_remainder = sorted(STRATA, key=lambda stratum: quota[stratum] - due[stratum])
     for stratum in by_remainder[: max(0, settings.batch - sum(quota.values()))]:
@@ -91,22 +91,27 @@ def places_by_stratum(
     return given
 
 
-def owed_after(owed: Mapping[Stratum, float], given: Sequence[Stratum], settings: ReflectionSettings) -> Owed:
-    """Return the places owed to each stratum after a batch; one at most, since missing decisions are not made up for.
+def shortfalls_after(
+    shortfalls: Mapping[Stratum, float], given: Sequence[Stratum], settings: ReflectionSettings
+) -> Shortfalls:
+    """Return how many decisions too few each stratum has had after a batch, at most one.
 
-    A stratum's share is counted of the places that the batch really had, which may not have been full.
+    What is missing because there were no such decisions is not made up for. A stratum's share is counted of the places
+    that the batch really had, which may not have been full.
     """
     filled = len(given) / settings.batch
     found = {
-        stratum: round(owed.get(stratum, 0.0) + share * filled - given.count(stratum), 6)
+        stratum: round(shortfalls.get(stratum, 0.0) + share * filled - given.count(stratum), 6)
         for stratum, share in _exact_places(settings).items()
     }
-    return tuple((stratum, min(_MOST_OWED, max(-_MOST_OWED, found[stratum]))) for stratum in STRATA)
+    return tuple((stratum, min(_MOST_SHORTFALL, max(-_MOST_SHORTFALL, found[stratum]))) for stratum in STRATA)
 
 
-def _due_places(owed: Mapping[Stratum, float], settings: ReflectionSettings) -> dict[Stratum, float]:
+def _due_places(shortfalls: Mapping[Stratum, float], settings: ReflectionSettings) -> dict[Stratum, float]:
     """Return each stratum's due in a full batch, in places (not whole); together they never exceed the batch."""
-    due = {stratum: max(0.0, share + owed.get(stratum, 0.0)) for stratum, share in _exact_places(settings).items()}
+    due = {
+        stratum: max(0.0, share + shortfalls.get(stratum, 0.0)) for stratum, share in _exact_places(settings).items()
+    }
     excess = max(1.0, sum(due.values()) / settings.batch)
     return {stratum: round(each / excess, 6) for stratum, each in due.items()}
 
@@ -124,7 +129,7 @@ def draw_sample(
     cases: Sequence[Case],
     message_id: str,
     settings: ReflectionSettings,
-    owed: Mapping[Stratum, float] = NOTHING_OWED,
+    shortfalls: Mapping[Stratum, float] = NO_SHORTFALLS,
 ) -> tuple[tuple[Stratum, Case], ...]:
     """Return a batch of cases with their strata, drawn without replacement; the same message gives the same batch."""
     by_stratum: dict[Stratum, list[Case]] = {stratum: [] for stratum in STRATA}
@@ -132,7 +137,7 @@ def draw_sample(
         stratum = stratum_of(case.selected, settings)
         if stratum is not None:
             by_stratum[stratum].append(case)
-    given = places_by_stratum({stratum: len(found) for stratum, found in by_stratum.items()}, settings, owed)
+    given = places_by_stratum({stratum: len(found) for stratum, found in by_stratum.items()}, settings, shortfalls)
     # Sort by raw random words: numpy guarantees the generator's bit stream, but not how it shuffles.
     draws = np.random.Philox(key=int.from_bytes(sha256(message_id.encode()).digest()[:16], "little"))
     drawn: list[tuple[Stratum, Case]] = []

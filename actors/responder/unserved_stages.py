@@ -27,7 +27,7 @@ MOST_ENDS = 400
 
 
 class LostStage(msgspec.Struct, frozen=True):
-    """The partitions of a stage that nobody serves, ``of`` how many, and why."""
+    """The partitions of a stage that nobody serves, out of ``of`` partitions, and the reason."""
 
     scope: Scope
     partitions: tuple[str, ...]
@@ -51,12 +51,12 @@ def with_message(lost: Stages, message: Message) -> Stages:
     if isinstance(event, StageFound):
         return lost.delete(event.actor) if event.actor in lost else lost
     stage = entry_of(event).owner
-    known = lost.get(stage)
-    if known is None or not known.concerns(message.agent, message.session):
+    lost_stage = lost.get(stage)
+    if lost_stage is None or not lost_stage.concerns(message.agent, message.session):
         return lost
-    serving_partition = token_of(known.scope, known.of, message.agent, message.session)
-    rest = tuple(name for name in known.partitions if name != serving_partition)
-    return lost.set(stage, msgspec.structs.replace(known, partitions=rest)) if rest else lost.delete(stage)
+    serving_partition = token_of(lost_stage.scope, lost_stage.of, message.agent, message.session)
+    rest = tuple(name for name in lost_stage.partitions if name != serving_partition)
+    return lost.set(stage, msgspec.structs.replace(lost_stage, partitions=rest)) if rest else lost.delete(stage)
 
 
 def awaited_stages(pending: Pending) -> Iterator[str]:
@@ -93,18 +93,18 @@ def _awaited_in_deliberation(pending: Pending) -> Iterator[str]:
 
 
 def end_of_unserved(lost: Stages, case: Case) -> ResponseEmitted | None:
-    """Return the end of an exchange that waits for a stage which nobody serves; None where it waits for none.
+    """Return the end of an exchange that waits for a stage which nobody serves; None if it waits for no such stage.
 
     As after a failed model, the composer answers instead, and an existing draft goes out without judgement.
     """
     pending = case.pending
     for stage in awaited_stages(pending):
-        known = lost.get(stage)
-        if known is None or not known.concerns(pending.agent, pending.session):
+        lost_stage = lost.get(stage)
+        if lost_stage is None or not lost_stage.concerns(pending.agent, pending.session):
             continue
-        why = f"{known.reason}: {stage}"
+        why = f"{lost_stage.reason}: {stage}"
         if stage == "llm":
-            return end_without_model(case, known.reason)
+            return end_without_model(case, lost_stage.reason)
         if pending.drafts and (drafted := end_by_best_draft(case, why)) is not None:
             return drafted
         return end_of(pending, pending.silent[0], "FAILED", why, text_of("unfinished"))
