@@ -257,7 +257,7 @@ def _time_out_loop(state: State, message: Message, loop: Loop, *, loop_expired: 
 
 
 def _wake_after_ms(state: State, message: Message, loop: Loop | None) -> int:
-    """Return when the clock must wake_after_ms this actor for the session: for this exchange's loop, or another's."""
+    """Return in how many milliseconds the clock must wake this actor for the session's loops; 0: never."""
     loops = [] if loop is None else [loop]
     for exchange in state.acting.get(message.session_key, ()):
         other = state.pending[exchange].loop

@@ -45,7 +45,7 @@ def awaiting_critic(
 
 
 def with_critique(external_loop: ExternalLoop, critique: Critique | None, settings: GuardrailsSettings) -> Reading:
-    """Return the loop with the scores of its critique; without one (None), with appraisal's numbers."""
+    """Return the loop with the scores of its critique; without one (None), with appraisal's scores."""
     reading, appraised = external_loop.reading, external_loop.appraised
     if appraised is None:
         return reading

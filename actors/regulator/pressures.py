@@ -49,7 +49,7 @@ from schemas.vocabulary.router import Mode
 _DECIMAL = 0.000001
 """The smallest difference between two shares, which are kept to 6 decimals."""
 
-_SURE = 1.5
+_SURE_DEVIATIONS = 1.5
 """Standard deviations by which a small rate must exceed its threshold, so that chance alone does not explain it."""
 
 Sign = Literal[-1, 1]
@@ -193,11 +193,11 @@ def metric_of(name: PressureName, counts: Counts, settings: RegulatorSettings) -
     if name == "tie_breaker":
         return _rounded(counts.ambiguous_share())
     if name == "mode_entropy":
-        return _rounded(_shortfall_severity(counts.entropy(), settings.entropy_below))
+        return _rounded(_shortfall_share(counts.entropy(), settings.entropy_below))
     rule = _SHARES.get(name)
     if rule is not None:
         share, limit = counts.share(rule.mode), _limit(name, rule, counts, settings)
-        return _rounded(max(share - limit, 0.0) if rule.over else _shortfall_severity(share, limit))
+        return _rounded(max(share - limit, 0.0) if rule.over else _shortfall_share(share, limit))
     return _rounded(next(counts.misroute_share(kind) for kind in MISROUTES if kind == name))
 
 
@@ -219,14 +219,14 @@ def chance_deviation(name: PressureName, counts: Counts, settings: RegulatorSett
 def _count_pressures(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure]:
     ambiguous = counts.ambiguous_share()
     if ambiguous > settings.tie_breaker_above:
-        severity = _excess_severity(ambiguous, settings.tie_breaker_above)
+        severity = _excess_share(ambiguous, settings.tie_breaker_above)
         yield _pressure("tie_breaker", ambiguous, settings.tie_breaker_above, severity, ambiguous)
     yield from _share_pressures(counts, settings)
     yield from _misroute_pressures(counts, settings)
     entropy = counts.entropy()
     if entropy < settings.entropy_below:
         base: tuple[Answer, ...] = ((f"{counts.dominant()}.base", -1),)
-        severity = _shortfall_severity(entropy, settings.entropy_below)
+        severity = _shortfall_share(entropy, settings.entropy_below)
         yield _pressure("mode_entropy", entropy, settings.entropy_below, severity, severity, base)
 
 
@@ -240,7 +240,7 @@ def _share_pressures(counts: Counts, settings: RegulatorSettings) -> Iterator[Pr
             severity = min(beyond / max(min(limit, 1.0 - limit), _DECIMAL), 1.0)
             yield _pressure(name, share, limit, severity, share - limit)
         elif not rule.over and share < limit:
-            severity = _shortfall_severity(share, limit)
+            severity = _shortfall_share(share, limit)
             held = _why_not_needed(name, counts, settings)
             yield _pressure(name, share, limit, severity, severity, held=held)
 
@@ -249,14 +249,16 @@ def _misroute_pressures(counts: Counts, settings: RegulatorSettings) -> Iterator
     misroutes, missed = counts.misroute_share(), counts.misroute_share("missed_act")
     if misroutes > settings.misroute_above:
         kind = max(MISROUTES, key=counts.misroute_share)
-        severity = _excess_severity(misroutes, settings.misroute_above)
+        severity = _excess_share(misroutes, settings.misroute_above)
         yield _pressure(kind, misroutes, settings.misroute_above, severity, counts.misroute_share(kind))
         if kind == "missed_act":
             return
     if missed > settings.missed_act_above:
         # Over a day's decisions, chance makes so small a share vary by half of it. Chance must not move a weight.
-        chancy = missed - _SURE * chance_deviation("missed_act", counts, settings) <= settings.missed_act_above
-        severity = _excess_severity(missed, settings.missed_act_above)
+        chancy = (
+            missed - _SURE_DEVIATIONS * chance_deviation("missed_act", counts, settings) <= settings.missed_act_above
+        )
+        severity = _excess_share(missed, settings.missed_act_above)
         held: Held = "within_chance" if chancy else ""
         yield _pressure("missed_act", missed, settings.missed_act_above, severity, missed, held=held)
 
@@ -284,7 +286,7 @@ def _opinion_pressures(opinion: Opinion | None, settings: RegulatorSettings) -> 
     answers: tuple[Answer, ...] = ()
     if opinion.dominant is not None and opinion.dominant_share > settings.dominance_above:
         answers = DIMENSIONS[opinion.dominant]
-    value, severity = opinion.disagreement, _excess_severity(opinion.disagreement, settings.disagreement_above)
+    value, severity = opinion.disagreement, _excess_share(opinion.disagreement, settings.disagreement_above)
     yield _pressure("reflection", value, settings.disagreement_above, severity, value, answers)
 
 
@@ -325,11 +327,11 @@ def _bounded(answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
     return tuple(answer for answer in answers if answer[0] in BOUNDS)
 
 
-def _excess_severity(value: float, threshold: float) -> float:
+def _excess_share(value: float, threshold: float) -> float:
     return min(max((value - threshold) / (1.0 - threshold), 0.0), 1.0) if threshold < 1.0 else 0.0
 
 
-def _shortfall_severity(value: float, threshold: float) -> float:
+def _shortfall_share(value: float, threshold: float) -> float:
     return min(max((threshold - value) / threshold, 0.0), 1.0) if threshold > 0.0 else 0.0
 
 

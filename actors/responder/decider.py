@@ -192,7 +192,7 @@ def _case(state: ResponderState, pending: Pending, message: Message, exchange: s
 
 
 def _new_exchange(state: ResponderState, message: Message) -> Pending | None:
-    """Return the exchange that an input opens; None where it opens none."""
+    """Return the exchange that an input opens; None if it opens none."""
     exchange, event = message.exchange, message.event
     # An empty exchange name could not identify a verdict, and a repeated input must not lead to a second end.
     if not isinstance(event, InputReceived) or not exchange:
