@@ -1,1 +1,1 @@
-"""Benchmarks: each prints what it measured, its peer, and the ratio of the two from the same run."""
+"""Benchmarks: each measures a part of this product and a peer (another library), and prints the ratio of the two."""

@@ -1,8 +1,8 @@
-"""Appending: fenced appends and group commit, beside raw nats-py on the same server, stream, headers and payload.
+"""Appending: fenced appends and group commit, compared with raw nats-py on the same server, stream and payload.
 
-The peer does less: it does not check the stream's last sequence, and it waits for ever after a lost connection. Each
-case appends the same number of prepared records a round; cases run in turns, and the median round counts. Run it with
-``python -m bench.append [RECORDS]``.
+The peer does less: it does not check the stream's last sequence, and it waits for ever after a lost connection. In each
+round, each case appends the same number of prepared records; cases run in turns, and the median round counts. Run it
+with ``python -m bench.append [RECORDS]``.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from schemas.vocabulary.reflex import ReflexPassed
 RECORDS = 2_000
 ROUNDS = 5
 IN_FLIGHT = 16
-"""Appends under way at once in the second group of cases, each to a partition of its own."""
+"""Concurrent appends in the second group of cases, each to a partition of its own."""
 
 GROUPS = 100
 """Decisions of one event that wait in the outbox of each partition in the third group of cases."""
@@ -70,7 +70,7 @@ def _filter(partition: int) -> str:
 
 
 class _Bench:
-    """A log of ours and a raw client, on one server and one stream."""
+    """A ``JetStreamLog`` and a raw client, on one server and one stream."""
 
     def __init__(self, log: JetStreamLog, raw: JetStreamContext, count: int) -> None:
         self._log = log
@@ -78,7 +78,7 @@ class _Bench:
         self._count = count
 
     async def fenced(self, in_flight: int) -> float:
-        """Append singly behind fences, ``in_flight`` partitions at once; events a second."""
+        """Append one by one behind fences, to ``in_flight`` partitions at once; return events a second."""
         lasts = [await self._log.last(_filter(partition)) for partition in range(in_flight)]
 
         async def write(partition: int, records: Sequence[Record]) -> None:
@@ -91,7 +91,7 @@ class _Bench:
         )
 
     async def raw(self, in_flight: int, headers: bool) -> float:
-        """Publish singly with ``js.publish``, as many at once; events a second."""
+        """Publish one by one with ``js.publish``, in ``in_flight`` tasks at once; return events a second."""
 
         async def write(records: Sequence[Record]) -> None:
             for record in records:
@@ -100,7 +100,7 @@ class _Bench:
         return await self._timed([write(self._share(partition, in_flight)) for partition in range(in_flight)])
 
     async def raw_pipelined(self) -> float:
-        """Publish with ``js.publish_async``, 256 futures in flight: nats-py's fastest way; events a second."""
+        """Publish with ``js.publish_async``, 256 futures in flight, nats-py's fastest way; return events a second."""
         records = self._share(0, 1)
         slots = asyncio.Semaphore(256)
 
@@ -116,7 +116,7 @@ class _Bench:
         return await self._timed([write()])
 
     async def group_commit(self) -> float:
-        """Let a committer drain the outboxes of partitions that all have a backlog; events a second."""
+        """Let a committer drain the outboxes of partitions that all have a backlog; return events a second."""
         async with asyncio.TaskGroup() as tasks:
             committer = Committer(self._log, tasks)
             writers = [
@@ -159,7 +159,7 @@ class _Partition:
             self.outbox.popleft()
         self._last = last_seq
 
-    def lost(self, reason: str, last: int | None = None) -> None:
+    def reset(self, reason: str, last: int | None = None) -> None:
         raise RuntimeError(f"partition {self.number}: {reason}")
 
     def refused(self, group: Group, why: str) -> None:

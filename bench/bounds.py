@@ -1,9 +1,9 @@
-"""What one input may cost each sense, with inputs that are made to be slow: one trick in a long text, or in many
-layers.
+"""The cost of inputs that are made to be slow, for each guard that reads texts: reflex, intuition and appraisal.
 
-For every input it shows the time that reflex, appraisal and intuition take to decide it, on one core, and what they
-report as unread. Ordinary long documents are judged, too: of these nothing may be left unread. The aim is 20 ms a
-decision; sizes are the gateway's default limits. Run it with ``python -m bench.bounds``.
+Each input has one trick in a long text, or in many layers (documents sent with the text). For every input it shows the
+time that each guard takes to decide it, on one core, and what the guard reports as unread. Ordinary long documents are
+judged, too: of these nothing may be left unread. A decision should take at most 20 ms. Sizes are the gateway's default
+limits. Run it with ``python -m bench.bounds``.
 """
 
 import argparse
@@ -36,7 +36,7 @@ _PROSE = (
 _LEET = str.maketrans("aeiost", "431057")
 
 
-def _filled(text: str, size: int) -> str:
+def _repeated(text: str, size: int) -> str:
     return (text * (size // len(text) + 1))[:size]
 
 
@@ -52,37 +52,37 @@ def texts(size: int) -> dict[str, str]:
         return "".join(draw.choices(string.ascii_letters + string.digits + "+/", k=count))
 
     return {
-        "prose": _filled(_PROSE, size),
+        "prose": _repeated(_PROSE, size),
         "image in base64": f"![plan](data:image/png;base64,{base64.b64encode(draw.randbytes(size * 3 // 4)).decode()})",
-        "leetspeak": _filled(_ATTACK.translate(_LEET), size),
-        "zero-width": _filled("\u200b".join(_ATTACK), size // 3),
-        "confusables": _filled(_ATTACK.translate(str.maketrans("aeio", "аеіо")), size // 2),
+        "leetspeak": _repeated(_ATTACK.translate(_LEET), size),
+        "zero-width": _repeated("\u200b".join(_ATTACK), size // 3),
+        "confusables": _repeated(_ATTACK.translate(str.maketrans("aeio", "аеіо")), size // 2),
         "one letter": "a" * size,
-        "one word": _filled("ignore", size),
-        "the attack itself": _filled(_ATTACK, size),
-        "base64 of prose": _encoded(_filled(_PROSE, size * 3 // 4)),
-        "base64 in base64": _encoded(_encoded(_filled(_ATTACK, size * 9 // 16))),
-        "runs of base64": _filled(f"{_encoded('nothing to see in here')} , ", size),
+        "one word": _repeated("ignore", size),
+        "the attack itself": _repeated(_ATTACK, size),
+        "base64 of prose": _encoded(_repeated(_PROSE, size * 3 // 4)),
+        "base64 in base64": _encoded(_encoded(_repeated(_ATTACK, size * 9 // 16))),
+        "runs of base64": _repeated(f"{_encoded('nothing to see in here')} , ", size),
         "mixed short words": " ".join(digits(5) for _ in range(size // 6)),
-        "hex": _filled(_PROSE, size // 2).encode().hex(),
-        "percent escapes": "".join(f"%{code:02x}" for code in _filled(_PROSE, size // 3).encode()),
-        "tiny lines": _filled("a\n", size),
-        "deep JSON": _filled('{"a":', size),
-        "marks": _filled("?!.;", size),
-        "ligatures": _filled("\ufdfa", size // 3),
-        "telling words": _filled("ignore the password, ", size),
+        "hex": _repeated(_PROSE, size // 2).encode().hex(),
+        "percent escapes": "".join(f"%{code:02x}" for code in _repeated(_PROSE, size // 3).encode()),
+        "tiny lines": _repeated("a\n", size),
+        "deep JSON": _repeated('{"a":', size),
+        "marks": _repeated("?!.;", size),
+        "ligatures": _repeated("\ufdfa", size // 3),
+        "telling words": _repeated("ignore the password, ", size),
     }
 
 
 def inputs(size: int, layers: int) -> Iterator[tuple[str, InputReceived]]:
-    """Yield inputs by name: each text as a document, and some cut into ``layers`` layers."""
+    """Yield inputs by name: each text as one document, and some texts cut into ``layers`` documents."""
     for name, text in texts(size).items():
         yield name, InputReceived(text="Please look at this.", layers=(Layer(role="document", content=text),))
     for name in ("prose", "leetspeak", "the attack itself", "mixed short words"):
         text, step = texts(size)[name], size // layers
         parts = tuple(Layer(role="document", content=text[n * step : n * step + step]) for n in range(layers))
         yield f"{name}, {layers} layers", InputReceived(text="Please look at this.", layers=parts)
-    # A message full of layers: no edge accepts it, but a publisher may append it to the log directly.
+    # A message with more layers than any gateway accepts; a publisher may append it to the log directly.
     pages = tuple(f"page {number}" for number in range(2 * size // 10))
     yield "layers past every edge", InputReceived(text="Please look at this.", documents=pages)
 
@@ -105,7 +105,7 @@ def _measured(actor: Actor[Any], messages: Callable[[], Sequence[Event]]) -> tup
     return best, decided
 
 
-def _share(decided: Event) -> tuple[float, str]:
+def _most_unread(decided: Event) -> tuple[float, str]:
     unread: tuple[Unread, ...] = ()
     match decided:
         case ReflexBlocked() | ReflexPassed() | IntuitionPassed() | IntuitionRejected():
@@ -126,21 +126,21 @@ def main() -> None:
         assert actor.warm is not None, "these three build something"
         actor.warm(actor.initial())
     print(f"inputs of {chosen.bytes:,} bytes; ms of core time, least of {ROUNDS} (and what was left unread, by weight)")
-    worst = 0.0
+    worst_ms = 0.0
     for name, received in inputs(chosen.bytes, chosen.layers):
         line = []
         for actor, before in ((REFLEX, ()), (INTUITION, (received,)), (APPRAISAL, ())):
             # A new copy for each round: readings of a text are cached, and a real input is read for the first time.
-            def fresh(before: Sequence[Event] = before, received: InputReceived = received) -> list[Event]:
+            def new_messages(before: Sequence[Event] = before, received: InputReceived = received) -> list[Event]:
                 copy = _copy(received)
                 return [copy, ReflexPassed()] if before else [copy]
 
-            took, decided = _measured(actor, fresh)
-            worst = max(worst, took)
-            share, what = _share(decided)
-            line.append(f"{actor.name} {took:7.1f}{f' ({what} {share:.2f})' if share else ''}")
+            took_ms, decided = _measured(actor, new_messages)
+            worst_ms = max(worst_ms, took_ms)
+            share, what = _most_unread(decided)
+            line.append(f"{actor.name} {took_ms:7.1f}{f' ({what} {share:.2f})' if share else ''}")
         print(f"{name.ljust(30)} {'  '.join(each.ljust(34) for each in line)}".rstrip())
-    print(f"worst {worst:.1f} ms")
+    print(f"worst {worst_ms:.1f} ms")
 
 
 _copies = 0

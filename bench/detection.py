@@ -1,9 +1,9 @@
-"""Detection: what the guards catch on sources they were not trained on, and what judging a text costs.
+"""Detection: which attacks the guards find in sources that they were not trained on, and what judging a text costs.
 
 For every fold of sources the scorer and the trust evaluator are trained anew on the other folds, and their thresholds
 are fixed on those; rows that quote a held-out row are left out as well. Reflex is as it ships: its signatures are
-written, not trained. Harmless tasks hidden in texts (``indirect_benign_payload``, ``latent_jailbreak``) and bare
-harmful asks are reported apart. ``harm`` is appraisal's constitutional rule, on which coherence rejects. Where
+written, not trained. Harmless tasks hidden in texts (``indirect_benign_payload``, ``latent_jailbreak``) and plain
+requests for harm are reported apart. ``harm`` is appraisal's rule on which coherence rejects. If
 securevector-guardian-model is installed, it is judged on the same rows; what it was trained on is not known. Run it
 with ``python -m bench.detection PROMPTS...``.
 """
@@ -32,8 +32,11 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflex import ReflexBlocked
 
 Fired = npt.NDArray[np.bool_]
+"""For each row of a corpus, whether a guard stops it."""
 
 COST_SIZES = {"200 B": 200, "2 KB": 2_000, "100 KB": 100_000, "1 MB": 1_000_000}
+"""Name -> length of a text, in characters."""
+
 _PLAIN = (
     "I looked at the second version of the plan, and the part about the storage is not clear to me. The figures in the "
     "table add up to more than the disk can hold, the backup is listed twice, and nobody is named for the night shift. "
@@ -59,7 +62,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """Shares by aim, by category and by category and source; and costs."""
+    """Shares by aim (attacks or benign texts), by category, and by category and source; and costs."""
 
     aims: tuple[Group, ...]
     categories: tuple[Group, ...]
@@ -111,11 +114,11 @@ def _peer() -> Callable[[str], bool] | None:
         return None
     guardian = PureGuardian.load(resolve_runtime())
 
-    def speaks_up(text: str) -> bool:
-        # Whole long texts would take minutes in all; its windows cover this length well.
+    def stops(text: str) -> bool:
+        # With whole long texts, this would take minutes. The peer reads a text in windows, several of which fit here.
         return str(predict_windowed(guardian, text[:4_000])["verdict"]).lower() not in {"benign", "safe", "allow"}
 
-    return speaks_up
+    return stops
 
 
 def _group(name: str, members: Fired, fired: dict[str, Fired]) -> Group:

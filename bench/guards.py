@@ -1,13 +1,13 @@
-"""The fast path through a real broker: from an input to what the guards decide of it, beside as many plain hops.
+"""The guards' latency through a real broker: from an input to their verdict, compared with as many plain hops.
 
 Inputs come at a fixed rate without waiting for answers, a session each: short questions, texts of 2 KB and attacks. All
-actors run in one process with the settings they ship with. What is measured lies in the log: the time from the server's
-timestamp of an input to that of the arbiter's verdict (behind four persisted hops: reflex, intuition, coherence,
-arbiter) or of an earlier one that stops it. The peer is FastStream with JetStream on the same broker, with the same
-inputs and four persisted hops that hand the text on and judge nothing. Sides take turns; the median round counts.
+actors run in one process with the settings they ship with. The times are those of the log: from the server's timestamp
+of an input to that of the arbiter's verdict (after four persisted hops: reflex, intuition, coherence, arbiter) or of an
+earlier verdict that stops the input. The peer is FastStream with JetStream on the same broker, with the same inputs and
+four persisted hops that pass the text on and judge nothing. Sides take turns; the median round counts.
 
-Below that are the parts of our own path: for each actor, the time from a message to the event that it led to, and how
-much of it was the decision. The aim is a p99 below 25 ms to the arbiter. Run it with ``python -m bench.guards
+Below these are the parts of the guards' path: for each actor, the time from a message to the event that it led to, and
+how much of it was the decision. The p99 to the arbiter should be below 25 ms. Run it with ``python -m bench.guards
 [ROUNDS]``.
 """
 
@@ -41,6 +41,8 @@ from schemas.vocabulary.responder import ResponseEmitted
 
 ROUNDS = 3
 STEADY_S = 5.0
+"""Seconds of a round."""
+
 RATE = 100
 """Inputs a second."""
 
@@ -62,7 +64,7 @@ _WARM_UP_S = 2.0
 _PARTITIONS = Partitions()
 _INPUT = topic_of(InputReceived)
 Samples = dict[str, list[float]]
-"""Seconds by case."""
+"""Case -> the samples measured, in seconds."""
 
 
 async def _ask_neuraxis(client: Client, number: int) -> None:
@@ -110,20 +112,20 @@ async def _round(connection: Connection, side: Side) -> list[Stored]:
 
 def verdicts(messages: Iterable[Stored]) -> dict[str, tuple[str, float]]:
     """Return, by exchange, the topic of its first verdict, and the seconds from the storing of its input to that."""
-    begun: dict[str, int] = {}
+    input_ns: dict[str, int] = {}
     found: dict[str, tuple[str, float]] = {}
     for stored in messages:
         topic, exchange = split_stored(stored.subject)[0], stored.headers.get("ce-exchange", "")
         if topic == _INPUT:
-            begun[exchange] = stored.time_ns
-        elif topic in VERDICTS and exchange in begun and exchange not in found:
-            found[exchange] = topic, (stored.time_ns - begun[exchange]) / 1e9
-    if found.keys() != begun.keys():
-        raise RuntimeError(f"{len(begun) - len(found)} of {len(begun)} inputs came to no verdict")
+            input_ns[exchange] = stored.time_ns
+        elif topic in VERDICTS and exchange in input_ns and exchange not in found:
+            found[exchange] = topic, (stored.time_ns - input_ns[exchange]) / 1e9
+    if found.keys() != input_ns.keys():
+        raise RuntimeError(f"{len(input_ns) - len(found)} of {len(input_ns)} inputs came to no verdict")
     return found
 
 
-def parts(messages: Iterable[Stored]) -> Samples:
+def actor_parts(messages: Iterable[Stored]) -> Samples:
     """Return, by actor of the path, the seconds from messages to the events they led to, and those of its decisions."""
     stored_ns: dict[int, int] = {}
     found: Samples = defaultdict(list)
@@ -139,14 +141,14 @@ def parts(messages: Iterable[Stored]) -> Samples:
 
 def plain_hops(messages: Iterable[Stored]) -> list[float]:
     """Return the seconds from the storing of each of the peer's inputs to that of the fourth hop's message."""
-    begun: dict[int, int] = {}
+    input_ns: dict[int, int] = {}
     took: list[float] = []
     for stored in messages:
         number = number_in(stored.data)
         if stored.subject.endswith(f".{SUBJECTS[0]}"):
-            begun[number] = stored.time_ns
+            input_ns[number] = stored.time_ns
         elif stored.subject.endswith(f".{SUBJECTS[-1]}"):
-            took.append((stored.time_ns - begun[number]) / 1e9)
+            took.append((stored.time_ns - input_ns[number]) / 1e9)
     return took
 
 
@@ -160,8 +162,8 @@ def samples_of(found: Mapping[str, tuple[str, float]]) -> Samples:
 
 
 async def _run(url: str, sync: str, rounds: int) -> list[Row]:
-    taken: dict[str, list[Sequence[float]]] = defaultdict(list)
-    spent: dict[str, list[Sequence[float]]] = defaultdict(list)
+    latencies: dict[str, list[Sequence[float]]] = defaultdict(list)
+    actor_times: dict[str, list[Sequence[float]]] = defaultdict(list)
     counts: Counter[str] = Counter()
     connection = await Connection.open(Access(servers=url))
     async with contextlib.AsyncExitStack() as stack:
@@ -171,20 +173,20 @@ async def _run(url: str, sync: str, rounds: int) -> list[Row]:
             for name in list(sides) if number % 2 == 0 else reversed(list(sides)):
                 messages = await _round(connection, sides[name])
                 if name != OURS:
-                    taken[name].append(sorted(plain_hops(messages)))
+                    latencies[name].append(sorted(plain_hops(messages)))
                     continue
                 found = verdicts(messages)
                 counts.update(topic for topic, _ in found.values())
-                for samples, into in ((samples_of(found), taken), (parts(messages), spent)):
+                for samples, into in ((samples_of(found), latencies), (actor_parts(messages), actor_times)):
                     for case, seconds in samples.items():
                         into[case].append(sorted(seconds))
     peers = [name for name in sides if name != OURS]
-    used = {name: statistics.median(side.cpu_us) for name, side in sides.items()}
+    cpu_us = {name: statistics.median(side.cpu_us) for name, side in sides.items()}
     setting = f"sync {sync}, {RATE}/s"
     return [
-        *percentile_rows(taken, {OURS: peers, _TO_ARBITER: peers, _STOPPED: peers}, setting),
-        *percentile_rows(spent, {}, setting),
-        *rows_of(used, {OURS: peers}, setting, "CPU µs an input"),
+        *percentile_rows(latencies, {OURS: peers, _TO_ARBITER: peers, _STOPPED: peers}, setting),
+        *percentile_rows(actor_times, {}, setting),
+        *rows_of(cpu_us, {OURS: peers}, setting, "CPU µs an input"),
         *rows_of(dict(sorted(counts.items())), {}, f"sync {sync}, verdicts", "inputs"),
     ]
 

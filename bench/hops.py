@@ -1,4 +1,4 @@
-"""Four persisted hops, input to A to B to C to D: the runtime beside FastStream with JetStream, pull and push.
+"""Four persisted hops, input to A to B to C to D: this runtime, and FastStream with JetStream (pull and push).
 
 Each side has a process of its own and the same load from this one: inputs published without waiting, ends read from
 the stream by an ordered consumer. Saturated: pipelines a second with a fixed number under way. At a fixed rate: the
@@ -28,6 +28,8 @@ RATE = 100
 """Inputs a second in the latency cases."""
 
 UNDER_WAY = (64, 512)
+"""Pipelines that are kept under way in the saturated cases."""
+
 OURS = "neuraxis"
 SESSIONS = 499
 TEXT = "What did we discuss about the lease of the office? " * 3

@@ -1,13 +1,14 @@
-"""Intuition: what finding the nearest of many motifs costs, beside plain dicts and numpy postings.
+"""Intuition: the cost of finding the nearest of many motifs, compared with plain dicts and numpy postings.
 
-Motifs are texts of 8 to 24 words drawn by Zipf's law, so that some shingles are in a tenth of them and most in one.
-Half of the questions are motifs with a word in seven changed, half are new texts. ``motif`` is the search that rejects
-(the nearest motif from 0.7 on), ``verdict`` all that a verdict lists (the five most similar precedents from 0.3 on, and
-the nearest motif, however different), ``added`` one more precedent in the state and its index. Every answer is exact;
-the peers' are compared with ours. ``hostile layers`` is the whole verdict, without the scorer, on inputs that are made
-to be slow: layers full of sentences of the words that all motifs have, and of one sentence again and again. Times are
-the thread's CPU times: on a shared machine, elapsed times would make the 99th percentile meaningless.
-Run it with ``python -m bench.intuition [MOTIFS...]``.
+A motif is a recorded dangerous input; shingles are its sequences of words. Motifs are texts of 8 to 24 words drawn by
+Zipf's law, so that some shingles are in a tenth of them and most in one. Half of the questions are motifs with a word
+in seven changed, half are new texts. ``motif`` is the search that rejects (the nearest motif with a similarity from 0.7
+on), ``verdict`` all that a verdict lists (the five most similar precedents from 0.3 on, and the nearest motif, however
+different), ``added`` one more precedent in the state and its index. Every answer is exact, and the peers' answers are
+checked. ``hostile layers`` is the whole verdict, without the scorer, on inputs that are made to be slow: layers full of
+sentences of the words that all motifs have, or of one sentence again and again. Times are the thread's CPU times: on a
+shared machine, elapsed times would make the 99th percentile meaningless. Run it with ``python -m bench.intuition
+[MOTIFS...]``.
 """
 
 import gc
@@ -43,7 +44,7 @@ QUESTIONS = 2_000
 SECONDS_PER_CASE = 4.0
 HOSTILE_MOTIFS = (667, 20_000)
 HOSTILE_LAYERS = (1, 100, 1024)
-"""Layers of a megabyte in all."""
+"""Number of layers of a hostile input, which has a megabyte in all."""
 
 _WORDS = ("please", "ignore", "the", "earlier", "secret", "instructions", "and", "then")
 _VOCABULARY = 30_000
@@ -51,7 +52,7 @@ _SITUATION = "general"
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One case. Times are microseconds; ``p50_ratio`` and ``p99_ratio`` say how many times ours the peer takes."""
+    """One case. Times are microseconds; the ratios say how many times as long as this product's search a peer takes."""
 
     motifs: int
     case: str
@@ -110,9 +111,9 @@ def _hostile_rows(size: int) -> Iterator[Row]:
             judge(library, settings, inputs[0])  # builds the store
             samples = []
             for hostile in inputs * 5:
-                begun = time.thread_time_ns()
+                began_ns = time.thread_time_ns()
                 judge(library, settings, hostile)
-                samples.append(time.thread_time_ns() - begun)
+                samples.append(time.thread_time_ns() - began_ns)
         yield _row(size, "hostile layers", engine, _percentiles(samples))
 
 
@@ -147,8 +148,8 @@ class _Texts:
 
     def altered(self, text: Hashes) -> Hashes:
         changed = text.copy()
-        places = self._draw.random(len(text)) < 1 / 7
-        changed[places] = self._words[self._draw.integers(0, len(self._words), int(places.sum()))]
+        indices = self._draw.random(len(text)) < 1 / 7
+        changed[indices] = self._words[self._draw.integers(0, len(self._words), int(indices.sum()))]
         return changed
 
 
@@ -157,7 +158,7 @@ def _rows(size: int, texts: _Texts) -> Iterator[Row]:
     library = Library().with_precedent("first", _precedent(next(texts.many(1))))
     _motif(library)(np.ones(1, np.uint64))  # builds the store, so that it is extended from here on
     kept: list[Hashes] = []
-    added = array("q", bytes(8 * (size - 1)))  # made before, so as not to count as memory of the motifs
+    added = array("q", bytes(8 * (size - 1)))  # made here, so that it does not count as memory of the motifs
     fresh = texts.many(size - 1)
     gc.collect()
     before = _resident()  # right only for the first size: later ones use memory that earlier ones released
@@ -165,9 +166,9 @@ def _rows(size: int, texts: _Texts) -> Iterator[Row]:
         precedent = _precedent(text)
         if number % max(1, size // QUESTIONS) == 0:
             kept.append(text)
-        begun = time.thread_time_ns()
+        began_ns = time.thread_time_ns()
         library = library.with_precedent(f"p-{number:07}", precedent)
-        added[number] = time.thread_time_ns() - begun
+        added[number] = time.thread_time_ns() - began_ns
     gc.collect()
     grown = (_resident() - before) / size
     print(
@@ -231,11 +232,11 @@ def _dict_peer(entries: Sequence[tuple[str, Precedent]]) -> Search:
     """Return the search with prefix and length filter over a dict of lists."""
     postings: dict[int, list[int]] = {}
     sets = []
-    for place, (_, precedent) in enumerate(entries):
+    for index, (_, precedent) in enumerate(entries):
         shingles = np.frombuffer(precedent.signature, np.uint64).tolist()
         sets.append(frozenset(shingles))
         for shingle in shingles:
-            postings.setdefault(shingle, []).append(place)
+            postings.setdefault(shingle, []).append(index)
 
     def search(question: Hashes) -> str | None:
         shingles = set(question.tolist())
@@ -243,12 +244,12 @@ def _dict_peer(entries: Sequence[tuple[str, Precedent]]) -> Search:
         rarest = sorted(shingles, key=lambda shingle: len(postings.get(shingle, ())))
         prefix = rarest[: n - ceil(THRESHOLD**2 * n) + 1]
         best, nearest = 0.0, ""
-        for place in sorted({place for shingle in prefix for place in postings.get(shingle, ())}):
-            m = len(sets[place]) + 1
+        for index in sorted({index for shingle in prefix for index in postings.get(shingle, ())}):
+            m = len(sets[index]) + 1
             if THRESHOLD**2 * n <= m <= n / THRESHOLD**2:
-                near = similarity(len(shingles & sets[place]) + 1, n, m)
+                near = similarity(len(shingles & sets[index]) + 1, n, m)
                 if near >= THRESHOLD and near > best:
-                    best, nearest = near, entries[place][0]
+                    best, nearest = near, entries[index][0]
         return nearest or None
 
     return search
@@ -263,14 +264,14 @@ def _numpy_peer(entries: Sequence[tuple[str, Precedent]]) -> Search:
     shingles = shingles[order]
 
     def search(question: Hashes) -> str | None:
-        begins, ends = np.searchsorted(shingles, question), np.searchsorted(shingles, question, side="right")
-        met = np.concatenate([owners[begin:end] for begin, end in zip(begins, ends, strict=True)])
-        places, shared = np.unique(met, return_counts=True)
-        if not len(places):
+        starts, ends = np.searchsorted(shingles, question), np.searchsorted(shingles, question, side="right")
+        matches = np.concatenate([owners[begin:end] for begin, end in zip(starts, ends, strict=True)])
+        indices, shared = np.unique(matches, return_counts=True)
+        if not len(indices):
             return None
-        near = (shared + 1) / np.sqrt((len(question) + 1) * (sizes[places] + 1))
+        near = (shared + 1) / np.sqrt((len(question) + 1) * (sizes[indices] + 1))
         best = int(np.argmax(near))
-        return entries[int(places[best])][0] if near[best] >= THRESHOLD else None
+        return entries[int(indices[best])][0] if near[best] >= THRESHOLD else None
 
     return search
 
@@ -281,9 +282,9 @@ def _measured(search: Search, questions: Sequence[Hashes]) -> Times:
     samples: list[int] = []
     end = time.perf_counter() + SECONDS_PER_CASE
     for question in questions:
-        begun = time.thread_time_ns()
+        began_ns = time.thread_time_ns()
         search(question)
-        samples.append(time.thread_time_ns() - begun)
+        samples.append(time.thread_time_ns() - began_ns)
         if time.perf_counter() > end:
             break
     return _percentiles(samples)
@@ -307,7 +308,7 @@ def _row(size: int, case: str, engine: str, times: Times, ours: Times | None = N
 
 
 def _resident() -> int:
-    """Return the process's resident bytes; 0 where the system does not tell."""
+    """Return the process's resident bytes; 0 if the system does not state them."""
     statm = Path("/proc/self/statm")
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 

@@ -1,9 +1,9 @@
-"""The ledger: appending and reading, beside raw sqlite3 (the ceiling), aiosqlite row by row and ``eventsourcing``.
+"""The ledger: appending and reading, compared with raw sqlite3, aiosqlite row by row and ``eventsourcing``.
 
-Every writer is durable at each commit (WAL, synchronous=FULL). The peers do less: none hashes, keeps the message
-exactly, or folds read models; ``eventsourcing`` stores an id, a version, a type and the body. Cases of one table run in
-turns, and the median round counts, so that a shared machine weighs on all alike. Run it with
-``python -m bench.ledger [EVENTS]``.
+Raw sqlite3 is the ceiling: no ledger in SQLite can be faster. Every writer is durable at each commit (WAL,
+synchronous=FULL). The peers do less: none hashes, keeps the message exactly, or folds read models; ``eventsourcing``
+stores an id, a version, a type and the body. Cases of one table run in turns, and the median round counts, so that a
+noisy machine affects all of them equally. Run it with ``python -m bench.ledger [EVENTS]``.
 """
 
 import asyncio
@@ -240,17 +240,17 @@ def _table(cases: dict[str, Callable[[], float]], peers: Sequence[str]) -> list[
 def run(count: int = EVENTS) -> list[Row]:
     """Measure every case over ``count`` events."""
     stored = messages(count)
-    # A real projector never holds a hundred thousand messages: the garbage collector must not scan ours in every case.
+    # A real projector never holds a hundred thousand messages, so the garbage collector must not scan these each time.
     gc.collect()
     gc.freeze()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        made = 0
+        count_of_files = 0
 
         def fresh() -> Path:
-            nonlocal made
-            made += 1
-            return folder / f"{made}.db"
+            nonlocal count_of_files
+            count_of_files += 1
+            return folder / f"{count_of_files}.db"
 
         singly, raw, peer = "aiosqlite row by row", "raw sqlite3 executemany", "eventsourcing, batched"
         appended = _table(

@@ -1,10 +1,10 @@
-"""Memory: what a recall costs over many episodes, beside plain numpy brute force over the same vectors.
+"""Memory: the cost of a recall over many episodes, compared with plain numpy brute force over the same vectors.
 
-Episodes are random whole-number embeddings in topics, so that questions have near ones. ``search`` is the index alone,
-``recall`` all that ``memory.recalled`` lists (turns, gists, 900 facts, episodes, concepts), ``remember`` one exchange
-more in the state and its index, at capacity, so that each pushes out the oldest. Peers hold the same vectors: as int8,
-widened by each question; as int32; and normalised as float32, which is not exact. The exact ones must agree with ours.
-Run it with ``python -m bench.memory [EPISODES...]``.
+Episodes are random embeddings of whole numbers, grouped in topics, so that questions have near ones. ``search`` is the
+index alone, ``recall`` all that ``memory.recalled`` lists (turns, gists, 900 facts, episodes, concepts), ``remember``
+one more exchange in the state and its index, at capacity, so that each drops the oldest. Peers hold the same vectors:
+as int8, converted for each question; as int32; and normalised as float32, which is not exact. The exact ones must find
+the same episodes. Run it with ``python -m bench.memory [EPISODES...]``.
 """
 
 import sys
@@ -40,7 +40,7 @@ Search = Callable[[Vectors], list[int]]
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One case. Times are milliseconds; ``p50_ratio`` says how many times our search a peer takes."""
+    """One case. Times are milliseconds; ``p50_ratio`` is a peer's median divided by that of the index's search."""
 
     episodes: int
     width: int
@@ -53,7 +53,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 class _World(NamedTuple):
     """An agent's memory full of episodes, and questions near some of them."""
 
-    mind: AgentMemory
+    memory: AgentMemory
     vectors: Vectors
     weights: npt.NDArray[np.float64]
     questions: Vectors
@@ -79,7 +79,7 @@ def _rows(size: int, width: int) -> Iterator[Row]:
     yield _row(size, width, "remember", percentiles(_remember(world), SECONDS_PER_CASE))
     for name, peer in _peers(world).items():
         yield _row(size, width, name, _measured(peer, world), searched)
-    print(f"{size} episodes of {width}: snapshot {len(encode_state(world.mind)) / size:.0f} B each", file=sys.stderr)
+    print(f"{size} episodes of {width}: snapshot {len(encode_state(world.memory)) / size:.0f} B each", file=sys.stderr)
     yield _row(size, width, "first recall after a snapshot", _after_snapshot(world))
 
 
@@ -90,11 +90,11 @@ def _world(size: int, width: int) -> _World:
     questions = _quantised(topics[draw.integers(0, _TOPICS, 256)] + draw.normal(size=(256, width)))
     salience = draw.random(size).round(6).tolist()
     settings = MemorySettings(episodes=size)
-    mind = AgentMemory()
+    memory = AgentMemory()
     for number in range(size):
-        mind = with_exchange(mind, _episode(number, vectors[number], salience[number]), _facts(number), settings)
-    weights = np.array([weight_of(mind.episodes.kept[number + 1]) for number in range(size)])
-    return _World(mind, vectors, weights, questions, settings)
+        memory = with_exchange(memory, _episode(number, vectors[number], salience[number]), _facts(number), settings)
+    weights = np.array([weight_of(memory.episodes.kept[number + 1]) for number in range(size)])
+    return _World(memory, vectors, weights, questions, settings)
 
 
 def _quantised(vectors: npt.NDArray[np.float64]) -> Vectors:
@@ -122,7 +122,9 @@ def _facts(number: int) -> tuple[Fact, ...]:
 
 def _search(world: _World) -> Search:
     def search(question: Vectors) -> list[int]:
-        return [each.number - 1 for each in world.mind.episodes.nearest(_MODEL, question.tobytes(), MOST, frozenset())]
+        return [
+            each.number - 1 for each in world.memory.episodes.nearest(_MODEL, question.tobytes(), MOST, frozenset())
+        ]
 
     return search
 
@@ -135,7 +137,7 @@ def _recall(world: _World) -> Search:
 
     def search(question: Vectors) -> list[int]:
         cue = Cue(("favourite", "word7", "word31"), _MODEL, question.tobytes())
-        recall(world.mind, session, cue, 2 * _HOUR_NS, world.settings)
+        recall(world.memory, session, cue, 2 * _HOUR_NS, world.settings)
         return []
 
     return search
@@ -143,12 +145,12 @@ def _recall(world: _World) -> Search:
 
 def _remember(world: _World) -> Callable[[], object]:
     numbers = count(len(world.vectors))
-    minds = [world.mind]
+    latest = [world.memory]
 
     def remember() -> None:
         number = next(numbers)
         vector = world.vectors[number % len(world.vectors)]
-        minds[0] = with_exchange(minds[0], _episode(number, vector, 0.5), (), world.settings)
+        latest[0] = with_exchange(latest[0], _episode(number, vector, 0.5), (), world.settings)
 
     return remember
 
@@ -180,7 +182,7 @@ def _peers(world: _World) -> dict[str, Search]:
 
 
 def _after_snapshot(world: _World) -> tuple[float, float]:
-    data = encode_state(world.mind.episodes)
+    data = encode_state(world.memory.episodes)
     restored = iter([decode_state(data, Episodes) for _ in range(4)])
 
     def first() -> None:

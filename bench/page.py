@@ -1,9 +1,9 @@
 """The dashboard in a real Chromium while exchanges end at 100 a second: its frames, and the delay until one is shown.
 
-The page's own files are served with made-up answers, so that the page alone is measured: each exchange ends, is in the
-list at once, and rings. Shown is the time from the end of an exchange until its row is in the page, the time between
-frames, and how long the page's main thread was at work. Needs Playwright and a Chromium on PATH. Run it with
-``python -m bench.page [SECONDS]``.
+The page's own files are served with made-up answers, so that the page alone is measured: each exchange that ends is in
+the list at once, and is announced by an event. It prints the time from the end of an exchange until its row is in the
+page, the time between frames, and how long the page's main thread was at work. It needs Playwright and a Chromium on
+PATH. Run it with ``python -m bench.page [SECONDS]``.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ RATE = 100
 SECONDS = 10.0
 SETTLE_S = 2.0
 LONG_MS = 50.0
-"""A frame that takes longer than this is seen to jerk."""
+"""A frame that takes longer than this is seen as a jerk."""
 
 _EVENT = "forged_id.response.emitted"
 _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
@@ -55,13 +55,13 @@ class Gateway:
         self.ended: dict[str, float] = {}
         self._latest: deque[dict[str, Any]] = deque(maxlen=500)
         self._head = 0
-        self._rung: set[asyncio.Queue[int]] = set()
+        self._streams: set[asyncio.Queue[int]] = set()
 
     async def end_exchanges(self) -> None:
         """End exchanges at the rate, until cancelled."""
-        begun = time.monotonic()
+        began_s = time.monotonic()
         for number in itertools.count():
-            await asyncio.sleep(max(0.0, begun + number / RATE - time.monotonic()))
+            await asyncio.sleep(max(0.0, began_s + number / RATE - time.monotonic()))
             self._end(number)
 
     def _end(self, number: int) -> None:
@@ -85,7 +85,7 @@ class Gateway:
             }
         )
         self.ended[exchange] = time.time() * 1e3
-        for queue in self._rung:
+        for queue in self._streams:
             queue.put_nowait(self._head)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -94,8 +94,8 @@ class Gateway:
         if path == "/api/events":
             await self._stream(send)
         elif path.startswith("/api/"):
-            asked = dict(each.split("=") for each in scope["query_string"].decode().split("&") if each)
-            found = self._list(int(asked.get("limit", 100))) if path == "/api/exchanges" else self._overview()
+            query = dict(each.split("=") for each in scope["query_string"].decode().split("&") if each)
+            found = self._list(int(query.get("limit", 100))) if path == "/api/exchanges" else self._overview()
             await _answer(send, "application/json", json.dumps(found).encode())
         else:
             name = path.removeprefix("/dashboard").strip("/") or "index.html"
@@ -105,7 +105,7 @@ class Gateway:
 
     async def _stream(self, send: Any) -> None:
         queue: asyncio.Queue[int] = asyncio.Queue()
-        self._rung.add(queue)
+        self._streams.add(queue)
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
         with suppress(asyncio.CancelledError):  # the server ends
             while True:
@@ -213,8 +213,8 @@ async def measure(seconds: float, chromium: str) -> list[Row]:
 
 
 async def _work_of(probe: CDPSession) -> dict[str, float]:
-    told = {each["name"]: each["value"] for each in (await probe.send("Performance.getMetrics"))["metrics"]}
-    return {name: told[name] for name in ("TaskDuration", "ScriptDuration", "LayoutDuration", "RecalcStyleDuration")}
+    metrics = {each["name"]: each["value"] for each in (await probe.send("Performance.getMetrics"))["metrics"]}
+    return {name: metrics[name] for name in ("TaskDuration", "ScriptDuration", "LayoutDuration", "RecalcStyleDuration")}
 
 
 def _percentile(found: list[float], percent: int) -> float:

@@ -1,12 +1,12 @@
-"""A request that is passed on to another's model, beside a plain proxy, and beside the model's endpoint itself.
+"""A request that the gateway passes on to another model, compared with a plain proxy and with the endpoint itself.
 
-The endpoint answers at once, so that only the time before it is measured. The proxy is an ASGI application on the
-same server and HTTP client as the gateway, which reads a request whole and passes it on. Ours is a whole set as
+The endpoint answers at once, so that only the time around it is measured. The proxy is an ASGI application on the same
+server and HTTP client as the gateway, which reads a request whole and passes it on. ``neuraxis`` is a whole set as
 ``neuraxis up`` runs it, input guards on, each append flushed before it is acknowledged: an answer comes once it is
 recorded. Requests come at a fixed rate without waiting for answers, a session each. Sides take turns; the median round
-counts. The aim is a p50 of at most 10 ms more than the proxy's. Beside it stand the processor time of each process of
-the set, and the rate up to which the set answers all within a second of the last request. Run it with
-``python -m bench.passing [ROUNDS]``.
+counts. The p50 should be at most 10 ms more than the proxy's. It also prints the processor time of each process of the
+set, and the highest rate at which the set answers everything within a second of the last request. Run it with ``python
+-m bench.passing [ROUNDS]``.
 """
 
 import asyncio
@@ -39,6 +39,8 @@ RATES = range(50, 401, 25)
 """Requests a second that are tried in turn, for the most that the set holds."""
 
 STEADY_S = 5.0
+"""Seconds of a round."""
+
 BEHIND_S = 1.0
 """Seconds within which the last answer must come after the last request, or a backlog has grown."""
 
@@ -70,8 +72,8 @@ def proxy_to(url: str) -> Any:
 
     async def proxy(scope: Any, receive: Any, send: Any) -> None:
         body = await _body_of(receive)
-        told = await http.post(f"{url}{scope['path']}", content=body, headers={"content-type": "application/json"})
-        await _answer(send, told.status_code, told.content)
+        response = await http.post(f"{url}{scope['path']}", content=body, headers={"content-type": "application/json"})
+        await _answer(send, response.status_code, response.content)
 
     return proxy
 
@@ -117,25 +119,25 @@ def served(url: str = "") -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def running_set(url: str, program: str = "deploy.cli", **more: str) -> Iterator[RunFile]:
-    """Run a set that passes on to ``url``; yields what it says of itself. ``more`` are environment variables."""
+def running_set(url: str, program: str = "deploy.cli", **environment: str) -> Iterator[RunFile]:
+    """Run a set that passes on to ``url``; yields its run file. ``environment`` are variables for it."""
     with tempfile.TemporaryDirectory(prefix="neuraxis-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        ready, said = folder / "ready", folder / "said"
+        ready, output_file = folder / "ready", folder / "said"
         flags = ["--http", "127.0.0.1:0", "--llm", "composer", "--ready-file", str(ready)]
-        with said.open("wb") as output:
+        with output_file.open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", program, "up", *flags, "--set", f"gateway.upstream.url={url}/v1"],
                 cwd=folder,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), **more},
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), **environment},
             )
         try:
             deadline = time.monotonic() + _START_S
             while not ready.exists():
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"the set did not start:\n{said.read_text()}")
+                    raise RuntimeError(f"the set did not start:\n{output_file.read_text()}")
                 time.sleep(0.05)
             yield msgspec.json.decode((folder / ".neuraxis" / "run.json").read_bytes(), type=RunFile)
         finally:
@@ -159,26 +161,26 @@ class Load:
             yield cls(http)
 
     async def most(self) -> int:
-        """Return the highest of the rates at which no backlog grows, 0 if one grows at the lowest."""
-        held = 0
+        """Return the highest of ``RATES`` at which no backlog grows; 0 if one grows at the lowest."""
+        highest = 0
         for rate in RATES:
-            begun = time.perf_counter()
+            began_s = time.perf_counter()
             try:
                 await self.steady(STEADY_S, rate)
             except ExceptionGroup:  # so many wait that some are refused
                 break
-            if time.perf_counter() - begun > STEADY_S + BEHIND_S:
+            if time.perf_counter() - began_s > STEADY_S + BEHIND_S:
                 break
-            held = rate
-        return held
+            highest = rate
+        return highest
 
     async def steady(self, seconds: float, rate: int = RATE) -> list[float]:
         """Send requests at a rate for a while; return the seconds that each took, sorted."""
-        begun = time.perf_counter()
+        began_s = time.perf_counter()
         async with asyncio.TaskGroup() as tasks:
             asking = []
             for number in range(round(rate * seconds)):
-                await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
+                await asyncio.sleep(max(0.0, began_s + number / rate - time.perf_counter()))
                 asking.append(tasks.create_task(self.ask()))
         return sorted(task.result() for task in asking)
 
@@ -190,49 +192,49 @@ class Load:
             "user": f"bench-{self._next}",
             "messages": [{"role": "user", "content": _question(self._next)}],
         }
-        begun = time.perf_counter()
-        told = await self._http.post(_PATH, json=body)
-        took = time.perf_counter() - begun
-        if told.content != _ANSWER:
-            raise RuntimeError(f"not the endpoint's answer: {told.status_code} {told.text[:200]}")
+        began_s = time.perf_counter()
+        response = await self._http.post(_PATH, json=body)
+        took = time.perf_counter() - began_s
+        if response.content != _ANSWER:
+            raise RuntimeError(f"not the endpoint's answer: {response.status_code} {response.text[:200]}")
         return took
 
 
 def _question(number: int) -> str:
     """Return the question of a number: one of the guards' inputs, without the attacks among them."""
-    turn, place = divmod(number, 8)
-    return text_of(10 * turn + place)
+    turn, index = divmod(number, 8)
+    return text_of(10 * turn + index)
 
 
 async def _run(rounds: int) -> list[Row]:
-    taken: dict[str, list[Sequence[float]]] = defaultdict(list)
-    used: dict[str, list[float]] = defaultdict(list)
+    samples: dict[str, list[Sequence[float]]] = defaultdict(list)
+    cpu_ms: dict[str, list[float]] = defaultdict(list)
     async with contextlib.AsyncExitStack() as stack:
-        answering = stack.enter_context(served())
-        run = stack.enter_context(running_set(answering))
-        urls = {ENDPOINT: answering, PROXY: stack.enter_context(served(answering)), OURS: run.http}
+        endpoint_url = stack.enter_context(served())
+        run = stack.enter_context(running_set(endpoint_url))
+        urls = {ENDPOINT: endpoint_url, PROXY: stack.enter_context(served(endpoint_url)), OURS: run.http}
         loads = {name: await stack.enter_async_context(Load.open(url)) for name, url in urls.items()}
         for load in loads.values():
             await load.steady(WARM_UP_S)
         for number in range(rounds):
             for name in list(loads) if number % 2 == 0 else reversed(list(loads)):
                 before = used_by_set(run)
-                taken[name].append(await loads[name].steady(STEADY_S))
+                samples[name].append(await loads[name].steady(STEADY_S))
                 for process, one in used_by_set(run).items() if name == OURS else ():
-                    used[process].append(one.since(before[process], len(taken[name][-1])).cpu_us / 1e3)
-        held = await loads[OURS].most()
+                    cpu_ms[process].append(one.since(before[process], len(samples[name][-1])).cpu_us / 1e3)
+        highest = await loads[OURS].most()
     added = [
         [max(0.0, ours - bare) for ours, bare in zip(*pair, strict=True)]
-        for pair in zip(taken[OURS], taken[PROXY], strict=True)
+        for pair in zip(samples[OURS], samples[PROXY], strict=True)
     ]
     setting = f"{RATE}/s"
-    medians = {process: statistics.median(found) for process, found in used.items()}
+    medians = {process: statistics.median(found) for process, found in cpu_ms.items()}
     medians["all of them"] = sum(medians.values())
     return [
-        *percentile_rows(taken, {OURS: (PROXY,), PROXY: (ENDPOINT,)}, setting),
+        *percentile_rows(samples, {OURS: (PROXY,), PROXY: (ENDPOINT,)}, setting),
         *percentile_rows({f"{OURS}, beyond the proxy": added}, {}, setting),
         *rows_of(medians, {}, f"{setting}, processor", "ms an exchange"),
-        *rows_of({OURS: float(held)}, {}, "most held", "exchanges/s"),
+        *rows_of({OURS: float(highest)}, {}, "most held", "exchanges/s"),
     ]
 
 

@@ -1,11 +1,11 @@
 """One passed-through exchange, step by step: when each event is decided, sent, stored and delivered, and what it costs.
 
-A whole set runs as ``neuraxis up`` starts it, with its functions wrapped (``harness.path_probe``): read the shares, not
-the sums, and take the latency itself from ``bench.passing``. Requests come one at a time. The time line gives the
-median over all exchanges of the milliseconds since the request was sent. A stored event is one flush; its
-acknowledgement comes after that, its deliveries at about the same time. Processor time and wake-ups (voluntary context
-switches) are an exchange's share of what each process used, the parts of it as its own clock counted them. Run it with
-``python -m bench.path [EXCHANGES]``.
+A whole set runs as ``neuraxis up`` starts it, with its functions wrapped (``harness.path_probe``). Wrapping costs time:
+so compare the parts with each other, and take the latency itself from ``bench.passing``. Requests come one at a time.
+The time line gives the median over all exchanges of the milliseconds since the request was sent. Each stored event is
+flushed once; its acknowledgement comes after that, its deliveries at about the same time. Processor time and wake-ups
+(voluntary context switches) of each process are divided by the number of exchanges. Run it with ``python -m bench.path
+[EXCHANGES]``.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from deploy.processes.running_set import RunFile
 
 EXCHANGES = 100
 APART_S = 0.05
-"""Seconds between two requests: the work that goes on after an answer is not to slow the next one."""
+"""Seconds between two requests, so that work that goes on after an answer does not slow the next request."""
 
 WARM_UP = 50
 SETTLE_S = 0.3
@@ -58,11 +58,11 @@ def measure(exchanges: int) -> Measured:
         folder = Path(name)
         with running_set(endpoint, _PROBED, **{FOLDER: name}) as run:
             sent, before, after = asyncio.run(_measure(run, folder / COUNTING, exchanges))
-        noted = [json.loads(file.read_text()) for file in folder.glob("*.json")]
+        records = [json.loads(file.read_text()) for file in folder.glob("*.json")]
     used = {process: after[process].since(one, exchanges) for process, one in before.items()}
-    parts = {_process_of(each): _shares(each, exchanges) for each in noted}
+    parts = {_process_of(each): _shares(each, exchanges) for each in records}
     took = statistics.median(end - begin for begin, end in sent) / 1e6
-    return Measured(tuple(steps_of(sent, _marks_in(noted))), used, parts, took)
+    return Measured(tuple(steps_of(sent, _marks_in(records))), used, parts, took)
 
 
 async def _measure(
@@ -84,29 +84,29 @@ async def _one_by_one(load: Load, count: int) -> list[tuple[int, int]]:
     """Send requests; return when each was sent and answered, in nanoseconds of the machine's monotonic clock."""
     found = []
     for _ in range(count):
-        begun = time.monotonic_ns()
+        began_ns = time.monotonic_ns()
         await load.ask()
-        found.append((begun, time.monotonic_ns()))
+        found.append((began_ns, time.monotonic_ns()))
         await asyncio.sleep(APART_S)
     return found
 
 
-def _process_of(noted: Mapping[str, Any]) -> str:
-    arguments = noted["arguments"]
+def _process_of(records: Mapping[str, Any]) -> str:
+    arguments = records["arguments"]
     return str(arguments[arguments.index("--name") + 1] if "--name" in arguments else arguments[0])
 
 
-def _shares(noted: Mapping[str, Any], exchanges: int) -> dict[str, tuple[float, float]]:
-    return {part: (ns / 1e3 / exchanges, noted["calls"][part] / exchanges) for part, ns in noted["ns"].items()}
+def _shares(records: Mapping[str, Any], exchanges: int) -> dict[str, tuple[float, float]]:
+    return {part: (ns / 1e3 / exchanges, records["calls"][part] / exchanges) for part, ns in records["ns"].items()}
 
 
-def _marks_in(noted: Sequence[Mapping[str, Any]]) -> list[tuple[int, str, str]]:
+def _marks_in(records: Sequence[Mapping[str, Any]]) -> list[tuple[int, str, str]]:
     """Return (when, what, which event) of all processes, in the order of time."""
     found = []
-    for each in noted:
-        for at, what, _, topic, _ in each["marks"]:
+    for each in records:
+        for at_ns, what, _, topic, _ in each["marks"]:
             where = f" to {_process_of(each)}" if what == "delivered" else ""
-            found.append((at, what + where, topic.removeprefix("forged_id.") or "the upstream"))
+            found.append((at_ns, what + where, topic.removeprefix("forged_id.") or "the upstream"))
     return sorted(found)
 
 
@@ -116,14 +116,14 @@ def steps_of(sent: Sequence[tuple[int, int]], marks: Sequence[tuple[int, str, st
     A mark belongs to the exchange whose request was sent last before it.
     """
     times: dict[tuple[str, str], list[float]] = defaultdict(list)
-    place = 0
+    index = 0
     seen: set[tuple[str, str]] = set()
-    for at, what, event in marks:
-        while place + 1 < len(sent) and sent[place + 1][0] <= at:
-            place, seen = place + 1, set()
-        if sent and at >= sent[place][0] and (event, what) not in seen:
+    for at_ns, what, event in marks:
+        while index + 1 < len(sent) and sent[index + 1][0] <= at_ns:
+            index, seen = index + 1, set()
+        if sent and at_ns >= sent[index][0] and (event, what) not in seen:
             seen.add((event, what))
-            times[event, what].append((at - sent[place][0]) / 1e6)
+            times[event, what].append((at_ns - sent[index][0]) / 1e6)
     steps = [
         Step(event, what, round(statistics.median(found), 2))
         for (event, what), found in times.items()

@@ -1,8 +1,8 @@
-"""Reflex: what judging a text costs, plain and with all decoded views, beside two peers and a ceiling.
+"""Reflex: the cost of judging a text, plain and with all decoded views, compared with two peers.
 
-The peers are the source's loop of ``in`` and one compiled ``re`` alternation. Both do less: they lower the case and
-stop there (no look-alikes, no invisible characters, no white space runs; the loop has no word boundaries either).
-Hostile texts are a mebibyte each, made to keep it busy. How much it detects is measured by
+The peers are a loop of ``in`` and one compiled ``re`` alternation. Both do less: they lower the case and nothing else
+(no look-alikes, no invisible characters, no white space runs; the loop has no word boundaries either). Hostile texts
+have a mebibyte each, and are made to be slow. How much reflex detects is measured by
 ``bench.quality.reflex_detection``. Run this with ``python -m bench.reflex``.
 """
 
@@ -30,7 +30,7 @@ _LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One case. Times are microseconds a text; ratios say how many times our plain median a peer takes.
+    """One case. Times are microseconds a text; ratios say how many times as long as reflex's plain median a peer takes.
 
     ``build_ms`` is what compiling the library takes, once a process. 0 stands for what was not measured.
     """

@@ -1,13 +1,11 @@
-"""Replay of a ledger: folded, and every decision made again, beside what reading and decoding alone cost.
+"""Replay of a ledger: folded, and every decision made again, compared with reading and decoding alone.
 
-The ceilings do only parts of the work: raw sqlite3 returns rows; with msgspec, each body is decoded as its topic's
-type; the ledger's own history adds headers and subjects, and ``decode`` the envelope. The difference between the last
-of them and the fold is the deciders' work; some six deciders fold each event. Cases run in turns, and the median round
-counts.
+The peers do only parts of the work: raw sqlite3 returns rows; with msgspec, each body is decoded as its topic's type;
+the ledger's own history adds headers and subjects, and ``decode`` the envelope. The difference between the last of them
+and the fold is the deciders' work; some six deciders fold each event. Cases run in turns, and the median round counts.
 
-Memory is that of a fresh process each, over a half and over all of the file: it grows with what the states hold, whose
-encoded size is given beside it, and with what waits for a decision until there are ``BACKLOG`` messages of
-``events.replay.replay``.
+Memory is the peak of a new process, over a half and over all of the file. It grows with the states, whose encoded size
+is printed with it, and with the messages that wait for a decision, up to ``BACKLOG`` of ``events.replay.replay``.
 
 Run it with ``python -m bench.replay [LEDGER | EVENTS]``; without a file, a ledger is recorded first, by all deciders.
 """

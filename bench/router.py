@@ -1,8 +1,9 @@
-"""Router: what a decision costs, from a pending text to the event, beside the source's budget of 5 ms.
+"""Router: the cost of a decision, from a pending text to the event, compared with a budget of 5 ms.
 
-A decision is ``decide`` on ``memory.recalled`` with the text pending in a session of four turns, over moderate ground:
-signals, scores, margins and the event. Feedback is ``decide`` on ``input.received`` of the same text, after an answer
-that it is compared with. Encoding and appending are the runtime's. Run it with ``python -m bench.router``.
+A decision is ``decide`` on ``memory.recalled`` with the text pending in a session of four turns, about which a little
+is remembered: signals, scores, margins and the event. Feedback is ``decide`` on ``input.received`` of the same text,
+after an answer that it is compared with. Encoding and appending are not measured. Run it with ``python -m
+bench.router``.
 """
 
 from typing import Any
@@ -65,7 +66,7 @@ CASES = {
     "near misses": "you already said so we had just talked earlier " * 20_000,
     "invisible": "\u200b" * 1_000_000,
 }
-"""Name -> text. From a page on, cost no longer grows with the text, but for one in which nothing is visible."""
+"""Name -> text. Beyond a page, the cost does not grow with the text, except if nothing in it is visible."""
 
 GROUND = msgspec.structs.replace(
     COLD, context_warmth=0.44, working_memory_turns=4, gist_count=1, fact_count=1, fact_keys=("f",), is_new_topic=False
@@ -115,15 +116,15 @@ def _session(text: str) -> Any:
 
 
 def _row(case: str, text: str) -> Row:
-    answered, heard = _session(text), _message(InputReceived(text=text), "now", 9)
+    answered, received = _session(text), _message(InputReceived(text=text), "now", 9)
     state, recalled = (
-        ACTOR.evolve(answered, heard),
+        ACTOR.evolve(answered, received),
         _message(MemoryRecalled(familiarity=GROUND, recollections=()), "now", 10),
     )
     (selected,) = ACTOR.decide(state, recalled)
     reading, _ = percentiles(lambda: read_text(text), SECONDS_PER_CASE)
     p50, p99 = percentiles(lambda: ACTOR.decide(state, recalled), SECONDS_PER_CASE)
-    _, feedback_p99 = percentiles(lambda: ACTOR.decide(answered, heard), SECONDS_PER_CASE)
+    _, feedback_p99 = percentiles(lambda: ACTOR.decide(answered, received), SECONDS_PER_CASE)
     return Row(
         case=case,
         characters=len(text),

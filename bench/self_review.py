@@ -1,8 +1,8 @@
-"""Self-review: what a tick costs for an agent with full statistics, with and without the counterfactual.
+"""Self-review: the cost of a tick for an agent with full statistics, with and without the counterfactual.
 
-A tick is decided and folded: six signals, the score, the windows of 128 ticks. With candidates, every swap of one
-entity is scored, too. ``statistics`` is a tick that already has its numbers: only detectors and windows. ``6 chosen``
-adds the score. Run it with ``python -m bench.self_review``.
+A tick is one reviewed exchange; it is decided and folded: six signals, the score, the windows of 128 ticks. With
+candidates, every swap of one entity (a memory in the prompt) is scored, too. ``statistics`` is a tick that already has
+its numbers: only detectors and windows. ``6 chosen`` adds the score. Run it with ``python -m bench.self_review``.
 """
 
 import itertools
@@ -36,22 +36,22 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     tick_p99_us: float
 
 
-def _part(name: str, drawn: random.Random) -> Part:
-    terms = tuple(drawn.sample(_WORDS, 4))
-    return Part(id=name, energy=round(drawn.random(), 6), tokens=drawn.randint(5, 60), terms=terms)
+def _part(name: str, rng: random.Random) -> Part:
+    terms = tuple(rng.sample(_WORDS, 4))
+    return Part(id=name, energy=round(rng.random(), 6), tokens=rng.randint(5, 60), terms=terms)
 
 
-def _tick(drawn: random.Random, chosen: int, candidates: int) -> TickObserved:
+def _tick(rng: random.Random, chosen: int, candidates: int) -> TickObserved:
     return TickObserved(
-        arousal=round(drawn.random() / 4, 6),
+        arousal=round(rng.random() / 4, 6),
         valence=-0.2,
-        novelty=round(drawn.random() / 2, 6),
+        novelty=round(rng.random() / 2, 6),
         uncertainty=0.3,
         modes={"guardian": 0.2, "explorer": 0.4, "translator": 1.0},
-        working_memory=tuple(drawn.sample(_WORDS, 8)),
-        stimulus_terms=tuple(drawn.sample(_WORDS, 5)),
-        chosen=tuple(_part(f"c{number}", drawn) for number in range(chosen)),
-        candidates=tuple(_part(f"k{number}", drawn) for number in range(candidates)),
+        working_memory=tuple(rng.sample(_WORDS, 8)),
+        stimulus_terms=tuple(rng.sample(_WORDS, 5)),
+        chosen=tuple(_part(f"c{number}", rng) for number in range(chosen)),
+        candidates=tuple(_part(f"k{number}", rng) for number in range(candidates)),
     )
 
 
@@ -59,11 +59,11 @@ def _message(event: TickObserved, seq: int) -> Message:
     return Message(event=event, seq=seq, id=f"{seq:032x}", time_ns=seq * 1_000_000, agent="felix")
 
 
-def _seasoned(drawn: random.Random) -> State:
+def _full_state(rng: random.Random) -> State:
     """Return a state with an agent whose windows are full."""
     state = ACTOR.initial()
     for number in range(160):
-        state = ACTOR.evolve(state, _message(_tick(drawn, 4, 0), number + 1))
+        state = ACTOR.evolve(state, _message(_tick(rng, 4, 0), number + 1))
     return state
 
 
@@ -72,8 +72,8 @@ def _in_turn(work: Callable[[Message], object], messages: list[Message]) -> tupl
     return percentiles(lambda: work(next(turn)), SECONDS_PER_CASE)
 
 
-def _row(case: str, chosen: int, candidates: int, state: State, drawn: random.Random) -> Row:
-    messages = [_message(_tick(drawn, chosen, candidates), 1_000 + number) for number in range(32)]
+def _row(case: str, chosen: int, candidates: int, state: State, rng: random.Random) -> Row:
+    messages = [_message(_tick(rng, chosen, candidates), 1_000 + number) for number in range(32)]
     decide_p50, decide_p99 = _in_turn(lambda message: tuple(ACTOR.decide(state, message)), messages)
     fold_p50, fold_p99 = _in_turn(lambda message: ACTOR.evolve(state, message), messages)
     return Row(
@@ -84,24 +84,26 @@ def _row(case: str, chosen: int, candidates: int, state: State, drawn: random.Ra
     )
 
 
-def _statistics(state: State, drawn: random.Random) -> Row:
-    mind, settings = mind_of(state, "felix"), state.settings
-    tick = tick_of(_tick(drawn, 6, 0), 0.0)
-    grade = score_tick(mind, tick, 1.0, settings).grade
-    seen = [
+def _statistics(state: State, rng: random.Random) -> Row:
+    agent_state, settings = mind_of(state, "felix"), state.settings
+    tick = tick_of(_tick(rng, 6, 0), 0.0)
+    grade = score_tick(agent_state, tick, 1.0, settings).grade
+    tick_scores = [
         TickScores(
-            signals=drawn.choice(mind.past).signals,
+            signals=rng.choice(agent_state.past).signals,
             grade=grade,
             swap=None,
             criticality=0.1,
+            memory=agent_state.memory,
+            identity=agent_state.identity,
         )
         for _ in range(64)
     ]
-    turn = itertools.cycle(seen)
+    turn = itertools.cycle(tick_scores)
     decide_p50, decide_p99 = percentiles(
-        lambda: events_of("felix", 0, mind, tick, next(turn), settings), SECONDS_PER_CASE
+        lambda: events_of("felix", 0, agent_state, tick, next(turn), settings), SECONDS_PER_CASE
     )
-    fold_p50, fold_p99 = percentiles(lambda: with_tick(mind, tick, next(turn), settings), SECONDS_PER_CASE)
+    fold_p50, fold_p99 = percentiles(lambda: with_tick(agent_state, tick, next(turn), settings), SECONDS_PER_CASE)
     return Row(
         case="statistics",
         decide_p50_us=round(decide_p50, 1),
@@ -112,9 +114,9 @@ def _statistics(state: State, drawn: random.Random) -> Row:
 
 def run() -> list[Row]:
     """Measure every case; two seconds each at most."""
-    drawn = random.Random(7)
-    state = _seasoned(drawn)
-    return [_statistics(state, drawn), *(_row(case, *size, state, drawn) for case, size in SIZES.items())]
+    rng = random.Random(7)
+    state = _full_state(rng)
+    return [_statistics(state, rng), *(_row(case, *size, state, rng) for case, size in SIZES.items())]
 
 
 def main() -> None:

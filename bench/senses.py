@@ -1,10 +1,10 @@
-"""The senses: what judging an input costs reflex, intuition and appraisal, each and together.
+"""The senses, which are the guards that read an input's text: what judging it costs reflex, intuition and appraisal.
 
-All texts are different. Each is judged once a round by all three, one after the other, as a worker does it: the next
-sense can use what the one before has read, and no text was read before. Times are CPU times of a process for each
-round, and for each text the lowest of the rounds counts: on a shared machine the 99th percentile would be meaningless
-otherwise. Texts are prose and a mixture of code, mail, markup and encoded text; with files of prompts (``{"text":
-...}`` a line) their rows, too. Run it with ``python -m bench.senses [PROMPTS...]``.
+All texts are different. In each round, each text is judged once by all three, one after the other, as a worker does it:
+a sense can use what the one before has cached, and no text was read before. Each round has a process of its own. Times
+are CPU times, and for each text the lowest of the rounds counts: on a shared machine the 99th percentile would be
+meaningless otherwise. Texts are prose and a mixture of code, mail, markup and encoded text; with files of prompts
+(``{"text": ...}`` a line) their rows, too. Run it with ``python -m bench.senses [PROMPTS...]``.
 """
 
 import json
@@ -35,7 +35,11 @@ from schemas.vocabulary.gateway import InputReceived
 SENSES = ("reflex", "intuition", "appraisal", "all")
 ROUNDS = 3
 SHORT, LONG = 2_000, 100_000
+"""Sizes of texts, in characters."""
+
 _COUNTS = {SHORT: 200, LONG: 8}
+"""Size -> number of texts of each kind."""
+
 _SENTENCES = (
     "The second version of the plan is not clear to me where it speaks of the storage.",
     "Could you tell me which of the two offers leaves more room for the autumn?",
@@ -59,8 +63,8 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 def _sentence(draw: random.Random) -> str:
-    said = draw.choice(_SENTENCES)
-    return said.format(name=draw.choice(_NAMES), year=draw.randint(1850, 2024), number=draw.randint(2, 99))
+    sentence = draw.choice(_SENTENCES)
+    return sentence.format(name=draw.choice(_NAMES), year=draw.randint(1850, 2024), number=draw.randint(2, 99))
 
 
 def _piece(draw: random.Random) -> str:
@@ -71,7 +75,7 @@ def _piece(draw: random.Random) -> str:
         (
             " ".join(words),
             "\n".join(f"- \u201c{each}\u201d" for each in words),
-            json.dumps({f"field_{place}": each for place, each in enumerate(words)}, indent=1),
+            json.dumps({f"field_{index}": each for index, each in enumerate(words)}, indent=1),
             f"def handle_{number}(self, request_id: int) -> dict[str, str]:\n    return self.store['{number}'].get()",
             f'<tr><td class="name">{words[0]}</td><td>{number}</td></tr>',
             f"> {words[0]}\n> On {number} wrote {draw.choice(_NAMES)}:\n",
@@ -102,7 +106,7 @@ def cases(rows: Sequence[str]) -> dict[str, list[str]]:
             found[f"{size // 1_000} KB {kind}"] = [next(endless) for _ in range(count)]
     if rows:
         found[f"{SHORT // 1_000} KB rows"] = [row for row in rows if 0.75 * SHORT <= len(row) <= 1.25 * SHORT][:250]
-        joined = ("\n".join(rows[place : place + 120])[:LONG] for place in range(0, len(rows), 120))
+        joined = ("\n".join(rows[index : index + 120])[:LONG] for index in range(0, len(rows), 120))
         found[f"{LONG // 1_000} KB rows"] = [text for text in joined if len(text) == LONG][:10]
     return {kind: texts for kind, texts in found.items() if texts}
 
@@ -128,9 +132,9 @@ def measure(texts: Sequence[str]) -> list[tuple[float, ...]]:
 def costs(least: dict[str, list[list[float]]]) -> tuple[Cost, ...]:
     """Return percentiles of the lowest times of the texts."""
     return tuple(
-        Cost(kind, sense, len(taken), *(round(float(np.percentile(each, percent)), 2) for percent in (50, 99)))
-        for kind, taken in least.items()
-        for sense, each in zip(SENSES, zip(*taken, strict=True), strict=True)
+        Cost(kind, sense, len(times), *(round(float(np.percentile(each, percent)), 2) for percent in (50, 99)))
+        for kind, times in least.items()
+        for sense, each in zip(SENSES, zip(*times, strict=True), strict=True)
     )
 
 
@@ -151,8 +155,8 @@ def main() -> None:
     for _ in range(ROUNDS):
         command = [sys.executable, "-m", "bench.senses", "--round", *files]
         done = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-        for kind, taken in done.items():
-            least[kind] = np.minimum(least.get(kind, taken), taken).tolist()
+        for kind, times in done.items():
+            least[kind] = np.minimum(least.get(kind, times), times).tolist()
     for cost in costs(least):
         print(f"{cost.kind:14} {cost.sense:10} {cost.texts:4} p50 {cost.p50_ms:8.2f} ms  p99 {cost.p99_ms:8.2f} ms")
 

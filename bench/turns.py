@@ -1,9 +1,10 @@
-"""Routing of texts from sources that training had not seen, in a cold, a young, a moderate and a warm context.
+"""Routing of texts from sources that training had not seen, with much or little remembered about their topic.
 
-For every fold of sources the reading of turns is trained anew on the other folds (and on our own phrases, which come
-from no corpus), and every held-out text is routed as live: signals, weights and thresholds are those that ship. A mode
-is right if the label allows it; for benign prompts that say all that is needed, RESPOND and ACT are right.
-``underspecified`` are a hundred turns of our own that are not in the training; they are read by the weights that ship.
+How much is remembered is called cold, young, moderate or warm. For every fold of sources the model that reads turns is
+trained anew on the other folds (and on the project's own phrases), and every held-out text is routed as live: signals,
+weights and thresholds are those that ship. A mode is right if the label allows it; for benign prompts that say all that
+is needed, RESPOND and ACT are right. ``underspecified`` are a hundred turns of the project's own that are not in the
+training; they are read by the weights that ship.
 
 Run it with ``python -m bench.turns LABELLED PROMPTS...``; without files only what ships is measured.
 """
@@ -35,7 +36,7 @@ _COST_S = 0.5
 
 
 def ground(turns: int, gists: int, facts: int) -> Familiarity:
-    """Return the familiarity of a talk of so many turns, gists and facts."""
+    """Return what memory reports about a session of so many turns, gists and facts."""
     return msgspec.structs.replace(
         COLD,
         context_warmth=warmth(gists, facts, turns),
@@ -59,7 +60,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def underspecified() -> tuple[str, ...]:
-    """Return turns of our own in which something is missing that only the person can supply."""
+    """Return the project's own turns in which something is missing that only the person can supply."""
     return tuple(files("bench").joinpath("quality", "underspecified.txt").read_text(encoding="utf-8").splitlines())
 
 
@@ -80,7 +81,7 @@ def shares(cases: Sequence[Case], readings: Sequence[TurnReading]) -> dict[str, 
 
 
 def own_cases() -> list[Case]:
-    """Return our own underspecified turns."""
+    """Return the project's own underspecified turns as cases."""
     return [Case("underspecified", text, frozenset({"CLARIFY"})) for text in underspecified()]
 
 
@@ -105,8 +106,8 @@ def held_out(paths: Sequence[Path], folds: int = FOLDS, most: int = 300) -> dict
     cases, readings = [], []
     for fold in range(folds):
         model = fit_turns(prepared, np.nonzero((fold_of != fold) | own)[0], sharpness)
-        for place in np.nonzero((fold_of == fold) & ~own)[0].tolist():
-            row = rows[place]
+        for index in np.nonzero((fold_of == fold) & ~own)[0].tolist():
+            row = rows[index]
             right = frozenset(mode for kind in row.reads for mode in MODES_OF[kind])
             cases.append(Case(group_of(row.source, row.category, row.reads), row.text, right))
             readings.append(turn_reading_of(row.text, model))

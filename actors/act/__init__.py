@@ -1,32 +1,32 @@
 """The ACT loop: gathers information before an exchange is answered, then returns it to the router.
 
-It begins where ``router.mode_selected`` leaves the terminal mode open. Each iteration plans actions, requests their
-results from memory (``act.actions_requested``) and from external specialists (``act.delegation_requested``), and ends
-as ``act.iterated``. The next iteration is planned with these results. The loop ends as ``act.finished``, for one of
-three reasons:
+It begins when ``router.mode_selected`` names no terminal mode (a mode that ends the exchange). Each iteration plans
+actions, requests their results from memory (``act.actions_requested``) and from external specialists
+(``act.delegation_requested``), and ends with ``act.iterated``. The next iteration is planned with these results. The
+loop ends with ``act.finished``, for one of three reasons:
 
 ==================  =================================================
 termination         when
 ==================  =================================================
-``plan_empty``      the planner has nothing more to do
-``timeout``         the loop has run for all its time
-``max_iterations``  it had ``max_iterations`` iterations
+``plan_empty``      the planner plans no further action
+``timeout``         the loop has used all its time
+``max_iterations``  the loop has run ``max_iterations`` iterations
 ==================  =================================================
 
 There are two planners: rules (``offline``: recall the question, associate on what was found, stop), or a language model
 (``llm``). If a model's plan cannot be read, the iteration has no result (``malformed_plan``), and the model is asked
 again. If the model fails (``plan_failed``), it is not asked again, and the rules take over.
 
-Guards read what a model plans and what a specialist answers, before it is acted on, remembered or put into a prompt.
-Reflex reads a plan (``plan_withheld``: an iteration without result). Reflex and intuition read an answer (``withheld``:
-the action failed).
+Guards check a model's plan and a specialist's answer before they are acted on, remembered or put into a prompt.
+Reflex checks the plan; if it blocks it, the iteration has no result (``plan_withheld``). Reflex and intuition check the
+answer; if one of them rejects it, the action has failed (``withheld``).
 
-Time is the log's. An action that is answered after its skill's budget fails; the others count. An action that is not
-answered at all is given up when the clock fires (``wake_after_ms`` of every request, which ``act.finished`` cancels).
-If the exchange ends otherwise, by its deadline, its loop ends with it.
+Time is measured by the log's timestamps. An action that is answered after its skill's time budget has failed; the
+others count. An action without an answer is given up when the clock fires (``wake_after_ms`` of every request, which
+``act.finished`` cancels). If the exchange ends first, by its deadline, its loop ends with it.
 
-Source: the ACT loop and the innate skills of the cognitive architecture document. ``loop`` holds the steps of one loop,
-``planning`` plans, prompt and schema, ``decider`` the partition's state, ``log_lines`` the log lines.
+``decider`` holds the partition's state, ``loop`` one loop and its steps, ``loop_messages`` which messages concern a
+loop, ``planning`` the plans with their prompt and schema, ``log_lines`` the lines in the worker's log.
 """
 
 from actors.act.decider import State, decide, evolve

@@ -1,19 +1,22 @@
 """The ACT loops of a partition: which are running, what each waits for, and what it does next.
 
-input.received             the text is kept until its exchange is routed elsewhere, or its loop is over
-arbiter.escalated          its deadline is known
-router.mode_selected       a loop begins, where a terminal mode is left open: -> the first requests
-llm.completed              the plan is kept until reflex has read it
-reflex.answer_passed,      -> the plan's requests, or act.iterated for a plan that is none, and what comes next; what a
-.answer_blocked,           specialist answered counts once reflex and intuition have let it pass
+"Next" below stands for the requests of the next iteration (act.plan_requested; or act.actions_requested and
+act.delegation_requested), or for act.finished.
+
+input.received             the text is kept until its exchange is routed elsewhere, or its loop has ended
+arbiter.escalated          the exchange's deadline becomes known
+router.mode_selected       without a terminal mode, a loop begins -> the first requests
+llm.completed              the plan is kept until reflex has checked it
+reflex.answer_passed,      -> the requests that the plan asks for; or, if it is blocked or unreadable, act.iterated and
+.answer_blocked,           next. A specialist's answer counts once reflex and intuition have passed it
 intuition.result_passed,
 .result_rejected
-llm.failed                 -> act.iterated, and what comes next
-memory.actions_answered,   the outcomes are kept; with the last of an iteration -> act.iterated, and what comes next:
-delegate.answered, .failed  act.plan_requested, act.actions_requested and act.delegation_requested, or act.finished
-clock.fired                -> act.timed_out for what has waited too long, and what follows from that
-response.emitted           the exchange's loop is dropped, and its text
-act.configured             the settings from here on
+llm.failed                 -> act.iterated and next
+memory.actions_answered,   the outcomes are kept; with the last outcome of an iteration -> act.iterated and next
+delegate.answered, .failed
+clock.fired                -> act.timed_out for each loop or iteration that has waited too long, act.iterated and next
+response.emitted           the exchange's loop and text are dropped
+act.configured             the new settings apply
 """
 
 from collections.abc import Iterable
@@ -32,7 +35,7 @@ from actors.act.loop import (
     with_iteration,
     with_open_actions_failed,
 )
-from actors.act.loop_messages import is_plan, plan_read, with_answer, with_message
+from actors.act.loop_messages import checked_plan, is_plan, with_answer, with_message
 from actors.act.planning import offline_plan, plan_call, read_plan
 from actors.act.settings import ActSettings
 from schemas.actor import Emission, Message
@@ -84,26 +87,26 @@ def decide(state: State, message: Message) -> Iterable[Event | Emission]:
     """Return the events that a message leads to; see the module's docstring."""
     event = message.event
     if isinstance(event, ClockFired):
-        return _overdue(state, message, event)
+        return _time_out_session(state, message, event)
     pending = state.pending.get(message.exchange)
     if pending is None:
         return ()
     if isinstance(event, ModeSelected):
         begins = event.terminal_mode is None and pending.loop is None
-        return _next(state, message, _begun(state, message)) if begins else ()
+        return _next_requests(state, message, _new_loop(state, message)) if begins else ()
     loop = pending.loop
     if loop is None:
         return ()
     if isinstance(event, LlmCompleted):
         return ()
     if isinstance(event, LlmFailed):
-        return _unplanned(state, message, loop, event) if is_plan(loop, event) else ()
-    if isinstance(event, ReflexAnswerPassed | ReflexAnswerBlocked) and (plan := plan_read(loop, event)) is not None:
-        return _planned(state, message, loop, plan, event)
-    heard = with_answer(loop, message, state.settings)
-    if heard is None or heard.underway is None or open_actions(heard.underway):
+        return _without_plan(state, message, loop, event) if is_plan(loop, event) else ()
+    if isinstance(event, ReflexAnswerPassed | ReflexAnswerBlocked) and (plan := checked_plan(loop, event)) is not None:
+        return _with_plan(state, message, loop, plan, event)
+    answered = with_answer(loop, message, state.settings)
+    if answered is None or answered.underway is None or open_actions(answered.underway):
         return ()
-    return _over(state, message, heard)
+    return _end_iteration(state, message, answered)
 
 
 def evolve(state: State, message: Message) -> State:
@@ -118,10 +121,10 @@ def evolve(state: State, message: Message) -> State:
             pending is None and message.exchange and not ended.get(message.exchange)
         ):
             deadline_ns = message.time_ns + event.deadline_after_ms * _NS_PER_MS
-            return _keep(state, message.exchange, Pending(message.session_key, event.text, deadline_ns))
+            return _with_pending(state, message.exchange, Pending(message.session_key, event.text, deadline_ns))
         case ArbiterEscalated() if pending is not None:
             deadline_ns = min(pending.deadline_ns, message.time_ns + event.deadline_after_ms * _NS_PER_MS)
-            return _keep(state, message.exchange, msgspec.structs.replace(pending, deadline_ns=deadline_ns))
+            return _with_pending(state, message.exchange, msgspec.structs.replace(pending, deadline_ns=deadline_ns))
         case ResponseEmitted():
             lifetime_ns = state.settings.ended_lifetime_ms * _NS_PER_MS
             remembered = ended.set(message.exchange, True, message.time_ns, lifetime_ns)
@@ -133,37 +136,39 @@ def evolve(state: State, message: Message) -> State:
     if isinstance(event, ModeSelected):
         if event.terminal_mode is not None:
             return _without(state, message.exchange)
-        return state if pending.loop is not None else _with_loop(state, message, _begun(state, message))
+        return state if pending.loop is not None else _with_loop(state, message, _new_loop(state, message))
     loop = None if pending.loop is None else with_message(pending.loop, message, state.settings)
     return state if loop is None else _with_loop(state, message, loop)
 
 
-def _unplanned(state: State, message: Message, loop: Loop, event: LlmFailed) -> Iterable[Event]:
+def _without_plan(state: State, message: Message, loop: Loop, event: LlmFailed) -> Iterable[Event]:
     """Continue without a model's plan; this counts as an iteration without result."""
-    return _over(state, message, loop, "malformed_plan" if event.reason == ANSWER_INVALID else "plan_failed")
+    return _end_iteration(state, message, loop, "malformed_plan" if event.reason == ANSWER_INVALID else "plan_failed")
 
 
-def _planned(
+def _with_plan(
     state: State, message: Message, loop: Loop, plan: LlmCompleted, verdict: ReflexAnswerPassed | ReflexAnswerBlocked
 ) -> Iterable[Event]:
-    """Act on a model's plan once reflex has read it; a blocked plan counts as none."""
+    """Act on a model's plan after reflex's verdict; a blocked plan is an iteration without result."""
     if isinstance(verdict, ReflexAnswerBlocked):
-        return _over(state, message, loop, "plan_withheld")
+        return _end_iteration(state, message, loop, "plan_withheld")
     actions = read_plan(plan.text, state.settings)
     if actions is None:
-        return _over(state, message, loop, "malformed_plan")
+        return _end_iteration(state, message, loop, "malformed_plan")
     if not actions:
         return (_finished(state, message, loop, "plan_empty"),)
     return _requests(state, message, loop, actions)
 
 
-def _over(state: State, message: Message, loop: Loop, reason: str = "", *, at_its_end: bool = False) -> Iterable[Event]:
-    """Record the end of an iteration, and continue; ``at_its_end``: the loop has no time left."""
+def _end_iteration(
+    state: State, message: Message, loop: Loop, reason: str = "", *, loop_expired: bool = False
+) -> Iterable[Event]:
+    """Record the end of an iteration, and continue; ``loop_expired``: the loop has no time left."""
     event = _iteration(loop, message, reason)
     after = with_iteration(loop, event, state.settings)
-    if at_its_end:
+    if loop_expired:
         return (event, _finished(state, message, after, "timeout"))
-    return (event, *_next(state, message, after))
+    return (event, *_next_requests(state, message, after))
 
 
 def _iteration(loop: Loop, message: Message, reason: str) -> ActIterated:
@@ -180,7 +185,7 @@ def _iteration(loop: Loop, message: Message, reason: str) -> ActIterated:
     )
 
 
-def _next(state: State, message: Message, loop: Loop) -> Iterable[Event]:
+def _next_requests(state: State, message: Message, loop: Loop) -> Iterable[Event]:
     """Return the requests of a loop's next iteration, or its end."""
     settings = state.settings
     if message.time_ns >= loop.due_ns:
@@ -189,9 +194,13 @@ def _next(state: State, message: Message, loop: Loop) -> Iterable[Event]:
         return (_finished(state, message, loop, "max_iterations"),)
     text = state.pending[message.exchange].text
     if loop.planner == "llm":
-        asked = msgspec.structs.replace(loop, asked=Asked("", message.time_ns))
+        awaiting_plan = msgspec.structs.replace(loop, asked=Asked("", message.time_ns))
         call = plan_call(text, loop, settings)
-        return (ActPlanRequested(iteration=loop.iteration, call=call, wake_after_ms=_wake(state, message, asked)),)
+        return (
+            ActPlanRequested(
+                iteration=loop.iteration, call=call, wake_after_ms=_wake_after_ms(state, message, awaiting_plan)
+            ),
+        )
     actions = offline_plan(text, loop)
     if not actions:
         return (_finished(state, message, loop, "plan_empty"),)
@@ -199,17 +208,17 @@ def _next(state: State, message: Message, loop: Loop) -> Iterable[Event]:
 
 
 def _requests(state: State, message: Message, loop: Loop, actions: tuple[Action, ...]) -> Iterable[Event]:
-    wake = _wake(state, message, begin_actions(loop, actions, "", message.time_ns))
+    wake_after_ms = _wake_after_ms(state, message, begin_actions(loop, actions, "", message.time_ns))
     own = tuple(action for action in actions if action.skill != "delegate")
     if own:
-        yield ActActionsRequested(iteration=loop.iteration, actions=own, wake_after_ms=wake)
+        yield ActActionsRequested(iteration=loop.iteration, actions=own, wake_after_ms=wake_after_ms)
     for action in actions:
         if action.skill == "delegate":
             yield ActDelegationRequested(
                 iteration=loop.iteration,
                 action=action,
                 timeout_ms=state.settings.delegate_ms,
-                wake_after_ms=wake,
+                wake_after_ms=wake_after_ms,
             )
 
 
@@ -220,12 +229,12 @@ def _finished(state: State, message: Message, loop: Loop, termination: Terminati
         productive=loop.productive,
         elapsed_ms=elapsed_ms(loop, message.time_ns),
         findings=loop.findings,
-        wake_after_ms=_wake(state, message, None),
+        wake_after_ms=_wake_after_ms(state, message, None),
     )
 
 
-def _overdue(state: State, message: Message, event: ClockFired) -> Iterable[Emission]:
-    """Continue without whatever the session's loops have waited for too long."""
+def _time_out_session(state: State, message: Message, event: ClockFired) -> Iterable[Emission]:
+    """Continue each loop of the session that has waited too long, without what it has waited for."""
     if event.set_by not in _OWN_TIMERS:
         return
     # The clock that fired may be slightly ahead of the server's clock, which set the message's time.
@@ -236,19 +245,19 @@ def _overdue(state: State, message: Message, event: ClockFired) -> Iterable[Emis
         pending = state.pending[exchange]
         if pending.loop is None or due_ns(pending.loop, state.settings) > now_ns:
             continue
-        here = msgspec.structs.replace(message, exchange=exchange)
-        for each in _out_of_time(state, here, pending.loop, whole=pending.loop.due_ns <= now_ns):
+        as_exchange = msgspec.structs.replace(message, exchange=exchange)
+        for each in _time_out_loop(state, as_exchange, pending.loop, loop_expired=pending.loop.due_ns <= now_ns):
             yield Emission(each, exchange=exchange)
 
 
-def _out_of_time(state: State, message: Message, loop: Loop, *, whole: bool) -> Iterable[Event]:
-    yield ActTimedOut(iteration=loop.iteration, what="loop" if whole else "iteration")
+def _time_out_loop(state: State, message: Message, loop: Loop, *, loop_expired: bool) -> Iterable[Event]:
+    yield ActTimedOut(iteration=loop.iteration, what="loop" if loop_expired else "iteration")
     reason = "plan_failed" if loop.asked is not None else ""
-    yield from _over(state, message, with_open_actions_failed(loop), reason, at_its_end=whole)
+    yield from _end_iteration(state, message, with_open_actions_failed(loop), reason, loop_expired=loop_expired)
 
 
-def _wake(state: State, message: Message, loop: Loop | None) -> int:
-    """Return when the clock must wake this actor for the session: for this exchange's loop, or another's."""
+def _wake_after_ms(state: State, message: Message, loop: Loop | None) -> int:
+    """Return in how many milliseconds the clock must wake this actor for the session's loops; 0: never."""
     loops = [] if loop is None else [loop]
     for exchange in state.acting.get(message.session_key, ()):
         other = state.pending[exchange].loop
@@ -257,20 +266,20 @@ def _wake(state: State, message: Message, loop: Loop | None) -> int:
     if not loops:
         return 0
     soonest = min(due_ns(each, state.settings) for each in loops)
-    return max(1, -((message.time_ns - soonest) // _NS_PER_MS))
+    return max(1, -((message.time_ns - soonest) // _NS_PER_MS))  # rounded up
 
 
-def _begun(state: State, message: Message) -> Loop:
+def _new_loop(state: State, message: Message) -> Loop:
     return new_loop(message.time_ns, state.pending[message.exchange].deadline_ns, state.settings)
 
 
-def _keep(state: State, exchange: str, pending: Pending) -> State:
+def _with_pending(state: State, exchange: str, pending: Pending) -> State:
     return msgspec.structs.replace(state, pending=state.pending.set(exchange, pending))
 
 
 def _with_loop(state: State, message: Message, loop: Loop) -> State:
     pending = msgspec.structs.replace(state.pending[message.exchange], loop=loop)
-    kept = _keep(state, message.exchange, pending)
+    kept = _with_pending(state, message.exchange, pending)
     acting = kept.acting.get(pending.session, ())
     if message.exchange in acting:
         return kept

@@ -1,4 +1,4 @@
-"""The loop's log lines. They contain no person's text."""
+"""The ACT loop's lines in the worker's log. They contain no person's text."""
 
 from schemas.event import Event
 from schemas.vocabulary.act import ActActionsRequested, ActDelegationRequested, ActFinished

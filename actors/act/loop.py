@@ -16,17 +16,18 @@ from schemas.vocabulary.reflex import ReflexAnswerPassed
 TIMED_OUT = "timed_out"
 UNANSWERED = "unanswered"
 WITHHELD = "withheld"
-"""Reasons for a failed action besides its performer's: over its budget, missing in the answer, blocked by a guard."""
+"""Reasons of this actor for a failed action: over its time budget, missing in memory's answer, blocked by a guard."""
 
 GRACE_MS = 1_000
-"""Time that an effector gets beyond its limit: its own failure says more than silence."""
+"""How much longer than its limit an effector is waited for: its own failure says more than a timeout does."""
 
 _NS_PER_MS = 1_000_000
 _CHARACTERS_PER_TOKEN = 4
+"""An estimate for English text."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of an action, the memories that it recalled, and its other texts."""
+    """The result of an action, the memories that it recalled, and what an introspection ``told`` (JSON)."""
 
     performed: Performed
     found: tuple[Recollection, ...] = ()
@@ -38,9 +39,9 @@ GUARDS = ("reflex", "intuition")
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A plan that a model was asked for by the event with this id.
+    """A plan that a model was asked for at ``since_ns``, by the event with the id ``request``.
 
-    ``plan`` is the model's plan, from the event ``source``, while reflex reads it.
+    ``plan`` is the model's plan, from the event with the id ``source``, while reflex checks it.
     """
 
     request: str
@@ -49,8 +50,8 @@ class Asked(msgspec.Struct, frozen=True):
     source: str = ""
 
 
-class Unread(msgspec.Struct, frozen=True):
-    """A specialist's answer, from the event ``source``, that the guards in ``waits`` have not read yet."""
+class UncheckedAnswer(msgspec.Struct, frozen=True):
+    """A specialist's answer, from the event with the id ``source``; the guards in ``waits`` have not checked it yet."""
 
     source: str
     answer: DelegateAnswered
@@ -60,8 +61,8 @@ class Unread(msgspec.Struct, frozen=True):
 class RunningIteration(msgspec.Struct, frozen=True):
     """The actions of an iteration, who was asked for them, and the outcomes so far.
 
-    ``request`` is the id of the request to memory, ``delegations`` those of the questions to specialists, by action.
-    ``unread`` are answers of specialists that guards are reading.
+    ``request`` is the id of the request to memory. ``delegations`` are the questions to specialists: the index of the
+    action, and the id of the request. ``unread`` are answers of specialists that guards are checking.
     """
 
     since_ns: int
@@ -69,7 +70,7 @@ class RunningIteration(msgspec.Struct, frozen=True):
     request: str = ""
     delegations: tuple[tuple[int, str], ...] = ()
     outcomes: tuple[Outcome, ...] = ()
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[UncheckedAnswer, ...] = ()
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -81,7 +82,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
-    """A running loop: its start, its planner, what was done and found, and what it waits for."""
+    """A running loop: its start and end at the latest, its planner, what was done and found, and what it waits for."""
 
     started_ns: int
     due_ns: int
@@ -117,12 +118,12 @@ def due_ns(loop: Loop, settings: ActSettings) -> int:
     if loop.asked is not None:
         due = min(due, loop.asked.since_ns + (settings.plan_timeout_ms + GRACE_MS) * _NS_PER_MS)
     if loop.underway is not None:
-        slowest = max((_patience_ms(action, settings) for action in open_actions(loop.underway)), default=0)
+        slowest = max((_longest_wait_ms(action, settings) for action in open_actions(loop.underway)), default=0)
         due = min(due, loop.underway.since_ns + slowest * _NS_PER_MS)
     return due
 
 
-def _patience_ms(action: Action, settings: ActSettings) -> int:
+def _longest_wait_ms(action: Action, settings: ActSettings) -> int:
     return settings.budget_ms(action.skill) + (GRACE_MS if action.skill == "delegate" else 0)
 
 
@@ -172,37 +173,37 @@ def _is_late(action: Action, waited_ms: int, settings: ActSettings) -> bool:
     return action.skill != "memorize" and waited_ms > settings.budget_ms(action.skill)
 
 
-def planned(loop: Loop, plan: LlmCompleted, source: str) -> Loop:
-    """Return the loop with a model's plan, which reflex must read first."""
+def with_plan(loop: Loop, plan: LlmCompleted, source: str) -> Loop:
+    """Return the loop with a model's plan, which reflex must check first."""
     if loop.asked is None or loop.asked.plan is not None:
         return loop
     return msgspec.structs.replace(loop, asked=msgspec.structs.replace(loop.asked, plan=plan, source=source))
 
 
-def answered(loop: Loop, answer: DelegateAnswered, source: str) -> Loop:
-    """Return the loop with a specialist's answer, which the guards must read first."""
+def with_unchecked_answer(loop: Loop, answer: DelegateAnswered, source: str) -> Loop:
+    """Return the loop with a specialist's answer, which the guards must check first."""
     underway = loop.underway
     if underway is None or any(each.answer.request == answer.request for each in underway.unread):
         return loop
-    unread = (*underway.unread, Unread(source, answer))
+    unread = (*underway.unread, UncheckedAnswer(source, answer))
     return msgspec.structs.replace(loop, underway=msgspec.structs.replace(underway, unread=unread))
 
 
-def read(loop: Loop, of: Unread, guard: str, verdict: Event) -> Loop:
-    """Return the loop after a guard has read a specialist's answer: it counts once all guards have let it pass."""
-    assert loop.underway is not None, "only an iteration under way has answers that are read"
-    others = tuple(each for each in loop.underway.unread if each is not of)
-    waits = tuple(each for each in of.waits if each != guard)
-    answer, still = of.answer, tuple[Unread, ...]()
+def with_guard_verdict(loop: Loop, unchecked: UncheckedAnswer, guard: str, verdict: Event) -> Loop:
+    """Return the loop after a guard has checked a specialist's answer, which counts once all guards have passed it."""
+    assert loop.underway is not None, "only an iteration under way has answers that are checked"
+    others = tuple(each for each in loop.underway.unread if each is not unchecked)
+    waits = tuple(each for each in unchecked.waits if each != guard)
+    answer, remaining = unchecked.answer, tuple[UncheckedAnswer, ...]()
     if isinstance(verdict, ReflexAnswerPassed) and verdict.masked:
         spans = tuple((each.kind, *each.span) for each in verdict.secrets)
         answer = msgspec.structs.replace(answer, answer=masked(answer.answer, spans))
     passed = isinstance(verdict, ReflexAnswerPassed | IntuitionResultPassed)
     if passed and waits:
-        still = (Unread(of.source, answer, waits),)
-    underway = msgspec.structs.replace(loop.underway, unread=(*others, *still))
+        remaining = (UncheckedAnswer(unchecked.source, answer, waits),)
+    underway = msgspec.structs.replace(loop.underway, unread=(*others, *remaining))
     after = msgspec.structs.replace(loop, underway=underway)
-    return after if still else with_delegate_answer(after, answer.index, answer if passed else WITHHELD)
+    return after if remaining else with_delegate_answer(after, answer.index, answer if passed else WITHHELD)
 
 
 def with_delegate_answer(loop: Loop, index: int, answer: DelegateAnswered | str) -> Loop:
@@ -262,8 +263,8 @@ def _outcome(action: Action, result: ActionResult | None, *, late: bool) -> Outc
 
 
 def _answer_found(answer: DelegateAnswered) -> Recollection:
-    # A specialist's answer is new to memory. Like a gist it lasts for this exchange; the answer made of it is
-    # remembered.
+    # Memory does not keep a specialist's answer: it lasts for this exchange, and only the answer to the person that is
+    # made from it is remembered. The layer ``gist`` (a summary of an exchange) is the nearest to it.
     tokens = 1 + len(answer.answer) // _CHARACTERS_PER_TOKEN
     text = f"{answer.specialist}: {answer.answer}"
     return Recollection(id=f"delegate:{answer.request}", layer="gist", text=text, energy=1.0, tokens=tokens)

@@ -1,20 +1,20 @@
-"""Which messages concern a loop: its own events, and the answers to its requests. Pure."""
+"""Which messages concern an ACT loop: its own events, and the answers to its requests. Pure."""
 
 import msgspec
 
 from actors.act.loop import (
     Asked,
     Loop,
-    answered,
     begin_actions,
     begin_delegation,
     open_actions,
-    planned,
-    read,
     with_delegate_answer,
+    with_guard_verdict,
     with_iteration,
     with_memory_results,
     with_open_actions_failed,
+    with_plan,
+    with_unchecked_answer,
 )
 from actors.act.settings import ActSettings
 from schemas.actor import Message
@@ -47,7 +47,7 @@ def with_message(loop: Loop, message: Message, settings: ActSettings) -> Loop | 
         case ActIterated() as event:
             return with_iteration(loop, event, settings)
         case LlmCompleted() as event if is_plan(loop, event):
-            return planned(loop, event, message.id)
+            return with_plan(loop, event, message.id)
     return with_answer(loop, message, settings)
 
 
@@ -59,38 +59,38 @@ def with_answer(loop: Loop, message: Message, settings: ActSettings) -> Loop | N
     match message.event:
         case MemoryActionsAnswered(request=request, results=results) if request == underway.request:
             return with_memory_results(loop, results, message.time_ns, settings)
-        case DelegateAnswered(request=request, index=index) as answer if (index, request) in _asked_of(loop):
-            return answered(loop, answer, message.id)
+        case DelegateAnswered(request=request, index=index) as answer if (index, request) in _open_delegations(loop):
+            return with_unchecked_answer(loop, answer, message.id)
         case ReflexAnswerPassed(source=source) | ReflexAnswerBlocked(source=source) as verdict:
-            return _read(loop, source, "reflex", verdict)
+            return _with_guard_verdict(loop, source, "reflex", verdict)
         case IntuitionResultPassed(source=source) | IntuitionResultRejected(source=source) as verdict:
-            return _read(loop, source, "intuition", verdict)
-        case DelegateFailed(request=request, index=index, reason=reason) if (index, request) in _asked_of(loop):
+            return _with_guard_verdict(loop, source, "intuition", verdict)
+        case DelegateFailed(request=request, index=index, reason=reason) if (index, request) in _open_delegations(loop):
             return with_delegate_answer(loop, index, reason)
-        case DelegateFailed(request="", reason=reason) if len(_asked_of(loop)) == 1:
+        case DelegateFailed(request="", reason=reason) if len(_open_delegations(loop)) == 1:
             # The failure of an unreadable question does not name it, but only one question is open.
-            return with_delegate_answer(loop, _asked_of(loop)[0][0], reason)
+            return with_delegate_answer(loop, _open_delegations(loop)[0][0], reason)
     return None
 
 
-def _read(loop: Loop, source: str, guard: str, verdict: Event) -> Loop | None:
-    """Return a loop after a guard has read an awaited answer; None where it awaits none of this name."""
+def _with_guard_verdict(loop: Loop, source: str, guard: str, verdict: Event) -> Loop | None:
+    """Return a loop after a guard has checked the answer from the event ``source``; None if it awaits none from it."""
     unread = loop.underway.unread if loop.underway is not None else ()
-    still_open = {index for index, _ in _asked_of(loop)}
-    of = next((each for each in unread if each.source == source and each.answer.index in still_open), None)
-    return None if of is None else read(loop, of, guard, verdict)
+    still_open = {index for index, _ in _open_delegations(loop)}
+    unchecked = next((each for each in unread if each.source == source and each.answer.index in still_open), None)
+    return None if unchecked is None else with_guard_verdict(loop, unchecked, guard, verdict)
 
 
-def _asked_of(loop: Loop) -> tuple[tuple[int, str], ...]:
-    """Return the open questions to specialists."""
+def _open_delegations(loop: Loop) -> tuple[tuple[int, str], ...]:
+    """Return the open questions to specialists: the index of the action, and the id of the request."""
     if loop.underway is None:
         return ()
     still_open = {action.index for action in open_actions(loop.underway)}
     return tuple(each for each in loop.underway.delegations if each[0] in still_open)
 
 
-def plan_read(loop: Loop, event: ReflexAnswerPassed | ReflexAnswerBlocked) -> LlmCompleted | None:
-    """Return the plan that reflex has read, if a loop waits for it; else None."""
+def checked_plan(loop: Loop, event: ReflexAnswerPassed | ReflexAnswerBlocked) -> LlmCompleted | None:
+    """Return the plan that reflex has checked, if a loop waits for it; else None."""
     return loop.asked.plan if loop.asked is not None and loop.asked.source == event.source else None
 
 

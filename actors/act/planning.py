@@ -25,7 +25,7 @@ ALIASES: Mapping[str, Skill] = MappingProxyType(
         "semantic_query": "recall",
     }
 )
-"""Older names of skills, which plans may still use (source M)."""
+"""Other names of skills, which a model may use in its plan."""
 
 QUERY_CHARACTERS = 1_000
 """Most characters of a query: no question needs more."""
@@ -34,9 +34,14 @@ PLAN_CHARACTERS = 20_000
 """A longer answer of a model is not a plan."""
 
 MOST_TOKENS = 512
+"""Most tokens of a model's answer."""
 
 _SEEDS = 3
+"""Number of findings that the rules associate on."""
+
 _SHOWN, _SHOWN_CHARACTERS = 5, 200
+"""Findings of an action that the prompt shows, and most characters of each."""
+
 _PROMPT = files(__package__).joinpath("prompt.md").read_text(encoding="utf-8")
 
 ANSWER_SCHEMA: dict[str, Any] = {
@@ -83,7 +88,7 @@ class Plan(msgspec.Struct, frozen=True):
 def offline_plan(text: str, loop: Loop) -> tuple[Action, ...]:
     """Return the next actions by rule: recall the question, associate on what was found, then none.
 
-    Iterations of a model that failed before are not counted.
+    Iterations that a model planned before it failed are not counted.
     """
     own = [step for step in loop.steps if step.planner == "offline"]
     if not own:
@@ -97,12 +102,12 @@ def offline_plan(text: str, loop: Loop) -> tuple[Action, ...]:
 def plan_call(text: str, loop: Loop, settings: ActSettings) -> ModelCall:
     """Return the question for a model: the message, and what the loop has done and found so far."""
     message = shorten(text.strip(), settings.message_tokens)
-    lines = [line for number, step in enumerate(loop.steps) for line in _step(number, step)]
+    lines = [line for number, step in enumerate(loop.steps) for line in _step_lines(number, step)]
     found = [each.text for step in loop.steps for outcome in step.outcomes for each in outcome.found]
     shown = [each for step in loop.steps for outcome in step.outcomes for each in _finding_texts(outcome)]
     findings = Shortened("", sum(map(_length, found)), sum(len(each.removesuffix("…")) for each in shown))
-    asked = "\nPlan what comes next." if loop.steps else "\nPlan the first actions."
-    case = "\n".join(["The message:", message.text, *lines, asked])
+    request = "\nPlan what comes next." if loop.steps else "\nPlan the first actions."
+    case = "\n".join(["The message:", message.text, *lines, request])
     return ModelCall(
         purpose="act",
         messages=(Said(role="system", content=_PROMPT), Said(role="user", content=case)),
@@ -148,17 +153,17 @@ def _skill_named(name: str) -> Skill | None:
     return ALIASES.get(name) or next((skill for skill in SKILLS if skill == name), None)
 
 
-def _step(number: int, step: Step) -> list[str]:
-    lines = [line for outcome in step.outcomes for line in _lines(outcome)]
+def _step_lines(number: int, step: Step) -> list[str]:
+    lines = [line for outcome in step.outcomes for line in _outcome_lines(outcome)]
     return [f"\nIteration {number}{f' ({step.reason})' if step.reason else ''}:", *lines]
 
 
-def _lines(outcome: Outcome) -> list[str]:
+def _outcome_lines(outcome: Outcome) -> list[str]:
     performed, action = outcome.performed, outcome.performed.action
     about = _cut(action.query or action.value, _SHOWN_CHARACTERS)
-    came = f"found {performed.found}" if performed.ok else performed.reason
+    result = f"found {performed.found}" if performed.ok else performed.reason
     shown = [f"  - {line}" for line in _finding_texts(outcome)]
-    return [f"- {action.skill} {about!r}: {came}", *shown, *([f"  {outcome.told}"] if outcome.told else [])]
+    return [f"- {action.skill} {about!r}: {result}", *shown, *([f"  {outcome.told}"] if outcome.told else [])]
 
 
 def _finding_texts(outcome: Outcome) -> list[str]:

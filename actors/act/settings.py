@@ -14,20 +14,20 @@ Few = Annotated[int, msgspec.Meta(ge=1, le=100)]
 
 
 class ActSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the loop decides with. The limits and the skills' budgets are the source's; ``most_`` limits are ours.
+    """What the loop decides with.
 
     Attributes:
-        planner: ``offline`` plans by rule; ``llm`` asks a model, and the rule takes over where the model fails.
+        planner: ``offline`` plans by rules; ``llm`` asks a model, and the rules take over when the model fails.
         timeout_ms: A loop that has run this long does not continue.
         answering_ms: A loop whose exchange has no more than this left before its deadline does not continue either: the
-            time is for routing again, and for the answer. So with a deadline of 75 seconds or more a loop has the
-            source's 60.
+            time is for routing again, and for the answer. So with a deadline of 75 seconds or more a loop has all of
+            ``timeout_ms``.
         deadline_share: If an exchange has little time, a loop may take this share of what was left when it began, and
             ``answering_ms`` is reduced.
         max_iterations: A loop with this many iterations does not continue.
         plan_timeout_ms: How long a model may take for a plan, retries included.
         message_tokens: Most tokens of the message that a model sees for planning: both ends and its questions.
-        recall_ms: Budget of the skill, like the four after it. An action over its budget fails; the loop goes on.
+        recall_ms: Time budget of the skill, like the four after it. An action over its budget fails; the loop goes on.
         most_actions: Most actions of a plan that are performed; a longer plan is cut.
         most_findings: Most findings that a loop reports, the strongest first.
         ended_lifetime_ms: A repeated input is recognised for at least this long after its exchange's end.

@@ -1,9 +1,10 @@
-"""Guardrails: does a finished loop of deliberation run again? (source G, reflection guardrails)
+"""Guardrails: decides whether a finished deliberation (a model's answer, say) is final or must run again.
 
 A *loop* is one pass of a deliberation. Its *family* is that pass and its reruns (``loop_001``, ``loop_001_r1``,
 ``loop_001_r2``): the family's name is the loop's without exactly one ending ``_r<digits>``. A loop comes from an
-external orchestrator (``loop.completed``, with its critics' scores), or is an answer that a model wrote here, named by
-its exchange (``appraisal.answer_appraised``). One event records the decision, with all its numbers in a trace:
+external orchestrator (``loop.completed``, with its critics' scores), or is an answer that a model wrote here
+(``appraisal.answer_appraised``), with a name made of its exchange's. One event records the decision, with all its
+numbers in a trace:
 
 ==============================  ======================================  =============================================
 trigger                         reason                                  decision
@@ -14,25 +15,27 @@ fatigue at its threshold        ``fatigue_threshold_exceeded``          ``guardr
 alignment below its threshold   ``alignment_threshold_not_met``         ``guardrails.rerun_ordered``
 drift above its threshold       ``drift_threshold_exceeded``            ``guardrails.rerun_ordered``
 an invalid summary              ``summary_invalid``                     ``guardrails.rerun_ordered``
-(critics contradict each other) (``critics_conflict``, never first)
-a score is missing              ``no_reflection_result``                ``guardrails.finalized``
-nothing                         ``no_issues_detected``                  ``guardrails.finalized``
+critics contradict each other   ``critics_conflict`` (recorded, but     (as ``summary_invalid``, which always comes
+                                never the first)                        with it)
+none, as a score is missing     ``no_reflection_result``                ``guardrails.finalized``
+none                            ``no_issues_detected``                  ``guardrails.finalized``
 ==============================  ======================================  =============================================
 
-The triggers are checked in this order. The first one that applies is the reason; all that apply are recorded.
+The triggers are checked in this order. The first one that applies is the reason; all that apply are recorded. A summary
+is valid if both scores pass thresholds of their own, and the critics agree.
 
 - A limit (reruns, bias, fatigue) ends a family whatever its scores. A loop may name its family's own limit of reruns.
 - An override lifts the rerun limit or fatigue, for one family and for a time; it never lifts a bias echo. An override
   that comes with a completion adds to those in force; ``loop.overridden`` replaces them.
 - A loop is judged once; a second completion is ``guardrails.repeated``. The exception: a limit ended the family with
   this loop, and somebody has lifted that limit since.
-- For a bias, the reruns of one deliberation count once, and a loop that was ended by the bias does not count. Otherwise
-  the bias would keep itself alive; so it ends when the loops that showed it first have left the window.
+- A bias that shows in too many families within the window is an *echo*. The reruns of one deliberation count once, and
+  a loop that was ended by the bias does not count. Otherwise each further attempt would prolong the echo.
 - A loop that is not done, and an override of an unknown family, are ``guardrails.refused``.
 - The result of a family is its best-scored loop (alignment minus drift, the earlier of equals).
 
-With the source's numbers, three reruns lead to a fatigue of 0.45, below the limit of 0.5. So fatigue ends a family only
-if its rerun limit was raised or lifted.
+Fatigue grows with each rerun that improves nothing. With the default settings, three reruns lead to a fatigue of 0.45,
+below the limit of 0.5. So fatigue ends a family only if its rerun limit was raised or lifted.
 
 **Answers of our own.** An answer is scored by appraisal's numbers (``critic = "features"``); by a model that is asked
 as the pessimist (``llm``; if it fails or answers something else, by appraisal's numbers, and ``source`` says so); or
@@ -40,9 +43,8 @@ not at all (``off``: the first answer stands). An external loop that brings its 
 scores, is scored in the same way (``loop_critic``), by a model if one is attached. Appraisal is asked by
 ``guardrails.appraisal_requested``, in a session that belongs to the family. The responder acts on the decisions.
 
-**One partition.** The design gives loop families the session's scope, and the history of biases the agent's scope. A
-partition has a single writer and one scope. So both are kept by agent, and the loops of all sessions of an agent are
-decided in the order of the log.
+**Scope.** Loop families belong to a session, biases to an agent, and a partition has one scope. So both are kept by
+agent, and the loops of all sessions of an agent are decided in the order of the log.
 
 ``loop_family``     names of loops, and what is kept of a family
 ``bias``            an agent's biases within the window

@@ -1,7 +1,8 @@
-"""An agent's biases: the loop families in which each came up lately. Pure.
+"""An agent's biases: by bias tag, the loop families (a loop and its reruns) that showed it lately. Pure.
 
-Distinct families are counted: several reruns of one deliberation count once. A loop that was ended because of a bias
-does not count for that bias. Otherwise each further attempt would prolong the echo, and it would never end.
+A bias that too many families show is an echo, and ends them. Distinct families are counted: several reruns of one
+deliberation count once. A loop that was ended because of a bias does not count for that bias. Otherwise each further
+attempt would prolong the echo, and it would never end.
 """
 
 from collections.abc import Iterable, Mapping
@@ -58,8 +59,8 @@ def _bounded(
     seen: Map[str, tuple[Sighting, ...]], now_ns: int, settings: GuardrailsSettings
 ) -> Map[str, tuple[Sighting, ...]]:
     since_ns = now_ns - settings.bias_window_ms * _NS_PER_MS
-    last = sorted((sightings[-1].at_ns, tag) for tag, sightings in seen.items())
-    for place, (at_ns, tag) in enumerate(last):
-        if at_ns <= since_ns or place < len(last) - settings.bias_tags:
+    by_age = sorted((sightings[-1].at_ns, tag) for tag, sightings in seen.items())
+    for index, (at_ns, tag) in enumerate(by_age):
+        if at_ns <= since_ns or index < len(by_age) - settings.bias_tags:
             seen = seen.delete(tag)
     return seen

@@ -1,4 +1,4 @@
-"""A language model as critic: what it is asked in the role of the pessimist, and how its answer is read. Pure."""
+"""A language model as critic: its prompt, in the role of a pessimist, and how its answer is read. Pure."""
 
 from importlib.resources import files
 from typing import Annotated, Any
@@ -13,11 +13,14 @@ from schemas.vocabulary.guardrails import CritiqueRequested
 from schemas.wording.fencing import fenced_blocks
 
 MOST_TAGS = 16
+"""Most bias tags of a critique."""
+
 LONGEST_ANSWER = 4_000
-"""Characters; far more than is asked for."""
+"""In characters; far more than the schema needs."""
 
 _INSTRUCTION = files(__package__).joinpath("pessimist.md").read_text(encoding="utf-8").strip()
 _TAG = r"^[a-z][a-z_]{1,39}$"
+"""A bias tag: lower-case letters and underscores, 2 to 40 characters."""
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",

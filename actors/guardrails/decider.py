@@ -1,14 +1,15 @@
 """Guardrails' state machine: loop families and biases of agents, folded from guardrails' own decisions.
 
-loop.completed            -> the decision on an external loop; .repeated or .refused; or, if its scores have to be made
-                          from its question and answer, guardrails.appraisal_requested
+loop.completed            -> the decision on an external loop; .repeated or .refused; or, if appraisal must score its
+                          question and answer first, guardrails.appraisal_requested
 loop.overridden           -> guardrails.overridden, or .refused if no such loop is known
-appraisal.answer_appraised -> the decision on a loop of ours, or guardrails.critique_requested first
+appraisal.answer_appraised -> the decision on an answer of this system, or on an external loop that waits for it; or,
+                          if a model is the critic, guardrails.critique_requested first
 llm.completed, .failed    -> the decision for which a critique was requested
 input.received            its text is kept if a model is the critic; llm.completed: so is a model's answer to it
-response.emitted          both are dropped
+response.emitted          both texts are dropped
 guardrails.*              the family's scores, reruns and fatigue, and the agent's biases, are updated
-guardrails.configured     the settings from here on
+guardrails.configured     the new settings apply
 """
 
 from collections.abc import Iterable
@@ -65,30 +66,30 @@ _NS_PER_MS = 1_000_000
 def decide(state: State, message: Message) -> Iterable[Event | Emission]:
     """Return the one event that a message leads to, if any; the module's docstring lists them."""
     state = without_expired(state, message.time_ns)
-    live = state.pending.get(message.exchange)
+    exchange = state.pending.get(message.exchange)
     match message.event:
-        case AnswerAppraised(request=request) as appraised if (waits := state.outside.get(request)) is not None:
-            return (_scored(state, message, appraised, waits),)
-        case LlmCompleted() | LlmFailed() as answer if (waits := _asked_of(state, answer)) is not None:
+        case AnswerAppraised(request=request) as appraised if (waiting := state.outside.get(request)) is not None:
+            return (_on_loop_appraised(state, message, appraised, waiting),)
+        case LlmCompleted() | LlmFailed() as answer if (waiting := _loop_critiqued_by(state, answer)) is not None:
             critique = critique_of(answer.text) if isinstance(answer, LlmCompleted) else None
-            return (_of_agent(_judged(state, message, with_critique(waits, critique, state.settings))),)
+            return (_without_session(_decision(state, message, with_critique(waiting, critique, state.settings))),)
         case LoopCompleted() as completed:
-            return (_completed(state, message, completed),)
+            return (_on_completion(state, message, completed),)
         case LoopOverridden() as ordered:
-            return (_overridden(state, message, ordered),)
+            return (_on_override(state, message, ordered),)
         case AnswerAppraised() as appraised if appraised.loop_id:
-            return _appraised(state, message, appraised, live)
-        case LlmCompleted() | LlmFailed() as answer if live is not None and _is_critique(live, answer):
-            assert live.appraised is not None
+            return _on_answer_appraised(state, message, appraised, exchange)
+        case LlmCompleted() | LlmFailed() as answer if exchange is not None and _is_critique(exchange, answer):
+            assert exchange.appraised is not None
             critique = critique_of(answer.text) if isinstance(answer, LlmCompleted) else None
-            return (_judged(state, message, _reading(live.appraised, critique, state.settings)),)
+            return (_decision(state, message, _reading_of_answer(exchange.appraised, critique, state.settings)),)
     return ()
 
 
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
     state = without_expired(state, message.time_ns)
-    live = state.pending.get(message.exchange)
+    exchange = state.pending.get(message.exchange)
     match message.event:
         case (
             GuardrailsFinalized(trace=trace)
@@ -96,53 +97,53 @@ def evolve(state: State, message: Message) -> State:
             | GuardrailsRerunOrdered(trace=trace)
         ):
             forced = isinstance(message.event, GuardrailsForceFinalized)
-            return _decided(without_external_loop(state, trace.completion), message, trace, forced=forced)
+            return _after_decision(without_external_loop(state, trace.completion), message, trace, forced=forced)
         case GuardrailsRepeated(completion=completion):
             return without_external_loop(state, completion)
-        case AnswerAppraised(request=request) as event if (waits := state.outside.get(request)) is not None:
-            return with_external_loop(state, message, request, msgspec.structs.replace(waits, appraised=event))
+        case AnswerAppraised(request=request) as event if (waiting := state.outside.get(request)) is not None:
+            return with_external_loop(state, message, request, msgspec.structs.replace(waiting, appraised=event))
         case GuardrailsOverridden() as overridden:
             return with_override(state, message, overridden)
         case LoopCompleted() as completed:
             return _after_completion(state, message, completed)
-        case InputReceived(purpose="answer") as received if _opens(state, message):
-            return _keep(state, message, new_exchange(received, state.settings))
-        case LlmCompleted(purpose=purpose) as completed if live is not None and purpose in ANSWERING:
-            return _keep(state, message, with_answer(live, completed, state.settings))
-        case AnswerAppraised() as appraised if live is not None and appraised.request == live.request:
-            return _keep(state, message, msgspec.structs.replace(live, appraised=appraised))
+        case InputReceived(purpose="answer") as received if _is_new(state, message):
+            return _with_exchange(state, message, new_exchange(received, state.settings))
+        case LlmCompleted(purpose=purpose) as completed if exchange is not None and purpose in ANSWERING:
+            return _with_exchange(state, message, with_answer(exchange, completed, state.settings))
+        case AnswerAppraised() as appraised if exchange is not None and appraised.request == exchange.request:
+            return _with_exchange(state, message, msgspec.structs.replace(exchange, appraised=appraised))
         case CritiqueRequested(completion=completion) if completion:
             return with_critique_asked(state, message, completion)
-        case CritiqueRequested() if live is not None:
-            return _keep(state, message, msgspec.structs.replace(live, asked=message.id))
+        case CritiqueRequested() if exchange is not None:
+            return _with_exchange(state, message, msgspec.structs.replace(exchange, asked=message.id))
         case ResponseEmitted() if message.exchange:
-            return _ended(state, message)
+            return _after_end(state, message)
     return state
 
 
 # --- decisions
 
 
-def _completed(state: State, message: Message, completed: LoopCompleted) -> Event | Emission:
+def _on_completion(state: State, message: Message, completed: LoopCompleted) -> Event | Emission:
     if completed.reflection_status != DONE:
         return GuardrailsRefused(loop_id=completed.loop_id, reason="status_not_done")
-    reading = _reported_reading(completed, state.settings)
+    reading = _reading_of_completion(completed, state.settings)
     if has_valid_overrides(state, message, completed):
         state = with_lift(state, message, completed)
     family = reopened_family_of(state, message, completed.loop_id)
     if family is not None:
         state = with_family(state, message, completed.loop_id, family)
-    if wants_critic(completed, state.settings) and not _before(state, message, completed.loop_id):
-        asked = awaiting_critic(reading, completed, message.id, state.settings)
+    if wants_critic(completed, state.settings) and not _decided_by(state, message, completed.loop_id):
+        waiting = awaiting_critic(reading, completed, message.id, state.settings)
         request = AppraisalRequested(
-            loop_id=completed.loop_id, completion=message.id, question=asked.question, answer=asked.answer
+            loop_id=completed.loop_id, completion=message.id, question=waiting.question, answer=waiting.answer
         )
         # Appraisal keeps its state by session. So each family is appraised in a session of its own.
         return Emission(request, session=f"loop {content_hash(split_loop_id(completed.loop_id)[0])[:16]}", exchange="")
-    return _judged(state, message, reading)
+    return _decision(state, message, reading)
 
 
-def _reported_reading(completed: LoopCompleted, settings: GuardrailsSettings) -> Reading:
+def _reading_of_completion(completed: LoopCompleted, settings: GuardrailsSettings) -> Reading:
     scored = completed.alignment_score is not None or completed.drift_score is not None
     persona = completed.orchestrator_persona or settings.persona
     return Reading(
@@ -158,26 +159,26 @@ def _reported_reading(completed: LoopCompleted, settings: GuardrailsSettings) ->
     )
 
 
-def _scored(state: State, message: Message, appraised: AnswerAppraised, waits: ExternalLoop) -> Emission:
+def _on_loop_appraised(state: State, message: Message, appraised: AnswerAppraised, waiting: ExternalLoop) -> Emission:
     """Return the decision on an external loop that appraisal has scored, or the request for a model's critique."""
     if state.settings.loop_critic == "llm":
-        request = critique_call(appraised.loop_id, waits.question, waits.answer, state.settings)
+        request = critique_call(appraised.loop_id, waiting.question, waiting.answer, state.settings)
         call = msgspec.structs.replace(request.call, timeout_ms=state.settings.loop_critic_timeout_ms)
-        return _of_agent(msgspec.structs.replace(request, call=call, completion=appraised.request))
-    found = msgspec.structs.replace(waits, appraised=appraised)
-    return _of_agent(_judged(state, message, with_critique(found, None, state.settings)))
+        return _without_session(msgspec.structs.replace(request, call=call, completion=appraised.request))
+    found = msgspec.structs.replace(waiting, appraised=appraised)
+    return _without_session(_decision(state, message, with_critique(found, None, state.settings)))
 
 
-def _asked_of(state: State, answer: LlmCompleted | LlmFailed) -> ExternalLoop | None:
+def _loop_critiqued_by(state: State, answer: LlmCompleted | LlmFailed) -> ExternalLoop | None:
     completion = state.critiques.get(answer.request)
     return None if completion is None else state.outside.get(completion)
 
 
-def _of_agent(event: Event) -> Emission:
+def _without_session(event: Event) -> Emission:
     return Emission(event, session="", exchange="")
 
 
-def _overridden(state: State, message: Message, ordered: LoopOverridden) -> Event:
+def _on_override(state: State, message: Message, ordered: LoopOverridden) -> Event:
     if family_of(state, message.agent, ordered.loop_id) is None:
         return GuardrailsRefused(loop_id=ordered.loop_id, reason="unknown_loop")
     return GuardrailsOverridden(
@@ -191,28 +192,28 @@ def _overridden(state: State, message: Message, ordered: LoopOverridden) -> Even
     )
 
 
-def _appraised(
-    state: State, message: Message, appraised: AnswerAppraised, live: OpenExchange | None
+def _on_answer_appraised(
+    state: State, message: Message, appraised: AnswerAppraised, exchange: OpenExchange | None
 ) -> tuple[Event, ...]:
-    if state.settings.critic == "llm" and live is not None and live.request == appraised.request:
-        if live.asked:
+    if state.settings.critic == "llm" and exchange is not None and exchange.request == appraised.request:
+        if exchange.asked:
             return ()
-        if live.answer.strip() and not _before(state, message, appraised.loop_id):
-            return (critique_call(appraised.loop_id, live.question, live.answer, state.settings),)
-    return (_judged(state, message, _reading(appraised, None, state.settings)),)
+        if exchange.answer.strip() and not _decided_by(state, message, appraised.loop_id):
+            return (critique_call(appraised.loop_id, exchange.question, exchange.answer, state.settings),)
+    return (_decision(state, message, _reading_of_answer(appraised, None, state.settings)),)
 
 
-def _judged(state: State, message: Message, reading: Reading) -> Event:
-    before = _before(state, message, reading.loop_id)
-    if before:
-        return GuardrailsRepeated(loop_id=reading.loop_id, decided=before, completion=reading.completion)
+def _decision(state: State, message: Message, reading: Reading) -> Event:
+    decided_by = _decided_by(state, message, reading.loop_id)
+    if decided_by:
+        return GuardrailsRepeated(loop_id=reading.loop_id, decided=decided_by, completion=reading.completion)
     family = family_of(state, message.agent, reading.loop_id) or Family()
     biases = state.biases.get(message.agent) or Biases()
     return judge(family, biases, reading, message.time_ns, state.settings)
 
 
-def _reading(appraised: AnswerAppraised, critique: Critique | None, settings: GuardrailsSettings) -> Reading:
-    """Return the scores of a loop of ours: a model's critique, else appraisal's numbers; none if no critic is set."""
+def _reading_of_answer(appraised: AnswerAppraised, critique: Critique | None, settings: GuardrailsSettings) -> Reading:
+    """Return the scores of an answer of this system: a model's critique, else appraisal's; none if no critic is set."""
     persona = settings.persona
     if settings.critic == "off":
         return Reading(
@@ -239,24 +240,24 @@ def _reading(appraised: AnswerAppraised, critique: Critique | None, settings: Gu
     )
 
 
-def _before(state: State, message: Message, loop_id: str) -> str:
+def _decided_by(state: State, message: Message, loop_id: str) -> str:
     family = family_of(state, message.agent, loop_id)
     return "" if family is None else family.decided(loop_id)
 
 
-def _is_critique(live: OpenExchange, answer: LlmCompleted | LlmFailed) -> bool:
-    """Whether a model's answer is the critique that is waited for. The failure of an unreadable request has no id."""
-    if not live.asked or live.appraised is None:
+def _is_critique(exchange: OpenExchange, answer: LlmCompleted | LlmFailed) -> bool:
+    """Whether a model's answer is the critique that is waited for. The failure of an unreadable request names none."""
+    if not exchange.asked or exchange.appraised is None:
         return False
     if isinstance(answer, LlmFailed) and not answer.request:
         return answer.failed_topic == topic_of(CritiqueRequested)
-    return answer.request == live.asked
+    return answer.request == exchange.asked
 
 
 # --- folding
 
 
-def _decided(state: State, message: Message, trace: LoopTrace, *, forced: bool) -> State:
+def _after_decision(state: State, message: Message, trace: LoopTrace, *, forced: bool) -> State:
     settings, now_ns = state.settings, message.time_ns
     family = (
         reopened_family_of(state, message, trace.loop_id) or family_of(state, message.agent, trace.loop_id) or Family()
@@ -270,44 +271,44 @@ def _decided(state: State, message: Message, trace: LoopTrace, *, forced: bool) 
     state = with_family(state, message, trace.loop_id, family)
     if trace.repetition_counts:
         biases = state.biases.get(message.agent) or Biases()
-        # A loop that a bias has ended does not count for the bias; see ``bias``.
+        # A loop that a bias has ended does not count for that bias; the docstring of ``bias`` says why.
         seen = [tag for tag in trace.repetition_counts if tag not in trace.repeated_tags]
         biases = with_loop(biases, seen, trace.family, now_ns, settings)
         kept = state.biases.set(message.agent, biases, now_ns, settings.bias_window_ms * _NS_PER_MS)
         state = msgspec.structs.replace(state, biases=kept)
-    live = state.pending.get(message.exchange)
-    if live is None or live.appraised is None:
+    exchange = state.pending.get(message.exchange)
+    if exchange is None or exchange.appraised is None:
         return state
-    return _keep(state, message, msgspec.structs.replace(live, appraised=None, asked=""))
+    return _with_exchange(state, message, msgspec.structs.replace(exchange, appraised=None, asked=""))
 
 
 def _after_completion(state: State, message: Message, completed: LoopCompleted) -> State:
-    """Return the state after a completion: its overrides are in force, and it waits for its critic if it needs one."""
+    """Return the state after a completion: with its overrides in force, and its loop kept if it needs a critic."""
     if completed.reflection_status != DONE:
         return state
     if has_valid_overrides(state, message, completed):
         state = with_lift(state, message, completed)
     reopens = reopened_family_of(state, message, completed.loop_id) is not None
-    judged_before = bool(_before(state, message, completed.loop_id)) and not reopens
+    judged_before = bool(_decided_by(state, message, completed.loop_id)) and not reopens
     if not wants_critic(completed, state.settings) or judged_before:
         return state
-    reading = _reported_reading(completed, state.settings)
+    reading = _reading_of_completion(completed, state.settings)
     return with_external_loop(
         state, message, message.id, awaiting_critic(reading, completed, message.id, state.settings)
     )
 
 
-def _opens(state: State, message: Message) -> bool:
+def _is_new(state: State, message: Message) -> bool:
     # An input repeated after its exchange ended must not be kept: no further end would drop it.
     known = message.exchange in state.pending or state.ended.get(message.exchange)
     return state.settings.critic == "llm" and bool(message.exchange) and not known
 
 
-def _keep(state: State, message: Message, live: OpenExchange) -> State:
-    return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, live))
+def _with_exchange(state: State, message: Message, exchange: OpenExchange) -> State:
+    return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, exchange))
 
 
-def _ended(state: State, message: Message) -> State:
+def _after_end(state: State, message: Message) -> State:
     lifetime_ns = state.settings.ended_lifetime_ms * _NS_PER_MS
     return msgspec.structs.replace(
         state,

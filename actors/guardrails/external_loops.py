@@ -1,8 +1,8 @@
-"""External loops without scores: a critic scores the question and answer that they bring. Pure.
+"""External loops (deliberations of another engine) that come without scores, and how a critic scores them. Pure.
 
-Appraisal gives its numbers first. If a model is the critic, it is asked next, and appraisal's numbers count if it
-fails. A score that the caller gave is kept. The texts are kept until the loop is judged, or, if that never happens, for
-as long as a repeated input of an exchange is recognised.
+Appraisal scores the question and the answer that the loop brings. If a model is the critic, it is asked next, and
+appraisal's scores count only if it fails. A score that the caller gave is kept. The texts are kept until the loop is
+judged; if that never happens, for ``ended_lifetime_ms``.
 """
 
 import msgspec
@@ -15,9 +15,9 @@ from schemas.vocabulary.loops import LoopCompleted
 
 
 class ExternalLoop(msgspec.Struct, frozen=True, kw_only=True):
-    """A completion that waits for a critic: what is known of its loop, and its texts, shortened.
+    """A loop that waits for a critic: what is known of it, and its texts, shortened.
 
-    ``appraised`` are appraisal's numbers, None until they have come.
+    ``appraised`` are appraisal's scores, None until they have come.
     """
 
     reading: Reading
@@ -27,7 +27,7 @@ class ExternalLoop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wants_critic(completed: LoopCompleted, settings: GuardrailsSettings) -> bool:
-    """Whether a score is missing, and question and answer are there to make it from."""
+    """Whether a score is missing, and the loop brings the question and answer that a critic needs."""
     scored = completed.alignment_score is not None and completed.drift_score is not None
     has_texts = bool(completed.question.strip() and completed.answer.strip())
     return not scored and has_texts and settings.loop_critic != "off"
@@ -44,9 +44,9 @@ def awaiting_critic(
     )
 
 
-def with_critique(outside: ExternalLoop, critique: Critique | None, settings: GuardrailsSettings) -> Reading:
-    """Return the loop with the scores of its critique; without one (None), with appraisal's numbers."""
-    reading, appraised = outside.reading, outside.appraised
+def with_critique(external_loop: ExternalLoop, critique: Critique | None, settings: GuardrailsSettings) -> Reading:
+    """Return the loop with the scores of its critique; without one (None), with appraisal's scores."""
+    reading, appraised = external_loop.reading, external_loop.appraised
     if appraised is None:
         return reading
     found: Critique | AnswerAppraised = appraised if critique is None else critique

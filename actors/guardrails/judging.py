@@ -1,4 +1,4 @@
-"""The judgement of one loop: does it run again, and why. Pure arithmetic over its scores and its family.
+"""The judgement of one loop: whether it runs again, and why. Pure arithmetic over its scores and its family.
 
 The triggers are checked in this order: the rerun limit, a bias echo and fatigue end a family, whatever its scores;
 scores beyond their thresholds, or an invalid summary, order a rerun; else the family is finalized. All triggers that
@@ -31,15 +31,17 @@ REASONS: Mapping[Trigger, str] = {
     "summary": "summary_invalid",
     "conflict": "critics_conflict",
 }
-"""What each trigger is called as a reason."""
+"""Trigger -> the reason that is recorded for it."""
 
 NO_ISSUES, NO_RESULT = "no_issues_detected", "no_reflection_result"
+"""The reasons without a trigger: both scores are good; a score is missing."""
 
 _LIMITS: frozenset[Trigger] = frozenset({"max_reruns", "bias_echo", "fatigue"})
+"""The triggers that end a family."""
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a finished loop: its scores (None: not scored), its biases, and who gave them.
+    """What is known of a finished loop: its scores (None: not scored), its biases, and their ``source``.
 
     ``max_reruns`` is the limit that the loop names for its family. ``completion`` is the id of the event that is
     judged, if a critic was asked meanwhile.
@@ -58,8 +60,10 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Fatigue(msgspec.Struct, frozen=True):
+    """A family's fatigue after a loop, by how much the loop changed it, and whether the loop improved a score."""
+
     level: float
-    moved: float
+    change: float
     improved: bool
 
 
@@ -68,23 +72,23 @@ def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, setting
     name, depth = split_loop_id(reading.loop_id)
     alignment, drift = _rounded(reading.alignment), _rounded(reading.drift)
     reruns = max(family.reruns, depth)
-    own = reading.max_reruns if reading.max_reruns is not None else family.max_reruns
-    most = settings.max_reruns if own is None else own
+    own_limit = reading.max_reruns if reading.max_reruns is not None else family.max_reruns
+    max_reruns = settings.max_reruns if own_limit is None else own_limit
     counted = count_families(biases, reading.bias_tags, name, now_ns, settings)
     fatigue = _fatigue(family, alignment, drift, settings)
-    limit = reruns >= most
+    at_limit = reruns >= max_reruns
     fatigued = fatigue.level >= settings.fatigue_threshold
-    reruns_lifted = in_force(family.reruns_lifted, now_ns) if limit else None
+    reruns_lifted = in_force(family.reruns_lifted, now_ns) if at_limit else None
     fatigue_lifted = in_force(family.fatigue_lifted, now_ns) if fatigued else None
     lifted = reruns_lifted or fatigue_lifted
     echoes = repeated_tags(counted, settings)
-    speaking: tuple[tuple[Trigger, bool], ...] = (
-        ("max_reruns", limit and reruns_lifted is None),
+    checks: tuple[tuple[Trigger, bool], ...] = (
+        ("max_reruns", at_limit and reruns_lifted is None),
         ("bias_echo", bool(echoes)),
         ("fatigue", fatigued and fatigue_lifted is None),
-        *_asking(alignment, drift, reading, settings),
+        *_rerun_checks(alignment, drift, reading, settings),
     )
-    triggers = tuple(trigger for trigger, speaks in speaking if speaks)
+    triggers = tuple(trigger for trigger, applies in checks if applies)
     forced = not _LIMITS.isdisjoint(triggers)
     rerun = bool(triggers) and not forced
     trace = LoopTrace(
@@ -93,16 +97,16 @@ def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, setting
         rerun_of=loop_name(name, depth - 1) if depth else "",
         rerun_depth=depth,
         rerun_count=reruns + rerun,
-        max_reruns=most,
+        max_reruns=max_reruns,
         alignment_score=alignment,
         drift_score=drift,
-        summary_valid=_valid(alignment, drift, reading, settings),
+        summary_valid=_is_valid(alignment, drift, reading, settings),
         bias_echo=bool(echoes),
         repeated_tags=echoes,
         repetition_counts=counted,
         reflection_fatigue=fatigue.level,
-        fatigue_increment=fatigue.moved,
-        fatigue_increased=fatigue.moved > 0.0,
+        fatigue_increment=fatigue.change,
+        fatigue_increased=fatigue.change > 0.0,
         fatigue_threshold_exceeded=fatigued,
         improvement_detected=fatigue.improved,
         rerun_trigger=triggers,
@@ -113,33 +117,33 @@ def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, setting
         reflection_persona=reading.reflection_persona,
         source=reading.source,
         completion=reading.completion,
-        own_limit=own is not None,
+        own_limit=own_limit is not None,
         fatigue_lifted_ns=until_ns(family.fatigue_lifted, now_ns),
         reruns_lifted_ns=until_ns(family.reruns_lifted, now_ns),
     )
     trace = msgspec.structs.replace(trace, rerun_reason_detail=_detail(trace, settings))
-    known = (family.best,) if family.best is not None else ()
-    best = best_of((*known, Loop(reading.loop_id, "", alignment, drift))).id
+    best_before = (family.best,) if family.best is not None else ()
+    best = best_of((*best_before, Loop(reading.loop_id, "", alignment, drift))).id
     if rerun:
         return GuardrailsRerunOrdered(trace=trace, new_loop_id=loop_name(name, trace.rerun_count), best=best)
     return GuardrailsForceFinalized(trace=trace, best=best) if forced else GuardrailsFinalized(trace=trace, best=best)
 
 
-def _asking(
+def _rerun_checks(
     alignment: float | None, drift: float | None, reading: Reading, settings: GuardrailsSettings
 ) -> tuple[tuple[Trigger, bool], ...]:
-    """Return the triggers of a rerun; none if a score is missing."""
+    """Return the triggers of a rerun, and whether each applies; none if a score is missing."""
     if alignment is None or drift is None:
         return ()
     return (
         ("alignment", alignment < settings.alignment_threshold),
         ("drift", drift > settings.drift_threshold),
-        ("summary", not _valid(alignment, drift, reading, settings)),
+        ("summary", not _is_valid(alignment, drift, reading, settings)),
         ("conflict", reading.critics_conflict),
     )
 
 
-def _valid(alignment: float | None, drift: float | None, reading: Reading, settings: GuardrailsSettings) -> bool:
+def _is_valid(alignment: float | None, drift: float | None, reading: Reading, settings: GuardrailsSettings) -> bool:
     if alignment is None or drift is None or reading.critics_conflict:
         return False
     return alignment >= settings.summary_alignment and drift <= settings.summary_drift
@@ -158,7 +162,7 @@ def _fatigue(family: Family, alignment: float | None, drift: float | None, setti
 
 
 def _gain(lower: float | None, higher: float | None) -> float:
-    """Return by how much a score rose; 0 if either is unknown."""
+    """Return by how much a score rose; -1, the least that is possible, if either is unknown."""
     return -1.0 if lower is None or higher is None else round(higher - lower, DECIMALS)
 
 
@@ -192,12 +196,12 @@ def _measure_text(trigger: Trigger, trace: LoopTrace, settings: GuardrailsSettin
         case "drift":
             return f"drift {_number(trace.drift_score)} > {settings.drift_threshold:g}"
         case "summary":
-            return f"summary {', '.join(_against_summary(trace, settings)) or 'conflict'}"
+            return f"summary {', '.join(_summary_faults(trace, settings)) or 'conflict'}"
         case "conflict":
             return "conflict"
 
 
-def _against_summary(trace: LoopTrace, settings: GuardrailsSettings) -> Iterator[str]:
+def _summary_faults(trace: LoopTrace, settings: GuardrailsSettings) -> Iterator[str]:
     alignment, drift = trace.alignment_score, trace.drift_score
     if alignment is not None and alignment < settings.summary_alignment:
         yield f"alignment {alignment:g} < {settings.summary_alignment:g}"

@@ -1,4 +1,4 @@
-"""Guardrails' log lines: the decision on a loop, with its numbers. No text of any person."""
+"""Guardrails' lines in the worker's log: the decision on a loop, with its numbers. They contain no person's text."""
 
 from schemas.event import Event
 from schemas.vocabulary.guardrails import (

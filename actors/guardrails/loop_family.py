@@ -10,7 +10,10 @@ DECIMALS = 6
 """Scores and fatigue are compared after rounding: 0.85 - 0.80 must count as 0.05."""
 
 _RERUN = re.compile(r"(.+)_r([0-9]+)", re.DOTALL)
-_DEEPEST = 1_000_000
+"""The name of a rerun: the family's name, and the rerun's number."""
+
+_GREATEST_NUMBER = 1_000_000
+"""A greater number of a rerun, which a caller may write, counts as this one."""
 
 
 class Loop(msgspec.Struct, frozen=True):
@@ -54,7 +57,7 @@ class Family(msgspec.Struct, frozen=True):
         reruns: The number of reruns so far: the greater of those ordered and those that loop names show.
         fatigue: In [0, 1].
         fatigue_lifted: The override of fatigue, ``reruns_lifted`` that of the rerun limit.
-        max_reruns: Its own limit of reruns; None: the settings'.
+        max_reruns: Its own limit of reruns; None: the limit in the settings.
     """
 
     loops: tuple[Loop, ...] = ()
@@ -76,7 +79,7 @@ def split_loop_id(loop_id: str) -> tuple[str, int]:
     if found is None:
         return loop_id, 0
     digits = found[2].lstrip("0")
-    return found[1], min(int(digits or "0"), _DEEPEST) if len(digits) < 10 else _DEEPEST
+    return found[1], min(int(digits or "0"), _GREATEST_NUMBER) if len(digits) < 10 else _GREATEST_NUMBER
 
 
 def loop_name(family: str, depth: int) -> str:
@@ -85,12 +88,12 @@ def loop_name(family: str, depth: int) -> str:
 
 
 def best_of(loops: Iterable[Loop]) -> Loop:
-    """Return the loop with the highest alignment minus drift, the earlier of equals; those without scores come last.
+    """Return the loop with the highest alignment minus drift: of equals the earlier; loops without scores come last.
 
     Raises:
         ValueError: there is none.
     """
-    return max(loops, key=_worth)
+    return max(loops, key=_rank)
 
 
 def with_judgement(family: Family, loop: Loop, reruns: int, fatigue: float, most: int) -> Family:
@@ -104,8 +107,8 @@ def with_judgement(family: Family, loop: Loop, reruns: int, fatigue: float, most
 def reopened_family(family: Family, loop_id: str, now_ns: int) -> Family | None:
     """Return a family's state before a limit ended it with this loop, if that limit has been lifted since.
 
-    None if this loop is not the family's last, no limit ended it, or none of the limits that did is lifted. A limit
-    that was lifted at the time could not end the family. So an override in force for such a limit is newer.
+    None if this loop is not the family's last, if no limit ended it, or if none of the limits that ended it is lifted.
+    A limit that was lifted at that time could not end the family. So an override that is in force for it is newer.
     """
     if not family.loops:
         return None
@@ -142,7 +145,7 @@ def latest_loops(loops: Sequence[Loop], most: int) -> tuple[Loop, ...]:
     return tuple(loops[-most:])
 
 
-def _worth(loop: Loop) -> tuple[bool, float]:
+def _rank(loop: Loop) -> tuple[bool, float]:
     if loop.alignment is None or loop.drift is None:
         return False, 0.0
     return True, round(loop.alignment - loop.drift, DECIMALS)

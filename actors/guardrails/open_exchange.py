@@ -1,6 +1,6 @@
-"""What is kept of an open exchange of ours if a model is the critic of its answers. Pure.
+"""What guardrails keep of an open exchange if a model is the critic of its answers. Pure.
 
-If appraisal's numbers decide, no text is kept.
+If appraisal scores the answers alone, no text is kept.
 """
 
 import msgspec
@@ -20,7 +20,7 @@ class OpenExchange(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         question: The input's text, shortened.
         answer: A model's latest answer, shortened; ``request`` is the id of the event that asked for it.
-        appraised: Appraisal's numbers of the answer that waits for its critique.
+        appraised: Appraisal's scores of the answer that waits for its critique.
         asked: Id of the event that requested the critique; empty: no critique is waited for.
     """
 
@@ -36,7 +36,7 @@ def new_exchange(received: InputReceived, settings: GuardrailsSettings) -> OpenE
     return OpenExchange(question=received.text[: settings.critic_characters])
 
 
-def with_answer(live: OpenExchange, completed: LlmCompleted, settings: GuardrailsSettings) -> OpenExchange:
+def with_answer(exchange: OpenExchange, completed: LlmCompleted, settings: GuardrailsSettings) -> OpenExchange:
     """Return what is kept after a model's answer."""
     text = completed.text[: settings.critic_characters]
-    return msgspec.structs.replace(live, answer=text, request=completed.request)
+    return msgspec.structs.replace(exchange, answer=text, request=completed.request)

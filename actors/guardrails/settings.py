@@ -1,4 +1,4 @@
-"""Settings of guardrails: the source's constants, and how long things are remembered."""
+"""Settings of guardrails: thresholds, limits, critics, and how long things are remembered."""
 
 from typing import Annotated, Literal
 
@@ -8,42 +8,45 @@ from schemas.effectors.model_settings import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
 
 Critic = Literal["features", "llm", "off"]
-"""Who scores an answer of ours: the numbers that appraisal gave it, a language model, or nobody."""
+"""Who scores an answer: appraisal, by the answer's features; a language model; or nobody."""
 
 Persona = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+"""The name of a role in which an answer is written or judged."""
 
 
 class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What guardrails decide with.
 
+    Alignment is how well an answer fits its question, drift how far it strays from it; both are from 0 to 1.
+
     Attributes:
-        alignment_threshold: Least alignment that asks for no rerun.
-        drift_threshold: Largest drift that asks for none.
+        alignment_threshold: A loop with an alignment below this runs again.
+        drift_threshold: A loop with a drift above this runs again.
         summary_alignment: Least alignment of a valid summary; ``summary_drift`` its largest drift.
-        max_reruns: Reruns of a loop family at most, 0 to 20, where it names no limit of its own.
+        max_reruns: Most reruns of a loop family, 0 to 20, if its loops name no limit.
         fatigue_increment: What a rerun that improved nothing adds to its family's fatigue.
-        fatigue_decay: What one that improved something takes from it.
-        improvement_threshold: Least gain, of alignment or of drift, that counts as an improvement.
+        fatigue_decay: What a rerun that improved something takes from it.
+        improvement_threshold: Least gain of alignment, or loss of drift, that counts as an improvement.
         fatigue_threshold: Fatigue from which a family ends. With the other defaults three reruns come to 0.45: fatigue
             ends a family only once ``max_reruns`` is raised, or lifted by an override.
         max_fatigue: Where fatigue stops growing.
-        bias_threshold: Loop families with a bias, the one being judged among them, that make an echo.
-        bias_window_ms: How far back an agent's loops are looked at for that.
+        bias_threshold: Number of loop families with a bias, the one being judged among them, that makes it an echo.
+        bias_window_ms: How far back an agent's loop families are counted for that.
         override_lifetime_ms: How long an override holds.
-        family_lifetime_ms: A loop family is remembered for at least this long after its last loop, and no longer than
-            twice that: as long, a repeated completion is recognised.
-        family_loops: Loops of a family that are remembered, the latest.
-        bias_tags: Biases of an agent that are remembered, the latest.
-        bias_loops: Loops with a bias that are remembered, the latest: higher counts are not told apart.
-        critic: Who scores an answer of ours.
-        loop_critic: Who scores the answer of a loop outside that brings question and answer and not both scores.
-        loop_critic_timeout_ms: How long a model may take for that: less than a gateway waits.
-        critic_timeout_ms: How long a model may take for that; afterwards appraisal's numbers count.
-        critic_tokens: Length of its answer at most.
-        critic_characters: As much of the question, and of the answer, it is shown, both ends of each.
+        family_lifetime_ms: A loop family is remembered for at least this long after its last loop, and for no longer
+            than twice this. Meanwhile a repeated completion is recognised.
+        family_loops: How many of the latest loops of a family are remembered.
+        bias_tags: How many of the latest biases of an agent are remembered.
+        bias_loops: How many of the latest families with a bias are remembered; no count exceeds this.
+        critic: Who scores an answer of this system.
+        loop_critic: Who scores an external loop that brings question and answer, but not both scores.
+        loop_critic_timeout_ms: How long a model may take for an external loop; less than a gateway waits.
+        critic_timeout_ms: How long a model may take for an answer of this system; afterwards appraisal's scores count.
+        critic_tokens: Most tokens of the model's critique.
+        critic_characters: Most characters of the question, and of the answer, that a model is shown, from both ends.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
-        persona: Who asks and judges where nobody is named.
-        critic_persona: Who a model judges as.
+        persona: The role in which answers are written and judged, if no other is named.
+        critic_persona: The role in which a model judges.
     """
 
     alignment_threshold: Unit = 0.75

@@ -35,7 +35,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 def family_of(state: State, agent: str, loop_id: str) -> Family | None:
-    """Return the family of an agent's loop; None if no loop of it is known."""
+    """Return the family of an agent's loop; None if no loop of that family is known."""
     return state.families.get(_key(agent, loop_id))
 
 
@@ -99,7 +99,7 @@ def _lifetime_ns(settings: GuardrailsSettings) -> int:
 
 
 def with_override(state: State, message: Message, overridden: GuardrailsOverridden) -> State:
-    """Return the state with a person's override in force."""
+    """Return the state with an operator's override in force."""
     family = family_of(state, message.agent, overridden.loop_id)
     if family is None:
         return state

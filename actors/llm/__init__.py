@@ -1,11 +1,11 @@
-"""The effector that calls language models at any endpoint of the OpenAI protocol (source M).
+"""The effector that calls language models at any endpoint of the OpenAI protocol.
 
 It answers the events that carry a ``ModelCall`` (``actors.llm.calling.REQUESTS``) with ``llm.completed``, or with
-``llm.failed`` whatever went wrong; the actor that asked continues without an answer. It decides nothing: model, number
-of calls and time limits are settings, and the prompt is in the request. If an endpoint does not support a part of the
-request, this is learned from its refusals (``actors.llm.wire.dialect``), and recorded with the answer. While a model
-generates, pieces of its text are sent to the request's inbox (``actors.llm.calling.Partial``); only the event is the
-answer.
+``llm.failed`` for every kind of failure; the actor that asked continues without an answer. It decides nothing: model,
+number of calls and time limits are settings, and the prompt is in the request. What an endpoint does not support of a
+request is learned from its refusals (``actors.llm.wire.dialect``), and recorded with the answer. While a model
+generates, pieces of its text are sent to the request's inbox (``actors.llm.calling.Partial``); the answer is what the
+event holds.
 """
 
 from contextlib import AbstractAsyncContextManager

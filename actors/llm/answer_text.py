@@ -1,4 +1,4 @@
-"""From a model's output to an answer: thoughts are removed, and the requested format is checked. Pure."""
+"""Makes an answer of a model's output: removes thoughts, and checks the requested format. Pure."""
 
 import re
 from typing import Any
@@ -12,7 +12,10 @@ from referencing.exceptions import Unresolvable
 from actors.llm.wire.thought_filter import without_thoughts
 
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL | re.IGNORECASE)
-_REGISTRY: Registry[Any] = Registry()  # an empty one: a reference to elsewhere is an error, never a download
+"""A code fence of Markdown, and the text in it."""
+
+_REGISTRY: Registry[Any] = Registry()
+"""An empty registry of schemas: a reference to another schema is an error, and never downloaded."""
 
 _MOST_CHARACTERS_PER_TOKEN = 16
 """More characters per token than any tokenizer reaches on average over more than a few words."""
@@ -29,7 +32,7 @@ class AnswerInvalid(ValueError):
 def read_answer_text(written: str, schema: dict[str, Any] | None, most_tokens: int) -> str:
     """Return the answer in a model's output; for a schema, the JSON text that satisfies it.
 
-    An endpoint may ignore the requested length: a text is cut where it certainly exceeds it (see :func:`is_over`).
+    An endpoint may ignore the requested length: a text is cut if it certainly exceeds it (see :func:`is_over`).
     Endpoints without ``response_format`` let models write a code fence or words around the JSON; these are removed.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Answers requests for a model: how often to call, how long to wait, and what to record."""
+"""Answers requests for a model: calls it, repeats failed calls within the time limit, and records the outcome."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -41,7 +41,7 @@ class Request(Protocol):
 
 
 Publish = Callable[[str, bytes], Awaitable[None]]
-"""Sends a body to an inbox, best effort; raises no error of the broker."""
+"""Sends a body to an inbox. It may be lost: an error of the broker is not raised."""
 
 _logger = get_logger("neuraxis.llm")
 
@@ -54,7 +54,6 @@ class Partial(msgspec.Struct, frozen=True, kw_only=True):
     progress. The answer is in the event, and may differ: thoughts are removed from it, it may be shortened or refused,
     and a request may be performed twice. ``done`` is always false, so that a reader can distinguish pieces from the
     copy of the final event that comes to the same inbox.
-    that comes to the same inbox.
 
     Attributes:
         request: Id of the event that asks.
@@ -80,7 +79,7 @@ class LlmCaller:
         publish: Sends pieces of text.
         clock: Measures how old a request is.
         sleep: Waits between two calls.
-        withheld_for: What an answer is withheld for, which ends the telling of its pieces.
+        withheld_for: The faults for which an answer is withheld; once one is found, no more pieces are sent.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class LlmCaller:
         self._sleep = sleep
         self._circuits: dict[str, Circuit] = {}
         self._thinking: set[str] = set()
-        self._longest_wait = wait_random_exponential(
+        self._random_wait = wait_random_exponential(
             multiplier=settings.backoff_first_ms / 1000, max=settings.backoff_most_ms / 1000
         )
 
@@ -114,9 +113,9 @@ class LlmCaller:
         model = self._settings.models.of(call.purpose)
         masks = self._masks(message.agent, call)
         if masks is not None:
-            # In another thread, while other answers continue: a long text takes a while.
+            # In another thread, so that other answers continue meanwhile: a long text takes a while.
             call = await asyncio.to_thread(_masked, call, masks)
-        found = await self._handle(message, call, model, masks)
+        found = await self._ask(message, call, model, masks)
         if masks is None or not masks.counts:
             return (found,)
         return (msgspec.structs.replace(found, masked=masks.counts, recogniser=recogniser()),)
@@ -127,14 +126,14 @@ class LlmCaller:
             return None
         return Masks(lambda text: found_in(text, privacy.regions), (each.content for each in call.messages))
 
-    async def _handle(
+    async def _ask(
         self, message: Message, call: ModelCall, model: str, masks: Masks | None
     ) -> LlmCompleted | LlmFailed:
         started = self._clock.elapsed_ns()
         try:
             if not model:
                 raise CallFailed("no_model", "NoModelForPurpose")
-            answer, attempts = await self._in_time(message, call, model, masks)
+            answer, attempts = await self._ask_in_time(message, call, model, masks)
         except CallFailed as failed:
             return _failure(message, call, failed.reason, failed.error, failed.said)
         completion, ended = answer.completion, finish_reason_of(answer.completion.finish_reason)
@@ -172,10 +171,10 @@ class LlmCaller:
             cuts=answer.cuts,
         )
 
-    async def _in_time(
+    async def _ask_in_time(
         self, message: Message, call: ModelCall, model: str, masks: Masks | None
     ) -> tuple[ClientAnswer, int]:
-        """Call within the request's time, counted from when it was stored: a late answer helps nobody."""
+        """Call within the request's time, counted from when it was stored: nobody waits for a later answer."""
         age_s = max(0, self._clock.now_ns() - message.time_ns) / 1e9
         left_s = min(call.timeout_ms, self._settings.longest_ms) / 1000 - age_s
         if left_s <= 0:
@@ -183,13 +182,13 @@ class LlmCaller:
         limit = asyncio.timeout(left_s)
         try:
             async with limit:
-                return await self._patiently(message, call, model, left_s, limit, masks)
+                return await self._ask_with_retries(message, call, model, left_s, limit, masks)
         except TimeoutError as late:
             if not limit.expired():
                 raise
             raise CallFailed("endpoint_overdue", "TimeoutError") from late
 
-    async def _patiently(
+    async def _ask_with_retries(
         self,
         message: Message,
         call: ModelCall,
@@ -200,11 +199,11 @@ class LlmCaller:
     ) -> tuple[ClientAnswer, int]:
         circuit = self._circuit(model)
         calls = 0
-        telling = _PieceSender(
+        sender = _PieceSender(
             message, self._publish, thinks=model in self._thinking, masks=masks, withheld_for=self._withheld_for
         )
         async for attempt in AsyncRetrying(
-            retry=retry_if_exception(lambda error: _passes(error) and not circuit.is_open),
+            retry=retry_if_exception(lambda error: _is_transient(error) and not circuit.is_open),
             wait=self._wait,
             sleep=self._sleep,
             stop=stop_after_attempt(self._settings.attempts) | stop_before_delay(left_s),
@@ -212,14 +211,14 @@ class LlmCaller:
         ):
             number = attempt.retry_state.attempt_number
             with attempt:
-                answer = await self._once(message, call, model, number, circuit, limit, telling)
+                answer = await self._call_once(message, call, model, number, circuit, limit, sender)
                 calls = number - 1 + answer.calls
-                if telling.began_thinking:
+                if sender.began_thinking:
                     self._thinking.add(model)
                 return answer, calls
         raise AssertionError("tenacity ends with a result or an error")
 
-    async def _once(
+    async def _call_once(
         self,
         message: Message,
         call: ModelCall,
@@ -227,17 +226,17 @@ class LlmCaller:
         number: int,
         circuit: Circuit,
         limit: asyncio.Timeout,
-        telling: "_PieceSender",
+        sender: "_PieceSender",
     ) -> ClientAnswer:
         try:
-            trying = circuit.enter()
+            is_trial = circuit.enter()
         except CircuitOpen as closed:
             raise CallFailed("circuit_open", "CircuitOpen") from closed
         try:
-            answer = await self._client.ask(call, model, message.id, telling.begin(), limit.when())
+            answer = await self._client.ask(call, model, message.id, sender.begin(), limit.when())
         except CallFailed as failed:
             if failed.dead:
-                circuit.failed(trying)
+                circuit.failed(is_trial)
             else:
                 circuit.succeeded()
             _logger.warning(
@@ -248,9 +247,9 @@ class LlmCaller:
         except asyncio.CancelledError:
             # Out of time (an endpoint that hangs counts as dead), or the worker is stopping.
             if limit.expired():
-                circuit.failed(trying)
+                circuit.failed(is_trial)
             else:
-                circuit.abandoned(trying)
+                circuit.abandoned(is_trial)
             raise
         circuit.succeeded()
         return answer
@@ -266,14 +265,15 @@ class LlmCaller:
         """Return how long to wait before the next call: random, but at least as long as the endpoint asks for."""
         error = state.outcome.exception() if state.outcome is not None else None
         asked = error.retry_after_s if isinstance(error, CallFailed) else None
-        return self._longest_wait(state) + (asked or 0.0)
+        return self._random_wait(state) + (asked or 0.0)
 
 
 class _PieceSender:
-    """Sends the pieces of one answer while it is generated; it starts again with each attempt and after a late thought.
+    """Sends the pieces of one answer while it is generated.
 
-    Each piece is sent after it was read (``actors.contract.answers.window``); once something is found, nothing more is
-    sent. The part that is held back comes with the final answer, if that is let pass.
+    It starts again with each attempt, and when the text so far turns out to be a thought. Each piece is sent after it
+    was checked for faults (``actors.contract.answers.window``); once one is found, nothing more is sent. The text that
+    is held back comes with the final answer, if that passes the guards.
     """
 
     def __init__(
@@ -293,33 +293,33 @@ class _PieceSender:
         self._publish = publish
         self._thinks = thinks
         self._attempt = self._index = self._restarts = 0
-        self._spoken = ThoughtFilter()
+        self._thought_filter = ThoughtFilter()
         self._window: Window | None = None
         self._restoring: Restoring | None = None
         self._held = ""
 
     @property
     def began_thinking(self) -> bool:
-        """Whether the answer began with a thought without opening mark, because the model's template opens it."""
+        """Whether the answer began within a thought, because the model's template opens it for the model."""
         return self._restarts > 0
 
     def begin(self) -> Callable[[str], Awaitable[None]]:
         """Start a new attempt; returns the function that takes its pieces."""
-        self._spoken = ThoughtFilter(thinking=self._thinks)
-        self._anew()
+        self._thought_filter = ThoughtFilter(thinking=self._thinks)
+        self._restart()
         return self._take
 
-    def _anew(self) -> None:
+    def _restart(self) -> None:
         self._attempt, self._index = self._attempt + 1, 0
         self._window = Window(prompt_of(self._call), self._withheld_for) if self._call.stream_to else None
         self._restoring = Restoring(self._masks) if self._masks is not None else None
         self._held = ""
 
     async def _take(self, piece: str) -> None:
-        text = self._spoken.take(piece)
-        if self._spoken.restarts > self._restarts:
-            self._restarts = self._spoken.restarts
-            self._anew()
+        text = self._thought_filter.take(piece)
+        if self._thought_filter.restarts > self._restarts:
+            self._restarts = self._thought_filter.restarts
+            self._restart()
         if self._restoring is not None:
             text = self._restoring.take(text)
         if self._window is None or not text:
@@ -369,5 +369,5 @@ def _restored(text: str, call: ModelCall, masks: Masks | None) -> str:
     return masks.restore(text) if call.answer_schema is None else masks.restore_json(text.encode()).decode()
 
 
-def _passes(error: BaseException) -> bool:
-    return isinstance(error, CallFailed) and error.passing
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, CallFailed) and error.transient

@@ -15,6 +15,7 @@ API_KEY = "NEURAXIS_LLM_API_KEY"
 
 
 _SECRET = re.compile(r"(?i)key|token|secret|passw|^sig$|signature|auth|^code$")
+"""Names of query parameters that probably hold a secret."""
 
 
 class BadEndpoint(ValueError):
@@ -39,11 +40,11 @@ class Endpoint(msgspec.Struct, frozen=True):
 
     @property
     def key_headers(self) -> dict[str, str]:
-        """The headers with the key: OpenAI's, and in addition Azure's where there is an API version."""
+        """The headers with the key: OpenAI's, and in addition Azure's if the address has an API version."""
         if not self.api_key:
             return {}
-        versioned = "api-version=" in self.base_url.lower()
-        return {"Authorization": f"Bearer {self.api_key}", **({"api-key": self.api_key} if versioned else {})}
+        is_azure = "api-version=" in self.base_url.lower()
+        return {"Authorization": f"Bearer {self.api_key}", **({"api-key": self.api_key} if is_azure else {})}
 
     @property
     def is_near(self) -> bool:
@@ -76,7 +77,11 @@ def base_url(written: str, variable: str = API_KEY) -> str:
         raise BadEndpoint(f"{shown} is not an address of an LLM endpoint ({wrong}): {_HINT}") from wrong
     if "@" in parts.netloc:
         raise BadEndpoint(f"the address of the LLM endpoint holds a login: leave it out, and put the key in {variable}")
-    if parts.scheme not in ("http", "https") or not parts.hostname or any(sign.isspace() for sign in written.strip()):
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or any(character.isspace() for character in written.strip())
+    ):
         raise BadEndpoint(f"{shown} is not an address of an LLM endpoint: {_HINT}")
     if parts.fragment:
         raise BadEndpoint(f"the address of the LLM endpoint {parts.hostname} has a fragment: {_HINT}")
@@ -108,6 +113,6 @@ def api_key(environment: Mapping[str, str], file: str = "", variable: str = API_
             key = Path(file).expanduser().read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as wrong:
             raise BadEndpoint(f"the key file {file} cannot be read: {type(wrong).__name__}") from wrong
-    if not all("!" <= sign <= "~" for sign in key):
+    if not all("!" <= character <= "~" for character in key):
         raise BadEndpoint(f"the key in {origin} is not one line of visible ASCII: correct it")
     return key

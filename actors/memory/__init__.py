@@ -1,33 +1,34 @@
-"""Memory: what an agent remembers, and which memories an input recalls (source M, memory and skills).
+"""Memory: what an agent remembers, and which memories an input recalls.
 
 For an exchange that goes on to deliberation it records the memories recalled, and how familiar the topic is
 (``memory.recalled``). For the actions of an ACT iteration it records their results (``memory.actions_answered``). After
-an executed exchange it records what is remembered of it (``memory.remembered``). No model is called: facts, gists and
-concepts are read from the text by rules, and similarity is that of the embeddings that appraisal recorded.
+an executed exchange it records what is remembered of it (``memory.remembered``). No model is called: facts, gists
+(summaries of one line) and concepts are read from the text by rules, and similarity is that of the embeddings that
+appraisal recorded.
 
 =========  ======================  ===================  ======================================================
 layer      is about                belongs to           ends
 =========  ======================  ===================  ======================================================
-turn       working memory          the session          with the fifth exchange after it, or the session
-gist       the short term          the session          after a day, or with the session
-fact       the medium term         the agent            with a later value, or as the oldest of 50 on its topic
+turn       the latest exchanges    the session          with the fourth exchange after it, or the session
+gist       the exchanges of a day  the session          after a day, or with the session
+fact       what people stated      the agent            with a later value, or as the oldest of 50 on its topic
 episode    single exchanges        the agent            as the oldest of 20,000
-concept    what they were about    the agent            with its last episode, or as the least recent of 1,000
+concept    terms in episodes       the agent            with its last episode, or as the least recent of 1,000
 =========  ======================  ===================  ======================================================
 
 An agent's sessions share what belongs to the agent. The memory of another agent is never read.
 
-**Large and folded.** The episodes are a persistent map, which is the only part that is state. An index of their
-embeddings is kept beside it and is left out of snapshots and hashes. The index is append-only; states that descend from
-one another share it, and each queries it as of its own version (``index``). All numbers are integers, or rounded at
-each step, so that a recall gives the same bits on every machine (``vectors``, ``decay``).
+**Size and replay.** The episodes are a persistent map, which is state. An index of their embeddings is kept beside it
+and is left out of snapshots and hashes. The index is append-only; states that descend from one another share it, and
+each queries it as of its own version (``index``). All numbers are integers, or rounded at each step, so that a recall
+gives the same bits on every machine (``vectors``, ``decay``).
 
-**Reviewed.** Self-review assesses a memory (``trace.seat_added``), which makes the memory rank higher or lower in
-recalls: its ``weights``.
+**Reviews.** Self-review assesses a memory (``trace.seat_added``), which makes the memory rank higher or lower in
+recalls (``weights``).
 
-**Wandering.** While nobody talks to the agent, drift asks memory for associations without any input (``wandering``).
-The resulting thought (``drift.thought``) is kept as a gist of the agent, named ``drift:7``. Any session may recall it
-for a week, and it ends with the episode that it is about (``thoughts``).
+**Wandering.** While nobody talks to the agent, the actor drift asks memory for associations without any input
+(``wandering``). The resulting thought (``drift.thought``) is kept as a gist of the agent, named ``drift:7``. Any
+session may recall it for a week, and it ends with the episode that it is about (``thoughts``).
 
 **Forgetting** leaves neither the text nor anything derived from it in the state (``forgetting``): every memory records
 its session, and every concept its episodes.

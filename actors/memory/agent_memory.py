@@ -1,17 +1,17 @@
-"""What an agent remembers in addition to its sessions' turns and gists: facts, episodes and concepts. Pure.
+"""What an agent remembers across its sessions: facts, episodes, concepts and thoughts. Pure.
 
 A remembered exchange has one number, which its turn, gist and episode share; each fact has a number of its own. A
 number is never reused, so that ``episode:7`` always means the same thing. The number of a memory does not depend on the
-text of others. So a log in which some text can no longer be decrypted gives the same numbers.
+text of other memories. So a log in which some text cannot be decrypted gives the same numbers.
 """
 
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from actors.memory.layers.concepts import Concept, with_meeting, without_episode
+from actors.memory.layers.concepts import Concept, with_occurrence, without_episode
 from actors.memory.layers.episodes import Episode, Episodes
-from actors.memory.layers.facts import Origin, ToldFact, with_told
+from actors.memory.layers.facts import Origin, StatedFact, with_statements
 from actors.memory.layers.thoughts import Thought, thought_of, with_kept_episodes
 from actors.memory.settings import MemorySettings
 from schemas.persistent import Map
@@ -20,10 +20,11 @@ from schemas.vocabulary.memory import ActionResult, Fact
 
 
 class Weight(msgspec.Struct, frozen=True):
-    """How much higher a memory ranks: ``log`` is in [-1, 1], ``average`` is the mean of its seats.
+    """How much higher a memory ranks by the seats it got (verdicts of self-review on it).
 
-    ``seat`` is the number of its last seat among the agent's seats, ``exchange`` the number of the agent's latest
-    exchange at that time. From there on both numbers fade.
+    ``log`` is the logarithm of the factor on its energy, in [-1, 1]; ``average`` is the mean of its seats. ``seat`` is
+    the number of its last seat among the agent's seats, ``exchange`` the number of the agent's latest exchange at that
+    time. With further exchanges both ``log`` and ``average`` fade.
     """
 
     average: float
@@ -33,9 +34,9 @@ class Weight(msgspec.Struct, frozen=True):
 
 
 class AgentMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent's long memory.
+    """What an agent remembers across its sessions.
 
-    ``exchanges``, ``told``, ``seats`` and ``thought`` count the exchanges remembered, the facts told, the seats
+    ``exchanges``, ``told``, ``seats`` and ``thought`` count the exchanges remembered, the facts stated, the seats
     received and the thoughts received so far. ``thoughts`` are the ones that are kept, oldest first. ``recalls`` says
     for each of the latest recalls whether it found anything. ``skills`` counts how often each skill was performed.
     ``seen_ns`` is the time of the last event that changed this memory.
@@ -43,7 +44,7 @@ class AgentMemory(msgspec.Struct, frozen=True, kw_only=True):
 
     exchanges: int = 0
     told: int = 0
-    facts: Map[str, tuple[ToldFact, ...]] = Map()
+    facts: Map[str, tuple[StatedFact, ...]] = Map()
     episodes: Episodes = Episodes()
     concepts: Map[str, Concept] = Map()
     recalls: tuple[bool, ...] = ()
@@ -55,49 +56,51 @@ class AgentMemory(msgspec.Struct, frozen=True, kw_only=True):
     seen_ns: int = 0
 
 
-def with_exchange(mind: AgentMemory, episode: Episode, facts: Sequence[Fact], settings: MemorySettings) -> AgentMemory:
+def with_exchange(
+    memory: AgentMemory, episode: Episode, facts: Sequence[Fact], settings: MemorySettings
+) -> AgentMemory:
     """Return the memory after an exchange, whose number is ``exchanges`` of the returned memory."""
-    number = mind.exchanges + 1
-    mind = with_facts(mind, facts, Origin(episode.session, episode.topic, number), settings)
-    episodes, concepts = mind.episodes.adding(number, episode), mind.concepts
+    number = memory.exchanges + 1
+    memory = with_facts(memory, facts, Origin(episode.session, episode.topic, number), settings)
+    episodes, concepts = memory.episodes.adding(number, episode), memory.concepts
     while len(episodes.kept) > settings.episodes:
         oldest = episodes.oldest()
         concepts = without_episode(concepts, episodes.kept[oldest].concepts, oldest)
         episodes = episodes.without([oldest]).beginning_at(oldest + 1)
-    concepts = with_meeting(concepts, episode.concepts, number, settings)
-    thoughts = with_kept_episodes(mind.thoughts, episodes.kept)
-    return msgspec.structs.replace(mind, exchanges=number, episodes=episodes, concepts=concepts, thoughts=thoughts)
+    concepts = with_occurrence(concepts, episode.concepts, number, settings)
+    thoughts = with_kept_episodes(memory.thoughts, episodes.kept)
+    return msgspec.structs.replace(memory, exchanges=number, episodes=episodes, concepts=concepts, thoughts=thoughts)
 
 
-def with_thought(mind: AgentMemory, event: DriftThought, at_ns: int, settings: MemorySettings) -> AgentMemory:
+def with_thought(memory: AgentMemory, event: DriftThought, at_ns: int, settings: MemorySettings) -> AgentMemory:
     """Return the memory after a thought; a thought whose episode was forgotten meanwhile is counted but not kept."""
-    number = mind.thought + 1
+    number = memory.thought + 1
     thought = thought_of(number, event, at_ns)
-    kept = mind.thoughts if thought is None else (*mind.thoughts, thought)
-    thoughts = with_kept_episodes(kept, mind.episodes.kept)[-settings.thoughts :]
-    return msgspec.structs.replace(mind, thought=number, thoughts=thoughts)
+    kept = memory.thoughts if thought is None else (*memory.thoughts, thought)
+    thoughts = with_kept_episodes(kept, memory.episodes.kept)[-settings.thoughts :]
+    return msgspec.structs.replace(memory, thought=number, thoughts=thoughts)
 
 
-def with_facts(mind: AgentMemory, facts: Sequence[Fact], origin: Origin, settings: MemorySettings) -> AgentMemory:
-    """Return the memory with additional facts that were told."""
-    known = with_told(mind.facts, facts, origin, mind.told, settings)
-    return msgspec.structs.replace(mind, told=mind.told + len(facts), facts=known)
+def with_facts(memory: AgentMemory, facts: Sequence[Fact], origin: Origin, settings: MemorySettings) -> AgentMemory:
+    """Return the memory with additional facts that were stated."""
+    known = with_statements(memory.facts, facts, origin, memory.told, settings)
+    return msgspec.structs.replace(memory, told=memory.told + len(facts), facts=known)
 
 
-def with_recalls(mind: AgentMemory, found: Iterable[bool], settings: MemorySettings) -> AgentMemory:
+def with_recalls(memory: AgentMemory, found: Iterable[bool], settings: MemorySettings) -> AgentMemory:
     """Return the memory after recalls, given for each whether it found anything."""
-    return msgspec.structs.replace(mind, recalls=(*mind.recalls, *found)[-settings.recalls_judged :])
+    return msgspec.structs.replace(memory, recalls=(*memory.recalls, *found)[-settings.recalls_judged :])
 
 
-def with_skills_used(mind: AgentMemory, results: Iterable[ActionResult]) -> AgentMemory:
+def with_skills_used(memory: AgentMemory, results: Iterable[ActionResult]) -> AgentMemory:
     """Return the memory with the performed skills counted."""
-    skills = mind.skills
+    skills = memory.skills
     for result in results:
         if result.ok:
             skills = skills.set(result.skill, skills.get(result.skill, 0) + 1)
-    return msgspec.structs.replace(mind, skills=skills)
+    return msgspec.structs.replace(memory, skills=skills)
 
 
-def failure_rate(mind: AgentMemory) -> float:
+def failure_rate(memory: AgentMemory) -> float:
     """Return the share of the latest recalls that found nothing; 0 before the first."""
-    return round(mind.recalls.count(False) / len(mind.recalls), 6) if mind.recalls else 0.0
+    return round(memory.recalls.count(False) / len(memory.recalls), 6) if memory.recalls else 0.0

@@ -4,18 +4,18 @@ input.received          the text is kept until the exchange ends; counted among 
 appraisal.completed     topic, salience and embedding are kept with it
 arbiter.escalated       -> memory.recalled, once, for an exchange whose text is kept
 act.actions_requested   -> memory.actions_answered, for such an exchange
-response.emitted        the text is dropped; -> memory.remembered, where the exchange was executed and not blank,
-                        and memory.facts_retired, where it takes back or replaces facts
+response.emitted        the text is dropped; -> memory.remembered, if the exchange was executed and not blank,
+                        and memory.facts_retired, if it takes back or replaces facts
 operator.forget_ordered -> memory.forgotten, and the sessions that contained it (memory.turns_forgotten)
-memory.recalled         the recall counts among the agent's latest
-memory.actions_answered memorized facts are known from here on; its recalls and skills count
+memory.recalled         the recall counts for the agent's failure rate
+memory.actions_answered memorized facts become known; recalls and skills are counted
 memory.remembered       the exchange's turn, gist, facts, episode and concepts are remembered
-memory.facts_retired    what was taken back is no longer known
+memory.facts_retired    the facts taken back are not known any more
 drift.started           -> memory.wandered, in the session of the episode that it is about
 drift.thought           kept as a gist of the agent, for as long as its episode
 trace.seat_added        a review's assessment of a memory, which then ranks higher or lower
 memory.forgotten        a session or a fact is dropped, from open exchanges too
-memory.configured       the settings from here on
+memory.configured       the new settings apply
 """
 
 import msgspec
@@ -35,10 +35,10 @@ from actors.memory.extraction.private import keeps, without_private
 from actors.memory.extraction.reading import ExtractedFacts, extract_facts
 from actors.memory.familiarity import familiarity_of
 from actors.memory.forgetting import (
-    DroppedByFact,
     Remaining,
-    dropped_with,
+    RemovedByFact,
     quote_matcher,
+    removed_with,
     sessions_with,
     without_fact,
     without_session,
@@ -47,7 +47,7 @@ from actors.memory.layers.episodes import Episode
 from actors.memory.layers.facts import Origin, asked_by, asks_for_all
 from actors.memory.layers.gist import gist_of
 from actors.memory.layers.session import Gist, Session, replaced, sessions_of, turn_of
-from actors.memory.pending import Pending, pending_of, with_appraisal, with_noted, with_recall, without_words
+from actors.memory.pending import Pending, pending_of, with_appraisal, with_notes, with_recall, without_words
 from actors.memory.recall import Cue, recall
 from actors.memory.retirement import known_of, retired_values, retirement_events, with_retired
 from actors.memory.settings import MemorySettings
@@ -78,11 +78,14 @@ from schemas.vocabulary.self_review import SeatAdded
 
 _NS_PER_MS = 1_000_000
 _COMPOSER = "composer"
+"""The backend of an answer that no model wrote."""
+
 _ANY_EMBEDDING = b"\x01"
+"""An embedding to search for when only the building of the index matters."""
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """The exchange that ended with the last message, with its text; kept until memory's next event, about it."""
+    """The exchange that ended with the last message, with its text (``words``); kept until memory's event about it."""
 
     exchange: str
     words: Pending
@@ -107,27 +110,27 @@ def initial() -> State:
 
 def warm(state: State) -> None:
     """Build the indexes of all agents' episodes."""
-    for mind in state.minds.values():
-        mind.episodes.nearest("", _ANY_EMBEDDING, 1, frozenset())
+    for memory in state.minds.values():
+        memory.episodes.nearest("", _ANY_EMBEDDING, 1, frozenset())
 
 
 def decide(state: State, message: Message) -> tuple[Event | Emission, ...]:
     """Return the events that a message leads to; see the module's docstring."""
     event = message.event
     if isinstance(event, ForgetOrdered):
-        return _forgotten(state, message, event)
+        return _forget_events(state, message, event)
     if isinstance(event, DriftStarted):
-        return (_wandered(state, message, event),)
+        return (_wander_event(state, message, event),)
     pending = state.pending.get(message.exchange)
     if pending is None:
         return ()
     match event:
         case ArbiterEscalated() if not pending.recalled:
-            return (_recalled(state, message, pending),)
+            return (_recall_event(state, message, pending),)
         case ActActionsRequested():
-            return _answered(state, message, pending, event)
-        case ResponseEmitted() if _stays(pending, event):
-            return _remembered(state, message, pending, event)
+            return _answer_actions(state, message, pending, event)
+        case ResponseEmitted() if _is_remembered(pending, event):
+            return _remember_events(state, message, pending, event)
     return ()
 
 
@@ -136,7 +139,7 @@ def evolve(state: State, message: Message) -> State:
     state = _aged(state, message.time_ns)
     event = message.event
     if isinstance(event, MemoryRemembered):
-        return _remember(state, message, event)
+        return _after_remembering(state, message, event)
     if state.ending is not None:
         state = msgspec.structs.replace(state, ending=None)
     pending = state.pending.get(message.exchange)
@@ -146,32 +149,32 @@ def evolve(state: State, message: Message) -> State:
         ):
             return _begin(state, message, event)
         case AppraisalCompleted() if pending is not None:
-            return _keep(state, message.exchange, with_appraisal(pending, event))
+            return _with_pending(state, message.exchange, with_appraisal(pending, event))
         case MemoryRecalled():
-            mind = with_recalls(mind_of(state, message.agent), [bool(event.recollections)], state.settings)
-            state = _with_mind(state, message, mind)
+            memory = with_recalls(memory_of(state, message.agent), [bool(event.recollections)], state.settings)
+            state = _with_memory(state, message, memory)
             if pending is None:
                 return state
-            return _keep(state, message.exchange, with_recall(pending, event))
+            return _with_pending(state, message.exchange, with_recall(pending, event))
         case MemoryActionsAnswered():
-            return _acted(state, message, pending, event)
+            return _after_actions(state, message, pending, event)
         case FactsRetired() if message.agent in state.minds:
-            mind = with_retired(mind_of(state, message.agent), event, message.session)
-            return _with_mind(state, message, mind)
+            memory = with_retired(memory_of(state, message.agent), event, message.session)
+            return _with_memory(state, message, memory)
         case ResponseEmitted():
-            return _end(state, message, pending, event)
+            return _after_end(state, message, pending, event)
         case DriftThought() if message.agent in state.minds:
-            mind = with_thought(mind_of(state, message.agent), event, message.time_ns, state.settings)
-            return _with_mind(state, message, mind)
+            memory = with_thought(memory_of(state, message.agent), event, message.time_ns, state.settings)
+            return _with_memory(state, message, memory)
         case SeatAdded(entity=entity, value=value):
-            mind = with_weight(mind_of(state, message.agent), entity, value, state.settings)
-            return _with_mind(state, message, mind) if message.agent in state.minds else state
+            memory = with_weight(memory_of(state, message.agent), entity, value, state.settings)
+            return _with_memory(state, message, memory) if message.agent in state.minds else state
         case MemoryForgotten():
-            return _forget(state, message, event)
+            return _after_forgetting(state, message, event)
     return state
 
 
-def mind_of(state: State, agent: str) -> AgentMemory:
+def memory_of(state: State, agent: str) -> AgentMemory:
     """Return what an agent remembers; an empty memory for an unknown agent."""
     return state.minds.get(agent) or AgentMemory()
 
@@ -186,110 +189,110 @@ def session_of(state: State, message: Message) -> Session:
 # --- decisions
 
 
-def _recalled(state: State, message: Message, pending: Pending) -> MemoryRecalled:
-    mind, session, settings = mind_of(state, message.agent), session_of(state, message), state.settings
+def _recall_event(state: State, message: Message, pending: Pending) -> MemoryRecalled:
+    memory, session, settings = memory_of(state, message.agent), session_of(state, message), state.settings
     text = pending.text
     asks = asked_by(text)
     cue = Cue(terms_of(text), pending.model, pending.embedding, asks=asks, asks_for_all=asks_for_all(text))
-    found = recall(mind, session, cue, message.time_ns, settings).recollections
-    told = _facts_to_keep(state, message.agent, text, known_of(mind, session))
+    found = recall(memory, session, cue, message.time_ns, settings).recollections
+    stated = _facts_to_keep(state, message.agent, text, known_of(memory, session))
     return MemoryRecalled(
-        familiarity=familiarity_of(mind, session, pending, message.time_ns, settings, found),
+        familiarity=familiarity_of(memory, session, pending, message.time_ns, settings, found),
         recollections=found,
-        told=told.facts,
-        retired=retired_values(mind, told.facts, told.ended),
+        told=stated.facts,
+        retired=retired_values(memory, stated.facts, stated.ended),
     )
 
 
 def _facts_to_keep(state: State, agent: str, text: str, known: KnownValues) -> ExtractedFacts:
-    told = extract_facts(text, known)
-    return told if keeps(state.settings.private, agent) else told._replace(facts=without_private(told.facts))
+    stated = extract_facts(text, known)
+    return stated if keeps(state.settings.private, agent) else stated._replace(facts=without_private(stated.facts))
 
 
-def _wandered(state: State, message: Message, started: DriftStarted) -> Emission:
-    wish = WanderRequest(started.strategies, started.pick, frozenset(started.resting))
-    upon = wander(mind_of(state, message.agent), message.id, wish, message.time_ns, state.settings)
-    # Encrypted with the key of the session that the text is from, so that it is forgotten with that session.
-    return Emission(upon.wandered, session=upon.session, exchange="")
+def _wander_event(state: State, message: Message, started: DriftStarted) -> Emission:
+    request = WanderRequest(started.strategies, started.pick, frozenset(started.resting))
+    result = wander(memory_of(state, message.agent), message.id, request, message.time_ns, state.settings)
+    # The event belongs to the session of its text. So it is encrypted with that session's key, and forgotten with it.
+    return Emission(result.wandered, session=result.session, exchange="")
 
 
-def _answered(state: State, message: Message, pending: Pending, asked: ActActionsRequested) -> tuple[Event, ...]:
-    ground = SkillContext(
-        mind_of(state, message.agent),
+def _answer_actions(state: State, message: Message, pending: Pending, asked: ActActionsRequested) -> tuple[Event, ...]:
+    context = SkillContext(
+        memory_of(state, message.agent),
         session_of(state, message),
         pending,
         message.time_ns,
         state.settings,
         keeps(state.settings.private, message.agent),
     )
-    stored = tuple(fact for action in asked.actions if (fact := fact_to_memorize(ground, action)) is not None)
+    stored = tuple(fact for action in asked.actions if (fact := fact_to_memorize(context, action)) is not None)
     answered = MemoryActionsAnswered(
         request=message.id,
         iteration=asked.iteration,
-        results=tuple(perform(ground, action) for action in asked.actions),
+        results=tuple(perform(context, action) for action in asked.actions),
         stored=stored,
     )
-    return (answered, *retirement_events(ground.mind, stored))
+    return (answered, *retirement_events(context.memory, stored))
 
 
-def _stays(pending: Pending, response: ResponseEmitted) -> bool:
+def _is_remembered(pending: Pending, response: ResponseEmitted) -> bool:
     return response.action == "EXECUTED" and not pending.forgotten and bool(pending.text.strip())
 
 
-def _remembered(
+def _remember_events(
     state: State, message: Message, pending: Pending, response: ResponseEmitted
 ) -> tuple[MemoryRemembered | FactsRetired, ...]:
-    # An answer of the composer tells of memories: remembering it would create memories of memories, without end.
+    # An answer of the composer quotes memories: remembering it would create memories of memories, without end.
     answer = "" if response.backend == _COMPOSER else response.response
-    mind = mind_of(state, message.agent)
-    known = known_of(mind, session_of(state, message))
-    told = pending.told if pending.recalled else _facts_to_keep(state, message.agent, pending.text, known)
+    memory = memory_of(state, message.agent)
+    known = known_of(memory, session_of(state, message))
+    stated = pending.told if pending.recalled else _facts_to_keep(state, message.agent, pending.text, known)
     remembered = MemoryRemembered(
         conversation_topic=pending.topic,
         gist=gist_of(pending.text, answer, pending.noted),
-        facts=told.facts,
+        facts=stated.facts,
         concepts=concepts_in(f"{pending.text}\n{answer}", state.settings.concepts_per_exchange),
         salience=pending.salience,
     )
-    return (remembered, *retirement_events(mind, told.facts, told.ended))
+    return (remembered, *retirement_events(memory, stated.facts, stated.ended))
 
 
-def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> tuple[Event, ...]:
-    dropped, concerned = DroppedByFact(frozenset(), frozenset()), []
+def _forget_events(state: State, message: Message, ordered: ForgetOrdered) -> tuple[Event, ...]:
+    removed, concerned = RemovedByFact(frozenset(), frozenset()), []
     if ordered.what == "fact":
-        mind, sessions = mind_of(state, message.agent), sessions_of(state.sessions, message.agent)
-        dropped = dropped_with(mind, sessions, ordered.key)
-        under_way = {words.session for words in _quoting(state, message.agent, ordered.key).values()}
-        concerned = sorted(sessions_with(mind, sessions, dropped.exchanges) | under_way)
+        memory, sessions = memory_of(state, message.agent), sessions_of(state.sessions, message.agent)
+        removed = removed_with(memory, sessions, ordered.key)
+        open_sessions = {pending.session for pending in _exchanges_quoting(state, message.agent, ordered.key).values()}
+        concerned = sorted(sessions_with(memory, sessions, removed.exchanges) | open_sessions)
     forgotten = MemoryForgotten(
         what=ordered.what,
         key=ordered.key,
         by=ordered.by,
         why=ordered.why,
-        count=_left(state, message, ordered.what, dropped).count,
-        exchanges=tuple(sorted(dropped.exchanges)),
-        facts=tuple(sorted(dropped.facts)),
+        count=_remaining(state, message, ordered.what, removed).count,
+        exchanges=tuple(sorted(removed.exchanges)),
+        facts=tuple(sorted(removed.facts)),
     )
     pages = range(0, len(concerned), SESSIONS_AT_ONCE)
     return (forgotten, *(TurnsForgotten(sessions=tuple(concerned[at : at + SESSIONS_AT_ONCE])) for at in pages))
 
 
-def _quoting(state: State, agent: str, key: str) -> dict[str, Pending]:
+def _exchanges_quoting(state: State, agent: str, key: str) -> dict[str, Pending]:
     """Return an agent's open exchanges whose text contains a value of a fact."""
-    quotes = quote_matcher(each.value for each in mind_of(state, agent).facts.get(key_of(key), ()))
+    quotes = quote_matcher(each.value for each in memory_of(state, agent).facts.get(key_of(key), ()))
     return {
-        name: words
-        for name, words in state.pending.items()
-        if words.agent == agent and quotes("\n".join((words.text, *words.noted)))
+        name: pending
+        for name, pending in state.pending.items()
+        if pending.agent == agent and quotes("\n".join((pending.text, *pending.noted)))
     }
 
 
-def _left(state: State, message: Message, what: str, dropped: DroppedByFact) -> Remaining:
-    mind, settings = mind_of(state, message.agent), state.settings
+def _remaining(state: State, message: Message, what: str, removed: RemovedByFact) -> Remaining:
+    memory, settings = memory_of(state, message.agent), state.settings
     if what == "session":
         own = state.sessions.get(message.session_key) or Session()
-        return without_session(mind, message.session, own, settings)
-    return without_fact(mind, sessions_of(state.sessions, message.agent), dropped, settings)
+        return without_session(memory, message.session, own, settings)
+    return without_fact(memory, sessions_of(state.sessions, message.agent), removed, settings)
 
 
 # --- folding
@@ -299,77 +302,81 @@ def _begin(state: State, message: Message, received: InputReceived) -> State:
     session = session_of(state, message)
     pending = pending_of(message, received, session.exchanges)
     counted = msgspec.structs.replace(session, exchanges=session.exchanges + 1)
-    return _keep(_with_session(state, message, counted), message.exchange, pending)
+    return _with_pending(_with_session(state, message, counted), message.exchange, pending)
 
 
-def _acted(state: State, message: Message, pending: Pending | None, event: MemoryActionsAnswered) -> State:
-    mind = with_skills_used(mind_of(state, message.agent), event.results)
+def _after_actions(state: State, message: Message, pending: Pending | None, event: MemoryActionsAnswered) -> State:
+    memory = with_skills_used(memory_of(state, message.agent), event.results)
     found = [bool(result.recollections) for result in event.results if result.ok and result.skill == "recall"]
-    mind = with_recalls(mind, found, state.settings)
+    memory = with_recalls(memory, found, state.settings)
     if pending is not None and event.stored and not pending.forgotten:
-        mind = with_facts(mind, event.stored, Origin(pending.session, pending.topic), state.settings)
-        state = _keep(state, message.exchange, with_noted(pending, event.stored))
-    return _with_mind(state, message, mind)
+        memory = with_facts(memory, event.stored, Origin(pending.session, pending.topic), state.settings)
+        state = _with_pending(state, message.exchange, with_notes(pending, event.stored))
+    return _with_memory(state, message, memory)
 
 
-def _end(state: State, message: Message, pending: Pending | None, response: ResponseEmitted) -> State:
+def _after_end(state: State, message: Message, pending: Pending | None, response: ResponseEmitted) -> State:
     lifetime_ns = state.settings.ended_lifetime_ms * _NS_PER_MS
     ended = state.ended.set(message.exchange, True, message.time_ns, lifetime_ns)
     if pending is None:
         return msgspec.structs.replace(state, ended=ended)
-    ending = Ended(message.exchange, pending, response.response) if _stays(pending, response) else None
+    ending = Ended(message.exchange, pending, response.response) if _is_remembered(pending, response) else None
     return msgspec.structs.replace(state, pending=state.pending.delete(message.exchange), ending=ending, ended=ended)
 
 
-def _remember(state: State, message: Message, event: MemoryRemembered) -> State:
+def _after_remembering(state: State, message: Message, event: MemoryRemembered) -> State:
     ending, settings = state.ending, state.settings
     if ending is None or ending.exchange != message.exchange:
         return state
-    words = ending.words
+    pending = ending.words
     episode = Episode(
-        session=words.session,
+        session=pending.session,
         topic=event.conversation_topic,
         text=event.gist,
         salience=event.salience,
         at_ns=message.time_ns,
-        model=words.model,
-        embedding=words.embedding,
+        model=pending.model,
+        embedding=pending.embedding,
         concepts=tuple(dict.fromkeys(event.concepts)),
     )
-    mind = with_exchange(mind_of(state, message.agent), episode, event.facts, settings)
-    number = mind.exchanges
+    memory = with_exchange(memory_of(state, message.agent), episode, event.facts, settings)
+    number = memory.exchanges
     session = session_of(state, message).remembering(
-        turn_of(number, words.text, ending.answer),
+        turn_of(number, pending.text, ending.answer),
         Gist(number, event.conversation_topic, event.gist, message.time_ns),
         settings,
     )
-    state = msgspec.structs.replace(_with_mind(state, message, mind), ending=None)
+    state = msgspec.structs.replace(_with_memory(state, message, memory), ending=None)
     return _with_session(state, message, session)
 
 
-def _forget(state: State, message: Message, event: MemoryForgotten) -> State:
-    dropped = DroppedByFact(frozenset(event.exchanges), frozenset(event.facts))
-    left = _left(state, message, event.what, dropped)
-    pending, sessions = state.pending, state.sessions
+def _after_forgetting(state: State, message: Message, event: MemoryForgotten) -> State:
+    removed = RemovedByFact(frozenset(event.exchanges), frozenset(event.facts))
+    remaining = _remaining(state, message, event.what, removed)
+    open_exchanges, sessions = state.pending, state.sessions
     if event.what == "session":
         addressed = (message.agent, message.session)
-        concerned = {name: words for name, words in pending.items() if (words.agent, words.session) == addressed}
+        concerned = {
+            name: pending for name, pending in open_exchanges.items() if (pending.agent, pending.session) == addressed
+        }
     else:
-        concerned = _quoting(state, message.agent, event.key)
-    for exchange, words in concerned.items():
-        pending = pending.set(exchange, without_words(words))
-    for name, session in left.sessions.items():
+        concerned = _exchanges_quoting(state, message.agent, event.key)
+    for exchange, pending in concerned.items():
+        open_exchanges = open_exchanges.set(exchange, without_words(pending))
+    for name, session in remaining.sessions.items():
         sessions = replaced(sessions, message.agent, name, session)
-    state = msgspec.structs.replace(state, pending=pending, sessions=sessions)
-    return _with_mind(state, message, without_stale_weights(left.mind)) if message.agent in state.minds else state
+    state = msgspec.structs.replace(state, pending=open_exchanges, sessions=sessions)
+    if message.agent not in state.minds:
+        return state
+    return _with_memory(state, message, without_stale_weights(remaining.memory))
 
 
-def _keep(state: State, exchange: str, pending: Pending) -> State:
+def _with_pending(state: State, exchange: str, pending: Pending) -> State:
     return msgspec.structs.replace(state, pending=state.pending.set(exchange, pending))
 
 
-def _with_mind(state: State, message: Message, mind: AgentMemory) -> State:
-    seen = msgspec.structs.replace(mind, seen_ns=message.time_ns)
+def _with_memory(state: State, message: Message, memory: AgentMemory) -> State:
+    seen = msgspec.structs.replace(memory, seen_ns=message.time_ns)
     minds = with_entry(state.minds, message.agent, seen, state.settings.agents, lambda each: each.seen_ns)
     return msgspec.structs.replace(state, minds=minds)
 

@@ -1,4 +1,4 @@
-"""How much is known about the topic of an exchange, as numbers that the router scores with. Pure."""
+"""Computes how much is known about the topic of an exchange, in the numbers that the router scores with. Pure."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ from actors.memory.settings import MemorySettings
 from schemas.vocabulary.memory import Familiarity, Layer, Recollection
 
 GISTS_WARM, FACTS_WARM, TURNS_WARM = 5, 5, 4
-"""Counts at which each part of the warmth reaches its maximum (source M)."""
+"""Counts of gists, facts and turns at which each part of the warmth reaches its maximum."""
 
 RELEVANT_ENERGY = 0.35
 """Energy from which a memory is relevant to an input, not merely recalled."""
 
-TOLD: frozenset[Layer] = frozenset({"fact", "episode", "gist", "turn"})
-"""Layers that hold what was said; a concept is only a word that occurred."""
+TEXT_LAYERS: frozenset[Layer] = frozenset({"fact", "episode", "gist", "turn"})
+"""Layers that hold texts; a concept is only a word that occurred."""
 
 
 def warmth(gists: int, facts: int, turns: int) -> float:
@@ -27,7 +27,7 @@ def warmth(gists: int, facts: int, turns: int) -> float:
 
 
 def familiarity_of(
-    mind: AgentMemory,
+    memory: AgentMemory,
     session: Session,
     pending: Pending,
     now_ns: int,
@@ -36,30 +36,30 @@ def familiarity_of(
 ) -> Familiarity:
     """Return how familiar the topic of an exchange is; ``recollections`` are the agent's memories recalled for it.
 
-    A relevant memory counts like one on the same topic: the agent knows it, whichever session it came from.
-    ``world_state_present`` says that the agent knows a fact besides those counted.
+    A relevant memory counts like one on the same topic, whichever session it came from. ``world_state_present`` says
+    that the agent knows a fact besides those counted.
     """
-    bearing = [each for each in recollections if each.energy >= RELEVANT_ENERGY]
+    relevant = [each for each in recollections if each.energy >= RELEVANT_ENERGY]
     own = sum(gist.topic == pending.topic for gist in session.fresh_gists(now_ns, settings))
-    gists = own + sum(each.layer == "episode" for each in bearing)
-    keys = _keys(mind, pending, {each.id for each in bearing if each.layer == "fact"})
+    gists = own + sum(each.layer == "episode" for each in relevant)
+    keys = _keys(memory, pending, {each.id for each in relevant if each.layer == "fact"})
     return Familiarity(
         context_warmth=warmth(gists, len(keys), len(session.turns)),
         working_memory_turns=len(session.turns),
         gist_count=gists,
         fact_count=len(keys),
         fact_keys=keys,
-        world_state_present=len(CurrentValues(mind.facts)) > len(keys),
+        world_state_present=len(CurrentValues(memory.facts)) > len(keys),
         conversation_topic=pending.topic,
         topic_confidence=pending.topic_confidence,
         is_new_topic=pending.is_new_topic,
         session_exchange_count=pending.exchanges_before,
-        bearing=max((each.energy for each in recollections if each.layer in TOLD), default=0.0),
+        bearing=max((each.energy for each in recollections if each.layer in TEXT_LAYERS), default=0.0),
     )
 
 
-def _keys(mind: AgentMemory, pending: Pending, recalled: set[str]) -> tuple[str, ...]:
+def _keys(memory: AgentMemory, pending: Pending, recalled: set[str]) -> tuple[str, ...]:
     """Return the keys of facts: those on the exchange's topic, the latest first, then those that were recalled."""
-    keys = on_topic(mind.facts, pending.session, pending.topic)
-    known = ((tellings[-1].number, key) for key, tellings in mind.facts.items() if key not in keys)
+    keys = on_topic(memory.facts, pending.session, pending.topic)
+    known = ((statements[-1].number, key) for key, statements in memory.facts.items() if key not in keys)
     return (*keys, *(key for number, key in sorted(known, reverse=True) if f"fact:{number}" in recalled))

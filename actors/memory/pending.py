@@ -1,4 +1,4 @@
-"""What is kept of an exchange until it ends. Pure."""
+"""What memory keeps of an exchange until it ends. Pure."""
 
 from collections.abc import Iterable
 
@@ -16,16 +16,18 @@ from schemas.vocabulary.memory import Fact, MemoryRecalled
 UNCLASSIFIED = "unclassified"
 """The topic of an exchange that was not appraised."""
 
-_APPRAISED_HALF = 0.5
+_HALF = 0.5
 _MOST_NOTED = 8
+"""Most memorized facts of an exchange that its gist contains."""
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
-    """An open exchange: its text, what the senses recorded about it, and whether memory has recorded a recall for it.
+    """An open exchange: its text, its appraisal, and whether memory has recorded a recall for it.
 
     ``exchanges_before`` counts the session's inputs before this one. If it is ``forgotten``, its text is gone: nothing
-    is recalled for it, and nothing of it is remembered. ``noted`` is what was memorized for it. ``told`` is what it
-    states and takes back, as it was read at its recall, since the answer may depend on that.
+    is recalled for it, and nothing of it is remembered. ``noted`` are the facts that a skill memorized for it. ``told``
+    are the facts that its text states and takes back, as they were read at its recall, since the answer may depend on
+    them.
     """
 
     agent: str
@@ -45,8 +47,8 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pending_of(message: Message, received: InputReceived, exchanges_before: int) -> Pending:
-    """Return what is kept of an input: its beginning, since nothing else is ever read."""
-    # Without an appraisal, all that is known is that a session's first input begins a topic.
+    """Return what is kept of an input: of its text the beginning, since no more is ever read."""
+    # Until appraisal has spoken, it is only known that a session's first input begins a topic.
     return Pending(
         agent=message.agent,
         session=message.session,
@@ -59,21 +61,21 @@ def pending_of(message: Message, received: InputReceived, exchanges_before: int)
 def with_appraisal(pending: Pending, event: AppraisalCompleted) -> Pending:
     """Return an exchange with its appraisal.
 
-    Its salience is the mean of arousal and novelty: new or exciting things are remembered best.
+    Its salience is the mean of arousal and novelty, so that new or exciting exchanges are remembered best.
     """
     return msgspec.structs.replace(
         pending,
         topic=event.conversation_topic,
         topic_confidence=event.topic_confidence,
         is_new_topic=event.is_new_topic,
-        salience=round(_APPRAISED_HALF * event.arousal + _APPRAISED_HALF * event.novelty, 6),
-        # An appraisal names the embedder first among its models.
+        salience=round(_HALF * event.arousal + _HALF * event.novelty, 6),
+        # The first name in an appraisal's models is that of the embedder.
         model=event.models.partition("+")[0],
         embedding=b"" if pending.forgotten else from_text(event.embedding),
     )
 
 
-def with_noted(pending: Pending, facts: Iterable[Fact]) -> Pending:
+def with_notes(pending: Pending, facts: Iterable[Fact]) -> Pending:
     """Return an exchange after facts were memorized for it: its gist will contain them."""
     return msgspec.structs.replace(pending, noted=(*pending.noted, *(fact.value for fact in facts))[-_MOST_NOTED:])
 

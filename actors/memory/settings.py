@@ -15,7 +15,7 @@ Few = Annotated[int, msgspec.Meta(ge=1, le=100)]
 """A number of things that a person could still look through."""
 
 Strength = Annotated[float, msgspec.Meta(ge=0.0, le=64.0)]
-"""A strength of concepts: 1 for each meeting at first."""
+"""A strength of concepts: each episode in which a concept occurs adds 1 at first."""
 
 
 class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,24 +28,25 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         session_lifetime_ms: A session's turns and gists are recalled for this long after its last exchange. They are
             dropped at the partition's first message after two of these lifetimes.
         facts_per_topic: Facts kept of a topic of a session; the oldest are dropped.
-        facts: The latest facts told to an agent that are kept.
+        facts: The latest facts of an agent that are kept.
         episodes: Episodes kept of an agent; the oldest are dropped.
-        concepts: Concepts kept of an agent; those without a meeting for the longest time are dropped.
-        meetings: The latest meetings of a concept, from which its strength, confidence and links are computed.
+        concepts: Concepts kept of an agent; those that have not occurred for the longest time are dropped.
+        meetings: The latest episodes in which a concept occurred that are kept. Its strength, confidence and links are
+            computed from them.
         concepts_per_exchange: Most concepts read from an exchange; all of them are linked with one another.
         half_life_ms: Time in which a concept's strength halves.
-        depth: Most hops over which activation spreads.
+        depth: Most hops from concept to concept over which activation spreads.
         spread: Factor on the activation for each hop, before the link's own strength.
         recollections: Most memories recalled, the strongest first. More than an answer will use, so that a review of
             its prompt can compare.
         floor: Least energy with which a memory is recalled.
         recalls_judged: The latest recalls from which the failure rate is computed.
-        weights: Most memories of an agent with a weight; those without a seat for the longest time lose it.
-        weight_fade_exchanges: The agent's exchanges over which a memory's weight fades linearly if no seat renews it.
+        weights: Most memories of an agent with a weight; those not reviewed for the longest time lose it.
+        weight_fade_exchanges: The agent's exchanges over which a memory's weight fades linearly if no review renews it.
         thoughts: Thoughts of an idle agent that are kept; the oldest are dropped.
         thoughts_recalled: Most thoughts recalled at once, each on another concept.
         thought_lifetime_ms: A thought is recalled for this long.
-        wander_back_ms: An idle agent wanders only if there is an episode no older than this.
+        wander_back_ms: An idle agent wanders (associates without any input) only if an episode is no older than this.
         fading_above: Above this strength a concept may be fading; below it, it is gone.
         fading_below: Below this strength a concept may be fading.
         sure_from: Confidence from which wandering may begin with any concept.

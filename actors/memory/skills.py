@@ -1,4 +1,4 @@
-"""The skills that an ACT iteration may ask memory for. None calls a model; a failure states its reason."""
+"""The skills that an ACT iteration may ask memory for. No skill calls a model; a failure states its reason."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ from actors.memory.layers.concepts import spread
 from actors.memory.layers.facts import CurrentValues, asked_by, asks_for_all
 from actors.memory.layers.session import Session
 from actors.memory.pending import Pending
-from actors.memory.recall import Cue, Memory, recall, strongest
+from actors.memory.recall import Candidate, Cue, recall, strongest
 from actors.memory.settings import MemorySettings
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import ActionResult, Fact, Introspection
@@ -22,13 +22,14 @@ FORGOTTEN = "exchange_forgotten"
 NOTHING_TO_MEMORIZE = "nothing_to_memorize"
 NOT_MEMORYS = "not_memorys"
 UNKNOWN_SKILL = "unknown_skill"
-"""Reasons why an action failed."""
+"""Reasons why an action failed: its exchange is forgotten; there is no fact to keep; the skill is another actor's; the
+skill is unknown."""
 
 
 class SkillContext(msgspec.Struct, frozen=True):
     """What actions work on: an agent's memory as it was before them, in an exchange of a session."""
 
-    mind: AgentMemory
+    memory: AgentMemory
     session: Session
     pending: Pending
     now_ns: int
@@ -48,20 +49,22 @@ class SkillContext(msgspec.Struct, frozen=True):
         )
 
 
-def perform(ground: SkillContext, action: Action) -> ActionResult:
+def perform(context: SkillContext, action: Action) -> ActionResult:
     """Return the result of an action."""
     match action.skill:
         case "recall":
-            found = recall(ground.mind, ground.session, ground.cue_of(action.query), ground.now_ns, ground.settings)
+            found = recall(
+                context.memory, context.session, context.cue_of(action.query), context.now_ns, context.settings
+            )
             return ActionResult(index=action.index, skill="recall", ok=True, recollections=found.recollections)
         case "associate":
-            associated = strongest(_associated(ground, action.query), ground.mind, ground.settings)
+            associated = strongest(_associated(context, action.query), context.memory, context.settings)
             return ActionResult(index=action.index, skill="associate", ok=True, recollections=associated)
         case "introspect":
-            seen = _introspection(ground)
-            return ActionResult(index=action.index, skill="introspect", ok=True, introspection=seen)
+            introspection = _introspection(context)
+            return ActionResult(index=action.index, skill="introspect", ok=True, introspection=introspection)
         case "memorize":
-            reason = "" if fact_to_memorize(ground, action) is not None else _no_fact(ground)
+            reason = "" if fact_to_memorize(context, action) is not None else _reason_for_no_fact(context)
             return ActionResult(index=action.index, skill="memorize", ok=not reason, reason=reason)
         case "delegate":
             return ActionResult(index=action.index, skill="delegate", ok=False, reason=NOT_MEMORYS)
@@ -70,39 +73,39 @@ def perform(ground: SkillContext, action: Action) -> ActionResult:
             return ActionResult(index=action.index, skill=action.skill, ok=False, reason=UNKNOWN_SKILL)
 
 
-def fact_to_memorize(ground: SkillContext, action: Action) -> Fact | None:
+def fact_to_memorize(context: SkillContext, action: Action) -> Fact | None:
     """Return the fact that an action asks to keep; None for another skill, or if there is nothing to keep."""
-    if action.skill != "memorize" or ground.pending.forgotten:
+    if action.skill != "memorize" or context.pending.forgotten:
         return None
     fact = fact_of(action.key, action.value)
-    return fact if fact is None or ground.keeps_private or without_private([fact]) else None
+    return fact if fact is None or context.keeps_private or without_private([fact]) else None
 
 
-def _no_fact(ground: SkillContext) -> str:
-    return FORGOTTEN if ground.pending.forgotten else NOTHING_TO_MEMORIZE
+def _reason_for_no_fact(context: SkillContext) -> str:
+    return FORGOTTEN if context.pending.forgotten else NOTHING_TO_MEMORIZE
 
 
-def _associated(ground: SkillContext, query: str) -> Iterable[Memory]:
-    mind = ground.mind
-    for term, activation in spread(mind.concepts, mind.episodes.kept, terms_of(query), ground.settings).items():
-        yield Memory(activation, "concept", mind.concepts[term].number, term, echo=True)
+def _associated(context: SkillContext, query: str) -> Iterable[Candidate]:
+    memory = context.memory
+    for term, activation in spread(memory.concepts, memory.episodes.kept, terms_of(query), context.settings).items():
+        yield Candidate(activation, "concept", memory.concepts[term].number, term, echo=True)
 
 
-def _introspection(ground: SkillContext) -> Introspection:
-    mind, session, settings = ground.mind, ground.session, ground.settings
-    found = recall(mind, session, ground.cue_of(ground.pending.text), ground.now_ns, settings)
-    familiarity = familiarity_of(mind, session, ground.pending, ground.now_ns, settings, found.recollections)
+def _introspection(context: SkillContext) -> Introspection:
+    memory, session, settings = context.memory, context.session, context.settings
+    found = recall(memory, session, context.cue_of(context.pending.text), context.now_ns, settings)
+    familiarity = familiarity_of(memory, session, context.pending, context.now_ns, settings, found.recollections)
     return Introspection(
         context_warmth=familiarity.context_warmth,
         feeling_of_knowing=found.best,
-        recall_failure_rate=failure_rate(mind),
+        recall_failure_rate=failure_rate(memory),
         layers={
             "turn": len(session.turns),
-            "gist": len(session.fresh_gists(ground.now_ns, settings)),
-            "fact": len(CurrentValues(mind.facts)),
-            "episode": len(mind.episodes.kept),
-            "concept": len(mind.concepts),
+            "gist": len(session.fresh_gists(context.now_ns, settings)),
+            "fact": len(CurrentValues(memory.facts)),
+            "episode": len(memory.episodes.kept),
+            "concept": len(memory.concepts),
         },
-        skills=dict(sorted(mind.skills.items())),
+        skills=dict(sorted(memory.skills.items())),
         world_state_present=familiarity.world_state_present,
     )

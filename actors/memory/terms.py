@@ -1,4 +1,4 @@
-"""Concepts made from the terms of a text, and similarity by terms where there is no embedding."""
+"""The concepts of a text, similarity by terms if there is no embedding, and the word lists of fact extraction."""
 
 from collections.abc import Collection
 from functools import cache
@@ -10,33 +10,34 @@ import msgspec
 from actors.contract.text.terms import terms_of
 
 DECIMALS = 6
+"""Decimals that similarities and strengths are rounded to."""
 
 
 class WordLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The lists of ``words.json``. Those that begin with ``no`` say what no value, key or object is.
 
     Attributes:
-        no_name: What a name does not begin with ("call me later").
-        no_person: What is no name after "I'm", though it has a capital ("I'm German").
-        no_place: What nobody lives in ("I live in fear").
-        no_employer: What nobody is employed by ("I work at night").
-        no_job: What is no job ("work as a team").
-        no_key: What is in no key of a fact ("my point is ...").
-        no_value: What a fact's value does not begin with ("my hope is that ...").
-        no_kind: What says how somebody finds a thing, not what it is ("my car is a mess").
-        no_object: What an opinion is not about ("I like it").
-        no_deed: What somebody who "likes to" do it only asks for ("I like to book ...").
-        no_allergy: What nobody is allergic to in earnest.
+        no_name: Words that no name begins with ("call me later").
+        no_person: Words that are no name after "I'm", though they have a capital ("I'm German").
+        no_place: Words that are no place to live in ("I live in fear").
+        no_employer: Words that are no employer ("I work at night").
+        no_job: Words that are no job ("work as a team").
+        no_key: Words that no key of a fact contains ("my point is ...").
+        no_value: Words that no value of a fact begins with ("my hope is that ...").
+        no_kind: Words that judge a thing, and do not say what it is ("my car is a mess").
+        no_object: Words that are no object of an opinion ("I like it").
+        no_deed: Verbs after "I like to" that make it a request ("I like to book ...").
+        no_allergy: Words that are no allergy in earnest ("allergic to work").
         workplace: Kinds of organisations and places that employ people ("a bank").
         place: Kinds of places that people live in ("a village").
         occupation: Jobs, by their last words.
         kin: People and animals that somebody has.
         thing: Things that somebody has for long.
         site: Places that somebody has ("my office is in Lisbon").
-        attribute: What is asked for in forms: what is so of somebody lasts.
-        diet: What people are who eat only some things.
+        attribute: What forms ask for ("email"): such facts last.
+        diet: Diets, as words for people ("vegan").
         colour: Colours.
-        related: What facts of a kind bear on, as terms ("allergy": "food").
+        related: Kind of fact -> terms of questions that such a fact helps to answer ("allergy": "food").
         particle: Small words within a name ("van").
         joining: Small words within the name of a place or an organisation ("of").
         article: What is left out at the beginning of a key.

@@ -1,7 +1,7 @@
-"""Wandering: the concepts that an idle agent comes upon by association. Pure.
+"""Wandering: an idle agent's associations, from a concept to others that occurred with it. Pure.
 
-Strategies are tried in the order asked. The first one that has a starting concept is used; resting concepts are left
-out:
+Strategies are tried in the order asked. The first one that has a starting concept is used; concepts that wandering has
+visited lately (*resting* ones) are left out:
 
 =========  =============================================================================================
 decaying   the weakest whose strength is between 0.2 and 2.0
@@ -31,7 +31,7 @@ from schemas.vocabulary.drift import Strategy
 from schemas.vocabulary.memory import Activation, MemoryWandered
 
 _NS_PER_MS = 1_000_000
-_TOLD = 12
+_MOST_REPORTED = 12
 """Most concepts reached that are reported."""
 
 
@@ -44,25 +44,25 @@ class WanderRequest(msgspec.Struct, frozen=True):
 
 
 class WanderResult(msgspec.Struct, frozen=True):
-    """What the agent came upon, and the session that it belongs to, empty for none."""
+    """The event about what was found, and the session whose text it contains; empty for none."""
 
     wandered: MemoryWandered
     session: str
 
 
 def wander(
-    mind: AgentMemory, request: str, drift_request: WanderRequest, now_ns: int, settings: MemorySettings
+    memory: AgentMemory, request: str, drift_request: WanderRequest, now_ns: int, settings: MemorySettings
 ) -> WanderResult:
-    """Return what an agent's memory comes upon at a time."""
-    kept = mind.episodes.kept
-    lately = _lately(kept, now_ns, settings)
-    if not lately:
+    """Return what wandering finds in an agent's memory now; ``request`` is the id of the event that asks for it."""
+    kept = memory.episodes.kept
+    recent = _recent_episodes(kept, now_ns, settings)
+    if not recent:
         return WanderResult(MemoryWandered(request=request, reason="no_episode"), "")
-    awake = {term: each for term, each in mind.concepts.items() if name_of(each) not in drift_request.resting}
+    candidates = {term: each for term, each in memory.concepts.items() if name_of(each) not in drift_request.resting}
     for strategy in drift_request.strategies:
-        seeds = _seeds(strategy, mind, awake, lately, now_ns, settings)
+        seeds = _seeds(strategy, memory, candidates, recent, now_ns, settings)
         if seeds:
-            return _from(mind, request, strategy, _picked(seeds, drift_request.pick), now_ns, settings)
+            return _result(memory, request, strategy, _picked(seeds, drift_request.pick), now_ns, settings)
     return WanderResult(MemoryWandered(request=request, reason="no_seed"), "")
 
 
@@ -71,13 +71,13 @@ def name_of(concept: Concept) -> str:
     return f"concept:{concept.number}"
 
 
-def strength_in(mind: AgentMemory, term: str, now_ns: int, settings: MemorySettings) -> float:
-    """Return a concept's strength: its meetings after decay, and the thoughts that strengthened it."""
-    met = strength_of(mind.concepts[term], mind.episodes.kept, now_ns, settings)
-    return round(met + added_strength(mind.thoughts, term, now_ns, settings), DECIMALS)
+def strength_in(memory: AgentMemory, term: str, now_ns: int, settings: MemorySettings) -> float:
+    """Return a concept's strength: what its episodes add after decay, and the thoughts that strengthened it."""
+    from_episodes = strength_of(memory.concepts[term], memory.episodes.kept, now_ns, settings)
+    return round(from_episodes + added_strength(memory.thoughts, term, now_ns, settings), DECIMALS)
 
 
-def _lately(kept: Mapping[int, Episode], now_ns: int, settings: MemorySettings) -> list[int]:
+def _recent_episodes(kept: Mapping[int, Episode], now_ns: int, settings: MemorySettings) -> list[int]:
     """Return the numbers of the recent episodes, the latest first."""
     since_ns = now_ns - settings.wander_back_ms * _NS_PER_MS
     return sorted((number for number, episode in kept.items() if episode.at_ns >= since_ns), reverse=True)
@@ -85,37 +85,39 @@ def _lately(kept: Mapping[int, Episode], now_ns: int, settings: MemorySettings) 
 
 def _seeds(
     strategy: Strategy,
-    mind: AgentMemory,
-    awake: dict[str, Concept],
-    lately: list[int],
+    memory: AgentMemory,
+    candidates: dict[str, Concept],
+    recent: list[int],
     now_ns: int,
     settings: MemorySettings,
 ) -> list[str]:
     """Return the concepts that a strategy may begin with, in an order that does not depend on their text."""
-    kept = mind.episodes.kept
+    kept = memory.episodes.kept
     match strategy:
         case "decaying":
-            strengths = ((strength_in(mind, term, now_ns, settings), awake[term].number, term) for term in awake)
+            strengths = (
+                (strength_in(memory, term, now_ns, settings), candidates[term].number, term) for term in candidates
+            )
             fading = [each for each in strengths if settings.fading_above < each[0] < settings.fading_below]
             return [min(fading)[2]] if fading else []
         case "recent":
-            return [term for term in kept[lately[0]].concepts if term in awake]
+            return [term for term in kept[recent[0]].concepts if term in candidates]
         case "salient":
-            most = max(lately, key=lambda number: (kept[number].salience, number))
-            return [term for term in kept[most].concepts if term in awake]
+            most = max(recent, key=lambda number: (kept[number].salience, number))
+            return [term for term in kept[most].concepts if term in candidates]
         case "random":
-            sure = [term for term, each in awake.items() if each.confidence >= settings.sure_from]
-            return sorted(sure, key=lambda term: awake[term].number)
+            certain = [term for term, each in candidates.items() if each.confidence >= settings.sure_from]
+            return sorted(certain, key=lambda term: candidates[term].number)
 
 
 def _picked(seeds: list[str], pick: float) -> str:
     return seeds[min(int(pick * len(seeds)), len(seeds) - 1)]
 
 
-def _from(
-    mind: AgentMemory, request: str, strategy: Strategy, term: str, now_ns: int, settings: MemorySettings
+def _result(
+    memory: AgentMemory, request: str, strategy: Strategy, term: str, now_ns: int, settings: MemorySettings
 ) -> WanderResult:
-    graph, kept = mind.concepts, mind.episodes.kept
+    graph, kept = memory.concepts, memory.episodes.kept
     activated = spread(graph, kept, [term], settings, recent_links)
     seed = graph[term]
     strongest_first = sorted(activated, key=lambda other: (-activated[other], -graph[other].number))
@@ -128,7 +130,7 @@ def _from(
         Activation(
             concept=name_of(graph[other]), energy=activated[other], term=other if other in episode.concepts else ""
         )
-        for other in strongest_first[:_TOLD]
+        for other in strongest_first[:_MOST_REPORTED]
     )
     wandered = MemoryWandered(
         request=request,
@@ -136,7 +138,7 @@ def _from(
         strategy=strategy,
         seed=name_of(seed),
         concept=term,
-        strength=strength_in(mind, term, now_ns, settings),
+        strength=strength_in(memory, term, now_ns, settings),
         activations=activations,
         activation=activations[0].energy if activations else 0.0,
         episode=f"episode:{number}",

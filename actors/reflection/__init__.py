@@ -1,20 +1,21 @@
-"""Reflection: while an agent is idle, a strong model looks again at how its inputs were routed (source M).
+"""Reflection: while an agent is idle, asks a strong model for a second opinion on how its inputs were routed.
 
-Reflection only advises: it reports which decisions were ambiguous, and changes no setting. The regulator decides what
-follows from a pressure. The model sees numbers and signals, never a person's text, and no exchange waits for it.
+Reflection only advises: it reports which decisions were ambiguous, and changes no setting. If enough opinions disagree,
+its report calls that a *pressure*, and the regulator may change a weight of the router. The model sees numbers and
+signals, never a person's text, and no exchange waits for it.
 
 ==========================  ==========================================================================================
-safeguard                   an opinion that fails it is ignored, with the reason on record
+safeguard                   an opinion that fails it is ignored, and the reason recorded
 ==========================  ==========================================================================================
+known mode                  the suggested mode had a score, else ``invalid``
 confidence                  the model's confidence is above .70, else ``low_confidence``
 the person's reaction       a satisfied person outweighs a disagreement: ``user_satisfied``
-causality                   the named dimension shows in the signals, else ``dimension_without_signal``
-what was offered            the suggested mode had a score, else ``invalid``
-a sustained pattern         pressure only where, over 7 days, enough opinions count and more than 25% of them disagree
+causality                   the named dimension shows in the decision's signals, else ``dimension_without_signal``
 ==========================  ==========================================================================================
 
-The second and third apply to disagreements alone, since an opinion that agrees claims no fault. If the person shows
-satisfaction only afterwards, the disagreement is removed from the window again.
+The last two apply to disagreements alone, since an opinion that agrees claims no fault. If the person shows
+satisfaction only afterwards, the disagreement is removed from the window again. There is a pressure only if, over 7
+days, enough opinions count and more than 25% of them disagree.
 
 ``sampling``  which decisions are reviewed      ``opinion_call``   the request to the model, and its answer
 ``judging``   safeguards, and the window        ``causes``   which signals support a dimension

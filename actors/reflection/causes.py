@@ -1,4 +1,4 @@
-"""The causality check: an ambiguity that a model names must show in the signals of the decision. Pure."""
+"""The causality check: the ambiguity that a model names must show in the signals of the decision. Pure."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -7,16 +7,16 @@ from schemas.vocabulary.reflection import Dimension
 from schemas.vocabulary.router import ModeSelected
 
 LITTLE_WARMTH = 0.4
-"""Below this warmth of its context, little is remembered that a message is about."""
+"""A context warmth (how much memory holds about the message, 0 to 1) below this is little."""
 
 FEW_FACTS = 3
-"""Below so many facts, too."""
+"""Fewer facts than this are few."""
 
 LOW_DENSITY = 0.3
-"""Below this share of distinct words among its words, a message does not show what it wants."""
+"""If the share of distinct words among a message's words is below this, what it wants is unclear."""
 
-SHORT = 3
-"""Tokens up to which a message may be no more than a gesture."""
+SHORT_TOKENS = 3
+"""A message of at most so many tokens may be no more than a social gesture."""
 
 
 def _memory(selected: ModeSelected) -> bool:
@@ -39,7 +39,7 @@ def _context(selected: ModeSelected) -> bool:
 def _social(selected: ModeSelected) -> bool:
     signals = selected.signals
     asks = signals.has_question_mark or signals.interrogative_words
-    return _tone(selected) or (signals.prompt_token_count <= SHORT and not asks)
+    return _tone(selected) or (signals.prompt_token_count <= SHORT_TOKENS and not asks)
 
 
 def _reference(selected: ModeSelected) -> bool:

@@ -1,4 +1,4 @@
-"""Whether a second opinion counts, by the safeguards; and the conclusion from all opinions of a window. Pure."""
+"""Checks whether a second opinion counts, and concludes from all opinions within a window of time. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from schemas.vocabulary.reflection import (
 )
 
 SPANS = 28
-"""Number of parts by which the window is reported, so that opinions before and after a change of weights differ."""
+"""Number of parts of the window that are reported apart, to tell opinions before and after a change of weights."""
 
 _NS_PER_MS = 1_000_000
 
@@ -36,7 +36,7 @@ class CountedInsight(msgspec.Struct, frozen=True):
 
 
 def insight_of(stratum: Stratum, case: Case, opinion: Opinion, settings: ReflectionSettings) -> Insight:
-    """Return an opinion as an insight, and whether it counts."""
+    """Return an opinion as an insight, which says whether it counts."""
     ignored = ignored_because(case, opinion, settings)
     return Insight(
         exchange=case.exchange,

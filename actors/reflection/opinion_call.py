@@ -1,4 +1,4 @@
-"""What the model is asked, and how its answer is read. It sees numbers and signals, no word of any person. Pure."""
+"""The prompt for a second opinion, and how the answer is read. It has numbers and signals, no person's text. Pure."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -15,9 +15,10 @@ from schemas.vocabulary.reflection import Dimension, ReflectionRequested, Sample
 from schemas.vocabulary.router import Mode
 
 LONGEST_ANSWER = 16_000
-"""Characters: far more than is asked for."""
+"""In characters; far more than the schema needs."""
 
 LONGEST_RATIONALE = 400
+"""In characters."""
 
 MODES: Mapping[Mode, str] = MappingProxyType(
     {
@@ -59,7 +60,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 def opinion_call(drawn: Sequence[tuple[Stratum, Case]], settings: ReflectionSettings) -> ReflectionRequested:
     """Return the request for a second opinion on a batch."""
-    described = "\n\n".join(_described(number, case) for number, (_, case) in enumerate(drawn, start=1))
+    described = "\n\n".join(_description(number, case) for number, (_, case) in enumerate(drawn, start=1))
     return ReflectionRequested(
         batch=tuple(
             Sampled(exchange=case.exchange, stratum=stratum, selected_mode=case.selected.selected_mode)
@@ -82,21 +83,24 @@ def opinions_of(answer: str, batch: int) -> dict[int, Opinion] | None:
     Of several opinions on one decision the first counts. A number outside the batch makes the whole answer invalid,
     since the model then answers something else.
     """
-    said: _Answer | None = read_answer(answer, _Answer, LONGEST_ANSWER)
-    opinions = said.opinions if said is not None else ()
+    decoded: _Answer | None = read_answer(answer, _Answer, LONGEST_ANSWER)
+    opinions = decoded.opinions if decoded is not None else ()
     if not opinions or any(not 1 <= each.number <= batch for each in opinions):
         return None
     return {each.number: each for each in reversed(opinions)}
 
 
-_EVER_LISTED = ("answerable", "underspecified", "social", "recall", "task", "bearing", "findings")
-"""Signals that are listed even if they have their default; a later one is not, so that old requests stay the same."""
+_ALWAYS_LISTED = ("answerable", "underspecified", "social", "recall", "task", "bearing", "findings")
+"""Signals that the prompt lists even if they have their default value.
+
+A signal that is added later is not listed then, so that requests on older decisions stay the same.
+"""
 
 
-def _described(number: int, case: Case) -> str:
-    selected, signals = case.selected, without_defaults(case.selected.signals, *_EVER_LISTED)
+def _description(number: int, case: Case) -> str:
+    selected, signals = case.selected, without_defaults(case.selected.signals, *_ALWAYS_LISTED)
     scores = ", ".join(f"{mode} {score:.3f}" for mode, score in selected.scores.items())
-    listed = ", ".join(f"{name}={_word(value)}" for name, value in signals.items() if name != "fact_keys")
+    listed = ", ".join(f"{name}={_value_text(value)}" for name, value in signals.items() if name != "fact_keys")
     return (
         f"Decision {number}: {selected.selected_mode} was selected.\n"
         f"Scores: {scores}. Margin {selected.margin:.3f}, ambiguous below {selected.effective_margin:.3f}. "
@@ -105,7 +109,7 @@ def _described(number: int, case: Case) -> str:
     )
 
 
-def _word(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
@@ -132,7 +136,7 @@ def _schema(batch: int) -> dict[str, Any]:
     }
 
 
-def _listed(meanings: Mapping[Any, str]) -> str:
+def _list_of(meanings: Mapping[Any, str]) -> str:
     return "\n".join(f"- {name}: {meaning}" for name, meaning in meanings.items())
 
 
@@ -140,7 +144,7 @@ _INSTRUCTION = (
     "You are a consultant who looks again at how messages of a conversation were routed. You see the numbers a router "
     "decided on, not the messages. For every decision say which mode you would have selected (one that has a score), "
     "in which dimension the decision was most ambiguous, how sure you are from 0 to 1, and why, in one sentence.\n"
-    f"Modes:\n{_listed(MODES)}\nDimensions:\n{_listed(DIMENSIONS)}\n"
+    f"Modes:\n{_list_of(MODES)}\nDimensions:\n{_list_of(DIMENSIONS)}\n"
     'Reply with JSON only: {"opinions": [{"number": 1, "mode": "RESPOND", "dimension": "intent_clarity", '
     '"confidence": 0.5, "rationale": "..."}]}'
 )

@@ -1,7 +1,8 @@
-"""Which past decisions are reviewed: a stratified sample, drawn with the id of the deciding message as seed. Pure.
+"""Draws the past decisions to review: a stratified sample, with the id of the deciding message as seed. Pure.
 
-A decision with a tie-break is in the stratum of tie-breaks, whatever its confidence. Nearly all of them have low
-confidence, so they would fill that stratum.
+The strata are decisions of low confidence, of high confidence, and those that a tie-break decided. A decision with a
+tie-break belongs to the third, whatever its confidence: nearly all of these have low confidence, and would fill the
+first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +18,12 @@ from schemas.vocabulary.reflection import Stratum
 from schemas.vocabulary.router import ModeSelected
 
 STRATA: tuple[Stratum, ...] = get_args(Stratum)
-NOTHING_OWED: Mapping[Stratum, float] = MappingProxyType({})
+NO_SHORTFALLS: Mapping[Stratum, float] = MappingProxyType({})
+"""No stratum has had too few or too many decisions."""
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A past decision: its numbers and signals, without anything a person said (no topic, no keys of facts).
+    """A past decision: its numbers and signals, without any text of a person (no topic, no keys of facts).
 
     ``at_ns`` is when it was made (Unix nanoseconds). ``satisfied``: the person was satisfied with the answer.
     """
@@ -50,14 +52,18 @@ def stratum_of(selected: ModeSelected, settings: ReflectionSettings) -> Stratum 
     return "high_confidence" if selected.router_confidence > settings.high_above else None
 
 
-Owed = tuple[tuple[Stratum, float], ...]
-"""Places that each stratum has had too few of so far (below 0: too many), since a batch has whole places only."""
+Shortfalls = tuple[tuple[Stratum, float], ...]
+"""How many decisions too few each stratum has had so far (below 0: too many).
 
-_MOST_OWED = 1.0
+A batch holds whole decisions, so it seldom has exactly the shares that the settings ask for. What a stratum missed in
+one batch is made up for in the next.
+"""
+
+_MOST_SHORTFALL = 1.0
 
 
 def places_by_stratum(
-    available: Mapping[Stratum, int], settings: ReflectionSettings, owed: Mapping[Stratum, float] = NOTHING_OWED
+    available: Mapping[Stratum, int], settings: ReflectionSettings, shortfalls: Mapping[Stratum, float] = NO_SHORTFALLS
 ) -> dict[Stratum, int]:
     """Return how many decisions of each stratum a batch holds, no more than there are.
 
@@ -66,46 +72,51 @@ def places_by_stratum(
     the last; so the next batch is 2, 1 and 2, and over many batches the shares hold. Places that a stratum cannot fill
     go to the others, one at a time in that order.
     """
-    due = _due(owed, settings)
+    due = _due_places(shortfalls, settings)
     quota = {stratum: int(due[stratum]) for stratum in STRATA}
     by_remainder = sorted(STRATA, key=lambda stratum: quota[stratum] - due[stratum])
     for stratum in by_remainder[: max(0, settings.batch - sum(quota.values()))]:
         quota[stratum] += 1
-    given, left = dict.fromkeys(STRATA, 0), settings.batch
+    given, remaining = dict.fromkeys(STRATA, 0), settings.batch
     for stratum in STRATA:
-        given[stratum] = min(quota[stratum], available[stratum], left)
-        left -= given[stratum]
-    while left > 0:
+        given[stratum] = min(quota[stratum], available[stratum], remaining)
+        remaining -= given[stratum]
+    while remaining > 0:
         open_strata = [stratum for stratum in STRATA if given[stratum] < available[stratum]]
         if not open_strata:
             break
-        for stratum in open_strata[:left]:
+        for stratum in open_strata[:remaining]:
             given[stratum] += 1
-        left = settings.batch - sum(given.values())
+        remaining = settings.batch - sum(given.values())
     return given
 
 
-def owed_after(owed: Mapping[Stratum, float], given: Sequence[Stratum], settings: ReflectionSettings) -> Owed:
-    """Return the places owed to each stratum after a batch; one at most, since missing decisions are not made up for.
+def shortfalls_after(
+    shortfalls: Mapping[Stratum, float], given: Sequence[Stratum], settings: ReflectionSettings
+) -> Shortfalls:
+    """Return how many decisions too few each stratum has had after a batch, at most one.
 
-    A stratum's share is counted of the places that the batch really had, which may not have been full.
+    What is missing because there were no such decisions is not made up for. A stratum's share is counted of the places
+    that the batch really had, which may not have been full.
     """
     filled = len(given) / settings.batch
     found = {
-        stratum: round(owed.get(stratum, 0.0) + share * filled - given.count(stratum), 6)
-        for stratum, share in _exact(settings).items()
+        stratum: round(shortfalls.get(stratum, 0.0) + share * filled - given.count(stratum), 6)
+        for stratum, share in _exact_places(settings).items()
     }
-    return tuple((stratum, min(_MOST_OWED, max(-_MOST_OWED, found[stratum]))) for stratum in STRATA)
+    return tuple((stratum, min(_MOST_SHORTFALL, max(-_MOST_SHORTFALL, found[stratum]))) for stratum in STRATA)
 
 
-def _due(owed: Mapping[Stratum, float], settings: ReflectionSettings) -> dict[Stratum, float]:
+def _due_places(shortfalls: Mapping[Stratum, float], settings: ReflectionSettings) -> dict[Stratum, float]:
     """Return each stratum's due in a full batch, in places (not whole); together they never exceed the batch."""
-    due = {stratum: max(0.0, share + owed.get(stratum, 0.0)) for stratum, share in _exact(settings).items()}
-    over = max(1.0, sum(due.values()) / settings.batch)
-    return {stratum: round(each / over, 6) for stratum, each in due.items()}
+    due = {
+        stratum: max(0.0, share + shortfalls.get(stratum, 0.0)) for stratum, share in _exact_places(settings).items()
+    }
+    excess = max(1.0, sum(due.values()) / settings.batch)
+    return {stratum: round(each / excess, 6) for stratum, each in due.items()}
 
 
-def _exact(settings: ReflectionSettings) -> dict[Stratum, float]:
+def _exact_places(settings: ReflectionSettings) -> dict[Stratum, float]:
     # Rounded, since 5 * (1 - .5 - .2) is slightly less than 1.5 in floats, and would lose a tie that is exact.
     return {
         "low_confidence": round(settings.batch * settings.low_share, 6),
@@ -118,7 +129,7 @@ def draw_sample(
     cases: Sequence[Case],
     message_id: str,
     settings: ReflectionSettings,
-    owed: Mapping[Stratum, float] = NOTHING_OWED,
+    shortfalls: Mapping[Stratum, float] = NO_SHORTFALLS,
 ) -> tuple[tuple[Stratum, Case], ...]:
     """Return a batch of cases with their strata, drawn without replacement; the same message gives the same batch."""
     by_stratum: dict[Stratum, list[Case]] = {stratum: [] for stratum in STRATA}
@@ -126,12 +137,12 @@ def draw_sample(
         stratum = stratum_of(case.selected, settings)
         if stratum is not None:
             by_stratum[stratum].append(case)
-    given = places_by_stratum({stratum: len(found) for stratum, found in by_stratum.items()}, settings, owed)
-    # Use raw words: numpy guarantees the generator's bit stream, but not how it shuffles.
+    given = places_by_stratum({stratum: len(found) for stratum, found in by_stratum.items()}, settings, shortfalls)
+    # Sort by raw random words: numpy guarantees the generator's bit stream, but not how it shuffles.
     draws = np.random.Philox(key=int.from_bytes(sha256(message_id.encode()).digest()[:16], "little"))
     drawn: list[tuple[Stratum, Case]] = []
     for stratum, found in by_stratum.items():
-        lots = draws.random_raw(len(found)).tolist() if found else []
-        order = sorted(range(len(found)), key=lots.__getitem__)
-        drawn += ((stratum, found[place]) for place in sorted(order[: given[stratum]]))
+        random_keys = draws.random_raw(len(found)).tolist() if found else []
+        order = sorted(range(len(found)), key=random_keys.__getitem__)
+        drawn += ((stratum, found[index]) for index in sorted(order[: given[stratum]]))
     return tuple(drawn)

@@ -16,23 +16,23 @@ class ReflectionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """What reflection decides with. "Below" and "above" are strict.
 
     Attributes:
-        backend: ``off`` keeps nothing and asks nobody; ``llm`` needs a model that is attached.
+        backend: ``off`` keeps nothing and asks nobody; ``llm`` asks the attached model.
         idle_after_ms: How long an agent must be without an open exchange before its decisions are reviewed.
         batch: Number of decisions of one review.
         low_below: Router confidence below which a decision is of low confidence.
         high_above: Router confidence above which it is of high confidence; between the two it is not reviewed.
         low_share: Share of a batch for decisions of low confidence.
-        high_share: Share for those of high confidence; the rest is for tie-breaks.
+        high_share: Share of a batch for decisions of high confidence; the rest is for tie-breaks.
         confidence_above: The model's confidence above which an opinion counts.
         disagreement_above: Share of disagreeing opinions above which there is a pressure.
         window_ms: Length of the window; opinions on decisions within it are counted.
         insights_needed: Opinions in the window that must count before there can be a pressure.
         queue: Decisions that are kept of an agent until they are reviewed; the oldest are dropped first.
         insights_kept: Opinions that are kept of an agent; the oldest are dropped first.
-        most_tokens: Largest length of a model's answer.
-        timeout_ms: How long the answer may take.
+        most_tokens: Most tokens of a model's answer.
+        timeout_ms: How long the model may take for it.
         patience_ms: Time after which a request without an answer is given up.
-        retry_after_ms: Wait after a model that failed, or answered something else.
+        retry_after_ms: Time until the next review after a model failed, or gave an answer of another form.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
         agents: Agents that a partition keeps; when there are more, the least recently used eighth is dropped.
 

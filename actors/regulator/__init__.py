@@ -1,4 +1,4 @@
-"""The regulator: the single authority over the router's weights, which it corrects slowly and within bounds.
+"""The regulator: a slow feedback loop that alone may change the router's weights, a little at a time, within bounds.
 
 Once a day, for each agent, it looks at the last day's routing decisions (at least ten), and names what is wrong, each
 fault as a *pressure* with a severity (``pressures``). It answers the worst one by moving one weight a little: by .05
@@ -10,11 +10,9 @@ all changes of a day, reverts included, add up to .02 at most.
 The regulator only emits events. Routers apply them live, in the log's order (``actors.router.regulator_offsets``), and
 record in every decision the weights that it was made with. From there the regulator knows them.
 
-``decision_window`` counts decisions, ``pressures`` names what is wrong and which weight answers it, ``control_loop``
-keeps the trials and all limits on changes, ``settings`` the numbers, ``decider`` the state.
-
-Source: the deterministic mode router of the cognitive architecture document, "Routing Stability Regulator" and "Single
-Authority for Weight Mutation", with its contradictions settled as the design's page on subsystems says.
+``decision_window`` counts decisions, ``pressures`` names what is wrong and which weights answer it, ``judging`` judges
+trials, ``weight_changes`` chooses the one change of a cycle, ``control_loop`` puts a cycle together, ``record`` holds
+what is kept of an agent, ``decider`` the state.
 """
 
 from actors.regulator.decider import State, decide, evolve, initial

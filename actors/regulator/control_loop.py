@@ -1,10 +1,10 @@
-"""The closed loop of one agent: adjustments on trial, when a weight may move, and by how much. Pure.
+"""One cycle of an agent's feedback loop: judge the adjustments on trial, then change one weight at most. Pure.
 
-A cycle makes one change at most (``weight_changes``), and undoes an adjustment that did not help before it makes
-another. These invariants hold for every history of decisions: all changes within any ``day_ms`` add up to ``per_day``
-at most; ``cooldown_ms`` lie between two changes of a weight; weights stay within ``BOUNDS`` and ``FLOORS``. A revert
-takes back exactly what was applied, unless a setting changed since leaves no room for it. A series is undone as it was
-made, step by step.
+A cycle undoes an adjustment that did not help before it makes another (``weight_changes``). These invariants hold for
+every history of decisions: all changes within any ``day_ms`` add up to ``per_day`` at most; ``cooldown_ms`` lie between
+two changes of a weight; weights stay within ``BOUNDS`` and ``FLOORS``. A revert takes back exactly what was applied,
+unless a setting that has changed since leaves no room for it. A series of adjustments is undone step by step, the
+latest first.
 """
 
 import msgspec
@@ -18,14 +18,14 @@ from actors.regulator.weight_changes import answer_pressure, fade_correction, is
 from schemas.event import Event
 from schemas.vocabulary.regulator import Adjusted, Confirmed, CycleCompleted, Held, Outcome, Pressure, Reverted
 
-UNCALLED: frozenset[Held] = frozenset(("no_cue", "no_evidence", "within_chance"))
-"""Reasons for which a pressure calls for no weight at all."""
+NO_CHANGE_NEEDED: frozenset[Held] = frozenset(("no_cue", "no_evidence", "within_chance"))
+"""Reasons why a pressure needs no change of any weight; the other reasons only hold a change back."""
 
 _NS_PER_MS = 1_000_000
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """The change of a cycle, if any; the pressures, each with why it was not answered; and the confirmed trials."""
+    """The change of a cycle, if any, and the pressures, each with the reason why it was not answered."""
 
     event: Adjusted | Reverted | None
     pressures: tuple[Pressure, ...]
@@ -36,8 +36,8 @@ def cycle_events(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[
     counts = counts_in_window(loop, now_ns, settings)
     enough = counts.decisions >= settings.decisions_needed
     pressures = pressures_of(counts, fresh_opinion(loop, now_ns, settings), settings, loop.weights) if enough else ()
-    pressing = {each.name for each in pressures if each.held not in UNCALLED}
-    judged = judge(loop.trials, counts, loop.opinion, pressing, now_ns, settings)
+    present = {each.name for each in pressures if each.held not in NO_CHANGE_NEEDED}
+    judged = judge(loop.trials, counts, loop.opinion, present, now_ns, settings)
     helped = [each for each in judged if each.outcome == "helped"]
     change = _change(loop, counts, judged, pressures, enough, now_ns, settings)
     summary = CycleCompleted(
@@ -47,7 +47,7 @@ def cycle_events(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[
         wake_after_ms=settings.period_ms if counts.decisions else 0,
     )
     return (
-        *(_confirmed(loop, each) for each in helped),
+        *(_confirmation(loop, each) for each in helped),
         *([change.event] if change.event is not None else []),
         summary,
     )
@@ -55,16 +55,19 @@ def cycle_events(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[
 
 def counts_in_window(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Counts:
     """Return the counts within the window."""
-    return total(within(loop.slices, now_ns, settings.window_ms * _NS_PER_MS, width_ns(settings)))
+    return total(within(loop.slices, now_ns, settings.window_ms * _NS_PER_MS, slice_width_ns(settings)))
 
 
-def width_ns(settings: RegulatorSettings) -> int:
+def slice_width_ns(settings: RegulatorSettings) -> int:
     """Return how long a slice of the window is, in nanoseconds."""
     return max(1, settings.window_ms * _NS_PER_MS // settings.slices)
 
 
 def fresh_opinion(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Opinion | None:
-    """Return the opinion if it is fresh, limited to decisions since it last led to a change, which may have helped."""
+    """Return reflection's opinion if it is no older than the window; else None.
+
+    Decisions before the last change that an opinion led to are left out, since that change may have helped.
+    """
     opinion = loop.opinion
     if opinion is None or now_ns - opinion.at_ns > settings.window_ms * _NS_PER_MS:
         return None
@@ -73,18 +76,18 @@ def fresh_opinion(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Opini
 
 def with_adjustment(loop: Loop, event: Adjusted, now_ns: int, settings: RegulatorSettings) -> Loop:
     """Return the loop with an adjustment on trial, or with one more step of a series."""
-    before = trial_of(loop, event.parameter) if event.step > 1 else None
-    earlier = before.deltas if before is not None else ()
+    series = trial_of(loop, event.parameter) if event.step > 1 else None
+    earlier = series.deltas if series is not None else ()
     trial = Trial(
         event.parameter, (*earlier, event.delta), event.pressure, event.metric_before, now_ns, fading=event.fading
     )
-    moved = _moved(loop, event, now_ns, settings)
+    moved = _with_change(loop, event, now_ns, settings)
     if not event.fading:
-        # Fading takes back part of an earlier correction, whose cause stays on record.
-        leads = event.offset * event.delta > 0
-        causes = moved.causes.set(event.parameter, event.pressure) if leads else moved.causes
+        # Fading takes back part of an earlier correction, whose cause is kept.
+        away_from_zero = event.offset * event.delta > 0
+        causes = moved.causes.set(event.parameter, event.pressure) if away_from_zero else moved.causes
         moved = msgspec.structs.replace(moved, causes=causes, led_ns=moved.led_ns.set(event.parameter, now_ns))
-    return msgspec.structs.replace(moved, trials=(*_without(loop, event.parameter), trial))
+    return msgspec.structs.replace(moved, trials=(*_without_trial(loop, event.parameter), trial))
 
 
 def with_reversion(loop: Loop, event: Reverted, now_ns: int, settings: RegulatorSettings) -> Loop:
@@ -94,9 +97,9 @@ def with_reversion(loop: Loop, event: Reverted, now_ns: int, settings: Regulator
     leaves the weight alone for a while. If fading brought the pressure back, the weight fades later.
     """
     trial = trial_of(loop, event.parameter)
-    moved = _moved(loop, event, now_ns, settings)
+    moved = _with_change(loop, event, now_ns, settings)
     moved = msgspec.structs.replace(moved, led_ns=moved.led_ns.set(event.parameter, now_ns))
-    others = _without(loop, event.parameter)
+    others = _without_trial(loop, event.parameter)
     if trial is not None and event.steps_left:
         left = msgspec.structs.replace(
             trial, deltas=trial.deltas[: event.steps_left], at_ns=now_ns, verdict=event.verdict
@@ -114,7 +117,7 @@ def with_reversion(loop: Loop, event: Reverted, now_ns: int, settings: Regulator
 
 def with_confirmation(loop: Loop, event: Confirmed) -> Loop:
     """Return the loop with a confirmed adjustment; the next one of its weight has full size again."""
-    trials = _without(loop, event.parameter)
+    trials = _without_trial(loop, event.parameter)
     if event.fading:
         returned = loop.returned.delete(event.parameter) if event.parameter in loop.returned else loop.returned
         return msgspec.structs.replace(loop, trials=trials, returned=returned)
@@ -126,7 +129,7 @@ def with_cycle(loop: Loop, event: CycleCompleted, now_ns: int) -> Loop:
     """Return the loop after a cycle: which weights were called for, and in which direction."""
     pressed = loop.pressed_ns
     for pressure in event.pressures:
-        if pressure.held in UNCALLED:
+        if pressure.held in NO_CHANGE_NEEDED:
             continue
         for answer in {*answers_to(pressure), *([(pressure.parameter, pressure.sign)] if pressure.parameter else [])}:
             pressed = pressed.set(direction(answer), now_ns)
@@ -145,20 +148,20 @@ def _change(
     """Return the one change of a cycle."""
     failed = [each for each in judged if each.failed and is_within_limits(loop, each.trial.parameter)]
     by_name = {each.name: each for each in pressures}
-    onward: Adjusted | None = None
+    next_of_series: Adjusted | None = None
     for each in judged:
         if each.outcome != "onward" or each.trial.pressure not in by_name:
             continue
         step = next_step(loop, each, by_name[each.trial.pressure], now_ns, settings)
         if isinstance(step, Adjusted):
-            onward = onward or step
+            next_of_series = next_of_series or step
         elif step == "at_bound":
             # No further step is possible, and the steps made did not help.
             failed.append(each._replace(outcome="no_improvement"))
     event: Adjusted | Reverted | None = revert_failed(loop, failed, now_ns, settings)
     if event is None and is_blocked(loop, failed, now_ns, settings):
         return _Change(None, _all_held(pressures, "day_spent"))
-    event = event or onward
+    event = event or next_of_series
     if event is not None:
         return _Change(event, _all_held(pressures, "behind_a_worse_one", event))
     freed = [each.trial.parameter for each in judged if each.outcome == "helped"]
@@ -167,7 +170,7 @@ def _change(
         found = answer_pressure(loop, pressure, freed, now_ns, settings) if event is None else "behind_a_worse_one"
         if isinstance(found, Adjusted):
             event = found
-            answered.append(_answering(pressure, found))
+            answered.append(_answered(pressure, found))
         else:
             answered.append(msgspec.structs.replace(pressure, held=pressure.held or found))
     if event is None and enough:
@@ -175,7 +178,7 @@ def _change(
     return _Change(event, tuple(answered))
 
 
-def _confirmed(loop: Loop, judged: Judged) -> Confirmed:
+def _confirmation(loop: Loop, judged: Judged) -> Confirmed:
     trial = judged.trial
     return Confirmed(
         parameter=trial.parameter,
@@ -190,17 +193,17 @@ def _confirmed(loop: Loop, judged: Judged) -> Confirmed:
 
 
 def _all_held(
-    pressures: tuple[Pressure, ...], why: Held, event: Adjusted | Reverted | None = None
+    pressures: tuple[Pressure, ...], held: Held, event: Adjusted | Reverted | None = None
 ) -> tuple[Pressure, ...]:
     return tuple(
-        _answering(each, event)
+        _answered(each, event)
         if isinstance(event, Adjusted) and event.pressure == each.name
-        else msgspec.structs.replace(each, held=each.held or why)
+        else msgspec.structs.replace(each, held=each.held or held)
         for each in pressures
     )
 
 
-def _answering(pressure: Pressure, event: Adjusted) -> Pressure:
+def _answered(pressure: Pressure, event: Adjusted) -> Pressure:
     return msgspec.structs.replace(pressure, parameter=event.parameter, sign=1 if event.delta > 0 else -1, held="")
 
 
@@ -214,7 +217,7 @@ def _outcome(
     return "held" if pressures else "no_pressure"
 
 
-def _moved(loop: Loop, event: Adjusted | Reverted, now_ns: int, settings: RegulatorSettings) -> Loop:
+def _with_change(loop: Loop, event: Adjusted | Reverted, now_ns: int, settings: RegulatorSettings) -> Loop:
     kept = tuple(move for move in loop.moves if now_ns - move.at_ns < settings.day_ms * _NS_PER_MS)
     offsets, causes, returned = loop.offsets, loop.causes, loop.returned
     if event.offset:
@@ -238,5 +241,5 @@ def _moved(loop: Loop, event: Adjusted | Reverted, now_ns: int, settings: Regula
     )
 
 
-def _without(loop: Loop, parameter: str) -> tuple[Trial, ...]:
+def _without_trial(loop: Loop, parameter: str) -> tuple[Trial, ...]:
     return tuple(trial for trial in loop.trials if trial.parameter != parameter)

@@ -1,21 +1,23 @@
 """The regulator's state machine: when cycles are due, and what is counted between them.
 
-router.mode_selected      counted, and its weights are those in force; -> regulator.scheduled if no cycle is due, with
-                          the offsets, since a router may have dropped an agent that was idle for long
+router.mode_selected      the decision is counted, and its weights are those in force; -> regulator.scheduled if no
+                          cycle is scheduled, with the offsets, since a router may have dropped an agent that was idle
+                          for long
 router.feedback_observed  a misroute is counted
-reflection.concluded      the latest second opinion
+reflection.concluded      kept as the latest second opinion
 clock.fired               -> the agent's cycle: regulator.confirmed, .reverted or .adjusted, and .cycle_completed
 regulator.*               changes, judgements and schedules are applied to the state
-regulator.configured      the settings from here on
+regulator.configured      the new settings apply
 
-Each cycle schedules the next one. So after a long standstill one cycle is due, not many. An idle agent has none.
+Each cycle schedules the next one. So after a long standstill of the system one cycle is due, not many. A cycle without
+any decision in its window schedules none; the agent's next decision does.
 """
 
 import msgspec
 
 from actors.regulator.control_loop import (
     cycle_events,
-    width_ns,
+    slice_width_ns,
     with_adjustment,
     with_confirmation,
     with_cycle,
@@ -41,8 +43,10 @@ from schemas.vocabulary.regulator import (
 )
 from schemas.vocabulary.router import FeedbackObserved, ModeSelected
 
-_SETTERS = frozenset((topic_of(RegulatorScheduled), topic_of(CycleCompleted)))
-_TOLD = (*BOUNDS, *FLOORS.values())
+_TIMER_EVENTS = frozenset((topic_of(RegulatorScheduled), topic_of(CycleCompleted)))
+_KEPT_WEIGHTS = (*BOUNDS, *FLOORS.values())
+"""The weights that regulation may change, and those that limit them."""
+
 _NS_PER_MS = 1_000_000
 
 
@@ -64,9 +68,9 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
     match message.event:
         case ModeSelected() as selected if not loop.scheduled and mode_of(selected) is not None:
             offsets = dict(sorted(loop.offsets.items()))
-            return _of_agent((RegulatorScheduled(wake_after_ms=settings.period_ms, offsets=offsets),))
-        case ClockFired(set_by=set_by) if set_by in _SETTERS and loop.scheduled:
-            return _of_agent(cycle_events(loop, message.time_ns, settings))
+            return _without_session((RegulatorScheduled(wake_after_ms=settings.period_ms, offsets=offsets),))
+        case ClockFired(set_by=set_by) if set_by in _TIMER_EVENTS and loop.scheduled:
+            return _without_session(cycle_events(loop, message.time_ns, settings))
     return ()
 
 
@@ -77,7 +81,7 @@ def evolve(state: State, message: Message) -> State:
     if after is loop:
         return state
     seen = msgspec.structs.replace(after, seen_ns=message.time_ns)
-    loops = with_entry(state.loops, message.agent, seen, state.settings.agents, _worth)
+    loops = with_entry(state.loops, message.agent, seen, state.settings.agents, _keep_rank)
     return msgspec.structs.replace(state, loops=loops)
 
 
@@ -86,8 +90,8 @@ def loop_of(state: State, agent: str) -> Loop:
     return state.loops.get(agent) or Loop()
 
 
-def _worth(loop: Loop) -> tuple[bool, int]:
-    # Agents with changed weights are dropped last: with an agent, its trials and failed corrections are lost.
+def _keep_rank(loop: Loop) -> tuple[bool, int]:
+    # When there are too many agents, those with changed weights are dropped last: what was tried would be lost.
     return bool(loop.offsets or loop.trials), loop.seen_ns
 
 
@@ -95,19 +99,19 @@ def _evolved(loop: Loop, message: Message, settings: RegulatorSettings) -> Loop:
     now_ns = message.time_ns
     match message.event:
         case ModeSelected() as selected:
-            return _decided(loop, selected, now_ns, settings)
+            return _with_decision(loop, selected, now_ns, settings)
         case FeedbackObserved(feedback=feedback):
             kind = next((each for each in MISROUTES if each == feedback), None)
             if kind is None:
                 return loop
-            slices = with_misroute(loop.slices, kind, now_ns, width_ns(settings))
-            return msgspec.structs.replace(loop, slices=_kept(slices, now_ns, settings))
+            slices = with_misroute(loop.slices, kind, now_ns, slice_width_ns(settings))
+            return msgspec.structs.replace(loop, slices=_in_window(slices, now_ns, settings))
         case ReflectionConcluded() as concluded:
             return msgspec.structs.replace(loop, opinion=_opinion(concluded, now_ns))
         case RegulatorScheduled():
             return msgspec.structs.replace(loop, scheduled=True)
         case CycleCompleted() as event:
-            loop = msgspec.structs.replace(loop, slices=_kept(loop.slices, now_ns, settings))
+            loop = msgspec.structs.replace(loop, slices=_in_window(loop.slices, now_ns, settings))
             return with_cycle(loop, event, now_ns)
         case Adjusted() as event:
             return with_adjustment(loop, event, now_ns, settings)
@@ -118,22 +122,22 @@ def _evolved(loop: Loop, message: Message, settings: RegulatorSettings) -> Loop:
     return loop
 
 
-def _decided(loop: Loop, selected: ModeSelected, now_ns: int, settings: RegulatorSettings) -> Loop:
+def _with_decision(loop: Loop, selected: ModeSelected, now_ns: int, settings: RegulatorSettings) -> Loop:
     mode = mode_of(selected)
     if mode is None:
         return loop
-    slices = with_decision(loop.slices, mode, selected, now_ns, width_ns(settings))
-    weights = Map({name: selected.weights[name] for name in _TOLD if name in selected.weights})
+    slices = with_decision(loop.slices, mode, selected, now_ns, slice_width_ns(settings))
+    weights = Map({name: selected.weights[name] for name in _KEPT_WEIGHTS if name in selected.weights})
     return msgspec.structs.replace(
         loop,
-        slices=_kept(slices, now_ns, settings),
+        slices=_in_window(slices, now_ns, settings),
         weights=loop.weights if weights == loop.weights else weights,
         in_force=None if selected.regulated is None else Map(selected.regulated),
     )
 
 
-def _kept(slices: Slices, now_ns: int, settings: RegulatorSettings) -> Slices:
-    return within(slices, now_ns, settings.window_ms * _NS_PER_MS, width_ns(settings))
+def _in_window(slices: Slices, now_ns: int, settings: RegulatorSettings) -> Slices:
+    return within(slices, now_ns, settings.window_ms * _NS_PER_MS, slice_width_ns(settings))
 
 
 def _opinion(concluded: ReflectionConcluded, now_ns: int) -> Opinion:
@@ -147,6 +151,6 @@ def _opinion(concluded: ReflectionConcluded, now_ns: int) -> Opinion:
     )
 
 
-def _of_agent(events: tuple[Event, ...]) -> tuple[Emission, ...]:
+def _without_session(events: tuple[Event, ...]) -> tuple[Emission, ...]:
     # These events are about the agent: they have no session, and are not part of the exchange that caused them.
     return tuple(Emission(event, session="", exchange="") for event in events)

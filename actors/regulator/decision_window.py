@@ -1,7 +1,7 @@
 """Counts of an agent's latest routing decisions, by slices of time. Pure.
 
-A decision is the first choice of an exchange; the choice after an ACT loop cannot be ACT, so it is not counted. It
-counts under the mode that it led to: ACT if a loop ran, else the mode of the answer.
+Only the router's first decision of an exchange is counted, under the mode that it led to: ACT if a loop ran, else the
+mode of the answer. The decision after an ACT loop cannot be ACT, so counting it would distort the shares.
 """
 
 from math import fsum, log
@@ -12,13 +12,13 @@ import msgspec
 from schemas.vocabulary.router import Mode, ModeSelected
 
 MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
-"""Every mode, in the order of counts."""
+"""Every mode, in the order of ``Counts.modes``."""
 
 Misroute = Literal["missed_clarify", "missed_act", "under_engagement"]
-"""A kind of misroute."""
+"""A kind of misroute, that is, of a decision that feedback has shown to be wrong."""
 
 MISROUTES: tuple[Misroute, ...] = ("missed_clarify", "missed_act", "under_engagement")
-"""Every kind of misroute, in the order of counts, which decides between equal ones."""
+"""Every kind of misroute, in the order of ``Counts.misroutes``; of equally frequent kinds the first one counts."""
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ def is_social(selected: ModeSelected) -> bool:
 
 def with_decision(slices: Slices, mode: Mode, selected: ModeSelected, now_ns: int, width_ns: int) -> Slices:
     """Return the slices with one more decision, which counts under ``mode``."""
-    earlier, latest = _open(slices, now_ns, width_ns)
+    earlier, latest = _split_latest(slices, now_ns, width_ns)
     counted = msgspec.structs.replace(
         latest,
         modes=_one_more(latest.modes, MODES.index(mode)),
@@ -95,7 +95,7 @@ def with_decision(slices: Slices, mode: Mode, selected: ModeSelected, now_ns: in
 
 def with_misroute(slices: Slices, kind: Misroute, now_ns: int, width_ns: int) -> Slices:
     """Return the slices with one more misroute."""
-    earlier, latest = _open(slices, now_ns, width_ns)
+    earlier, latest = _split_latest(slices, now_ns, width_ns)
     misroutes = _one_more(latest.misroutes, MISROUTES.index(kind))
     return (*earlier, msgspec.structs.replace(latest, misroutes=misroutes))
 
@@ -118,7 +118,7 @@ def total(slices: Slices) -> Counts:
     )
 
 
-def _open(slices: Slices, now_ns: int, width_ns: int) -> tuple[Slices, Counts]:
+def _split_latest(slices: Slices, now_ns: int, width_ns: int) -> tuple[Slices, Counts]:
     """Return the earlier slices and the one that ``now_ns`` falls in, the latest of all."""
     start_ns = now_ns // width_ns * width_ns
     if slices and slices[-1].start_ns >= start_ns:
@@ -126,5 +126,5 @@ def _open(slices: Slices, now_ns: int, width_ns: int) -> tuple[Slices, Counts]:
     return slices, Counts(start_ns)
 
 
-def _one_more(counts: tuple[int, ...], place: int) -> tuple[int, ...]:
-    return (*counts[:place], counts[place] + 1, *counts[place + 1 :])
+def _one_more(counts: tuple[int, ...], index: int) -> tuple[int, ...]:
+    return (*counts[:index], counts[index] + 1, *counts[index + 1 :])

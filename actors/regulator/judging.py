@@ -3,8 +3,8 @@
 Only what happened after the adjustment may count. For decisions, ``judge_after_ms`` ensures that. For second opinions,
 which may come much later, the time of the decisions that they are about is compared.
 
-A single step may be too small to change any decision. So a series continues while the pressure lasts, the metric has
-not become worse, and there are steps left. A series is judged against the metric before its first step.
+A single step may be too small to change any decision. So further steps follow, as a *series*, while the pressure lasts,
+the metric has not become worse, and there are steps left. A series is judged against the metric before its first step.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,7 +20,7 @@ from schemas.vocabulary.regulator import PressureName, Verdict
 _NS_PER_MS = 1_000_000
 
 Outcome = Literal["helped", "onward", "no_improvement", "worse", "unmeasured"]
-"""The outcome of a trial: the change stays, its series goes on, or it is undone because of a ``Verdict``."""
+"""The outcome of a trial: its change stays, its series goes on (``onward``), or it is undone for a ``Verdict``."""
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -61,20 +61,20 @@ def judge(
     trials: Sequence[Trial],
     counts: Counts,
     opinion: Opinion | None,
-    pressing: Collection[PressureName],
+    present: Collection[PressureName],
     now_ns: int,
     settings: RegulatorSettings,
 ) -> list[Judged]:
     """Return the judgements of the trials that are due, by the window's decisions and the latest opinion.
 
-    A trial is left out while nothing can be measured of it. ``pressing`` are the present pressures.
+    A trial is left out while nothing can be measured of it. ``present`` are the present pressures.
     """
     found = []
     for trial in trials:
         if now_ns - trial.at_ns < settings.judge_after_ms * _NS_PER_MS:
             continue
         metric = _metric(trial, counts, opinion, settings)
-        outcome = _outcome(trial, metric, counts, trial.pressure in pressing, now_ns, settings)
+        outcome = _outcome(trial, metric, counts, trial.pressure in present, now_ns, settings)
         if outcome is not None:
             found.append(Judged(trial, metric, outcome))
     return found
@@ -88,23 +88,23 @@ def _metric(trial: Trial, counts: Counts, opinion: Opinion | None, settings: Reg
 
 
 def _outcome(
-    trial: Trial, metric: float | None, counts: Counts, presses: bool, now_ns: int, settings: RegulatorSettings
+    trial: Trial, metric: float | None, counts: Counts, still_present: bool, now_ns: int, settings: RegulatorSettings
 ) -> Outcome | None:
     """Return the outcome of a trial; None while nothing can be measured of it."""
     if trial.verdict is not None:
         return trial.verdict
     if metric is None:
         overdue = now_ns - trial.at_ns >= settings.evidence_within_ms * _NS_PER_MS
-        # No second opinion asks for this correction any more, so fading it has done no harm.
-        unheard: Outcome = "helped" if trial.fading and trial.pressure == "reflection" else "unmeasured"
-        return unheard if overdue else None
+        # Reflection has no newer opinion that asks for this correction, so fading it has done no harm.
+        without_measure: Outcome = "helped" if trial.fading and trial.pressure == "reflection" else "unmeasured"
+        return without_measure if overdue else None
     if trial.fading:
-        return "worse" if presses else "helped"
+        return "worse" if still_present else "helped"
     if metric < trial.metric_before * settings.improved_below:
         return "helped"
     if metric > trial.metric_before + settings.doubt * chance_deviation(trial.pressure, counts, settings):
         return "worse"
-    # A series is to cross a range in which a weight has no effect. Second opinions tell nothing about such a range.
-    if presses and trial.pressure != "reflection" and len(trial.deltas) < settings.series_steps:
+    # A series must cross a range in which a weight has no effect. Second opinions do not show such a range.
+    if still_present and trial.pressure != "reflection" and len(trial.deltas) < settings.series_steps:
         return "onward"
     return "no_improvement"

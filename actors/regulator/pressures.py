@@ -1,4 +1,4 @@
-"""What is wrong with an agent's routing, how badly, and which weights may answer it. Pure.
+"""The pressures: what is wrong with an agent's routing, how badly, and which weights may answer it. Pure.
 
 =====================  ==================================================  ============================================
 pressure               condition                                           metric
@@ -9,22 +9,24 @@ pressure               condition                                           metri
 ``respond_over_use``   share of RESPOND > .75                              the excess
 ``respond_under_use``  share of RESPOND < .40                              the shortfall
 ``clarify_over_use``   share of CLARIFY > .30                              the excess
-``clarify_under_use``  share of CLARIFY < .03, and a question was missed   the shortfall
+``clarify_under_use``  share of CLARIFY < .03, and feedback says that a    the shortfall
+                       question back was missed
 ``acknowledge_...``    share of ACKNOWLEDGE > .20; or < .01, or < half     the excess, or the shortfall
                        of the gestures (greetings, thanks)
 ``ignore_over_use``    share of IGNORE > .05                               (no weight answers it)
 ``missed_clarify``     misroutes > .10, most of this kind                  its share
-``missed_act``         the same, or surely > .05 alone                     its share
+``missed_act``         the same; or this kind alone > .05, by more than    its share
+                       chance
 ``under_engagement``   misroutes > .10, most of this kind                  its share
 ``reflection``         disagreement > .20, sustained, over .30 of it of    reflection's next opinion
                        one dimension
 ``mode_entropy``       normalised entropy of the modes < .35               the shortfall
 =====================  ==================================================  ============================================
 
-These are all the monitor's red flags, and all its rates. A table lists the weights that answer each pressure
-(``ANSWERS``, ``DIMENSIONS``). The first one is moved that the router's profile has and that may be moved now. So under
-a profile that does not use appraisal's reading of a turn, ``clarify.cold_boost``, ``act.question_moderate_context`` and
-``acknowledge.question_penalty`` (all up) answer the misroutes, as in the source.
+The monitor raises its alarms on the same shares and rates. A table lists the weights that answer each pressure
+(``ANSWERS``, ``DIMENSIONS``). Of these, the first one is moved that the router's profile has and that may be moved now.
+So under a profile that does not use appraisal's reading of a turn, ``clarify.cold_boost``,
+``act.question_moderate_context`` and ``acknowledge.question_penalty`` (all raised) answer the misroutes.
 
 Severity is the distance beyond the threshold, as a share of the greatest possible distance. So pressures of different
 kinds can be compared.
@@ -45,8 +47,9 @@ from schemas.vocabulary.regulator import BOUNDS, Held, Pressure, PressureName
 from schemas.vocabulary.router import Mode
 
 _DECIMAL = 0.000001
+"""The smallest difference between two shares, which are kept to 6 decimals."""
 
-_SURE = 1.5
+_SURE_DEVIATIONS = 1.5
 """Standard deviations by which a small rate must exceed its threshold, so that chance alone does not explain it."""
 
 Sign = Literal[-1, 1]
@@ -87,16 +90,17 @@ DIMENSIONS: Mapping[Dimension, tuple[Answer, ...]] = MappingProxyType(
         "reference_ambiguity": (("act.implicit_reference", 1),),
     }
 )
-"""The dimension in which a second opinion mostly differs -> the weights that answer it, as in ``ANSWERS``.
+"""The dimension that most disagreeing opinions name -> the weights that answer it, as in ``ANSWERS``.
 
-No weight occurs with the same direction in two of them. So an answer identifies its dimension (``answers_to``).
+No weight occurs with the same direction in two dimensions. So an answer identifies its dimension (``answers_to``).
 """
 
 
 class _Share(NamedTuple):
-    """A rule over a mode's share, which may be too high or too low; ``limit`` is the setting with the threshold.
+    """A rule that a mode's share is too high (``over``) or too low; ``limit`` is the setting with the threshold.
 
-    The severity of a share that is too high counts from the end of the healthy range, if that lies below the limit.
+    The severity of a share that is too high counts from ``healthy``, the upper end of the mode's healthy range, if that
+    lies below the limit.
     """
 
     mode: Mode
@@ -118,13 +122,13 @@ _SHARES: Mapping[PressureName, _Share] = MappingProxyType(
         "acknowledge_under_use": _Share("ACKNOWLEDGE", False, "acknowledge_below"),
     }
 )
-"""Pressure -> its rule. Of equally severe ones, too much of a mode comes first: it causes too little of the others."""
+"""Pressure -> its rule. Of equally severe pressures the earlier comes first: too much of one makes the others rare."""
 
 
 class Opinion(msgspec.Struct, frozen=True):
     """Reflection's latest conclusion: the share of disagreement, its main dimension, and whether it is a pressure.
 
-    ``spans`` tell when the decisions were made that it is about.
+    ``spans`` say when the decisions that it is about were made.
     """
 
     at_ns: int
@@ -161,9 +165,9 @@ def pressures_of(
 
     ``opinion`` must still be fresh. ``weights`` are those of the router's profile that the decisions were made with.
     """
-    found = [*_of_counts(counts, settings), *_of_opinion(opinion, settings)]
-    named = [_named(pressure, weights) for pressure in found]
-    return tuple(sorted(named, key=lambda pressure: -pressure.severity))
+    found = [*_count_pressures(counts, settings), *_opinion_pressures(opinion, settings)]
+    answerable = [_with_available_answer(pressure, weights) for pressure in found]
+    return tuple(sorted(answerable, key=lambda pressure: -pressure.severity))
 
 
 def answers_to(pressure: Pressure) -> tuple[Answer, ...]:
@@ -189,11 +193,11 @@ def metric_of(name: PressureName, counts: Counts, settings: RegulatorSettings) -
     if name == "tie_breaker":
         return _rounded(counts.ambiguous_share())
     if name == "mode_entropy":
-        return _rounded(_beneath(counts.entropy(), settings.entropy_below))
+        return _rounded(_shortfall_share(counts.entropy(), settings.entropy_below))
     rule = _SHARES.get(name)
     if rule is not None:
         share, limit = counts.share(rule.mode), _limit(name, rule, counts, settings)
-        return _rounded(max(share - limit, 0.0) if rule.over else _beneath(share, limit))
+        return _rounded(max(share - limit, 0.0) if rule.over else _shortfall_share(share, limit))
     return _rounded(next(counts.misroute_share(kind) for kind in MISROUTES if kind == name))
 
 
@@ -212,46 +216,49 @@ def chance_deviation(name: PressureName, counts: Counts, settings: RegulatorSett
     return spread if rule.over or not limit else spread / float(limit)
 
 
-def _of_counts(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure]:
+def _count_pressures(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure]:
     ambiguous = counts.ambiguous_share()
     if ambiguous > settings.tie_breaker_above:
-        severity = _beyond(ambiguous, settings.tie_breaker_above)
+        severity = _excess_share(ambiguous, settings.tie_breaker_above)
         yield _pressure("tie_breaker", ambiguous, settings.tie_breaker_above, severity, ambiguous)
-    yield from _of_shares(counts, settings)
-    yield from _of_misroutes(counts, settings)
+    yield from _share_pressures(counts, settings)
+    yield from _misroute_pressures(counts, settings)
     entropy = counts.entropy()
     if entropy < settings.entropy_below:
         base: tuple[Answer, ...] = ((f"{counts.dominant()}.base", -1),)
-        severity = _beneath(entropy, settings.entropy_below)
+        severity = _shortfall_share(entropy, settings.entropy_below)
         yield _pressure("mode_entropy", entropy, settings.entropy_below, severity, severity, base)
 
 
-def _of_shares(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure]:
+def _share_pressures(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure]:
     for name, rule in _SHARES.items():
         share, limit = counts.share(rule.mode), _limit(name, rule, counts, settings)
         if rule.over and share > limit:
-            # Measured against the nearer end: for a mode that should be rare, twice the limit has the highest severity.
+            # As a share of the limit, or of the range above it if that is smaller. So a mode that should be rare has
+            # the highest severity at about twice its limit.
             beyond = share - min(limit, rule.healthy)
             severity = min(beyond / max(min(limit, 1.0 - limit), _DECIMAL), 1.0)
             yield _pressure(name, share, limit, severity, share - limit)
         elif not rule.over and share < limit:
-            severity = _beneath(share, limit)
-            held = _uncalled(name, counts, settings)
+            severity = _shortfall_share(share, limit)
+            held = _why_not_needed(name, counts, settings)
             yield _pressure(name, share, limit, severity, severity, held=held)
 
 
-def _of_misroutes(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure]:
+def _misroute_pressures(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure]:
     misroutes, missed = counts.misroute_share(), counts.misroute_share("missed_act")
     if misroutes > settings.misroute_above:
         kind = max(MISROUTES, key=counts.misroute_share)
-        severity = _beyond(misroutes, settings.misroute_above)
+        severity = _excess_share(misroutes, settings.misroute_above)
         yield _pressure(kind, misroutes, settings.misroute_above, severity, counts.misroute_share(kind))
         if kind == "missed_act":
             return
     if missed > settings.missed_act_above:
-        # Over a day's decisions so small a share varies by half. Chance alone must not move a weight.
-        chancy = missed - _SURE * chance_deviation("missed_act", counts, settings) <= settings.missed_act_above
-        severity = _beyond(missed, settings.missed_act_above)
+        # Over a day's decisions, chance makes so small a share vary by half of it. Chance must not move a weight.
+        chancy = (
+            missed - _SURE_DEVIATIONS * chance_deviation("missed_act", counts, settings) <= settings.missed_act_above
+        )
+        severity = _excess_share(missed, settings.missed_act_above)
         held: Held = "within_chance" if chancy else ""
         yield _pressure("missed_act", missed, settings.missed_act_above, severity, missed, held=held)
 
@@ -264,8 +271,8 @@ def _limit(name: PressureName, rule: _Share, counts: Counts, settings: Regulator
     return limit
 
 
-def _uncalled(name: PressureName, counts: Counts, settings: RegulatorSettings) -> Held:
-    """Return why a low share of a mode is right, since nothing called for more of it; empty if something did."""
+def _why_not_needed(name: PressureName, counts: Counts, settings: RegulatorSettings) -> Held:
+    """Return why a low share of a mode is right, as no input needed more of it; empty if it is too low."""
     if name == "acknowledge_under_use" and counts.social_share() < settings.acknowledge_below:
         return "no_cue"
     if name == "clarify_under_use" and not counts.misroute_share("missed_clarify"):
@@ -273,13 +280,13 @@ def _uncalled(name: PressureName, counts: Counts, settings: RegulatorSettings) -
     return ""
 
 
-def _of_opinion(opinion: Opinion | None, settings: RegulatorSettings) -> Iterator[Pressure]:
+def _opinion_pressures(opinion: Opinion | None, settings: RegulatorSettings) -> Iterator[Pressure]:
     if opinion is None or not opinion.pressure or opinion.disagreement <= settings.disagreement_above:
         return
     answers: tuple[Answer, ...] = ()
     if opinion.dominant is not None and opinion.dominant_share > settings.dominance_above:
         answers = DIMENSIONS[opinion.dominant]
-    value, severity = opinion.disagreement, _beyond(opinion.disagreement, settings.disagreement_above)
+    value, severity = opinion.disagreement, _excess_share(opinion.disagreement, settings.disagreement_above)
     yield _pressure("reflection", value, settings.disagreement_above, severity, value, answers)
 
 
@@ -307,12 +314,12 @@ def _pressure(
     )
 
 
-def _named(pressure: Pressure, weights: Container[str]) -> Pressure:
+def _with_available_answer(pressure: Pressure, weights: Container[str]) -> Pressure:
     """Return a pressure with its first answer that the router's profile has."""
-    there = [answer for answer in answers_to(pressure) if answer[0] in weights]
-    if not there:
+    available = [answer for answer in answers_to(pressure) if answer[0] in weights]
+    if not available:
         return msgspec.structs.replace(pressure, parameter="", sign=1, held=pressure.held or "no_weight")
-    parameter, sign = there[0]
+    parameter, sign = available[0]
     return msgspec.structs.replace(pressure, parameter=parameter, sign=sign)
 
 
@@ -320,11 +327,11 @@ def _bounded(answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
     return tuple(answer for answer in answers if answer[0] in BOUNDS)
 
 
-def _beyond(value: float, threshold: float) -> float:
+def _excess_share(value: float, threshold: float) -> float:
     return min(max((value - threshold) / (1.0 - threshold), 0.0), 1.0) if threshold < 1.0 else 0.0
 
 
-def _beneath(value: float, threshold: float) -> float:
+def _shortfall_share(value: float, threshold: float) -> float:
     return min(max((threshold - value) / threshold, 0.0), 1.0) if threshold > 0.0 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What the regulator keeps of one agent, and questions about it. Pure."""
+"""The record that the regulator keeps of one agent, and queries on it. Pure."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         slices: Counts of its decisions, by slices of time.
-        weights: The weights of its latest decision, those that regulation may change.
+        weights: The weights of its latest decision that regulation may change, and those that limit them.
         scheduled: Whether a cycle is scheduled.
         opinion: Reflection's latest conclusion.
         offsets: What regulation adds to the weights of the settings.
@@ -36,8 +36,8 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
         moves: The changes of the last day.
         factors: By weight, the factor of its next change, if that is not 1.
         causes: By weight, the pressure that its offset answers.
-        pressed_ns: By weight and direction, when it was last called for.
-        led_ns: By weight, when it was last moved for a pressure, or moved back.
+        pressed_ns: By weight and direction, when a pressure last asked for such a change.
+        led_ns: By weight, when it was last changed for a pressure, or that change was undone.
         returned: By weight, how often fading it brought the pressure back.
         resting_ns: By weight and pressure, when a whole series was undone.
         consulted_ns: When a weight was last changed because of reflection.
@@ -71,9 +71,10 @@ def limits(parameter: str, weights: Mapping[str, float]) -> tuple[float, float]:
 
 
 def is_within_limits(loop: Loop, parameter: str) -> bool:
-    """Whether the router's profile has a weight, and it lies within its limits.
+    """Whether the router's profile has a weight, and the weight lies within its limits.
 
-    Beyond the limits an operator has set it. In both cases it is left alone, and a revert waits until it is back.
+    If it lies beyond them, an operator has set it. A weight that is missing or beyond its limits is left alone, and a
+    revert waits until it is back.
     """
     weight = loop.weights.get(parameter)
     least, most = limits(parameter, loop.weights)

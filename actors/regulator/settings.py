@@ -27,7 +27,7 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         evidence_within_ms: Age from which an adjustment is undone if nothing could be measured of it.
         day_ms: Within any span of this length, all changes of an agent's weights add up to ``per_day`` at most.
         per_day: See ``day_ms``; also the greatest single change.
-        least_step: The smallest adjustment. None is made if less is called for, or there is room for less, since its
+        least_step: The smallest adjustment. None is made if less is needed, or there is room for less only, since its
             effect could not be told from chance. Steps that made things worse are halved down to this.
         gain: A change is ``gain`` times the pressure's severity.
         series_steps: Largest number of steps of a series. One step may be too small to change any decision. While the
@@ -38,24 +38,25 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         fade_after_ms: A correction begins to fade, step by step, after this time without the pressures that it answers.
             If a step brings the pressure back, it is undone, and this time doubles for its weight, up to sixteen times.
         improved_below: A metric below this share of what it was confirms an adjustment.
-        tie_breaker_above: Share of decisions left ambiguous by the scores that is a pressure.
-        act_below: Share of ACT that is a pressure.
-        respond_above: Share of RESPOND that is a pressure.
-        respond_below: Share of RESPOND below which it is a pressure. This and the following are the monitor's red
-            flags. Between them and the healthy range a share is only reported: it may be due to the talk itself.
-        clarify_above: Share of CLARIFY that is a pressure.
+        tie_breaker_above: Share of decisions that the scores leave ambiguous, above which it is a pressure.
+        act_below: Share of ACT below which it is a pressure.
+        respond_above: Share of RESPOND above which it is a pressure.
+        respond_below: Share of RESPOND below which it is a pressure. This and the following are the limits of the
+            monitor's alarms. Between them and the healthy range a share is only reported: the conversations themselves
+            may be the cause.
+        clarify_above: Share of CLARIFY above which it is a pressure.
         clarify_below: Share of CLARIFY below which it is a pressure, if a question back was missed at all.
-        act_above: Share of ACT that is a pressure.
-        acknowledge_above: Share of ACKNOWLEDGE that is a pressure.
-        acknowledge_below: Share of ACKNOWLEDGE below which it is a pressure, if as many inputs were greetings or
-        thanks.
-        acknowledge_gestures: Share of the greetings and thanks below which ACKNOWLEDGE is too rare, too.
-        ignore_above: Share of IGNORE that is a pressure, which no weight answers.
+        act_above: Share of ACT above which it is a pressure.
+        acknowledge_above: Share of ACKNOWLEDGE above which it is a pressure.
+        acknowledge_below: Share of ACKNOWLEDGE below which it is a pressure, if at least this share of the inputs were
+            greetings or thanks.
+        acknowledge_gestures: If ACKNOWLEDGE is below this share of the greetings and thanks, it is too rare, too.
+        ignore_above: Share of IGNORE above which it is a pressure, which no weight answers.
         missed_act_above: Share of decisions that should have been ACT above which it is a pressure by itself.
         misroute_above: Share of misroutes above which it is a pressure.
         disagreement_above: Reflection's disagreement above which it is a pressure, if reflection itself calls it one.
         dominance_above: Share of the disagreements above which one dimension decides what to change.
-        entropy_below: Normalised entropy of the modes that is a pressure.
+        entropy_below: Normalised entropy of the modes (0 to 1) below which it is a pressure.
         agents: Agents that a partition keeps. When there are more, an eighth is dropped: the least recently used ones
             whose weights were never moved, and only then others.
 

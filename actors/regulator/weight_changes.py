@@ -1,7 +1,7 @@
-"""The one change of a cycle, and its size. Pure.
+"""Chooses the one change of a cycle, and its size. Pure.
 
-The first of these that is possible: undo an adjustment that did not help; continue a series; answer the worst pressure
-that can be answered; fade a correction, by a step back, if its cause seems gone.
+It is the first of these that is possible: undo an adjustment that did not help; continue a series; answer the worst
+pressure that can be answered; fade a correction by a step back, if its cause seems gone.
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ from schemas.vocabulary.regulator import Adjusted, Held, Pressure, Reverted, Ver
 _DECIMAL = 0.000001
 """The smallest difference between two weights."""
 
-_MOST_RETURNS = 4
-"""Largest number of doublings of the time after which a correction fades."""
+_MOST_DOUBLINGS = 4
+"""How often the time after which a correction fades can double."""
 
 _NS_PER_MS = 1_000_000
 
@@ -57,7 +57,8 @@ def next_step(
     """Return the next step of a series, or why there is none."""
     trial = judged.trial
     answer = msgspec.structs.replace(pressure, parameter=trial.parameter, sign=1 if trial.deltas[0] > 0 else -1)
-    # A step too small to have an effect is followed by larger ones: a few of them cross the range without effect.
+    # Each step is twice as large as the one before, so that a few of them cross a range in which the weight has no
+    # effect.
     factor = loop.factors.get(trial.parameter, 1.0) * float(1 << len(trial.deltas))
     found = _step(loop, answer, factor, now_ns, settings)
     if not isinstance(found, Adjusted):
@@ -66,39 +67,39 @@ def next_step(
 
 
 def answer_pressure(
-    loop: Loop, pressure: Pressure, freed: Sequence[str], now_ns: int, settings: RegulatorSettings
+    loop: Loop, pressure: Pressure, confirmed: Sequence[str], now_ns: int, settings: RegulatorSettings
 ) -> Adjusted | Held:
     """Return the change that answers a pressure, of its first weight that may be moved; else why the first may not be.
 
-    ``freed`` are the weights whose adjustments were just confirmed.
+    ``confirmed`` are the weights whose adjustments were just confirmed.
     """
     if pressure.held:
         return pressure.held
     first: Held = "no_weight"
-    for place, (parameter, sign) in enumerate(answers_to(pressure)):
-        held = _held(loop, pressure, parameter, freed, now_ns, settings)
+    for index, (parameter, sign) in enumerate(answers_to(pressure)):
+        held = _why_held(loop, pressure, parameter, confirmed, now_ns, settings)
         if not held:
-            factor = 1.0 if parameter in freed else loop.factors.get(parameter, 1.0)
+            factor = 1.0 if parameter in confirmed else loop.factors.get(parameter, 1.0)
             chosen = msgspec.structs.replace(pressure, parameter=parameter, sign=sign)
             found = _step(loop, chosen, factor, now_ns, settings)
             if isinstance(found, Adjusted):
                 return found
             held = found
-        first = held if place == 0 or first == "no_weight" else first
+        first = held if index == 0 or first == "no_weight" else first
     return first
 
 
 def fade_correction(loop: Loop, counts: Counts, now_ns: int, settings: RegulatorSettings) -> Adjusted | None:
-    """Return a step back of the correction that was called for least recently; None if none may be made."""
-    for _, parameter in sorted(_calm(loop, now_ns, settings)):
+    """Return a step back of the correction that was needed least recently; None if none may be made."""
+    for _, parameter in sorted(_may_fade(loop, now_ns, settings)):
         found = _step_back(loop, parameter, counts, now_ns, settings)
         if found is not None:
             return found
     return None
 
 
-def _calm(loop: Loop, now_ns: int, settings: RegulatorSettings) -> list[tuple[int, str]]:
-    """Return the corrections that may fade, each with the time when it was last called for."""
+def _may_fade(loop: Loop, now_ns: int, settings: RegulatorSettings) -> list[tuple[int, str]]:
+    """Return the corrections that may fade, each with the time when it was last needed (Unix nanoseconds)."""
     found = []
     for parameter, offset in _in_force(loop).items():
         if (
@@ -107,10 +108,10 @@ def _calm(loop: Loop, now_ns: int, settings: RegulatorSettings) -> list[tuple[in
             or not is_within_limits(loop, parameter)
         ):
             continue
-        called_ns = loop.pressed_ns.get(direction((parameter, 1 if offset > 0 else -1)), 0)
-        since_ns = max(loop.led_ns.get(parameter, 0), called_ns)
-        patience_ns = (settings.fade_after_ms * _NS_PER_MS) << min(loop.returned.get(parameter, 0), _MOST_RETURNS)
-        if now_ns - since_ns >= patience_ns and not is_cooling(loop, parameter, now_ns, settings):
+        pressed_ns = loop.pressed_ns.get(direction((parameter, 1 if offset > 0 else -1)), 0)
+        since_ns = max(loop.led_ns.get(parameter, 0), pressed_ns)
+        fade_after_ns = (settings.fade_after_ms * _NS_PER_MS) << min(loop.returned.get(parameter, 0), _MOST_DOUBLINGS)
+        if now_ns - since_ns >= fade_after_ns and not is_cooling(loop, parameter, now_ns, settings):
             found.append((since_ns, parameter))
     return found
 
@@ -143,15 +144,15 @@ def _step_back(loop: Loop, parameter: str, counts: Counts, now_ns: int, settings
     )
 
 
-def _held(
-    loop: Loop, pressure: Pressure, parameter: str, freed: Sequence[str], now_ns: int, settings: RegulatorSettings
+def _why_held(
+    loop: Loop, pressure: Pressure, parameter: str, confirmed: Sequence[str], now_ns: int, settings: RegulatorSettings
 ) -> Held:
     """Return why a weight may not be moved for a pressure now; empty if it may."""
     if parameter not in loop.weights:
         return "no_weight"
     if not is_within_limits(loop, parameter):
         return "beyond_bounds"
-    if trial_of(loop, parameter) is not None and parameter not in freed:
+    if trial_of(loop, parameter) is not None and parameter not in confirmed:
         return "on_trial"
     if is_cooling(loop, parameter, now_ns, settings):
         return "cooling"
@@ -167,17 +168,17 @@ def _step(loop: Loop, pressure: Pressure, factor: float, now_ns: int, settings: 
     if not is_within_limits(loop, parameter):
         return "beyond_bounds"
     least, most = limits(parameter, loop.weights)
-    room, way = (
+    room, room_to_limit = (
         settings.per_day - spent_today(loop, now_ns, settings),
         most - before if pressure.sign > 0 else before - least,
     )
-    whole = min(settings.gain * pressure.severity, settings.per_day)
+    full_size = min(settings.gain * pressure.severity, settings.per_day)
     # Halving stops at the least step. Otherwise a weight that went wrong a few times would never be moved again.
-    size = min(max(whole * factor, min(whole, settings.least_step)), settings.per_day)
-    delta = towards_zero(pressure.sign * min(size, room, way))
+    size = min(max(full_size * factor, min(full_size, settings.least_step)), settings.per_day)
+    delta = towards_zero(pressure.sign * min(size, room, room_to_limit))
     least_step = max(settings.least_step, _DECIMAL)
     if abs(delta) < least_step:
-        return "too_small" if size < least_step else "at_bound" if way < least_step else "day_spent"
+        return "too_small" if size < least_step else "at_bound" if room_to_limit < least_step else "day_spent"
     return Adjusted(
         parameter=parameter,
         before=before,

@@ -1,4 +1,7 @@
-"""How exchanges end. Pure: the state of a partition, folded from inputs, verdicts, models' answers and ends."""
+"""The responder's state machine: ends each exchange once, or asks a model for its answer. Pure.
+
+A partition's state is folded from inputs, verdicts, models' answers and ends; ``verdicts`` says what ends an exchange.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +13,7 @@ from actors.responder.drafts import is_rerun_possible, with_best, with_failure, 
 from actors.responder.forwarding import with_answer
 from actors.responder.pending import Case, Pending, Turn
 from actors.responder.settings import ResponderSettings
-from actors.responder.unserved_stages import AT_ONCE, Stages, end_of_unserved, with_message
+from actors.responder.unserved_stages import MOST_ENDS, Stages, end_of_unserved, with_message
 from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
 from schemas.actor import Emission, Message, session_key
 from schemas.event import Event
@@ -46,13 +49,15 @@ class ResponderState(msgspec.Struct, frozen=True):
 
 
 def decide(state: ResponderState, message: Message) -> Iterable[Event | Emission]:
-    """End the exchange that a message decides, or ask a model for its answer.
+    """Return the end of the exchange that a message decides, or the request to a model for its answer.
 
-    Returns nothing for an exchange that is unknown or has ended.
+    Nothing is returned for an exchange that is unknown or has ended.
     """
     if isinstance(message.event, StageLost):
-        return tuple(_left_alone(state, message))
-    pending = _opened(state, message) if isinstance(message.event, InputReceived) else _updated_exchange(state, message)
+        return tuple(_ends_of_unserved(state, message))
+    pending = (
+        _new_exchange(state, message) if isinstance(message.event, InputReceived) else _updated_exchange(state, message)
+    )
     if pending is None:
         return ()
     if pending.held is not None and not must_wait(pending.held, pending.silent):
@@ -71,9 +76,9 @@ def _end(pending: Pending, end: ResponseEmitted, message: Message) -> Event | Em
     return end if message.session else Emission(end, session=pending.session)
 
 
-def _left_alone(state: ResponderState, message: Message) -> Iterator[Emission]:
+def _ends_of_unserved(state: ResponderState, message: Message) -> Iterator[Emission]:
     """Yield the ends of the exchanges that wait for a stage which is now known to be unserved."""
-    lost, left = with_message(state.lost, message), AT_ONCE
+    lost, left = with_message(state.lost, message), MOST_ENDS
     for exchange in sorted(state.pending):
         pending = state.pending[exchange]
         end = end_of_unserved(lost, _case(state, pending, message, exchange))
@@ -93,15 +98,15 @@ def _request(case: Case, event: Event) -> ResponseRequested | None:
 
 def evolve(state: ResponderState, message: Message) -> ResponderState:
     """Fold a message: an input opens an exchange, the end closes it and is remembered, and old entries expire."""
-    state = _forget(state, message.time_ns)
+    state = _without_expired(state, message.time_ns)
     event = message.event
     if state.lost or isinstance(event, StageLost):
         state = msgspec.structs.replace(state, lost=with_message(state.lost, message))
     if isinstance(event, InputReceived):
-        opened = _opened(state, message)
-        if opened is None:
+        pending = _new_exchange(state, message)
+        if pending is None:
             return state
-        return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, opened))
+        return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, pending))
     if isinstance(event, ResponseEmitted):
         return _close(state, message, event)
     if isinstance(event, ForgetOrdered):
@@ -115,13 +120,13 @@ def evolve(state: ResponderState, message: Message) -> ResponderState:
 
 
 def _updated_exchange(state: ResponderState, message: Message) -> Pending | None:
-    """Return an open exchange updated by a message; None where there is none, or nothing changes."""
+    """Return an open exchange updated by a message; None if it is not open, or nothing changes."""
     pending = state.pending.get(message.exchange)
     if pending is None:
         return None
     event, kind = message.event, type(message.event)
     if kind in PASSES:
-        pending = _passed(pending, message)
+        pending = _after_pass(pending, message)
     if isinstance(event, MemoryRecalled):
         return msgspec.structs.replace(
             pending, recollections=event.recollections, recalled=True, told=event.told, retired=event.retired
@@ -149,7 +154,7 @@ def _updated_exchange(state: ResponderState, message: Message) -> Pending | None
 def _after_event(pending: Pending, event: Event, source: str) -> Pending:
     match event:
         case ModeSelected():
-            return _chosen(pending, event)
+            return _after_mode(pending, event)
         case InputAnswered():
             return with_answer(pending, event)
         case LlmCompleted():
@@ -163,7 +168,7 @@ def _after_event(pending: Pending, event: Event, source: str) -> Pending:
     return pending
 
 
-def _passed(pending: Pending, message: Message) -> Pending:
+def _after_pass(pending: Pending, message: Message) -> Pending:
     event = message.event
     silent = tuple(stage for stage in pending.silent if stage != PASSES[type(event)])
     due_ns = pending.due_ns
@@ -173,7 +178,7 @@ def _passed(pending: Pending, message: Message) -> Pending:
     return msgspec.structs.replace(pending, silent=silent, due_ns=due_ns, stance=stance)
 
 
-def _chosen(pending: Pending, event: ModeSelected) -> Pending:
+def _after_mode(pending: Pending, event: ModeSelected) -> Pending:
     first_mode = pending.first_mode or event.selected_mode
     selected = event if event.terminal_mode is not None and not pending.asked else pending.selected
     return msgspec.structs.replace(pending, first_mode=first_mode, selected=selected)
@@ -186,25 +191,25 @@ def _case(state: ResponderState, pending: Pending, message: Message, exchange: s
     return Case(pending, turns, state.settings, agent, message.time_ns, exchange or message.exchange)
 
 
-def _opened(state: ResponderState, message: Message) -> Pending | None:
-    """Return the exchange that an input opens; None where it opens none."""
+def _new_exchange(state: ResponderState, message: Message) -> Pending | None:
+    """Return the exchange that an input opens; None if it opens none."""
     exchange, event = message.exchange, message.event
     # An empty exchange name could not identify a verdict, and a repeated input must not lead to a second end.
     if not isinstance(event, InputReceived) or not exchange:
         return None
     if exchange in state.pending or state.ended.get(exchange):
         return None
-    ours = event.purpose == "answer"
+    is_answered_here = event.purpose == "answer"
     return Pending(
-        text=event.text if ours else "",
+        text=event.text if is_answered_here else "",
         agent=message.agent,
         session=message.session,
         due_ns=message.time_ns + event.deadline_after_ms * _NS_PER_MS,
         purpose=event.purpose,
         reply_to=event.reply_to,
         stream=event.stream,
-        layers=event.layers if ours and state.settings.backend != "composer" else (),
-        remembered=ours,
+        layers=event.layers if is_answered_here and state.settings.backend != "composer" else (),
+        remembered=is_answered_here,
     )
 
 
@@ -220,15 +225,15 @@ def _close(state: ResponderState, message: Message, event: ResponseEmitted) -> R
         # Refused text is not kept: a later answer would quote it, or show it to a model.
         key = message.session_key
         turns = (*(sessions.get(key) or ()), turn)[-MEMORY_TURNS:]
-        sessions = sessions.set(key, turns, now_ns, _session_generation_ns(settings))
+        sessions = sessions.set(key, turns, now_ns, _session_lifetime_ns(settings))
     return ResponderState(settings, state.pending.delete(exchange), ended, sessions, state.lost)
 
 
 def _turn(said: str, answered: str, limit: int) -> Turn:
     """Return a turn as it is remembered: both ends of a long text, since the question may be at either end."""
-    both = [shorten(text.strip(), limit, len) for text in (said, answered)]
-    characters, kept = sum(each.characters for each in both), sum(each.kept for each in both)
-    return Turn(both[0].text, both[1].text, *((characters, kept) if kept < characters else (0, 0)))
+    shortened = [shorten(text.strip(), limit, len) for text in (said, answered)]
+    characters, kept = sum(each.characters for each in shortened), sum(each.kept for each in shortened)
+    return Turn(shortened[0].text, shortened[1].text, *((characters, kept) if kept < characters else (0, 0)))
 
 
 def _without_turns(state: ResponderState, keys: Iterable[str]) -> ResponderState:
@@ -242,14 +247,14 @@ def _without_turns(state: ResponderState, keys: Iterable[str]) -> ResponderState
     return msgspec.structs.replace(state, sessions=sessions, pending=pending)
 
 
-def _forget(state: ResponderState, now_ns: int) -> ResponderState:
+def _without_expired(state: ResponderState, now_ns: int) -> ResponderState:
     ended = state.ended.aged(now_ns, state.settings.ended_lifetime_ms * _NS_PER_MS)
-    sessions = state.sessions.aged(now_ns, _session_generation_ns(state.settings))
+    sessions = state.sessions.aged(now_ns, _session_lifetime_ns(state.settings))
     if ended is state.ended and sessions is state.sessions:
         return state
     return ResponderState(state.settings, state.pending, ended, sessions, state.lost)
 
 
-def _session_generation_ns(settings: ResponderSettings) -> int:
-    # Entries live for one to two generations, so no text is kept longer than the lifetime.
+def _session_lifetime_ns(settings: ResponderSettings) -> int:
+    # An expiring map keeps an entry for one to two lifetimes. So half of the setting keeps no text longer than it says.
     return settings.session_lifetime_ms * _NS_PER_MS // 2

@@ -1,9 +1,9 @@
 """Drafts: a model's answers that reflex and guardrails judge before anybody reads them. Pure.
 
-Reflex reads an answer first. If reflex does not let it pass, it never becomes a draft and never goes out, whatever else
-fails. Otherwise it is held as a draft until guardrails judge its loop. They may end the deliberation and name the best
-answer, or have the model asked again. If guardrails, or the stages that they depend on, fail or are silent, the best
-draft so far still goes out, and the reason says so: a person is waiting for it.
+Reflex reads an answer first. If reflex blocks it, it never becomes a draft and never goes out, whatever else fails.
+Otherwise it is held as a draft until guardrails judge its loop (the pass of the deliberation that wrote it). They end
+the deliberation and name the best answer, or have the model asked again. If guardrails, or the stages that they depend
+on, fail or are silent, the best draft so far still goes out, and the reason says so: a person is waiting for it.
 """
 
 import msgspec
@@ -28,7 +28,7 @@ from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import Mode
 
 RERUN_FAILED = "rerun_failed"
-"""The part of the reason between the mode and the cause, for an answer that could not be improved."""
+"""The part of the reason between the mode and the cause, if an answer could not be improved: ``mode:this:cause``."""
 
 
 def with_reply(pending: Pending, event: LlmCompleted, source: str) -> Pending:
@@ -60,8 +60,8 @@ def with_passed(pending: Pending, event: ReflexAnswerPassed) -> Pending:
     return msgspec.structs.replace(pending, unread=None, drafts=(*pending.drafts, draft), awaits="guardrails")
 
 
-def let_pass(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
-    """An answer that reflex lets pass goes out if nobody else judges it; by now it is the last of the drafts."""
+def end_of_passed_draft(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
+    """An answer that reflex lets pass goes out at once if guardrails will not judge it; it is the last draft now."""
     pending = case.pending
     if pending.awaits != "guardrails" or pending.drafts[-1].source != event.source:
         return None
@@ -70,7 +70,7 @@ def let_pass(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
     return end_by_best_draft(case, pending.unjudged) if pending.loop_id else end_by_draft(case, "")
 
 
-def set_aside(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
+def end_of_blocked_draft(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
     """An answer that reflex blocks never goes out: an earlier answer goes out in its place, or a notice."""
     pending = case.pending
     if pending.unread is None or pending.unread.source != event.source:
@@ -141,23 +141,26 @@ def end_of_failed_guardrails(case: Case, event: Failed) -> ResponseEmitted | Non
 
 
 def end_of_repeated_loop(case: Case, event: GuardrailsRepeated) -> ResponseEmitted | None:
-    """A loop judged before its answer came was completed by somebody else under its name: the answer is not judged."""
+    """If guardrails have judged a loop of this name before, its answer goes out unjudged.
+
+    Another sender has completed a loop under the name of this one.
+    """
     drafts = case.pending.drafts
     waits = case.pending.awaits == "guardrails" and bool(drafts) and drafts[-1].loop_id == event.loop_id
     return end_by_best_draft(case, "guardrails_repeated") if waits else None
 
 
 def end_by_best_draft(case: Case, why: str) -> ResponseEmitted | None:
-    """Return the end with the best answer so far, None where there is none; ``why`` it was not judged or not improved.
+    """Return the end with the best answer so far; None if there is none.
 
-    A judged answer takes precedence over one that was not.
+    ``why`` says why it was not judged or not improved. An answer that was judged is preferred to one that was not.
     """
     drafts = case.pending.drafts
     return end_by_draft(case, case.pending.best or drafts[-1].loop_id, why) if drafts else None
 
 
 def end_by_draft(case: Case, loop_id: str, why: str = "") -> ResponseEmitted | None:
-    """Return the end with the answer of a loop; with the last answer where that loop is not known."""
+    """Return the end with the answer of a loop; with the last answer if that loop is not known."""
     pending = case.pending
     mode = _mode_of(pending)
     if mode is None or not pending.drafts:

@@ -1,4 +1,4 @@
-"""How the exchanges of forwarded inputs end, which the sender has answered by its own model. Pure."""
+"""How the exchanges of forwarded inputs end: their sender asks its own model and reports the answer. Pure."""
 
 from collections.abc import Mapping
 
@@ -18,13 +18,14 @@ FORWARDED = "forward"
 SILENT = "upstream_silent"
 """The reason of an end for which no answer of another model was reported until the deadline."""
 
-_ENDED: Mapping[str, Ended] = {
+_FINISH_REASONS: Mapping[str, Ended] = {
     "stop": "stop",
     "tool_calls": "stop",
     "function_call": "stop",
     "length": "length",
     "content_filter": "content_filter",
 }
+"""The other model's finish reason -> how this product records it; any other is ``unknown``."""
 
 
 def is_forwarded(pending: Pending) -> bool:
@@ -37,23 +38,23 @@ def with_answer(pending: Pending, event: InputAnswered) -> Pending:
     if not is_forwarded(pending) or pending.answer is not None:
         return pending
     first = event.choices[0] if event.choices else None
-    ended = first.finish_reason if first is not None else ""
+    finish_reason = first.finish_reason if first is not None else ""
     end = msgspec.structs.replace(
         end_of(pending, "DELIBERATIVE", "EXECUTED", FORWARDED, first.text if first is not None else ""),
         backend=UPSTREAM,
         model=event.model,
-        finish_reason=_ENDED.get(ended, "unknown") if ended else "",
+        finish_reason=_FINISH_REASONS.get(finish_reason, "unknown") if finish_reason else "",
     )
     return msgspec.structs.replace(pending, answer=end)
 
 
-def end_of_passed_answer(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
+def end_of_passed_upstream(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
     """Reflex lets the answer of the other model pass."""
     return case.pending.answer if event.by == "upstream" else None
 
 
-def end_of_blocked_answer(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
-    """The answer of the other model reveals something: a notice goes out in its place."""
+def end_of_blocked_upstream(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
+    """Reflex blocks the answer of the other model: a notice goes out in its place."""
     answer = case.pending.answer
     if answer is None or event.by != "upstream":
         return None

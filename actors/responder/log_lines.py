@@ -1,4 +1,4 @@
-"""The responder's log lines: who is asked for an answer, and who wrote it. They contain no person's text."""
+"""The responder's lines in the worker's log: who is asked for an answer, and who wrote it. No person's text."""
 
 from schemas.event import Event
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested

@@ -1,4 +1,4 @@
-"""What is known about an open exchange, and about its session. Pure."""
+"""What the responder keeps of an open exchange, and of its session. Pure."""
 
 from typing import Literal
 
@@ -19,7 +19,7 @@ STAGES: tuple[Stage, ...] = ("REFLEX", "INTUITION", "COHERENCE", "BREAKER", "ARB
 class Turn(msgspec.Struct, frozen=True):
     """What a person said and what was answered, each cut to a limit: ``kept`` of ``characters`` are left.
 
-    Both numbers are 0 where nothing was cut.
+    Both are numbers of characters; they are 0 if nothing was cut.
     """
 
     said: str
@@ -68,11 +68,11 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
         acted: Whether such a loop has ended.
         selected: The choice of the mode that a model was asked to answer in.
         asked: Id of the last request to a model; empty: none.
-        loop_id: The loop of its answer; empty where guardrails do not judge it.
+        loop_id: The loop (pass of the deliberation) of its answer; empty if guardrails do not judge it.
         entities: The memories in that request.
         cuts: What was cut from its prompt.
         awaits: Whose event is awaited: that of the model that was asked, or that of reflex or guardrails on its answer;
-            empty: none.
+            empty: no model was asked.
         unread: Its latest answer, until reflex has read it.
         drafts: Its answers so far that reflex let pass, oldest first.
         best: The loop with the best answer so far, according to guardrails; empty: they have not judged yet.
@@ -114,7 +114,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Case(msgspec.Struct, frozen=True):
-    """What a verdict depends on besides its event: exchange, its session's last turns, settings, agent, time, id."""
+    """What a verdict depends on besides its event; ``exchange`` is the exchange's id, ``pending`` its state."""
 
     pending: Pending
     turns: tuple[Turn, ...]

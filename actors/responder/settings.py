@@ -12,12 +12,13 @@ Budget = Annotated[int, msgspec.Meta(ge=0, le=16_000)]
 """A limit in tokens, as ``actors.contract.text.shortening`` estimates them."""
 
 LEAST_CONTEXT, MOST_CONTEXT = 512, 10_000_000
-"""Tokens of a model's context into which prompts are fitted."""
+"""The smallest and the largest context of a model, in tokens."""
 
-_UNBOUND = 1_000_000
+_UNLIMITED = 1_000_000
 """More tokens than any input has: the context is the limit then."""
 
 PromptText = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
+"""The instructions of a prompt."""
 
 
 def _shipped(name: str) -> str:
@@ -51,22 +52,22 @@ class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
             and at least half as long: dropped at the partition's first message past it.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
         quote_limit: Longest quote of a person's words in an answer, and of a memory, in characters.
-        turn_limit: Longest part of what each side said in a turn that is remembered, in characters; both ends of it.
-        answering_energy: Energy from which a memory is told by the composer.
+        turn_limit: How much is remembered of each side's text in a turn, in characters, from both ends.
+        answering_energy: Least energy (strength of recall) of a memory that the composer quotes.
         guardrails: Whether guardrails judge a model's answer before anybody reads it, and have a poor one rerun.
         rerun_least_ms: Time that must be left for asking a model again.
         prompts: What a model is told to do, by mode.
-        soul: Who the agent is: said to a model when it responds or clarifies. Empty: nothing.
+        soul: Who the agent is, in the prompt of a model that responds or clarifies. Empty: no such text.
         souls: The same by agent, for those that have one of their own.
-        memory_most: Memories and findings that an answer has before it, the strongest, 0 to 64.
-        context_tokens: Of prompt and answer together: the model's context. `neuraxis up` takes what the endpoint tells.
-        memory_tokens: Of memories and findings in a prompt; less in a small context, as the two after it.
-        turn_tokens: Of earlier turns in a prompt.
-        draft_tokens: Of the answer that a rerun is to better, in a prompt.
-        layer_tokens: Of the input's other layers in a prompt: documents, tools' results. What the context leaves them
-            is a bound in any case, as for ``input_tokens``.
-        input_tokens: Of the person's own words in a prompt.
-        answer_tokens: Of a model's answer.
+        memory_most: Most memories and findings of an answer, 0 to 64; the strongest are taken.
+        context_tokens: The model's context, for prompt and answer together. `neuraxis up` takes the endpoint's value.
+        memory_tokens: Most tokens of memories and findings in a prompt; less in a small context, as the two after it.
+        turn_tokens: Most tokens of earlier turns in a prompt.
+        draft_tokens: Most tokens of the earlier answer in the prompt of a rerun.
+        layer_tokens: Most tokens of the input's other layers in a prompt (documents, tools' results). The context
+            limits them in any case, as it does ``input_tokens``.
+        input_tokens: Most tokens of the person's own text in a prompt.
+        answer_tokens: Most tokens of a model's answer.
         llm_timeout_ms: How long a model may take, if the exchange's deadline leaves that much.
         reserve_ms: Time before an exchange's deadline that is kept for its end: a model is not asked within it.
     """
@@ -87,8 +88,8 @@ class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
     memory_tokens: Budget = 512
     turn_tokens: Budget = 512
     draft_tokens: Budget = 256
-    layer_tokens: Annotated[int, msgspec.Meta(ge=0, le=_UNBOUND)] = _UNBOUND
-    input_tokens: Annotated[int, msgspec.Meta(ge=16, le=_UNBOUND)] = _UNBOUND
+    layer_tokens: Annotated[int, msgspec.Meta(ge=0, le=_UNLIMITED)] = _UNLIMITED
+    input_tokens: Annotated[int, msgspec.Meta(ge=16, le=_UNLIMITED)] = _UNLIMITED
     answer_tokens: Annotated[int, msgspec.Meta(ge=1, le=16_000)] = 512
     llm_timeout_ms: Milliseconds = 30_000
     reserve_ms: Milliseconds = 500

@@ -1,7 +1,7 @@
 """Stages that nobody serves: which open exchanges wait for one, and how they end. Pure.
 
-A stage that swarm records as lost counts as lost until swarm records that it is found, or until the stage itself
-produces an event. Swarm may itself stop working, and a stage that is back must not stay marked as lost.
+The swarm actor records lost and found stages. A stage counts as lost until swarm records that it is found, or until the
+stage itself emits an event: swarm may itself stop working, and a stage that is back must not stay marked as lost.
 """
 
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ from schemas.stages import token_of
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.swarm import StageFound, StageLost
 
-AT_ONCE = 400
-"""Most exchanges that one event ends, since a decision is stored as one batch. Swarm repeats the event later."""
+MOST_ENDS = 400
+"""Most exchanges that one event ends, since a decision is stored as one batch. Swarm repeats the event for the rest."""
 
 
 class LostStage(msgspec.Struct, frozen=True):
-    """The partitions of a stage that nobody serves, ``of`` how many, and why."""
+    """The partitions of a stage that nobody serves, out of ``of`` partitions, and the reason."""
 
     scope: Scope
     partitions: tuple[str, ...]
@@ -50,13 +50,13 @@ def with_message(lost: Stages, message: Message) -> Stages:
         return lost.set(event.actor, LostStage(Scope(event.scope), event.partitions, event.of, event.reason))
     if isinstance(event, StageFound):
         return lost.delete(event.actor) if event.actor in lost else lost
-    speaker = entry_of(event).owner
-    known = lost.get(speaker)
-    if known is None or not known.concerns(message.agent, message.session):
+    stage = entry_of(event).owner
+    lost_stage = lost.get(stage)
+    if lost_stage is None or not lost_stage.concerns(message.agent, message.session):
         return lost
-    spoken = token_of(known.scope, known.of, message.agent, message.session)
-    rest = tuple(name for name in known.partitions if name != spoken)
-    return lost.set(speaker, msgspec.structs.replace(known, partitions=rest)) if rest else lost.delete(speaker)
+    serving_partition = token_of(lost_stage.scope, lost_stage.of, message.agent, message.session)
+    rest = tuple(name for name in lost_stage.partitions if name != serving_partition)
+    return lost.set(stage, msgspec.structs.replace(lost_stage, partitions=rest)) if rest else lost.delete(stage)
 
 
 def awaited_stages(pending: Pending) -> Iterator[str]:
@@ -66,14 +66,14 @@ def awaited_stages(pending: Pending) -> Iterator[str]:
         case "COHERENCE":
             yield "coherence"
             if "BREAKER" in pending.silent:
-                yield "appraisal"  # neither has spoken, and both need its numbers
+                yield "appraisal"  # both stages are awaited, and both need appraisal's numbers
         case "REFLEX" | "INTUITION" | "BREAKER" | "ARBITER":
             yield stage.lower()
         case _:
-            yield from _deliberating(pending)
+            yield from _awaited_in_deliberation(pending)
 
 
-def _deliberating(pending: Pending) -> Iterator[str]:
+def _awaited_in_deliberation(pending: Pending) -> Iterator[str]:
     if is_forwarded(pending):
         # The answer of another model comes from no stage; reflex judges it next.
         yield from ("reflex",) if pending.answer is not None else ()
@@ -93,18 +93,18 @@ def _deliberating(pending: Pending) -> Iterator[str]:
 
 
 def end_of_unserved(lost: Stages, case: Case) -> ResponseEmitted | None:
-    """Return the end of an exchange that waits for a stage which nobody serves; None where it waits for none.
+    """Return the end of an exchange that waits for a stage which nobody serves; None if it waits for no such stage.
 
     As after a failed model, the composer answers instead, and an existing draft goes out without judgement.
     """
     pending = case.pending
     for stage in awaited_stages(pending):
-        known = lost.get(stage)
-        if known is None or not known.concerns(pending.agent, pending.session):
+        lost_stage = lost.get(stage)
+        if lost_stage is None or not lost_stage.concerns(pending.agent, pending.session):
             continue
-        why = f"{known.reason}: {stage}"
+        why = f"{lost_stage.reason}: {stage}"
         if stage == "llm":
-            return end_without_model(case, known.reason)
+            return end_without_model(case, lost_stage.reason)
         if pending.drafts and (drafted := end_by_best_draft(case, why)) is not None:
             return drafted
         return end_of(pending, pending.silent[0], "FAILED", why, text_of("unfinished"))

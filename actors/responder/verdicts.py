@@ -1,4 +1,4 @@
-"""One verdict function for each event that can end an exchange. Pure."""
+"""One function for each kind of event that can end an exchange; it returns the end, or None. Pure."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from actors.responder.composing.memories import (
     fact_line,
     memories_of,
     not_in_turns,
-    tellable,
+    quotable,
     without_retired,
 )
 from actors.responder.composing.prompting import PURPOSES, time_to_ask
@@ -19,20 +19,20 @@ from actors.responder.composing.quoting import quote
 from actors.responder.drafts import (
     RERUN_FAILED,
     end_by_best_draft,
+    end_of_blocked_draft,
     end_of_failed_guardrails,
     end_of_finalized,
     end_of_forced,
     end_of_late_rerun,
+    end_of_passed_draft,
     end_of_repeated_loop,
-    let_pass,
-    set_aside,
 )
 from actors.responder.end_of_exchange import PRECEDENT, end_of
 from actors.responder.forwarding import (
     SILENT,
     end_of_abandoned,
-    end_of_blocked_answer,
-    end_of_passed_answer,
+    end_of_blocked_upstream,
+    end_of_passed_upstream,
     is_forwarded,
 )
 from actors.responder.pending import STAGES, Case
@@ -65,11 +65,14 @@ CHECKED = "check"
 """The reason of an end when all guards let an input pass that was only sent to be checked."""
 
 _REQUEST = topic_of(ResponseRequested)
-_ANSWERING = frozenset({_REQUEST, topic_of(LlmCompleted)})
+_ANSWER_TOPICS = frozenset({_REQUEST, topic_of(LlmCompleted)})
 """Topics besides inputs that appraisal reads: its failure on one of these says nothing about the input."""
 
 _DEADLINES = frozenset({topic_of(InputReceived), topic_of(ArbiterEscalated)})
-_TOLD_MEMORIES = 3
+"""Topics whose timers are deadlines of an exchange."""
+
+_MOST_QUOTED = 3
+"""Most memories that the composer quotes."""
 
 PASSES: Mapping[type[Event], Stage] = {
     entry.event: STAGE_OF[entry.owner] for entry in CATALOGUE.values() if entry.verdict == "passes"
@@ -77,12 +80,12 @@ PASSES: Mapping[type[Event], Stage] = {
 """The events by which each stage lets an input go on."""
 
 
-SIDE_BY_SIDE: frozenset[Stage] = frozenset({"COHERENCE", "BREAKER"})
+PARALLEL_STAGES: frozenset[Stage] = frozenset({"COHERENCE", "BREAKER"})
 """The stages that may decide before an earlier one: appraisal and the breaker do not wait for reflex."""
 
 
 Verdict = Callable[[Case, Any], ResponseEmitted | None]
-"""(case, event) -> the end of the exchange, or None to wait. ``VERDICTS`` pairs each with its event's type."""
+"""(case, event) -> the end of the exchange, or None to wait. ``VERDICTS`` has one for each type of event."""
 
 
 def end_of_reflex_block(case: Case, event: ReflexBlocked) -> ResponseEmitted:
@@ -97,7 +100,7 @@ def end_of_intuition_rejection(case: Case, event: IntuitionRejected) -> Response
 
 
 def end_of_coherence_rejection(case: Case, event: CoherenceRejected) -> ResponseEmitted:
-    """A thought that does not fit is refused; so is an input of which too much could not be read."""
+    """An input is refused that conflicts with rules or facts, or of which too much could not be read."""
     if event.violations == (UNREAD,):
         return end_of(case.pending, "COHERENCE", "REJECTED", "UNREAD", text_of("unread"))
     return end_of(case.pending, "COHERENCE", "REJECTED", "DISSONANT", text_of("dissonant"))
@@ -132,11 +135,11 @@ def end_of_immediate_answer(case: Case, event: ArbiterImmediate) -> ResponseEmit
 
 
 def no_end_yet(case: Case, event: InputAnswered) -> None:
-    """Another model has answered: reflex judges that next."""
+    """The sender's model has answered: reflex judges the answer next."""
 
 
 def end_of_passed_check(case: Case, event: ArbiterPassed) -> ResponseEmitted | None:
-    """Every guard has let the input pass: a check ends here; a sender that forwards may ask its model now."""
+    """Every guard has let the input pass: a check ends now; the sender of a forwarded input asks its model next."""
     return end_of(case.pending, "ARBITER", "PASSED", CHECKED, "") if case.pending.purpose == "check" else None
 
 
@@ -150,7 +153,7 @@ def end_of_failed_appraisal(case: Case, event: Failed) -> ResponseEmitted | None
     """Appraisal failed: on the input, which is then not answered, or on a model's answer, which then is not judged."""
     if case.pending.awaits == "guardrails":
         return end_by_best_draft(case, "appraisal_failed")
-    if event.failed_topic in _ANSWERING:
+    if event.failed_topic in _ANSWER_TOPICS:
         return None
     return end_of_failed_stage(case, event)
 
@@ -196,21 +199,21 @@ def end_of_llm_answer(case: Case, event: LlmCompleted) -> ResponseEmitted | None
     return end_without_model(case, "answer_empty")
 
 
-def read(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
-    """Reflex lets an answer pass: the sender's model's, or ours, which guardrails judge next."""
-    return end_of_passed_answer(case, event) or let_pass(case, event)
+def end_of_passed_answer(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
+    """Reflex lets an answer pass: that of the sender's model, or one that guardrails judge next."""
+    return end_of_passed_upstream(case, event) or end_of_passed_draft(case, event)
 
 
-def unreadable(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
+def end_of_blocked_answer(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
     """Reflex blocks an answer; the exchange ends without it."""
-    return end_of_blocked_answer(case, event) or set_aside(case, event)
+    return end_of_blocked_upstream(case, event) or end_of_blocked_draft(case, event)
 
 
 def end_of_llm_failure(case: Case, event: LlmFailed) -> ResponseEmitted | None:
     """If the model fails, the composer answers, and the reason says so."""
     pending = case.pending
     if pending.awaits != "model" or event.failed_topic != _REQUEST or event.request not in ("", pending.asked):
-        return None  # a request that could not be read has no id; an exchange waits for but one of this topic
+        return None  # a failure on an unreadable request names none; an exchange waits for one request at a time
     return end_without_model(case, event.reason)
 
 
@@ -227,8 +230,8 @@ VERDICTS: Mapping[type[Event], Verdict] = {
     ArbiterImmediate: end_of_immediate_answer,
     ArbiterPassed: end_of_passed_check,
     InputAnswered: no_end_yet,
-    ReflexAnswerPassed: read,
-    ReflexAnswerBlocked: unreadable,
+    ReflexAnswerPassed: end_of_passed_answer,
+    ReflexAnswerBlocked: end_of_blocked_answer,
     InputAbandoned: end_of_abandoned,
     ModeSelected: end_of_mode,
     LlmCompleted: end_of_llm_answer,
@@ -248,11 +251,11 @@ def must_wait(end: ResponseEmitted, silent: tuple[Stage, ...]) -> bool:
 
     Stages that work in parallel race each other; which one ends an exchange must not depend on which is faster.
     """
-    return end.stage in SIDE_BY_SIDE and STAGES.index(silent[0]) < STAGES.index(end.stage)
+    return end.stage in PARALLEL_STAGES and STAGES.index(silent[0]) < STAGES.index(end.stage)
 
 
 def overrules(end: ResponseEmitted, held: ResponseEmitted) -> bool:
-    """Whether an end replaces the held one: that of the earlier stage does, also when a deadline caused it."""
+    """Whether an end replaces the held one: that of an earlier stage does, even if a deadline caused it."""
     return STAGES.index(end.stage) < STAGES.index(held.stage)
 
 
@@ -262,7 +265,7 @@ def asks_model(case: Case, mode: Mode) -> bool:
 
 
 def end_without_model(case: Case, why: str) -> ResponseEmitted | None:
-    """Return the end where a model gave no answer: with its best answer so far, else with the composer's."""
+    """Return the end if a model gave no answer: with its best answer so far, else with the composer's."""
     if case.pending.drafts:
         return end_by_best_draft(case, f"{RERUN_FAILED}:{why}")
     selected = case.pending.selected
@@ -278,10 +281,10 @@ def _composed(case: Case, event: ModeSelected, mode: Mode, *, reason: str) -> Re
     guarded = case.pending.stance == "guarded"
     memories = () if guarded else without_retired(memories_of(case), case.pending.retired)
     limit = case.settings.quote_limit
-    memories_shown = tellable(not_in_turns(memories, case.turns), case.settings.answering_energy)
+    memories_shown = quotable(not_in_turns(memories, case.turns), case.settings.answering_energy)
     recall = Recall(
         earlier=tuple(quote(turn.said, limit) for turn in case.turns),
-        memories=tuple(each.text for each in memories_shown[:_TOLD_MEMORIES]),
+        memories=tuple(each.text for each in memories_shown[:_MOST_QUOTED]),
         told=tuple(quote(fact_line(each), limit) for each in case.pending.told),
         gone=tuple(quote(fact_line(each), limit) for each in case.pending.retired),
         lack="unattached" if case.settings.backend == "composer" else "silent",

@@ -1,29 +1,28 @@
-"""Self-review: an agent reviews its own prompting when its signals are out of the ordinary.
+"""Self-review: reviews an agent's prompts when one of its signals reaches an unusual value. No model is asked.
 
 A *tick* of an agent is one finished exchange that the guards let pass, or one tick of an external engine
 (``tick.observed``). Exchanges that guards refused or a precedent answered are no ticks, since no prompt was made for
 them. The prompt of an exchange that was only checked, or that another model answered, is not known here: such a tick
-has affect, novelty and danger alone. No model is asked; everything is computed from recorded numbers.
+has affect, novelty and danger alone. An *entity* is a part that a prompt was, or could have been, made of: a memory.
+Everything is computed from recorded numbers.
 
-``tick``, ``exchange``     a tick, from an external engine and from an exchange of ours
-``modes``                  which modes conflict, learned from what is decided under them
+``tick``, ``exchange``     a tick, from an external engine and from an exchange of this system
+``modes``                  which modes conflict, learned from the decisions made under them
 ``similarity``, ``score``  the score of a prompt
-``counterfactual``         the best swap of one entity
+``counterfactual``         the swap of one entity that would have raised the score most
 ``rolling_median``         median and deviation of a moving window
 ``working_memory``         working memory and identity, from tick to tick
 ``agent_state``            what is kept of an agent: statistics, records, scores, the worth of entities
 ``gate``                   when a review fires, what it records, when it is resolved
 
-**What is recorded.** A tick that fires no review leads to no event; its numbers are folded again from the events that
-it was read from. A review is recorded in full: ``self_review.triggered`` and ``result`` with the source's fields,
-``measured`` with all other numbers, and a ``trace.seat_added`` for each entity. A tick without entities can fire a
-review, but has no prompt to score: it has no ``result`` and no seats. If no recent prompt of an agent is known, its
-reviews are resolved by calm alone.
+**What is recorded.** A tick that fires no review leads to no event; a replay computes its numbers again from the events
+that it was made of. A review is recorded in full: ``self_review.triggered``, ``result``, ``measured`` with all other
+numbers, and a ``trace.seat_added`` for each entity. A tick without entities can fire a review, but has no prompt to
+score: it has no ``result`` and no seats. If no recent prompt of an agent is known, its reviews are resolved by calm
+alone.
 
-**The loop.** A *seat* is a review's verdict on an entity. Seats change the entity's worth (PoG), which is part of later
-scores, and its weight in memory, which makes it more or less likely to be recalled.
-
-Source S (self-review).
+**Feedback.** A *seat* is a review's verdict on an entity. Seats change the entity's worth (``pog`` in settings), which
+is part of later scores, and its weight in memory, which makes it more or less likely to be recalled.
 """
 
 from actors.self_review.decider import State, decide, evolve, initial

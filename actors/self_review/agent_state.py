@@ -2,10 +2,11 @@
 
 Statistics, records, scores and the working memory are updated by every tick, whether the gate may fire or not.
 
-Every tick knows its session. When a session is forgotten, its ticks are removed from records and statistics, and so are
-the working memory and each seat whose context was said in that session. When a fact is forgotten, all seats with a
-context are removed, since it is not known here which of them hold the fact's words. Numbers that earlier ticks changed
-stay: criticality, other seats, scores since a review, and the decisions counted under a mode.
+A *seat* is a review's verdict on an entity (a memory in a prompt). Every tick knows its session. When a session is
+forgotten, its ticks are removed from records and statistics, and so are the working memory and each seat whose context
+was said in that session. When a fact is forgotten, all seats with a context are removed, since it is not known here
+which of them hold the fact's words. Numbers that are sums over many ticks stay: criticality, other seats, scores since
+a review, and the decisions counted under a mode.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,21 +20,32 @@ from actors.self_review.score import Grade, grade_of, scene_of
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.similarity import MICRO
 from actors.self_review.tick import Tick, hash_names
-from actors.self_review.working_memory import Held, Identity, carried_over, churn_of, drift_of, held_of, identity_after
+from actors.self_review.working_memory import (
+    Identity,
+    WorkingMemory,
+    churn_of,
+    drift_of,
+    identity_after,
+    with_carried_over,
+    working_memory_of,
+)
 from schemas.persistent import Map
 from schemas.vocabulary.self_review import SeatAdded, Signal
 
 SIGNALS: tuple[Signal, ...] = ("affect", "mode_conflict", "wm_churn", "novel_uncertain", "identity_drift", "regret")
-"""The six signals, in the order of the source."""
+"""The six signals, in the order in which their values are kept."""
 
 PARTS = ("relevance", "energy_consistency", "redundancy", "diversity", "outcome_prior", "score")
 """The parts of a score, and the score, in the order in which they are kept."""
 
 _MOST_FAMILIES = 64
+"""Most loop families whose fatigue is kept until the next tick."""
+
 _MOST_CONTEXTS = 4
-"""Largest number of contexts for which an entity's worth is kept; the oldest are dropped."""
+"""Most contexts for which an entity's worth is kept; the oldest are dropped."""
 
 Numbers = tuple[float, ...]
+"""A value for each of ``SIGNALS``, or for each of ``PARTS``."""
 
 
 class PastTick(msgspec.Struct, frozen=True):
@@ -45,9 +57,9 @@ class PastTick(msgspec.Struct, frozen=True):
 
 
 class Seat(msgspec.Struct, frozen=True):
-    """An entity's worth so far (PoG) in one context, with the tick and session of its last seat there.
+    """An entity's worth so far in one context, with the tick and session of its last seat there.
 
-    ``context`` are hashes of the terms of that context; empty: it holds in any context.
+    ``context`` are the hashes of the terms of that context; empty: the worth holds in any context.
     """
 
     worth: float
@@ -65,11 +77,11 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
             order. ``highest``: the highest value of each signal ever.
         armed: Whether a review has fired and is not resolved. ``scores``: the latest scores since. ``unscored``: the
             number of ticks since without a score. ``waited``: the number of all ticks since.
-        criticality: How tense the agent is, as a moving average.
+        criticality: How tense the agent is, from 0 to 1, as a moving average.
         memory: The working memory at the last tick; None before the first.
         identity: How it uses its identity.
-        fatigue: Fatigue by loop family, as guardrails recorded it since the last tick; ``found``: whether they found
-            something.
+        fatigue: Fatigue by loop family, as guardrails recorded it since the last tick; ``found``: whether they
+            rejected an answer since then.
         seats: By entity, its worth in the contexts of its latest seats, oldest first.
         decisions: Counts of decisions under each mode.
         seen_ns: The time of the last event that changed this state.
@@ -84,7 +96,7 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
     unscored: int = 0
     waited: int = 0
     criticality: float = 0.0
-    memory: Held | None = None
+    memory: WorkingMemory | None = None
     identity: Identity = Identity()
     fatigue: Map[str, float] = Map()
     found: bool = False
@@ -100,24 +112,27 @@ class TickScores(msgspec.Struct, frozen=True, kw_only=True):
     grade: Grade | None
     swap: Swap | None
     criticality: float
-    memory: Held | None
+    memory: WorkingMemory | None
     identity: Identity
 
 
-def score_tick(mind: AgentState, tick: Tick, sci: float, settings: SelfReviewSettings) -> TickScores:
-    """Return a tick's six signals, the score of its prompt and the best swap, given the agent's state before it."""
-    found, swap = _graded(mind, tick, settings)
+def score_tick(state: AgentState, tick: Tick, sci: float, settings: SelfReviewSettings) -> TickScores:
+    """Return a tick's six signals, the score of its prompt and the best swap, given the agent's state before it.
+
+    ``sci`` is the swarm's coherence index, from 0 to 1.
+    """
+    grade, swap = _graded(state, tick, settings)
     affect = tick.arousal * max(0.0, -tick.valence)
-    held, identity, drift = mind.memory, mind.identity, tick.identity_drift
+    memory, identity, drift = state.memory, state.identity, tick.identity_drift
     if tick.memory is not None:
-        held = carried_over(held_of(tick.memory), mind.memory, tick.carry)
+        memory = with_carried_over(working_memory_of(tick.memory), state.memory, tick.carry)
     if drift is None:
-        identity = identity_after(mind.identity, tick.identity, tick.modes, tick.decision)
+        identity = identity_after(state.identity, tick.identity, tick.modes, tick.decision)
         drift = drift_of(identity)
     signals = (
         affect,
-        conflict(tick.modes, mind.decisions, settings),
-        churn_of(held, mind.memory) if held is not None and tick.memory is not None else 0.0,
+        conflict(tick.modes, state.decisions, settings),
+        churn_of(memory, state.memory) if memory is not None and tick.memory is not None else 0.0,
         tick.novelty * tick.uncertainty,
         drift,
         swap.gain / MICRO if swap is not None else 0.0,
@@ -125,85 +140,89 @@ def score_tick(mind: AgentState, tick: Tick, sci: float, settings: SelfReviewSet
     level, alpha = max(affect, 1.0 - sci, tick.fatigue), settings.criticality_alpha
     return TickScores(
         signals=tuple(round(value, 6) for value in signals),
-        grade=found,
+        grade=grade,
         swap=swap,
-        criticality=round(alpha * level + (1.0 - alpha) * mind.criticality, 6),
-        memory=held,
+        criticality=round(alpha * level + (1.0 - alpha) * state.criticality, 6),
+        memory=memory,
         identity=identity,
     )
 
 
-def scores_with(mind: AgentState, seen: TickScores, settings: SelfReviewSettings) -> Numbers:
+def scores_since_review(state: AgentState, tick_scores: TickScores, settings: SelfReviewSettings) -> Numbers:
     """Return the latest scores since the review that armed the gate, a tick's own included; empty if not armed."""
-    if not mind.armed:
+    if not state.armed:
         return ()
-    own = (seen.grade.score / MICRO,) if seen.grade is not None else ()
-    return (*mind.scores, *own)[-settings.scores_needed :]
+    own = (tick_scores.grade.score / MICRO,) if tick_scores.grade is not None else ()
+    return (*state.scores, *own)[-settings.scores_needed :]
 
 
-def record_of(mind: AgentState, place: int, settings: SelfReviewSettings) -> float:
-    """Return a signal's record: its highest value of the latest ticks, or of all; 0 before the first."""
-    most = settings.record_window
-    if not most:
-        return mind.highest[place] if mind.highest else 0.0
-    if most == settings.window:
-        return mind.ordered[place][-1] if mind.ordered[place] else 0.0
-    return max((each.signals[place] for each in mind.past[-most:]), default=0.0)
+def record_of(state: AgentState, index: int, settings: SelfReviewSettings) -> float:
+    """Return a signal's record, its highest value: within the latest ticks or among all, as set; 0 without a tick.
+
+    ``index`` is the signal's in ``SIGNALS``.
+    """
+    window = settings.record_window
+    if not window:
+        return state.highest[index] if state.highest else 0.0
+    if window == settings.window:
+        return state.ordered[index][-1] if state.ordered[index] else 0.0
+    return max((each.signals[index] for each in state.past[-window:]), default=0.0)
 
 
-def with_tick(mind: AgentState, tick: Tick, seen: TickScores, settings: SelfReviewSettings) -> AgentState:
+def with_tick(state: AgentState, tick: Tick, tick_scores: TickScores, settings: SelfReviewSettings) -> AgentState:
     """Return the agent's state after a tick."""
-    parts = tuple(part / MICRO for part in msgspec.structs.astuple(seen.grade)) if seen.grade is not None else ()
-    past = (*mind.past, PastTick(tick.session, seen.signals, parts))
+    grade = tick_scores.grade
+    parts = tuple(part / MICRO for part in msgspec.structs.astuple(grade)) if grade is not None else ()
+    past = (*state.past, PastTick(tick.session, tick_scores.signals, parts))
     active = active_of(tick.modes, settings) if tick.decision else ()
     return msgspec.structs.replace(
-        mind,
-        ticks=mind.ticks + 1,
+        state,
+        ticks=state.ticks + 1,
         past=past[-max(settings.window, settings.record_window) :],
-        ordered=_ordered(mind, past, settings.window),
-        highest=tuple(map(max, mind.highest or seen.signals, seen.signals)),
-        scores=scores_with(mind, seen, settings),
-        unscored=mind.unscored + (mind.armed and seen.grade is None),
-        criticality=seen.criticality,
-        waited=mind.waited + mind.armed,
-        memory=seen.memory,
-        identity=seen.identity,
+        ordered=_ordered(state, past, settings.window),
+        highest=tuple(map(max, state.highest or tick_scores.signals, tick_scores.signals)),
+        scores=scores_since_review(state, tick_scores, settings),
+        unscored=state.unscored + (state.armed and grade is None),
+        criticality=tick_scores.criticality,
+        waited=state.waited + state.armed,
+        memory=tick_scores.memory,
+        identity=tick_scores.identity,
         fatigue=Map(),
         found=False,
-        decisions=with_decision(mind.decisions, active, tick.decision),
+        decisions=with_decision(state.decisions, active, tick.decision),
     )
 
 
-def mean_fatigue(mind: AgentState) -> float:
+def mean_fatigue(state: AgentState) -> float:
     """Return the mean fatigue of the loop families judged since the last tick; 0 if there are none."""
-    families = sorted(mind.fatigue)
-    return sum(mind.fatigue[family] for family in families) / len(families) if families else 0.0
+    families = sorted(state.fatigue)
+    return sum(state.fatigue[family] for family in families) / len(families) if families else 0.0
 
 
-def with_judgement(mind: AgentState, family: str, fatigue: float, found: bool) -> AgentState:
-    """Return the agent's state after guardrails judged a loop; ``found``: whether they found something."""
-    tired = mind.fatigue
-    if family in tired or len(tired) < _MOST_FAMILIES:
-        tired = tired.set(family, fatigue)
-    return msgspec.structs.replace(mind, fatigue=tired, found=mind.found or found)
+def with_judgement(state: AgentState, family: str, fatigue: float, found: bool) -> AgentState:
+    """Return the agent's state after guardrails judged a loop; ``found``: whether they rejected its answer."""
+    fatigue_by_family = state.fatigue
+    if family in fatigue_by_family or len(fatigue_by_family) < _MOST_FAMILIES:
+        fatigue_by_family = fatigue_by_family.set(family, fatigue)
+    return msgspec.structs.replace(state, fatigue=fatigue_by_family, found=state.found or found)
 
 
-def with_seat(mind: AgentState, seat: SeatAdded, session: str, settings: SelfReviewSettings) -> AgentState:
-    """Return the agent's state after a seat: its entity's worth moves towards the seat's value, centred on a good one.
+def with_seat(state: AgentState, seat: SeatAdded, session: str, settings: SelfReviewSettings) -> AgentState:
+    """Return the agent's state after a seat: its entity's worth in that context moves towards what the seat says.
 
-    It moves from its worth in that context; its worth in other contexts stays as it is.
+    A seat's value is the distance from a good score. The worth in other contexts stays as it is.
     """
-    context, known = hash_names(seat.context), mind.seats.get(seat.entity, ())
-    there = next((each for each in reversed(known) if _is_about(each, context)), None)
-    before = settings.pog_start if there is None else worth_of((there,), mind.ticks, None, settings)
-    said = min(1.0, max(0.0, settings.good_above + seat.value))
-    worth = round(before + settings.pog_alpha * (said - before), 6)
-    others = (each for each in known if each is not there)
-    latest = (*others, Seat(worth, mind.ticks, session, context))[-_MOST_CONTEXTS:]
-    seats = mind.seats.set(seat.entity, latest)
+    context, known = hash_names(seat.context), state.seats.get(seat.entity, ())
+    previous = next((each for each in reversed(known) if _is_about(each, context)), None)
+    before = settings.pog_start if previous is None else worth_of((previous,), state.ticks, None, settings)
+    target = min(1.0, max(0.0, settings.good_above + seat.value))
+    worth = round(before + settings.pog_alpha * (target - before), 6)
+    others = (each for each in known if each is not previous)
+    latest = (*others, Seat(worth, state.ticks, session, context))[-_MOST_CONTEXTS:]
+    seats = state.seats.set(seat.entity, latest)
     while len(seats) > settings.seats:
         seats = seats.delete(min(seats, key=lambda entity: (seats[entity][-1].tick, entity)))
-    return msgspec.structs.replace(mind, seats=seats)
+    return msgspec.structs.replace(state, seats=seats)
 
 
 def _is_about(seat: Seat, context: tuple[int, ...]) -> bool:
@@ -211,70 +230,70 @@ def _is_about(seat: Seat, context: tuple[int, ...]) -> bool:
 
 
 def worth_of(seats: Sequence[Seat], tick: int, stimulus: frozenset[int] | None, settings: SelfReviewSettings) -> float:
-    """Return an entity's worth at a tick. A seat fades with time, and counts if the tick shares a term of its context.
+    """Return an entity's worth at a tick: that of its last seat whose context shares a term with the tick.
 
-    Of several such seats the last one counts. ``stimulus`` holds the hashes of the tick's terms; None: in any context.
+    A seat fades with time. ``stimulus`` holds the hashes of the tick's terms; None: every context counts.
     """
     for seat in reversed(seats):
         if stimulus is None or not seat.context or not stimulus.isdisjoint(seat.context):
-            left = max(0, settings.fade_ticks - max(0, tick - seat.tick)) / settings.fade_ticks
-            return round(settings.pog_start + (seat.worth - settings.pog_start) * left, 6)
+            remaining = max(0, settings.fade_ticks - max(0, tick - seat.tick)) / settings.fade_ticks
+            return round(settings.pog_start + (seat.worth - settings.pog_start) * remaining, 6)
     return settings.pog_start
 
 
-def without_session(mind: AgentState, session: str, settings: SelfReviewSettings) -> AgentState:
+def without_session(state: AgentState, session: str, settings: SelfReviewSettings) -> AgentState:
     """Return the agent's state without the ticks of a session, and without the seats whose context was said there."""
-    mind = _without_seats(mind, lambda seat: bool(session) and seat.session == session)
-    past = tuple(each for each in mind.past if each.session != session)
-    if len(past) == len(mind.past):
-        return mind
+    state = _without_seats(state, lambda seat: bool(session) and seat.session == session)
+    past = tuple(each for each in state.past if each.session != session)
+    if len(past) == len(state.past):
+        return state
     highest = tuple(map(max, *(each.signals for each in past))) if len(past) > 1 else past[0].signals if past else ()
     ordered = _sorted(past[-settings.window :])
-    return msgspec.structs.replace(mind, past=past, ordered=ordered, highest=highest)
+    return msgspec.structs.replace(state, past=past, ordered=ordered, highest=highest)
 
 
-def without_words(mind: AgentState) -> AgentState:
+def without_words(state: AgentState) -> AgentState:
     """Return the agent's state without working memory and contexts: hashes of words can be found by guessing."""
-    return _without_seats(mind, lambda seat: bool(seat.context))
+    return _without_seats(state, lambda seat: bool(seat.context))
 
 
-def _without_seats(mind: AgentState, is_gone: Callable[[Seat], bool]) -> AgentState:
-    """Return the agent's state without the seats that ``is_gone`` accepts, and without its working memory."""
-    seats = mind.seats
-    for entity, known in mind.seats.items():
-        left = tuple(seat for seat in known if not is_gone(seat))
-        if len(left) < len(known):
-            seats = seats.set(entity, left) if left else seats.delete(entity)
-    return msgspec.structs.replace(mind, memory=None, seats=seats)
+def _without_seats(state: AgentState, is_removed: Callable[[Seat], bool]) -> AgentState:
+    """Return the agent's state without the seats that ``is_removed`` accepts, and without its working memory."""
+    seats = state.seats
+    for entity, known in state.seats.items():
+        remaining = tuple(seat for seat in known if not is_removed(seat))
+        if len(remaining) < len(known):
+            seats = seats.set(entity, remaining) if remaining else seats.delete(entity)
+    return msgspec.structs.replace(state, memory=None, seats=seats)
 
 
-def _graded(mind: AgentState, tick: Tick, settings: SelfReviewSettings) -> tuple[Grade | None, Swap | None]:
+def _graded(state: AgentState, tick: Tick, settings: SelfReviewSettings) -> tuple[Grade | None, Swap | None]:
     if not tick.chosen:
         return None, None
     stimulus = frozenset(hash_names(tick.stimulus_terms))
     worth = {
-        each.id: worth_of(mind.seats[each.id], mind.ticks, stimulus, settings)
+        each.id: worth_of(state.seats[each.id], state.ticks, stimulus, settings)
         for each in (*tick.chosen, *tick.candidates)
-        if each.id in mind.seats
+        if each.id in state.seats
     }
     scene = scene_of(tick, worth, settings.pog_start)
-    found = grade_of(scene)
-    return found, best_swap(scene, found, tick.budget) if tick.candidates else None
+    grade = grade_of(scene)
+    return grade, best_swap(scene, grade, tick.budget) if tick.candidates else None
 
 
-def _ordered(mind: AgentState, past: tuple[PastTick, ...], window: int) -> tuple[Ordered, ...]:
+def _ordered(state: AgentState, past: tuple[PastTick, ...], window: int) -> tuple[Ordered, ...]:
     """Return the ordered values of the window: one is added and one removed, unless the window's size has changed."""
     newest = past[-1].signals
-    held, before = len(mind.ordered[0]), len(past) - 1
-    if held != min(window, before):
+    kept, before = len(state.ordered[0]), len(past) - 1
+    if kept != min(window, before):
         return _sorted(past[-window:])
     gone = past[-window - 1].signals if before >= window else None
     return tuple(
-        replaced_in_order(ordered, None if gone is None else gone[place], newest[place])
-        for place, ordered in enumerate(mind.ordered)
+        replaced_in_order(ordered, None if gone is None else gone[index], newest[index])
+        for index, ordered in enumerate(state.ordered)
     )
 
 
 def _sorted(past: Iterable[PastTick]) -> tuple[Ordered, ...]:
     rows = [each.signals for each in past]
-    return tuple(tuple(sorted(row[place] for row in rows)) for place in range(len(SIGNALS)))
+    return tuple(tuple(sorted(row[index] for row in rows)) for index in range(len(SIGNALS)))

@@ -1,7 +1,7 @@
-"""The best swap of one entity for another: the score that the prompt would have had. Pure; no model is asked.
+"""Finds the swap of one entity of a prompt for another that would have raised the prompt's score most. Pure.
 
-All swaps are scored at once. Each changes the sums from which the prompt's own score is computed (``score``).
-Arithmetic and rounding are the same, so a swap's score equals the score of the prompt with that swap made.
+Many swaps are scored at once, in arrays: each only changes the sums from which the prompt's own score is computed
+(``score``). Arithmetic and rounding are the same, so a swap's score equals the score of the prompt with that swap made.
 """
 
 import msgspec
@@ -11,15 +11,15 @@ import numpy.typing as npt
 from actors.self_review.score import Grade, Scene, context_sums, geometric_mean
 from actors.self_review.similarity import MICRO
 
-_AT_ONCE = 1 << 14
-"""Largest number of swaps that are scored at once."""
+_CHUNK = 1 << 14
+"""Number of swaps that are scored at once, to bound the memory used."""
 
-Whole = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
 class Swap(msgspec.Struct, frozen=True):
-    """An entity of the prompt, the entity to put in its place, and the gain in score, in millionths."""
+    """The entity to remove from the prompt, the entity to put in its place, and the gain in score, in millionths."""
 
     out: str
     into: str
@@ -29,27 +29,27 @@ class Swap(msgspec.Struct, frozen=True):
 def best_swap(scene: Scene, before: Grade, budget: int) -> Swap | None:
     """Return the swap within the budget that raises the score most, of equals the first; None if none raises it.
 
-    ``budget`` is in tokens, 0 for none.
+    ``budget`` is in tokens; 0 means no limit.
     """
     outs, ins = _swaps(scene, budget)
     best, found = 0.0, None
-    for start in range(0, len(outs), _AT_ONCE):
-        some_outs, some_ins = outs[start : start + _AT_ONCE], ins[start : start + _AT_ONCE]
+    for start in range(0, len(outs), _CHUNK):
+        some_outs, some_ins = outs[start : start + _CHUNK], ins[start : start + _CHUNK]
         parts = _parts(scene, some_outs, some_ins)
         products = parts[0].astype(np.float64)
         for part in parts[1:]:
             products = products * part
-        place = int(products.argmax())
-        if products[place] > best:
-            best = float(products[place])
-            score = geometric_mean(tuple(int(part[place]) for part in parts))
-            out, into = scene.entities[some_outs[place]], scene.entities[some_ins[place]]
+        index = int(products.argmax())
+        if products[index] > best:
+            best = float(products[index])
+            score = geometric_mean(tuple(int(part[index]) for part in parts))
+            out, into = scene.entities[some_outs[index]], scene.entities[some_ins[index]]
             found = Swap(out.id, into.id, score - before.score)
     return found if found is not None and found.gain > 0 else None
 
 
-def _swaps(scene: Scene, budget: int) -> tuple[Whole, Whole]:
-    """Return, for each swap, the places of the entity that is removed and of the one that is added."""
+def _swaps(scene: Scene, budget: int) -> tuple[Ints, Ints]:
+    """Return, for each swap, the indices of the entity that is removed and of the one that is added."""
     chosen, candidates = scene.chosen, len(scene.entities) - scene.chosen
     outs = np.repeat(np.arange(chosen, dtype=np.int64), candidates)
     ins = np.tile(np.arange(chosen, chosen + candidates, dtype=np.int64), chosen)
@@ -60,7 +60,7 @@ def _swaps(scene: Scene, budget: int) -> tuple[Whole, Whole]:
     return outs[within], ins[within]
 
 
-def _parts(scene: Scene, outs: Whole, ins: Whole) -> tuple[Whole, Whole, Whole, Whole, Whole]:
+def _parts(scene: Scene, outs: Ints, ins: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Return the five parts of the score of each swapped prompt; redundancy as 1 - redundancy."""
     members = np.tile(np.arange(scene.chosen, dtype=np.int64), (len(outs), 1))
     members[np.arange(len(outs)), outs] = ins
@@ -73,77 +73,77 @@ def _parts(scene: Scene, outs: Whole, ins: Whole) -> tuple[Whole, Whole, Whole, 
     )
 
 
-def _context_cosines(scene: Scene, outs: Whole, ins: Whole) -> Whole:
+def _context_cosines(scene: Scene, outs: Ints, ins: Ints) -> Ints:
     """Return the cosines of stimulus and context; a swap changes the context by the difference of the two entities."""
-    square, products, reach = context_sums(scene)
-    cosine, along, stimulus = np.array(scene.bearing, np.int64), np.array(products, np.int64), len(scene.entities)
-    reaches = reach - cosine[outs, stimulus] + cosine[ins, stimulus]
-    own = cosine[outs, outs] + cosine[ins, ins] - 2 * cosine[outs, ins]
-    squares = square + 2 * (along[ins] - along[outs]) + own
+    context_square, context_products, with_stimulus = context_sums(scene)
+    cosine, stimulus = np.array(scene.all_cosines, np.int64), len(scene.entities)
+    products = np.array(context_products, np.int64)
+    swapped_with_stimulus = with_stimulus - cosine[outs, stimulus] + cosine[ins, stimulus]
+    difference_square = cosine[outs, outs] + cosine[ins, ins] - 2 * cosine[outs, ins]
+    squares = context_square + 2 * (products[ins] - products[outs]) + difference_square
     known = squares > scene.chosen * scene.chosen
-    found = np.maximum(reaches, 0) / np.sqrt(np.where(known, squares, 1).astype(np.float64)) * 1_000.0
+    found = np.maximum(swapped_with_stimulus, 0) / np.sqrt(np.where(known, squares, 1).astype(np.float64)) * 1_000.0
     return np.where(known, np.minimum(_rounded(found), MICRO), 0)
 
 
-def _shared_terms(scene: Scene, outs: Whole, ins: Whole) -> Whole:
+def _shared_terms(scene: Scene, outs: Ints, ins: Ints) -> Ints:
     """Return the Jaccard similarities of the stimulus's terms and the context's.
 
     Removing an entity removes the terms that no other entity has, even those that a given context names.
     """
-    # A set of terms is an integer with a bit for each term: thousands of swaps are compared by thousands of terms.
-    bit = {term: 1 << place for place, term in enumerate(sorted(scene.stimulus.union(scene.terms, *_tellings(scene))))}
-    telling = [sum(bit[term] for term in each) for each in _tellings(scene)]
+    # A set of terms is kept as an integer with a bit for each term, since thousands of swaps are compared by thousands
+    # of terms.
+    of_entities = [each.compared_terms for each in scene.entities]
+    bit = {term: 1 << index for index, term in enumerate(sorted(scene.stimulus.union(scene.terms, *of_entities)))}
+    entity_bits = [sum(bit[term] for term in each) for each in of_entities]
     stimulus, terms = (sum(bit[term] for term in each) for each in (scene.stimulus, scene.terms))
-    only = [_alone(telling[: scene.chosen], place) for place in range(scene.chosen)]
-    new = [each & ~terms for each in telling]
-    met, fresh = [(stimulus & each).bit_count() for each in new], [each.bit_count() for each in new]
-    before, all_terms = (stimulus & terms).bit_count(), stimulus.bit_count() + terms.bit_count()
+    only_there = [_only_in(entity_bits[: scene.chosen], index) for index in range(scene.chosen)]
+    added = [each & ~terms for each in entity_bits]
+    added_common, added_count = [(stimulus & each).bit_count() for each in added], [each.bit_count() for each in added]
+    common_before, all_terms = (stimulus & terms).bit_count(), stimulus.bit_count() + terms.bit_count()
     found = []
     for out, into in zip(outs.tolist(), ins.tolist(), strict=True):
-        gone = only[out] & ~telling[into]
-        both = before - (stimulus & gone).bit_count() + met[into]
-        either = all_terms - gone.bit_count() + fresh[into] - both
-        found.append(both / either if either else 1.0)
+        removed = only_there[out] & ~entity_bits[into]
+        common = common_before - (stimulus & removed).bit_count() + added_common[into]
+        union = all_terms - removed.bit_count() + added_count[into] - common
+        found.append(common / union if union else 1.0)
     return _rounded(np.array(found, np.float64) * MICRO)
 
 
-def _tellings(scene: Scene) -> list[frozenset[str]]:
-    return [each.telling for each in scene.entities]
-
-
-def _alone(sets: list[int], place: int) -> int:
-    """Return the members of the set at ``place`` that are in no other set."""
+def _only_in(sets: list[int], index: int) -> int:
+    """Return the members of the set at ``index`` that are in no other set; sets are integers with a bit a member."""
     others = 0
     for row, each in enumerate(sets):
-        if row != place:
+        if row != index:
             others |= each
-    return sets[place] & ~others
+    return sets[index] & ~others
 
 
-def _energy_consistency(scene: Scene, members: Whole) -> Whole:
-    energies = _shared_out(np.array(scene.energies, np.int64)[members])
-    tokens = _shared_out(np.array(scene.tokens, np.int64)[members])
+def _energy_consistency(scene: Scene, members: Ints) -> Ints:
+    energies = _not_all_zero(np.array(scene.energies, np.int64)[members])
+    tokens = _not_all_zero(np.array(scene.tokens, np.int64)[members])
     all_energy, all_tokens = energies.sum(axis=1), tokens.sum(axis=1)
-    apart = np.abs(energies * all_tokens[:, None] - tokens * all_energy[:, None]).sum(axis=1)
-    return MICRO - _rounded(apart / all_energy / all_tokens / scene.chosen * MICRO)
+    difference = np.abs(energies * all_tokens[:, None] - tokens * all_energy[:, None]).sum(axis=1)
+    return MICRO - _rounded(difference / all_energy / all_tokens / scene.chosen * MICRO)
 
 
-def _shared_out(amounts: Whole) -> Whole:
+def _not_all_zero(amounts: Ints) -> Ints:
     amounts[amounts.sum(axis=1) == 0] = 1
     return amounts
 
 
-def _diversity(scene: Scene, outs: Whole, ins: Whole) -> Whole:
+def _diversity(scene: Scene, outs: Ints, ins: Ints) -> Ints:
     count = scene.chosen
     pairs = count * (count - 1) // 2
     if not pairs:
         return np.full(len(outs), MICRO, np.int64)
-    alike = np.maximum(np.array(scene.alike, np.int64), 0)
-    own = alike.diagonal()
-    along = alike[:count].sum(axis=0)
-    total = (int(along[:count].sum()) - int(own[:count].sum())) // 2
-    return MICRO - _rounded((total - along[outs] + own[outs] + along[ins] - alike[outs, ins]) / pairs)
+    cosines = np.maximum(np.array(scene.entity_cosines, np.int64), 0)
+    self_products = cosines.diagonal()
+    products = cosines[:count].sum(axis=0)
+    total = (int(products[:count].sum()) - int(self_products[:count].sum())) // 2
+    totals = total - products[outs] + self_products[outs] + products[ins] - cosines[outs, ins]
+    return MICRO - _rounded(totals / pairs)
 
 
-def _rounded(values: Floats) -> Whole:
+def _rounded(values: Floats) -> Ints:
     return np.rint(values).astype(np.int64)

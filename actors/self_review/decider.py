@@ -3,18 +3,18 @@
 input.received             the text is kept until memory has answered
 appraisal.completed        the affect, novelty, uncertainty and danger of an open exchange
 breaker.cleared            the session's stance
-arbiter.passed             another model answers; from here on the exchange's end is a tick
-memory.recalled            the recalled memories; from here on the exchange's end is a tick
+arbiter.passed             another model answers; the exchange's end will be a tick
+memory.recalled            the recalled memories; the exchange's end will be a tick
 act.finished               the memories that an ACT loop found
-guardrails.*               fatigue and findings, for the agent's next tick
-swarm.measured             the swarm's coherence index from here on
-response.emitted           the exchange is over  } -> self_review.triggered, result and measured, and trace.seat_added;
+guardrails.*               fatigue, and whether they rejected an answer, for the agent's next tick
+swarm.measured             the swarm's coherence index is updated
+response.emitted           the exchange ends     } -> self_review.triggered, result and measured, and trace.seat_added;
 tick.observed              an external tick      }    or self_review.disarmed and resolved; or nothing
 operator.forget_ordered    open exchanges lose their text; a session's ticks are removed from the statistics
-self_review.triggered      the gate is armed
-self_review.disarmed       the gate is open
+self_review.triggered      no other review can fire until this one is resolved (the gate is armed)
+self_review.disarmed       reviews can fire again
 trace.seat_added           an entity's worth changes
-self_review.configured     the settings from here on
+self_review.configured     the new settings apply
 """
 
 from functools import lru_cache
@@ -38,7 +38,7 @@ from actors.self_review.exchange import tick_of as tick_of_exchange
 from actors.self_review.gate import events_of
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import Tick
-from actors.self_review.tick import tick_of as tick_seen
+from actors.self_review.tick import tick_of as tick_of_engine
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map, with_entry
@@ -75,39 +75,43 @@ def initial() -> State:
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Return the review or the resolution that a tick leads to."""
-    found = _observed(_Moment(state, message))
-    if found is None:
+    scored = _scored_tick(_Inputs(state, message))
+    if scored is None:
         return ()
-    tick, seen = found
-    return events_of(message.agent, message.time_ns, mind_of(state, message.agent), tick, seen, state.settings)
+    tick, tick_scores = scored
+    return events_of(message.agent, message.time_ns, mind_of(state, message.agent), tick, tick_scores, state.settings)
 
 
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
     state = _aged(state, message.time_ns)
     event = message.event
-    mind = mind_of(state, message.agent)
+    agent_state = mind_of(state, message.agent)
     match event:
         case InputReceived():
             return _begin(state, message, event)
         case AppraisalCompleted() | BreakerCleared() | ArbiterPassed() | MemoryRecalled() | ActFinished():
             return _gather(state, message)
         case GuardrailsFinalized(trace=trace):
-            return _with_mind(state, message, with_judgement(mind, trace.family, trace.reflection_fatigue, False))
+            return _with_agent(
+                state, message, with_judgement(agent_state, trace.family, trace.reflection_fatigue, False)
+            )
         case GuardrailsForceFinalized(trace=trace) | GuardrailsRerunOrdered(trace=trace):
-            return _with_mind(state, message, with_judgement(mind, trace.family, trace.reflection_fatigue, True))
+            return _with_agent(
+                state, message, with_judgement(agent_state, trace.family, trace.reflection_fatigue, True)
+            )
         case SwarmMeasured(sci=sci):
             return msgspec.structs.replace(state, sci=sci)
         case ResponseEmitted() | TickObserved():
-            return _end(_ticked(state, message), message)
+            return _end(_with_tick(state, message), message)
         case ForgetOrdered():
             return _forget(state, message, event)
         case SelfReviewTriggered():
-            return _with_mind(state, message, _gated(mind, armed=True))
+            return _with_agent(state, message, _with_gate(agent_state, armed=True))
         case SelfReviewDisarmed():
-            return _with_mind(state, message, _gated(mind, armed=False))
+            return _with_agent(state, message, _with_gate(agent_state, armed=False))
         case SeatAdded():
-            return _with_mind(state, message, with_seat(mind, event, message.session, state.settings))
+            return _with_agent(state, message, with_seat(agent_state, event, message.session, state.settings))
     return state
 
 
@@ -116,62 +120,62 @@ def mind_of(state: State, agent: str) -> AgentState:
     return state.minds.get(agent) or AgentState()
 
 
-class _Moment:
-    """A state and a message: all that a tick depends on. It is the key of a cache.
+class _Inputs:
+    """A state and a message, which are all that a tick depends on, as the key of a cache.
 
-    Both are immutable, so equality is by identity. Comparing their contents would cost more.
+    Both are immutable, so they are compared by identity. Comparing their contents would cost more.
     """
 
-    __slots__ = ("follows_from", "message", "state")
+    __slots__ = ("message", "parts", "state")
 
     def __init__(self, state: State, message: Message) -> None:
         self.state, self.message = state, message
-        self.follows_from = (state.minds, state.pending, state.settings, state.sci, message)
+        self.parts = (state.minds, state.pending, state.settings, state.sci, message)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Moment) and all(map(is_, self.follows_from, other.follows_from))
+        return isinstance(other, _Inputs) and all(map(is_, self.parts, other.parts))
 
     def __hash__(self) -> int:
         return id(self.message)
 
 
 @lru_cache(maxsize=1)
-def _observed(moment: _Moment) -> tuple[Tick, TickScores] | None:
+def _scored_tick(inputs: _Inputs) -> tuple[Tick, TickScores] | None:
     """Return the tick of a message, if it is one, with its scores. It is computed once for deciding and folding."""
-    state, message = moment.state, moment.message
+    state, message = inputs.state, inputs.message
     tick = _tick(state, message)
     return None if tick is None else (tick, score_tick(mind_of(state, message.agent), tick, state.sci, state.settings))
 
 
 def _tick(state: State, message: Message) -> Tick | None:
     match message.event:
-        case TickObserved() as seen:
-            return tick_seen(seen, mean_fatigue(mind_of(state, message.agent)))
+        case TickObserved() as event:
+            return tick_of_engine(event, mean_fatigue(mind_of(state, message.agent)))
         case ResponseEmitted() as response:
             pending = state.pending.get(message.exchange)
             if pending is not None and pending.remembered is not None:
-                mind = mind_of(state, message.agent)
-                return tick_of_exchange(pending, response, mind.found, mean_fatigue(mind), state.settings)
+                agent_state = mind_of(state, message.agent)
+                return tick_of_exchange(pending, response, agent_state.found, mean_fatigue(agent_state), state.settings)
     return None
 
 
-def _ticked(state: State, message: Message) -> State:
-    found = _observed(_Moment(state, message))
-    if found is None:
+def _with_tick(state: State, message: Message) -> State:
+    scored = _scored_tick(_Inputs(state, message))
+    if scored is None:
         return state
-    tick, seen = found
-    return _with_mind(state, message, with_tick(mind_of(state, message.agent), tick, seen, state.settings))
+    tick, tick_scores = scored
+    return _with_agent(state, message, with_tick(mind_of(state, message.agent), tick, tick_scores, state.settings))
 
 
-def _gated(mind: AgentState, *, armed: bool) -> AgentState:
-    return msgspec.structs.replace(mind, armed=armed, scores=(), unscored=0, waited=0)
+def _with_gate(agent_state: AgentState, *, armed: bool) -> AgentState:
+    return msgspec.structs.replace(agent_state, armed=armed, scores=(), unscored=0, waited=0)
 
 
 def _begin(state: State, message: Message, received: InputReceived) -> State:
     exchange = message.exchange
     if not exchange or exchange in state.pending or state.ended.get(exchange):
         return state
-    return _keep(state, exchange, pending_of(message.agent, message.session, received.text))
+    return _with_pending(state, exchange, pending_of(message.agent, message.session, received.text))
 
 
 def _gather(state: State, message: Message) -> State:
@@ -189,7 +193,7 @@ def _gather(state: State, message: Message) -> State:
             pending = with_recall(pending, found, state.settings)
         case ActFinished(findings=found) if pending.remembered is not None:
             pending = with_recall(pending, found, state.settings)
-    return _keep(state, message.exchange, pending)
+    return _with_pending(state, message.exchange, pending)
 
 
 def _end(state: State, message: Message) -> State:
@@ -206,25 +210,25 @@ def _forget(state: State, message: Message, ordered: ForgetOrdered) -> State:
 
     Only memory knows the fact's value, so self-review cannot tell which of them hold it.
     """
-    whole = ordered.what == "session"
+    whole_session = ordered.what == "session"
     for exchange, pending in state.pending.items():
-        if pending.agent == message.agent and (not whole or pending.session == message.session):
-            state = _keep(state, exchange, without_text(pending))
+        if pending.agent == message.agent and (not whole_session or pending.session == message.session):
+            state = _with_pending(state, exchange, without_text(pending))
     if message.agent not in state.minds:
         return state
-    if not whole:
-        return _with_mind(state, message, without_words(mind_of(state, message.agent)))
-    mind = without_session(mind_of(state, message.agent), message.session, state.settings)
-    return _with_mind(state, message, mind)
+    if not whole_session:
+        return _with_agent(state, message, without_words(mind_of(state, message.agent)))
+    agent_state = without_session(mind_of(state, message.agent), message.session, state.settings)
+    return _with_agent(state, message, agent_state)
 
 
-def _keep(state: State, exchange: str, pending: Pending) -> State:
+def _with_pending(state: State, exchange: str, pending: Pending) -> State:
     return msgspec.structs.replace(state, pending=state.pending.set(exchange, pending))
 
 
-def _with_mind(state: State, message: Message, mind: AgentState) -> State:
-    seen = msgspec.structs.replace(mind, seen_ns=message.time_ns)
-    minds = with_entry(state.minds, message.agent, seen, state.settings.agents, lambda each: each.seen_ns)
+def _with_agent(state: State, message: Message, agent_state: AgentState) -> State:
+    updated = msgspec.structs.replace(agent_state, seen_ns=message.time_ns)
+    minds = with_entry(state.minds, message.agent, updated, state.settings.agents, lambda each: each.seen_ns)
     return msgspec.structs.replace(state, minds=minds)
 
 

@@ -1,18 +1,19 @@
-"""An exchange of ours as a tick: what is collected of it until it ends, from recorded events only. Pure.
+"""An exchange of this system as a tick: what is collected of it until it ends, from recorded events only. Pure.
 
-The memories that an answer was given are the chosen entities; other memories that were recalled or found are the
-candidates. The terms of a memory are the stems of its first telling words. When terms are compared, not all of them
-count: of the stimulus, those that occur in any of its memories (all, if none does); of the memories, these terms, and
-those that several memories share. Measured on ordinary talk, all other terms are detail that hides the similarity.
+The memories that the answer's prompt had are the chosen entities; other memories that were recalled or found are the
+candidates. The stimulus is the input's text. The terms of a text are the stems of its significant words; of a memory,
+the first ones. When terms are compared, not all of them count: of the stimulus, those that occur in any of its memories
+(all, if none does); of the memories, these terms, and those that several memories share. Measured on everyday
+conversations, all other terms are detail that hides the similarity.
 
 =============  ==================================================================================================
 mode           activation
 =============  ==================================================================================================
-guardian       the highest of: falsehood of the input's layers, 1 for a risk, the breaker's stance
+guardian       the highest of: falsehood of the input's layers, 1 for a risk, the breaker's stance as a number
 explorer       novelty
-validator      1 if guardrails found something since the agent's last tick
+validator      1 if guardrails rejected an answer since the agent's last tick
 translator     1 if the answer is a question back (CLARIFY)
-architect      1 if the exchange acted (ACT)
+architect      1 if an ACT loop ran
 =============  ==================================================================================================
 
 An exchange has no prompt to score if it has no chosen entities, or if its text is forgotten or has no terms.
@@ -34,10 +35,11 @@ from schemas.vocabulary.memory import Recollection
 from schemas.vocabulary.responder import ResponseEmitted
 
 _STANCES: Mapping[Stance, float] = {"normal": 0.0, "cautious": 0.5, "guarded": 0.8, "terminated": 1.0}
+"""The breaker's stance towards a session -> how much it activates ``guardian``."""
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """A memory that was recalled or found: its energy, its tokens, and its first terms."""
+    """A memory that was recalled or found: its energy (how strongly), its tokens, and its first terms."""
 
     energy: float
     tokens: int
@@ -45,10 +47,10 @@ class Remembered(msgspec.Struct, frozen=True):
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
-    """An open exchange. ``text`` is kept until memory has answered; from then on its terms are, as ``stimulus``.
+    """An open exchange. ``text`` is kept until memory has answered; afterwards only its terms are, as ``stimulus``.
 
-    ``remembered`` is None until then. The text of a ``forgotten`` exchange is gone. An exchange that is answered
-    ``elsewhere``, by another model, has no known prompt: it tells nothing of working memory or decisions.
+    ``remembered`` is None until then. A ``forgotten`` exchange has lost its text. An exchange that is answered
+    ``elsewhere``, by another model, has no known prompt: it says nothing about working memory or decisions.
     """
 
     agent: str
@@ -106,11 +108,11 @@ def without_text(pending: Pending) -> Pending:
 def tick_of(
     pending: Pending, response: ResponseEmitted, found: bool, fatigue: float, settings: SelfReviewSettings
 ) -> Tick:
-    """Return the tick of an exchange, given what guardrails found since the last one."""
+    """Return the tick of an exchange; ``found``: whether guardrails rejected an answer since the tick before."""
     known = pending.remembered or {}
-    stimulus, agreed = _compared(pending.stimulus, known, settings)
+    stimulus, compared_terms = _compared(pending.stimulus, known, settings)
     ids = [each.id for each in response.entities]
-    judged = bool(pending.stimulus) and not pending.forgotten
+    has_prompt = bool(pending.stimulus) and not pending.forgotten
     identity = response.identity
     return Tick(
         session=pending.session,
@@ -119,34 +121,34 @@ def tick_of(
         novelty=pending.novelty,
         uncertainty=pending.uncertainty,
         modes=_modes(pending, response, found),
-        memory=None if pending.elsewhere else _held(pending, known, ids),
+        memory=None if pending.elsewhere else _memory_content(pending, known, ids),
         carry=settings.memory_carried,
         identity_drift=None,
         identity=identity,
         redundancy=0.0 if identity is None else identity.overlap,
-        chosen=_entities(ids, known, agreed) if judged else (),
-        candidates=_entities([each for each in known if each not in ids], known, agreed) if judged else (),
+        chosen=_entities(ids, known, compared_terms) if has_prompt else (),
+        candidates=_entities([each for each in known if each not in ids], known, compared_terms) if has_prompt else (),
         budget=settings.token_budget,
         stimulus_terms=pending.stimulus,
-        stimulus_telling=stimulus,
+        stimulus_compared=stimulus,
         fatigue=fatigue,
-        decision="" if pending.elsewhere else _decided(response),
+        decision="" if pending.elsewhere else _decision(response),
     )
 
 
-def _decided(response: ResponseEmitted) -> str:
+def _decision(response: ResponseEmitted) -> str:
     return (response.first_mode or response.mode or "") if response.action == "EXECUTED" else response.action
 
 
-def _held(pending: Pending, known: Mapping[str, Remembered], ids: Iterable[str]) -> dict[str, float]:
+def _memory_content(pending: Pending, known: Mapping[str, Remembered], ids: Iterable[str]) -> dict[str, float]:
     """Return what an exchange adds to working memory: memories, terms by their highest energy, and the stimulus."""
-    held = dict.fromkeys(ids, 1.0)
+    content = dict.fromkeys(ids, 1.0)
     for name, each in known.items():
-        held[name] = max(held.get(name, 0.0), each.energy)
+        content[name] = max(content.get(name, 0.0), each.energy)
         for term in each.terms:
-            held[f"term {term}"] = max(held.get(f"term {term}", 0.0), each.energy)
-    held.update((f"term {term}", 1.0) for term in pending.stimulus)
-    return held
+            content[f"term {term}"] = max(content.get(f"term {term}", 0.0), each.energy)
+    content.update((f"term {term}", 1.0) for term in pending.stimulus)
+    return content
 
 
 def _modes(pending: Pending, response: ResponseEmitted, found: bool) -> dict[str, float]:
@@ -166,14 +168,22 @@ def _compared(
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the terms that count in comparisons: those of the stimulus, and those of memories."""
     memories = Counter(term for each in known.values() for term in each.terms)
-    met = frozenset(term for term in stimulus if term in memories) or frozenset(stimulus)
-    return met, met | {term for term, count in memories.items() if count >= settings.agreed_by}
+    common = frozenset(term for term in stimulus if term in memories) or frozenset(stimulus)
+    return common, common | {term for term, count in memories.items() if count >= settings.agreed_by}
 
 
-def _entities(ids: Iterable[str], known: Mapping[str, Remembered], agreed: frozenset[str]) -> tuple[Entity, ...]:
-    # A memory of the answer that was never recalled here is left out: nothing is known of it.
+def _entities(
+    ids: Iterable[str], known: Mapping[str, Remembered], compared_terms: frozenset[str]
+) -> tuple[Entity, ...]:
+    # A memory in the answer's prompt whose recall was not recorded here is left out: nothing is known of it.
     return tuple(
-        Entity(each, known[each].energy, known[each].tokens, known[each].terms, agreed.intersection(known[each].terms))
+        Entity(
+            each,
+            known[each].energy,
+            known[each].tokens,
+            known[each].terms,
+            compared_terms.intersection(known[each].terms),
+        )
         for each in dict.fromkeys(ids)
         if each in known
     )

@@ -1,4 +1,4 @@
-"""Median and median absolute deviation of a window that is kept sorted: neither sorts nor scans it. Pure.
+"""Median and median absolute deviation of a window that is kept sorted, without sorting or scanning it. Pure.
 
 In a sorted window, the values nearest to the median are contiguous. So the deviations need not be computed one by one:
 bisection finds the span that holds the nearest half of the values.
@@ -39,7 +39,7 @@ def deviation(ordered: Ordered) -> float:
 
 
 def normalised(value: float, middle: float, spread: float, floor: float) -> float:
-    """Return how many deviations a value lies above the median."""
+    """Return how many deviations a value lies above the median; ``floor`` prevents a division by zero."""
     return (value - middle) / (spread + floor)
 
 

@@ -7,11 +7,12 @@ relevance           half the cosine of stimulus and context plus half the Jaccar
 energy consistency  1 - the mean difference of an entity's share of the energy and its share of the tokens
 redundancy          the copied share of the identity; 1 - redundancy enters the score
 diversity           1 - the mean similarity of two entities
-outcome prior       the mean of the entities' worth before (PoG)
+outcome prior       the mean of the worth that earlier reviews gave the entities
 ==================  ===============================================================================================
 
-The score is the geometric mean, so that a high part never makes up for a low one. The context is the mean of the
-entities' vectors, scaled to the same length, or what an external engine gives.
+An *entity* is a memory that the prompt was made of. The score is the geometric mean, so that a high part cannot make up
+for a low one. The context is the mean of the entities' vectors, scaled to the same length, or what an external engine
+gives. Whole numbers are used since sums of floats may differ from machine to machine.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ from actors.self_review.similarity import MICRO, Matrix, cosines, embedding_vect
 from actors.self_review.tick import Entity, Tick
 
 _PARTS = 5
+"""Number of parts of a score."""
 
 
 class Grade(msgspec.Struct, frozen=True):
@@ -37,11 +39,11 @@ class Grade(msgspec.Struct, frozen=True):
 
 
 class Scene(msgspec.Struct, frozen=True):
-    """A tick in numbers: those of the chosen entities first, then those of the candidates.
+    """A tick in numbers: those of the chosen entities (``chosen`` is how many) first, then those of the candidates.
 
-    ``alike`` are the cosines of entities with each other; ``bearing`` those of entities, stimulus and given context, in
-    this order. Priors, energies and cosines are in millionths. ``terms`` are the context's: those of the chosen
-    entities, and those that a given context names.
+    ``entity_cosines`` are the cosines of entities with each other; ``all_cosines`` those of entities, stimulus and
+    given context, in this order. Priors, energies and cosines are in millionths. ``terms`` are the context's: those of
+    the chosen entities, and those that a given context names.
     """
 
     entities: tuple[Entity, ...]
@@ -49,27 +51,27 @@ class Scene(msgspec.Struct, frozen=True):
     energies: list[int]
     tokens: list[int]
     priors: list[int]
-    alike: Matrix
-    bearing: Matrix
+    entity_cosines: Matrix
+    all_cosines: Matrix
     stimulus: frozenset[str]
     terms: frozenset[str]
     redundancy: int
 
 
 def scene_of(tick: Tick, priors: Mapping[str, float], start: float) -> Scene:
-    """Return a tick in numbers, given the entities' worth before; ``start`` is the worth of those not listed."""
+    """Return a tick in numbers, given the entities' worth so far; ``start`` is the worth of those not listed."""
     entities = (*tick.chosen, *tick.candidates)
-    bearing, alike = _cosines_of(tick, entities)
+    all_cosines, entity_cosines = _cosines_of(tick, entities)
     return Scene(
         entities=entities,
         chosen=len(tick.chosen),
         energies=[round(each.energy * MICRO) for each in entities],
         tokens=[each.tokens for each in entities],
         priors=[round(priors.get(each.id, start) * MICRO) for each in entities],
-        alike=alike,
-        bearing=bearing,
-        stimulus=tick.stimulus_telling,
-        terms=tick.context_terms.union(*(each.telling for each in tick.chosen)),
+        entity_cosines=entity_cosines,
+        all_cosines=all_cosines,
+        stimulus=tick.stimulus_compared,
+        terms=tick.context_terms.union(*(each.compared_terms for each in tick.chosen)),
         redundancy=round(tick.redundancy * MICRO),
     )
 
@@ -100,40 +102,41 @@ def geometric_mean(parts: tuple[int, ...]) -> int:
 
 
 def context_sums(scene: Scene) -> tuple[int, list[int], int]:
-    """Return products of the context: with itself, with everything else, and the stimulus's with itself.
+    """Return the context's dot products: with itself, with each row of ``all_cosines``, and with the stimulus.
 
-    The context is the sum of its entities, not their mean. The products are with every entity, then the stimulus, then
-    the given context.
+    The context is the sum of its entities here, not their mean; a given context counts as often as it has entities.
     """
-    count, cosine, stimulus, given = scene.chosen, scene.bearing, len(scene.entities), len(scene.entities) + 1
+    count, cosine, stimulus, given = scene.chosen, scene.all_cosines, len(scene.entities), len(scene.entities) + 1
     if cosine[given][given]:
         return count * count * MICRO, [count * each for each in cosine[given]], count * cosine[given][stimulus]
-    along = [sum(column) for column in zip(*cosine[:count], strict=True)]
-    return sum(along[:count]), along, along[stimulus]
+    products = [sum(column) for column in zip(*cosine[:count], strict=True)]
+    return sum(products[:count]), products, products[stimulus]
 
 
 def _context_cosine(scene: Scene) -> int:
-    square, _, reach = context_sums(scene)
-    # A context of length zero, which rounding may leave at some millionths, has no direction: nothing is known of it.
-    if square <= scene.chosen * scene.chosen or reach <= 0:
+    square, _, with_stimulus = context_sums(scene)
+    # A context whose length is zero, or some millionths by rounding, has no direction, so no cosine.
+    if square <= scene.chosen * scene.chosen or with_stimulus <= 0:
         return 0
-    return min(MICRO, round(reach / sqrt(square) * 1_000.0))
+    return min(MICRO, round(with_stimulus / sqrt(square) * 1_000.0))
 
 
 def _shared_terms(scene: Scene) -> int:
-    either = len(scene.stimulus | scene.terms)
-    return round(len(scene.stimulus & scene.terms) / either * MICRO) if either else MICRO
+    union = len(scene.stimulus | scene.terms)
+    return round(len(scene.stimulus & scene.terms) / union * MICRO) if union else MICRO
 
 
 def _energy_consistency(energies: Sequence[int], tokens: Sequence[int]) -> int:
     count = len(energies)
-    energies, tokens = _shared_out(energies), _shared_out(tokens)
+    energies, tokens = _not_all_zero(energies), _not_all_zero(tokens)
     all_energy, all_tokens = sum(energies), sum(tokens)
-    apart = sum(abs(energy * all_tokens - each * all_energy) for energy, each in zip(energies, tokens, strict=True))
-    return MICRO - round(apart / all_energy / all_tokens / count * MICRO)
+    difference = sum(
+        abs(energy * all_tokens - each * all_energy) for energy, each in zip(energies, tokens, strict=True)
+    )
+    return MICRO - round(difference / all_energy / all_tokens / count * MICRO)
 
 
-def _shared_out(amounts: Sequence[int]) -> Sequence[int]:
+def _not_all_zero(amounts: Sequence[int]) -> Sequence[int]:
     """Return the amounts; if all are 0, equal ones."""
     return amounts if any(amounts) else [1] * len(amounts)
 
@@ -141,7 +144,7 @@ def _shared_out(amounts: Sequence[int]) -> Sequence[int]:
 def _diversity(scene: Scene) -> int:
     count = scene.chosen
     pairs = count * (count - 1) // 2
-    total = sum(max(0, cosine) for place, row in enumerate(scene.alike[:count]) for cosine in row[:place])
+    total = sum(max(0, cosine) for index, row in enumerate(scene.entity_cosines[:count]) for cosine in row[:index])
     return MICRO - round(total / pairs) if pairs else MICRO
 
 
@@ -150,11 +153,11 @@ def _power(number: int) -> int:
 
 
 def _cosines_of(tick: Tick, entities: tuple[Entity, ...]) -> tuple[Matrix, Matrix]:
-    """Return ``bearing`` and ``alike``: by embeddings if there are any, else by terms."""
-    placed = any(each.centroid for each in entities)
+    """Return ``all_cosines`` and ``entity_cosines``: by embeddings if there are any, else by terms."""
+    has_embeddings = any(each.centroid for each in entities)
     centroids, terms = [each.centroid for each in entities], [each.terms for each in entities]
     if tick.stimulus_embedding:
-        bearing = cosines(embedding_vectors([*centroids, tick.stimulus_embedding, tick.context_embedding]))
-        return bearing, bearing if placed else cosines(term_vectors(terms))
-    bearing = cosines(term_vectors([*terms, tick.stimulus_terms, tuple(sorted(tick.context_terms))]))
-    return bearing, cosines(embedding_vectors(centroids)) if placed else bearing
+        all_cosines = cosines(embedding_vectors([*centroids, tick.stimulus_embedding, tick.context_embedding]))
+        return all_cosines, all_cosines if has_embeddings else cosines(term_vectors(terms))
+    all_cosines = cosines(term_vectors([*terms, tick.stimulus_terms, tuple(sorted(tick.context_terms))]))
+    return all_cosines, cosines(embedding_vectors(centroids)) if has_embeddings else all_cosines

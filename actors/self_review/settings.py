@@ -1,4 +1,4 @@
-"""Settings of self-review: what a record is, when the gate opens again, and how seats are weighed."""
+"""Settings of self-review: what a signal's record is, when a review is resolved, and how seats are weighed."""
 
 from typing import Annotated
 
@@ -17,27 +17,27 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         window: The latest ticks that medians and deviations are taken over.
         record_window: The latest ticks whose highest value is the record; 0: of all ticks.
-        warm_up: Ticks that only seed the statistics.
-        good_above: Score from which a prompt is good; the seat of an entity's quality is centred on it.
-        scores_needed: Latest scores since a review that must all be good for the gate to open again.
+        warm_up: Number of first ticks that only build the statistics.
+        good_above: Score above which a prompt is good; the value of a quality seat is the distance from it.
+        scores_needed: How many of the latest scores must all be good for a review to be resolved.
         calm_below: Criticality below which the agent is calm.
         criticality_alpha: Weight of the newest tick in the moving average of criticality.
         active_from: Activation from which a mode counts as active.
         mode_weight: What an active mode multiplies its signals with when reasons are put in order.
-        opposition_doubt: Decisions under both of two modes that weigh as much as what is assumed of their opposition.
-        pog_start: Worth of an entity without seats.
+        opposition_doubt: Number of decisions under each of two modes that weigh as much as their assumed opposition.
+        pog_start: Worth of an entity without seats (a seat is a review's verdict on an entity).
         pog_alpha: Weight of the newest seat in an entity's average.
         memory_carried: Share of an exchange's working memory that the next exchange keeps.
-        lapse_ticks: Ticks after which the gate opens even if the review was not resolved: by then the ticks that it was
-            measured against have left the window.
+        lapse_ticks: Ticks after which a review that is not resolved is given up: by then the ticks that it was measured
+            against have left the window.
         fade_ticks: Ticks over which an entity's seats lose their weight, linearly; its worth is then ``pog_start``
             again.
         seat_terms: Terms of the stimulus that make a seat's context: the seat counts when one of them occurs again.
-        seats: Entities whose worth is kept; those without a seat for longest are dropped.
+        seats: Entities whose worth is kept; those whose last seat is oldest are dropped.
         token_budget: Tokens that the memories of an exchange may have after a swap; an external tick names its own.
         terms_per_memory: Number of first terms by which a memory is compared.
         agreed_by: Memories that must share a term for it to count as the context's, if the stimulus does not have it.
-        agents: Agents that a partition keeps; when there are more, the least recently seen eighth is dropped.
+        agents: Agents that a partition keeps; when there are more, the least recently used eighth is dropped.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
 
     Raises:

@@ -12,20 +12,22 @@ import numpy as np
 import numpy.typing as npt
 
 MICRO = 1_000_000
+"""Millionths in one."""
 
 WIDTH = 256
 """Dimensions of a vector of terms."""
 
-_FINEST = float(1 << 20)
+_LARGEST = float(1 << 20)
 """Largest absolute value in a vector. With it, sums of 4,096 products stay below 2^53."""
 
-_GRAM = 3
+_PART_CHARACTERS = 3
+"""Length of the parts of a term that are hashed with it, so that similar terms have similar vectors."""
 
-_MOST_KEPT = 256
+_LONGEST_CACHED_TERMS = 256
 """Longest list of terms, in characters, whose vector is cached; a vector takes 2 KB."""
 
-_LONGEST_KEPT = 32
-"""Longest term, in characters, whose places in a vector are cached."""
+_LONGEST_CACHED_TERM = 32
+"""Longest term, in characters, whose indices in a vector are cached."""
 
 Floats = npt.NDArray[np.float64]
 Matrix = list[list[int]]
@@ -46,7 +48,7 @@ def embedding_vectors(embeddings: Sequence[tuple[float, ...]]) -> Floats:
             vectors[row] = embedding
     largest = np.abs(vectors).max(axis=1, initial=0.0, keepdims=True)
     largest[largest == 0.0] = 1.0
-    scaled: Floats = np.rint(vectors / largest * _FINEST)
+    scaled: Floats = np.rint(vectors / largest * _LARGEST)
     return scaled
 
 
@@ -62,24 +64,24 @@ def cosines(vectors: Floats) -> Matrix:
 def _vector(terms: tuple[str, ...]) -> Floats:
     # The same memories are recalled again and again, so their vectors are cached. Long ones are rare and would fill the
     # cache.
-    return _kept_vector(terms) if sum(map(len, terms)) <= _MOST_KEPT else _made_vector(terms)
+    return _cached_vector(terms) if sum(map(len, terms)) <= _LONGEST_CACHED_TERMS else _new_vector(terms)
 
 
-def _made_vector(terms: tuple[str, ...]) -> Floats:
-    places = [place for term in terms for place in _places(term)]
-    counts: Floats = np.bincount(np.array(places, np.int64), minlength=WIDTH).astype(np.float64)
-    return np.minimum(counts, _FINEST)
+def _new_vector(terms: tuple[str, ...]) -> Floats:
+    indices = [index for term in terms for index in _indices(term)]
+    counts: Floats = np.bincount(np.array(indices, np.int64), minlength=WIDTH).astype(np.float64)
+    return np.minimum(counts, _LARGEST)
 
 
-def _places(term: str) -> Sequence[int]:
-    return _kept_places(term) if len(term) <= _LONGEST_KEPT else _made_places(term)
+def _indices(term: str) -> Sequence[int]:
+    return _cached_indices(term) if len(term) <= _LONGEST_CACHED_TERM else _new_indices(term)
 
 
-def _made_places(term: str) -> tuple[int, ...]:
-    marked = f"^{term}$"
-    parts = [marked, *(marked[start : start + _GRAM] for start in range(len(marked) - _GRAM + 1))]
+def _new_indices(term: str) -> tuple[int, ...]:
+    marked = f"^{term}$"  # so that parts at the start and the end of a term differ from those within it
+    parts = [marked, *(marked[start : start + _PART_CHARACTERS] for start in range(len(marked) - _PART_CHARACTERS + 1))]
     return tuple(zlib.crc32(part.encode("utf-8", "surrogatepass")) % WIDTH for part in parts)
 
 
-_kept_vector = lru_cache(maxsize=4096)(_made_vector)
-_kept_places = lru_cache(maxsize=16384)(_made_places)
+_cached_vector = lru_cache(maxsize=4096)(_new_vector)
+_cached_indices = lru_cache(maxsize=16384)(_new_indices)

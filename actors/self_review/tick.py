@@ -1,4 +1,4 @@
-"""One tick of an agent: an exchange of ours (``exchange``), or a tick that an external engine reports. Pure."""
+"""One tick of an agent: an exchange of this system (see ``exchange``), or a tick of an external engine. Pure."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from hashlib import blake2b
@@ -16,14 +16,14 @@ MOST_TOKENS = 1_000_000
 class Entity(msgspec.Struct, frozen=True):
     """A part that a prompt was, or could have been, made of.
 
-    ``terms`` are used if ``centroid`` is missing; ``telling`` are the terms that count in comparisons.
+    ``terms`` are used if ``centroid`` (its embedding) is missing; ``compared_terms`` count in comparisons of terms.
     """
 
     id: str
     energy: float
     tokens: int
     terms: tuple[str, ...]
-    telling: frozenset[str]
+    compared_terms: frozenset[str]
     centroid: tuple[float, ...] = ()
 
 
@@ -33,8 +33,8 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     ``memory`` is the new content of working memory, by name and weight in [0, 1]; None if it is not known. ``carry`` is
     the share of the earlier content that stays. ``identity_drift`` is None if it has to be computed from ``identity``
     (the use of the soul in an answer, if any) and the modes. ``chosen`` is empty if there is no prompt that can be
-    scored. ``stimulus_telling`` are the stimulus's terms that count in comparisons, ``context_terms`` those of the
-    context besides the chosen entities' own. A ``budget`` of 0 tokens means none. ``decision`` is how the exchange
+    scored. ``stimulus_compared`` are the stimulus's terms that count in comparisons, ``context_terms`` those of the
+    context besides the chosen entities' own. A ``budget`` of 0 tokens means no limit. ``decision`` is how the exchange
     ended; empty if that is not known.
     """
 
@@ -53,7 +53,7 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     candidates: tuple[Entity, ...]
     budget: int
     stimulus_terms: tuple[str, ...] = ()
-    stimulus_telling: frozenset[str] = frozenset()
+    stimulus_compared: frozenset[str] = frozenset()
     context_terms: frozenset[str] = frozenset()
     stimulus_embedding: tuple[float, ...] = ()
     context_embedding: tuple[float, ...] = ()
@@ -78,7 +78,7 @@ def tick_of(event: TickObserved, fatigue: float) -> Tick:
         candidates=_entities(event.candidates, chosen),
         budget=event.token_budget,
         stimulus_terms=stimulus,
-        stimulus_telling=frozenset(stimulus),
+        stimulus_compared=frozenset(stimulus),
         context_terms=frozenset(_folded(event.context_terms)),
         stimulus_embedding=event.stimulus_embedding,
         context_embedding=event.context_embedding,
@@ -87,7 +87,7 @@ def tick_of(event: TickObserved, fatigue: float) -> Tick:
 
 
 def hash_names(names: Iterable[str]) -> tuple[int, ...]:
-    """Return the 63-bit hashes of names, sorted and without duplicates; only their identity matters here."""
+    """Return the 63-bit hashes of names, sorted and without duplicates, so that no name is kept itself."""
     digests = (blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest() for name in names)
     return tuple(sorted({int.from_bytes(digest, "big") >> 1 for digest in digests}))
 

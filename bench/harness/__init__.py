@@ -1,1 +1,1 @@
-"""What benchmarks share: servers, processes under measurement, loads and tables."""
+"""Shared by the benchmarks: servers, the processes that are measured, their loads, and tables."""

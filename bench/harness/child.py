@@ -1,4 +1,4 @@
-"""What a process under measurement says to the process that measures it."""
+"""The protocol between a measured process and the one that measures it: ``ready``, and the CPU time used."""
 
 import asyncio
 import sys

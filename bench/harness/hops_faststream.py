@@ -1,4 +1,4 @@
-"""The same four hops in FastStream with JetStream: the peer's process.
+"""Four hops in FastStream with JetStream, the peer of ``bench.hops``: the measured process.
 
 Run by ``bench.hops`` as ``python -m bench.harness.hops_faststream URL pull|push``; prints ``ready`` and works until its
 standard input ends. Each subscriber has a consumer of its own, publishes the next event with the server's
@@ -16,7 +16,7 @@ from bench.harness.child import answer_until_input_ends
 
 STREAM = "PEER"
 SUBJECTS = ("asked", "first", "second", "third", "fourth")
-"""Each below a token of its own for either kind of subscriber."""
+"""The subjects of the hops; the kind of subscriber (``pull`` or ``push``) is put before each."""
 
 AT_ONCE = 100
 """Messages that a subscriber handles at once."""

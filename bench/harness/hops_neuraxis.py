@@ -1,4 +1,4 @@
-"""Four actors in a row on the real runtime, with a vocabulary of the benchmark's own: the process under measurement.
+"""Four actors in a row on the real runtime, with events of the benchmark's own: the measured process.
 
 Run by ``bench.hops`` as ``python -m bench.harness.hops_neuraxis URL SYNC``, where SYNC is the broker's
 ``sync_interval``; prints ``ready`` and works until its standard input ends.
@@ -8,6 +8,7 @@ import asyncio
 import sys
 from collections.abc import Iterable
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -68,7 +69,6 @@ def evolve(state: Seen, message: Message) -> Seen:
 
 
 def _hop(name: str, consumed: type[Hop], passed: type[Hop]) -> Actor[Seen]:
-    configured, failed = own_events(name)
     return Actor(
         name=name,
         scope=Scope.SESSION,
@@ -78,27 +78,26 @@ def _hop(name: str, consumed: type[Hop], passed: type[Hop]) -> Actor[Seen]:
         initial=Seen,
         decide=partial(decide, passed),
         evolve=evolve,
-        configured=configured,
-        failed=failed,
     )
 
 
-CHAIN = (
-    _hop("first", Asked, FirstPassed),
-    _hop("second", FirstPassed, SecondPassed),
-    _hop("third", SecondPassed, ThirdPassed),
-    _hop("fourth", ThirdPassed, FourthPassed),
-)
-"""The actors, each consuming what the one before passes on."""
+NAMES = ("first", "second", "third", "fourth")
+HOPS: tuple[type[Hop], ...] = (Asked, FirstPassed, SecondPassed, ThirdPassed, FourthPassed)
+
+
+def chain() -> tuple[Actor[Seen], ...]:
+    """Return the actors, each consuming what the one before passes on; their events must be in the catalogue."""
+    return tuple(_hop(name, *hops) for name, hops in zip(NAMES, pairwise(HOPS), strict=True))
 
 
 def enter_vocabulary() -> None:
-    """Enter the chain's events into this process's catalogue, which as shipped does not hold them."""
+    """Add the chain's events to this process's catalogue, which does not ship with them."""
     events: dict[type[Event], tuple[str, Any]] = {Asked: ("asked", {"number": 1, "text": ""})}
-    for actor, passed in zip(CHAIN, (FirstPassed, SecondPassed, ThirdPassed, FourthPassed), strict=True):
-        events[passed] = (actor.name, {"number": 1, "text": ""})
-        events[actor.configured] = (actor.name, {"settings": {}, "settings_hash": "", "behaviour": 1})
-        events[actor.failed] = (actor.name, {"reason": "", "error": "", "failed_seq": 1, "failed_topic": ""})
+    for name, passed in zip(NAMES, HOPS[1:], strict=True):
+        configured, failed = own_events(name)
+        events[passed] = (name, {"number": 1, "text": ""})
+        events[configured] = (name, {"settings": {}, "settings_hash": "", "behaviour": 1})
+        events[failed] = (name, {"reason": "", "error": "", "failed_seq": 1, "failed_topic": ""})
     for event, (owner, fields) in events.items():
         CATALOGUE[topic_of(event)] = Entry(
             owner=owner,
@@ -111,4 +110,4 @@ def enter_vocabulary() -> None:
 
 if __name__ == "__main__":
     enter_vocabulary()
-    asyncio.run(work(sys.argv[1], sys.argv[2], CHAIN))
+    asyncio.run(work(sys.argv[1], sys.argv[2], chain()))

@@ -1,8 +1,8 @@
-"""A process of a set under measurement: ``neuraxis``, with marks of what happens to an event, and clocks for its parts.
+"""Runs ``neuraxis`` with probes: it records when each event is decided, sent and delivered, and each part's CPU time.
 
-Run as ``python -m bench.harness.path_probe ARGUMENTS``, in the place of ``python -m neuraxis_server``; ``up`` starts
-its processes the same way. At its end each process writes what it noted into the folder ``NEURAXIS_PROBES``. Time is
-counted while there is a file ``counting``. Functions are wrapped by name: one that is gone fails the start.
+Run as ``python -m bench.harness.path_probe ARGUMENTS``, instead of ``python -m neuraxis_server``; ``up`` starts its
+processes the same way. At its end each process writes its records into the folder ``NEURAXIS_PROBES``. Time is counted
+while that folder has a file ``counting``. Functions are wrapped by name: if one does not exist, the start fails.
 """
 
 import atexit
@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = "NEURAXIS_PROBES"
-"""Name of the variable with the folder for what the processes note."""
+"""Environment variable with the folder that the processes write their records into."""
 
 COUNTING = "counting"
+"""The file in that folder that exists while time is counted."""
 
 SYNC = {
     "actors.runtime.dispatcher:Dispatcher._dispatch": "routing",
@@ -36,7 +37,7 @@ SYNC = {
     "events.jetstream.connection:Connection._answered": "acknowledging",
     "events.jetstream.stream_reader:StreamReader._take": "reading",
 }
-"""Function -> the part of the work that its time is counted under; what a counted function calls is counted apart."""
+"""Function -> the part of the work that its time counts for, without the time of counted functions that it calls."""
 
 ASYNC = {
     "nats.protocol.parser:Parser.parse": "socket in",
@@ -63,7 +64,7 @@ _counting = False
 
 
 def mark(what: str, event: str, topic: str = "", exchange: str = "") -> None:
-    """Note that something happened to an event, now."""
+    """Record that something has just happened to an event."""
     _marks.append((time.monotonic_ns(), what, event, topic, exchange))
 
 
@@ -100,7 +101,7 @@ def counted(function: Callable[..., Any], part_of: Callable[..., str]) -> Callab
 
 
 def counted_coroutine(function: Callable[..., Coroutine[Any, Any, Any]], part: str) -> Callable[..., Any]:
-    """Return the same for a coroutine function: only the time in which it runs is counted."""
+    """Return the same for a coroutine function; the time in which it waits is not counted."""
 
     async def run(*arguments: Any, **options: Any) -> Any:
         _calls[part] += _counting
@@ -111,37 +112,37 @@ def counted_coroutine(function: Callable[..., Coroutine[Any, Any, Any]], part: s
 
 @types.coroutine
 def _steps(coroutine: Coroutine[Any, Any, Any], part: str) -> Generator[Any, Any, Any]:
-    step, given = coroutine.send, None
+    step, sent_value = coroutine.send, None
     while True:
         _enter(part)
         try:
-            waits_for = step(given)  # type: ignore[arg-type]
+            waits_for = step(sent_value)  # type: ignore[arg-type]
         except StopIteration as done:
             return done.value
         finally:
             _leave()
         try:
-            step, given = coroutine.send, (yield waits_for)
+            step, sent_value = coroutine.send, (yield waits_for)
         except BaseException as raised:
-            step, given = coroutine.throw, raised  # type: ignore[assignment]
+            step, sent_value = coroutine.throw, raised  # type: ignore[assignment]
 
 
 def install() -> None:
     """Wrap the functions.
 
     Raises:
-        AttributeError: one is gone.
-        TypeError: one is a coroutine function and was none, or the other way about.
+        AttributeError: one does not exist.
+        TypeError: one of ``ASYNC`` is no coroutine function, or one of the others is.
     """
-    for place in (*SYNC, *ASYNC, *BY_ACTOR):
-        if iscoroutinefunction(_found(place)) is not (place in ASYNC):
-            raise TypeError(f"{place} stands in the wrong one of SYNC and ASYNC")
-    for place, part in SYNC.items():
-        _wrap(place, lambda function, part=part: counted(function, lambda *_: part))
-    for place, part in ASYNC.items():
-        _wrap(place, lambda function, part=part: counted_coroutine(function, part))
-    for place, part in BY_ACTOR.items():
-        _wrap(place, lambda function, part=part: counted(function, lambda actor, *_: f"{part} {actor.name}"))
+    for path in (*SYNC, *ASYNC, *BY_ACTOR):
+        if iscoroutinefunction(_function_of(path)) is not (path in ASYNC):
+            raise TypeError(f"{path} stands in the wrong one of SYNC and ASYNC")
+    for path, part in SYNC.items():
+        _wrap(path, lambda function, part=part: counted(function, lambda *_: part))
+    for path, part in ASYNC.items():
+        _wrap(path, lambda function, part=part: counted_coroutine(function, part))
+    for path, part in BY_ACTOR.items():
+        _wrap(path, lambda function, part=part: counted(function, lambda actor, *_: f"{part} {actor.name}"))
     _wrap("events.jetstream.client:HeaderClient._send_publish", _marking_sent)
     _wrap("events.jetstream.log:JetStreamLog.append", _marking_acknowledged)
     _wrap("events.jetstream.stream_reader:StreamReader._take", _marking_delivered)
@@ -149,18 +150,18 @@ def install() -> None:
     _wrap("actors.gateway.http.openai.upstream:Upstream.send", _marking_asked)
 
 
-def _wrap(place: str, wrapper: Callable[[Any], Any]) -> None:
-    owner, name = _owner_of(place)
+def _wrap(path: str, wrapper: Callable[[Any], Any]) -> None:
+    owner, name = _owner_of(path)
     setattr(owner, name, wrapper(getattr(owner, name)))
 
 
-def _found(place: str) -> Any:
-    owner, name = _owner_of(place)
+def _function_of(path: str) -> Any:
+    owner, name = _owner_of(path)
     return getattr(owner, name)
 
 
-def _owner_of(place: str) -> tuple[Any, str]:
-    module, _, path = place.partition(":")
+def _owner_of(path: str) -> tuple[Any, str]:
+    module, _, path = path.partition(":")
     owner: Any = import_module(module)
     *outer, name = path.split(".")
     for each in outer:
@@ -202,12 +203,12 @@ def _marking_delivered(function: Any) -> Any:
 
 def _marking_decided(function: Any) -> Any:
     def run(view: Any, **options: Any) -> Any:
-        begun = time.monotonic_ns()
+        began_ns = time.monotonic_ns()
         decided = function(view, **options)
-        for one in decided if _counting else ():
-            if one.message.exchange:
-                _marks.append((begun, "begun", one.message.id, one.topic, one.message.exchange))
-                mark("decided", one.message.id, one.topic, one.message.exchange)
+        for event in decided if _counting else ():
+            if event.message.exchange:
+                _marks.append((began_ns, "begun", event.message.id, event.topic, event.message.exchange))
+                mark("decided", event.message.id, event.topic, event.message.exchange)
         return decided
 
     return run
@@ -224,7 +225,7 @@ def _marking_asked(function: Any) -> Any:
 
 
 def _follow_count(folder: Path) -> None:
-    """Count while the file says so; looked at by a thread, since the event loop is what is measured."""
+    """Count while the file exists. A thread looks for it, since the event loop is what is measured."""
     global _counting
     while True:
         _counting = (folder / COUNTING).exists()
@@ -232,20 +233,20 @@ def _follow_count(folder: Path) -> None:
 
 
 def _write(folder: Path) -> None:
-    noted = {"arguments": sys.argv[1:], "ns": _ns, "calls": _calls, "marks": _marks}
-    (folder / f"{os.getpid()}.json").write_text(json.dumps(noted))
+    records = {"arguments": sys.argv[1:], "ns": _ns, "calls": _calls, "marks": _marks}
+    (folder / f"{os.getpid()}.json").write_text(json.dumps(records))
 
 
 def main() -> None:
-    """Run the command line, noting."""
+    """Run the command line with probes."""
     folder = Path(os.environ[FOLDER])
     if sys.argv[1] == "up":
         from deploy.processes import worker_program
 
-        plain = worker_program.spawn
+        spawn = worker_program.spawn
 
         def probed(argv: tuple[str, ...], **options: Any) -> Any:
-            return plain(tuple(__spec__.name if each == "neuraxis_server" else each for each in argv), **options)
+            return spawn(tuple(__spec__.name if each == "neuraxis_server" else each for each in argv), **options)
 
         worker_program.spawn = probed
     else:

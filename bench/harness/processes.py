@@ -1,4 +1,4 @@
-"""What the processes of a set have used, as the kernel counts it."""
+"""The processor time and wake-ups of the processes of a set, as the kernel counts them."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ class Used(msgspec.Struct, frozen=True):
     woken: float
 
     def since(self, before: "Used", count: int) -> "Used":
-        """Return the share of one of ``count`` in what was used since an earlier look."""
+        """Return what was used since ``before``, divided by ``count``."""
         return Used((self.cpu_us - before.cpu_us) / count, (self.woken - before.woken) / count)
 
 

@@ -1,4 +1,4 @@
-"""A nats-server for a benchmark: its own port and store, gone at the end."""
+"""Runs a nats-server for a benchmark, with a port and a store of its own, which are removed at the end."""
 
 import contextlib
 import json
@@ -12,9 +12,9 @@ from pathlib import Path
 from deploy.processes.broker.binary import find_nats_server
 
 SYNCS = ("always", "2m")
-"""Flush every append before it is acknowledged, and nats-server's own default."""
+"""The values of ``sync_interval``: flush each append before it is acknowledged; nats-server's own default."""
 
-_START_DEADLINE = 20.0
+_START_TIMEOUT_S = 20.0
 _CONFIG = """
 listen: 127.0.0.1:-1
 ports_file_dir: "{folder}"
@@ -42,7 +42,7 @@ def nats_server(sync: str) -> Iterator[str]:
 
 def _port(folder: Path, process: subprocess.Popen[bytes], output: Path) -> int:
     ports = folder / f"nats-server_{process.pid}.ports"
-    deadline = time.monotonic() + _START_DEADLINE
+    deadline = time.monotonic() + _START_TIMEOUT_S
     while process.poll() is None and time.monotonic() < deadline:
         with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):  # not there yet, or half written
             for url in json.loads(ports.read_text()).get("nats", []):

@@ -1,6 +1,7 @@
-"""A process under measurement with a load for it: pipelines that are begun here and whose ends are seen here.
+"""One side of a comparison: a measured process, and a load for it.
 
-Loads are open loop: inputs are published without waiting for anything.
+The load begins pipelines (chains of hops) by publishing their inputs, and reads the messages that end them. Inputs are
+published without waiting for anything.
 """
 
 import asyncio
@@ -27,14 +28,17 @@ FASTSTREAM = ("pull", "push")
 SATURATED_S = 3.0
 """Seconds for which a fixed number of pipelines is kept under way."""
 
-_SILENCE = 20.0
+_SILENCE_S = 20.0
+"""Seconds after a load within which its last pipeline must end."""
+
 Publish = Callable[[Client, int], Awaitable[None]]
+"""Publishes the input of a pipeline, given its number."""
 
 
 class Side:
     """One side's process, and a load for it.
 
-    ``publish`` begins a pipeline by its number, ``number_of`` tells the number from the message that ends it.
+    ``publish`` begins a pipeline by its number; ``number_of`` returns the number from the message that ends it.
 
     Attributes:
         stream: The stream that the side's messages are stored in.
@@ -67,7 +71,7 @@ class Side:
     async def open(
         cls, url: str, command: list[str], stream: str, end: str, publish: Publish, number_of: Callable[[Msg], int]
     ) -> AsyncIterator["Side"]:
-        """Start a side's process for the length of an ``async with`` block; ``end`` is where pipelines end."""
+        """Start a side's process for the length of an ``async with`` block; pipelines end on the subject ``end``."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
         )
@@ -89,7 +93,7 @@ class Side:
                 await process.wait()
 
     async def saturated(self, under_way: int) -> float:
-        """Keep ``under_way`` pipelines going for a while; pipelines a second."""
+        """Keep ``under_way`` pipelines under way for ``SATURATED_S``; return pipelines a second."""
         self._took.clear()
         used = await self._cpu_s()
         self._target, self._until = under_way, time.perf_counter() + SATURATED_S
@@ -102,7 +106,7 @@ class Side:
         return len(self._took) / took
 
     async def steady(self, rate: float, seconds: float) -> list[float]:
-        """Send ``rate`` inputs a second for a while; the seconds that each took as seen from here, sorted."""
+        """Send ``rate`` inputs a second for so many seconds; return the seconds that each pipeline took, sorted."""
         self._took.clear()
         used = await self._cpu_s()
         self._target = 0
@@ -131,7 +135,7 @@ class Side:
         await self._publish(self._client, self._next)
 
     async def _drained(self) -> None:
-        async with asyncio.timeout(SATURATED_S + _SILENCE):
+        async with asyncio.timeout(SATURATED_S + _SILENCE_S):
             await self._done.wait()
 
     async def _ended(self, msg: Msg) -> None:
@@ -148,8 +152,8 @@ class Side:
 
 def number_in(body: bytes) -> int:
     """Return the number of the pipeline that a body belongs to: the value of its first ``number``."""
-    at = body.index(b'"number":') + 9
-    return int(body[at : body.index(b",", at)])
+    start_index = body.index(b'"number":') + 9
+    return int(body[start_index : body.index(b",", start_index)])
 
 
 def open_faststream(url: str, how: str, text_of: Callable[[int], str]) -> AbstractAsyncContextManager[Side]:
@@ -170,10 +174,10 @@ async def _ask_faststream(how: str, text_of: Callable[[int], str], client: Clien
 
 
 def measure_and_show(measure: Callable[[str, str, int], Coroutine[Any, Any, list[Row]]], rounds: int) -> None:
-    """Measure at each setting of sync, on a broker of its own, and print the rows as a table.
+    """Measure at each ``sync_interval``, on a broker of its own, and print the rows as a table.
 
-    ``measure`` takes the broker's URL, its sync, and how many rounds to run: as many as the command line says, else
-    ``rounds``.
+    ``measure`` takes the broker's URL, its ``sync_interval``, and how many rounds to run: as many as the command line
+    says, else ``rounds``.
     """
     rows: list[Row] = []
     for sync in SYNCS:

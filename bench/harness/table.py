@@ -1,4 +1,4 @@
-"""Rows of measurements, taken in turns so that a noisy machine affects all cases alike."""
+"""Measures cases in turns, so that a noisy machine affects all of them equally, and prints them as rows of a table."""
 
 import statistics
 import time
@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import msgspec
 
 Measure = Callable[[], Awaitable[float]]
+"""Runs a case once; returns its value."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +63,7 @@ def percentile_rows(
     setting: str,
     percents: Sequence[int] = (50, 99),
 ) -> list[Row]:
-    """Return rows of percentiles in milliseconds: the median over the rounds of each one's own.
+    """Return rows of percentiles in milliseconds: for each, the median of the rounds' percentiles.
 
     ``rounds`` holds every round's sorted samples in seconds, by case; ``peers`` as for ``rows_of``.
     """

@@ -1,7 +1,7 @@
-"""Actors on the real runtime, as a process under measurement.
+"""Hosts actors on the real runtime, as a measured process.
 
 Run as ``python -m bench.harness.worker URL SYNC``, where SYNC is the broker's ``sync_interval``, it hosts every actor
-there is, with the settings they ship with; prints ``ready`` and works until its standard input ends.
+there is, with the settings they ship with. It prints ``ready`` and works until its standard input ends.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from schemas.actor import Actor
 
 async def work(url: str, sync: str, actors: Sequence[Actor[Any]]) -> None:
     """Host the actors until standard input ends."""
-    # Standard output is the line to the process that measures.
+    # Standard output belongs to the protocol with the measuring process, so logs go to standard error.
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     log = await JetStreamLog.connect(url)
     worker = Worker(

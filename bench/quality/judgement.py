@@ -1,11 +1,12 @@
 """What a language model's judgement adds to detection, on a sample of labelled prompts.
 
-Of four aims (direct and indirect attacks, benign and hard benign texts) equally many rows are taken, chosen by their
-texts' hashes. Every row that reflex, the scorer and the trust evaluator as they ship let pass is put to the model, by
-the very request that appraisal makes; its answer is read as appraisal reads it, and stops the row where the breaker
-would trip. One run shows two gates: ``both`` asks about all of these rows, ``llm`` about those with an open falsehood.
-With ``--record FILE`` every answer is kept, and a run with the same file asks only what it does not hold. Run it with
-``neuraxis bench detection --llm URL|local --corpus PROMPTS``.
+Of each of four aims (direct and indirect attacks, benign and hard benign texts) equally many rows are taken, chosen by
+their texts' hashes. Every row that reflex, the scorer and the trust evaluator let pass as they ship is shown to the
+model, by the same request that appraisal makes; its answer is read as appraisal reads it, and stops the row if the
+breaker would trip. One run shows two gates: ``both`` asks about all of these rows, ``llm`` only about rows whose
+falsehood (how untrustworthy a text looks, 0 to 1) is high enough to be doubtful. With ``--record FILE`` every answer is
+kept, and a run with the same file only asks for the answers that it does not hold. Run it with ``neuraxis bench
+detection --llm URL|local --corpus PROMPTS``.
 """
 
 import argparse
@@ -44,7 +45,7 @@ BREAKER = BreakerSettings()
 """The breaker's settings, which say from which falsehood on an input is stopped."""
 
 
-class Kept(msgspec.Struct, frozen=True):
+class RecordedAnswer(msgspec.Struct, frozen=True):
     """A model's answer to the request whose content hashes to ``key``, as the log would hold it."""
 
     key: str
@@ -81,8 +82,8 @@ def sample(rows: Sequence[Row], count: int) -> list[tuple[str, Row]]:
     """Return rows with their aims: equally many of each aim, those whose texts have the lowest hashes."""
     found: list[tuple[str, Row]] = []
     for aim in AIMS:
-        there = sorted((row for row in rows if aim_of(row) == aim), key=lambda row: _hash(row.text))
-        found += [(aim, row) for row in there[: count // len(AIMS)]]
+        of_aim = sorted((row for row in rows if aim_of(row) == aim), key=lambda row: _hash(row.text))
+        found += [(aim, row) for row in of_aim[: count // len(AIMS)]]
     return found
 
 
@@ -98,13 +99,13 @@ async def judge(
 ) -> list[Judged]:
     """Judge rows by the local guards, and those that they let pass by the model."""
     kept = _read(record)
-    stops = _reflex()
+    blocks = _reflex()
     found = []
     for number, (aim, row) in enumerate(rows):
         received = InputReceived(text=row.text)
         local = appraise(SessionMemory(), received, AppraisalSettings())
         reading = reading_of(local.layers, BREAKER)
-        if stops(row.text) or score(row.text) >= THRESHOLD or reading is None or reading.violation:
+        if blocks(row.text) or score(row.text) >= THRESHOLD or reading is None or reading.violation:
             found.append(Judged(aim, True))
             continue
         asked = events_of_input(local, [(local.layers[0], row.text)], trust, None, 0)[0]
@@ -117,20 +118,20 @@ async def judge(
             message = Message(asked, number + 1, key, time.time_ns(), "bench", "bench", key)
             [answer] = await effector.handle(message)
             assert isinstance(answer, LlmCompleted | LlmFailed)
-            kept[key] = Kept(key, answer, round((time.perf_counter() - began) * 1000, 1))
+            kept[key] = RecordedAnswer(key, answer, round((time.perf_counter() - began) * 1000, 1))
             _keep(record, kept[key])
         found.append(_judged(aim, asked, kept[key], local.layers[0].falsehood >= TrustSettings().open_from))
     return found
 
 
-def _judged(aim: str, asked: JudgementRequested, kept: Kept, is_open: bool) -> Judged:
-    word = events_of_answer(waiting_on(kept.key, asked), kept.answer)[0]
-    assert isinstance(word, AppraisalJudged)
-    reading = reading_of(word.layers, BREAKER)
+def _judged(aim: str, asked: JudgementRequested, kept: RecordedAnswer, is_open: bool) -> Judged:
+    outcome = events_of_answer(waiting_on(kept.key, asked), kept.answer)[0]
+    assert isinstance(outcome, AppraisalJudged)
+    reading = reading_of(outcome.layers, BREAKER)
     stopped = reading is not None and reading.violation is not None
     completed = kept.answer if isinstance(kept.answer, LlmCompleted) else None
     tokens = completed.prompt_tokens + completed.completion_tokens if completed is not None else 0
-    return Judged(aim, False, is_open, word.reason, stopped, tokens, kept.took_ms)
+    return Judged(aim, False, is_open, outcome.reason, stopped, tokens, kept.took_ms)
 
 
 def tallies(judged: Sequence[Judged]) -> list[Tally]:
@@ -160,8 +161,8 @@ def show(judged: Sequence[Judged], gate: str) -> None:
     print(f"{heads} | {'llm asks':>8} {'adds':>7}" if gate == "both" else heads)
     for line in tallies(judged):
         share = [f"{100 * number / max(1, line.rows):6.1f}%" for number in (line.local, line.both, line.llm)]
-        told = f"{line.aim:20} {line.rows:5} {share[0]} | {line.asked:9} {line.unusable:8} {share[1]}"
-        print(f"{told} | {line.open:8} {share[2]}" if gate == "both" else told)
+        line_text = f"{line.aim:20} {line.rows:5} {share[0]} | {line.asked:9} {line.unusable:8} {share[1]}"
+        print(f"{line_text} | {line.open:8} {share[2]}" if gate == "both" else line_text)
     asked = sorted(each.took_ms for each in judged if each.took_ms)
     if asked:
         tokens = sum(each.tokens for each in judged) / len(asked)
@@ -179,10 +180,10 @@ async def run(corpus: Path, llm: str, rows: int, record: Path | None, trust: Tru
         settings = msgspec.structs.replace(settings, models=msgspec.structs.replace(settings.models, appraise=model))
 
     async def nobody(inbox: str, body: bytes) -> None:
-        """Drop pieces of text: nobody reads them."""
+        """Drop pieces of an answer, since nobody reads them."""
 
-    around = EffectorContext(None, nobody, os.environ, SystemClock())  # type: ignore[arg-type]  # no broker is there
-    async with open_llm(settings, around) as effector:
+    context = EffectorContext(None, nobody, os.environ, SystemClock())  # type: ignore[arg-type]  # no broker is there
+    async with open_llm(settings, context) as effector:
         return await judge(chosen, effector, record, trust)
 
 
@@ -191,23 +192,25 @@ def _reflex() -> Callable[[str], bool]:
     configured = REFLEX.configured(settings=settings, settings_hash=content_hash(settings), behaviour=REFLEX.behaviour)
     state = REFLEX.fold(REFLEX.initial(), Message(configured, 0, "", 0))
 
-    def stops(text: str) -> bool:
+    def blocks(text: str) -> bool:
         return any(
             isinstance(event, ReflexBlocked)
             for event in REFLEX.decide(state, Message(InputReceived(text=text), 1, "", 0))
         )
 
-    return stops
+    return blocks
 
 
-def _read(record: Path | None) -> dict[str, Kept]:
+def _read(record: Path | None) -> dict[str, RecordedAnswer]:
     if record is None or not record.exists():
         return {}
     lines = record.read_bytes().splitlines()
-    return {kept.key: kept for kept in (msgspec.json.decode(line, type=Kept) for line in lines if line.strip())}
+    return {
+        kept.key: kept for kept in (msgspec.json.decode(line, type=RecordedAnswer) for line in lines if line.strip())
+    }
 
 
-def _keep(record: Path | None, kept: Kept) -> None:
+def _keep(record: Path | None, kept: RecordedAnswer) -> None:
     if record is not None:
         with record.open("ab") as file:
             file.write(msgspec.json.encode(kept) + b"\n")

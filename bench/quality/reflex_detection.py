@@ -1,4 +1,4 @@
-"""Reflex: what the standard profile catches and where it raises false alarms, on a labelled set of prompts.
+"""Reflex: which attacks the standard profile finds, and where it raises false alarms, on a labelled set of prompts.
 
 Run it with ``python -m bench.quality.reflex_detection PROMPTS.jsonl [PROFILE]``; each line has ``text``, ``label``
 (attack, benign or hard_benign), ``category`` and ``source``. It prints recall by category, false alarms by source and

@@ -1,4 +1,4 @@
-"""Agents on real conversations: mode shares against their healthy ranges, and how often self-review's signals fire.
+"""Runs agents on real conversations: shares of modes and their healthy ranges, and how often self-review fires.
 
 Conversations are fed through the pure actors, joined by a stream in memory and in virtual time: no broker, no model.
 Each agent has its share of them, one session after another, a user turn every half minute. A line of the files is a
@@ -49,18 +49,21 @@ MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
 START_NS = 1_704_067_200 * 1_000_000_000
 _NS_PER_S = 1_000_000_000
 _TURN_S, _SESSION_S = 30, 900
+"""Time from a turn to the next, and from a session to the next."""
+
 _SOURCES = 12
+"""Most sources that are listed."""
 
 
 class Talk(NamedTuple):
-    """What a person says in one session, and where it is from."""
+    """A person's texts in one session, and the corpus that they are from."""
 
     source: str
     turns: tuple[str, ...]
 
 
-class Seen:
-    """What is counted of the messages of a world."""
+class Counts:
+    """Counts of the messages of simulated worlds: modes, ends, reviews and values of signals."""
 
     def __init__(self) -> None:
         self.modes: Counter[Mode] = Counter()
@@ -72,7 +75,7 @@ class Seen:
         self.ticks_of: dict[str, int] = {}
         self.source = ""
 
-    def take(self, message: Message) -> None:
+    def count(self, message: Message) -> None:
         """Count a message."""
         match message.event:
             case ModeSelected(rerouted=False) as selected:
@@ -100,13 +103,13 @@ def talks_in(paths: Iterable[Path]) -> Iterator[Talk]:
                 if row.get("label", "benign") == "attack":
                     continue
                 turns = row.get("turns") or [{"role": "user", "text": row["text"]}]
-                said = tuple(turn["text"] for turn in turns if turn.get("role", "user") == "user")
-                if said:
-                    yield Talk(source, said)
+                texts = tuple(turn["text"] for turn in turns if turn.get("role", "user") == "user")
+                if texts:
+                    yield Talk(source, texts)
 
 
 def spread(talks: Sequence[Talk], most: int) -> list[Talk]:
-    """Return as many of the talks, those with several turns first, then evenly over the rest."""
+    """Return ``most`` of the talks: those with several turns first, then evenly chosen ones of the others."""
     several = [talk for talk in talks if len(talk.turns) > 1]
     single = [talk for talk in talks if len(talk.turns) == 1]
     wanted = max(0, most - len(several))
@@ -114,64 +117,64 @@ def spread(talks: Sequence[Talk], most: int) -> list[Talk]:
     return [*several, *single[::step][:wanted]][:most]
 
 
-def live(talks: Sequence[Talk], agents: int) -> tuple[Seen, int]:
+def live(talks: Sequence[Talk], agents: int) -> tuple[Counts, int]:
     """Run the conversations, one agent after another; return what was counted, and the number of exchanges."""
-    seen, exchanges = Seen(), 0
+    counts, exchanges = Counts(), 0
     for number in range(agents):
         world = World([ACTORS[name] for name in PATH], START_NS)
-        world.on_message = seen.take
+        world.on_message = counts.count
         agent = f"agent-{number}"
-        for place, talk in enumerate(talks[number::agents]):
-            seen.source = talk.source
+        for number_of_session, talk in enumerate(talks[number::agents]):
+            counts.source = talk.source
             for text in talk.turns:
                 exchanges += 1
                 exchange = event_id(agent, "talk", exchanges)
-                world.send(InputReceived(text=text), Place(agent, f"{agent} {place}", exchange))
+                world.send(InputReceived(text=text), Place(agent, f"{agent} {number_of_session}", exchange))
                 world.advance(world.now_ns + _TURN_S * _NS_PER_S)
-                _note_signals(world, agent, seen)
+                _note_signals(world, agent, counts)
             world.advance(world.now_ns + _SESSION_S * _NS_PER_S)
-    return seen, exchanges
+    return counts, exchanges
 
 
-def _note_signals(world: World, agent: str, seen: Seen) -> None:
+def _note_signals(world: World, agent: str, counts: Counts) -> None:
     state = world.states["self_review"]
     assert isinstance(state, State)
-    mind = mind_of(state, agent)
-    if mind.ticks == seen.ticks_of.get(agent, 0):
+    agent_state = mind_of(state, agent)
+    if agent_state.ticks == counts.ticks_of.get(agent, 0):
         return
-    seen.ticks_of[agent] = mind.ticks
-    for signal, value in zip(SIGNALS, mind.past[-1].signals, strict=True):
-        seen.values[signal].append(value)
+    counts.ticks_of[agent] = agent_state.ticks
+    for signal, value in zip(SIGNALS, agent_state.past[-1].signals, strict=True):
+        counts.values[signal].append(value)
 
 
-def report(seen: Seen, exchanges: int, conversations: int) -> Iterator[str]:
+def report(counts: Counts, exchanges: int, conversations: int) -> Iterator[str]:
     """Yield the lines of the report."""
-    decided = max(seen.modes.total(), 1)
-    yield f"{conversations} conversations, {exchanges} exchanges, {seen.modes.total()} routed"
-    yield ", ".join(f"{name} {count}" for name, count in seen.actions.most_common())
+    decided = max(counts.modes.total(), 1)
+    yield f"{conversations} conversations, {exchanges} exchanges, {counts.modes.total()} routed"
+    yield ", ".join(f"{name} {count}" for name, count in counts.actions.most_common())
     yield ""
     outside: list[Mode] = []
     for mode in MODES:
-        share, healthy = seen.modes[mode] / decided, HEALTHY[mode]
+        share, healthy = counts.modes[mode] / decided, HEALTHY[mode]
         within = healthy.low <= share <= healthy.high
         outside += [] if within else [mode]
-        told = "healthy" if within else "red" if not healthy.red_below <= share <= healthy.red_above else "outside"
-        yield f"{mode:12} {share:6.1%}   {healthy.low:.0%} to {healthy.high:.0%}   {told}"
+        verdict = "healthy" if within else "red" if not healthy.red_below <= share <= healthy.red_above else "outside"
+        yield f"{mode:12} {share:6.1%}   {healthy.low:.0%} to {healthy.high:.0%}   {verdict}"
     if outside:
         yield ""
         yield f"by source, what makes {', '.join(outside)} differ:"
-        largest = sorted(seen.by_source.items(), key=lambda each: -each[1].total())[:_SOURCES]
+        largest = sorted(counts.by_source.items(), key=lambda each: -each[1].total())[:_SOURCES]
         for source, modes in largest:
             shares = ", ".join(f"{mode} {modes[mode] / modes.total():.0%}" for mode in MODES if modes[mode])
             yield f"  {source[:32]:32} {modes.total():6} turns: {shares}"
     yield ""
-    ticks = max(len(seen.values[SIGNALS[0]]), 1)
-    ended = f"{seen.resolved} resolved, {seen.lapsed} lapsed"
-    yield f"self-review: {seen.reviews} reviews in {ticks} ticks ({seen.reviews / ticks:.2%}), {ended}"
+    ticks = max(len(counts.values[SIGNALS[0]]), 1)
+    ended = f"{counts.resolved} resolved, {counts.lapsed} lapsed"
+    yield f"self-review: {counts.reviews} reviews in {ticks} ticks ({counts.reviews / ticks:.2%}), {ended}"
     yield f"{'signal':16} {'fired':>6} {'rate':>7} {'median':>8} {'MAD':>8} {'highest':>8} {'at top':>7} {'at 0':>6}"
     for signal in SIGNALS:
-        ordered = tuple(sorted(seen.values[signal])) or (0.0,)
-        fired = seen.fired[f"{signal}_record"]
+        ordered = tuple(sorted(counts.values[signal])) or (0.0,)
+        fired = counts.fired[f"{signal}_record"]
         top, none = ordered[-1], sum(value == 0.0 for value in ordered) / len(ordered)
         at_top = sum(value == top for value in ordered) / len(ordered)
         yield (
@@ -188,8 +191,8 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=10, help="agents that they are shared out to")
     arguments = parser.parse_args()
     talks = spread(list(talks_in(arguments.files)), arguments.most)
-    seen, exchanges = live(talks, arguments.agents)
-    print("\n".join(report(seen, exchanges, len(talks))))
+    counts, exchanges = live(talks, arguments.agents)
+    print("\n".join(report(counts, exchanges, len(talks))))
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""OpenAI's protocol on the wire: what is sent, and what endpoints really answer."""
+"""OpenAI's protocol on the wire: builds requests, and parses what endpoints really answer."""

@@ -1,7 +1,7 @@
-"""What an endpoint does not support, learned from its refusals, and what it is sent instead. Pure.
+"""A dialect: what an endpoint does not support, learned from its refusals, and what it is sent instead. Pure.
 
 A refusal that names a parameter is not a failure: the parameter is translated or left out, and the same request is sent
-again. What was learned applies to the endpoint, or to one model where it depends on the model, until the process ends.
+again. What was learned applies to the endpoint, or to one model if it depends on the model, until the process ends.
 """
 
 import re
@@ -15,7 +15,13 @@ from actors.llm.wire.refusals import overflow_in
 from schemas.effectors.model_calls import ModelCall
 
 _LEAST_CONTEXT = 256
-_MOST_DENSE = 4.0
+"""Tokens; a smaller context that a refusal states is not believed."""
+
+_MOST_DENSITY = 4.0
+"""Most tokens of a model for each estimated token that a refusal's numbers may suggest."""
+
+_MOST_RAISED_DENSITY = 2 * _MOST_DENSITY
+"""The same if no number is stated, and the density is raised step by step."""
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,12 +30,12 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         length: The name of the parameter that limits the answer; empty: none.
         longest: The highest limit that the model accepts; 0: any.
-        form: How a schema is requested; ``prompt`` puts it into the instructions.
+        form: How an answer by a schema is requested; ``prompt`` puts the schema into the instructions.
         stream: Whether answers are streamed if the caller wants that.
         stream_options: Whether a stream is asked for its usage.
         system: Whether instructions have a role of their own.
         context: Tokens of prompt and answer together; 0: unknown.
-        density: Most tokens of the model for each of our estimated tokens, from 1.
+        density: Most tokens of the model for each token that ``estimate`` counts, from 1.
     """
 
     length: Literal["max_tokens", "max_completion_tokens", ""] = "max_tokens"
@@ -84,43 +90,58 @@ class Dialects:
         self._shared |= {name: value for name, value in changed.items() if name in _SHARED}
 
 
+# The expressions below recognise refusals by words that endpoints use: what is refused, near a word of refusal.
+
 _NOT = (
     r"(?:not (?:currently )?(?:support|allow|permit|enabl|available|recogni)|unsupported|unknown|unrecogni|invalid"
     r"|extra|unexpected|unavailable|forbidden|must be|deprecated|cannot|can't|does not|disabled|verified)"
 )
+"""Words of refusal."""
+
 _ROLE = r"(?:system\W{0,3}(?:role|message|prompt|instruction)s?\b|\brole\b.{0,40}\bsystem\b|developer instruction)"
+"""The role ``system``."""
+
 _SYSTEM = re.compile(
     rf"(?i){_ROLE}.{{0,60}}{_NOT}|{_NOT}.{{0,60}}{_ROLE}|\brole\b.{{0,20}}{_NOT}.{{0,20}}\bsystem\b"
     r"|should be \W{0,2}user\b|roles must alternate|only user(?:,| and) (?:model|assistant) roles"
 )
+"""A refusal of instructions in a role of their own."""
+
 _STREAM = re.compile(
     rf"(?i)(?:\bstream(?:ing)?\b.{{0,60}}{_NOT}|{_NOT}.{{0,60}}\bstream(?:ing|ed)?\b|param stream\b)",
 )
+"""A refusal of streams."""
+
 _FORM = re.compile(r"(?i)response_format|json[_ -]?(?:schema|object|mode)|structured[_ -]output|grammar")
+"""A mention of the requested format of the answer."""
+
 _LENGTH = re.compile(r"(?i)max_(?:completion_)?tokens|max_new_tokens|max_?output_?tokens")
+"""A mention of the limit of the answer's length."""
+
 _MOST = re.compile(
     r"(?i)(?:at most|no more than|less than or equal to|up to|cannot exceed|must not exceed|<=|\u2264"
     r"|maximum(?: value)?(?: allowed)?(?: of| is|:)?|limit(?: of| is|:)?|[\[(]1, ?)\s*(\d{1,7})"
 )
+"""The highest value that is allowed, as a number."""
 
 
 def learn_from_refusal(dialect: Dialect, reason: str, call: ModelCall, sent: Collection[str]) -> Dialect | None:
-    """Return the dialect after a refusal, None where it does not say what is to be sent otherwise.
+    """Return the dialect after a refusal; None if the refusal does not say what must be sent differently.
 
     Args:
-        dialect: What the refused request was sent in.
+        dialect: The dialect in which the refused request was sent.
         reason: The whole reason that the endpoint gave.
         call: The request; ``sent`` names the parameters that were sent of it.
     """
     if overflow_in(reason) is not None:
-        return _shorter(dialect, reason, call)
+        return _with_smaller_context(dialect, reason, call)
     if "stream_options" in sent and re.search(r"(?i)stream_options|include_usage", reason):
         return msgspec.structs.replace(dialect, stream_options=False)
     if dialect.length in sent and _LENGTH.search(reason):
-        return _bounded(dialect, reason, call)
+        return _with_other_length(dialect, reason, call)
     if "response_format" in sent and _FORM.search(reason):
-        weaker = "json_object" if dialect.form == "json_schema" else "prompt"
-        return msgspec.structs.replace(dialect, form=weaker)
+        weaker_form = "json_object" if dialect.form == "json_schema" else "prompt"
+        return msgspec.structs.replace(dialect, form=weaker_form)
     if dialect.system and call.messages[0].role == "system" and _SYSTEM.search(reason):
         return msgspec.structs.replace(dialect, system=False)
     if "stream" in sent and _STREAM.search(reason):
@@ -128,24 +149,24 @@ def learn_from_refusal(dialect: Dialect, reason: str, call: ModelCall, sent: Col
     return None
 
 
-def _bounded(dialect: Dialect, said: str, call: ModelCall) -> Dialect:
+def _with_other_length(dialect: Dialect, said: str, call: ModelCall) -> Dialect:
     most = _MOST.search(said)
     bound = int(most[1]) if most is not None else 0
     if 0 < bound < min(call.most_tokens, dialect.longest or call.most_tokens):
         return msgspec.structs.replace(dialect, longest=bound)
-    instead = "max_completion_tokens" if dialect.length == "max_tokens" else ""
-    return msgspec.structs.replace(dialect, length=instead)
+    other_name = "max_completion_tokens" if dialect.length == "max_tokens" else ""
+    return msgspec.structs.replace(dialect, length=other_name)
 
 
-def _shorter(dialect: Dialect, said: str, call: ModelCall) -> Dialect:
+def _with_smaller_context(dialect: Dialect, said: str, call: ModelCall) -> Dialect:
     """Return the dialect with a smaller context, or with more tokens for each estimated token."""
-    told = overflow_in(said)
-    assert told is not None
+    overflow = overflow_in(said)
+    assert overflow is not None
     estimated = sum(estimate(each.content) for each in call.messages)
-    if told.context >= _LEAST_CONTEXT and told.context != dialect.context:
-        dense = told.prompt / estimated if estimated and told.prompt < 10 * estimated else 1.0
-        return msgspec.structs.replace(dialect, context=told.context, density=min(_MOST_DENSE, max(1.0, dense)))
+    if overflow.context >= _LEAST_CONTEXT and overflow.context != dialect.context:
+        dense = overflow.prompt / estimated if estimated and overflow.prompt < 10 * estimated else 1.0
+        return msgspec.structs.replace(dialect, context=overflow.context, density=min(_MOST_DENSITY, max(1.0, dense)))
     if dialect.context:
-        return msgspec.structs.replace(dialect, density=min(2 * _MOST_DENSE, dialect.density * 1.5))
+        return msgspec.structs.replace(dialect, density=min(_MOST_RAISED_DENSITY, dialect.density * 1.5))
     context = max(_LEAST_CONTEXT, (estimated + call.most_tokens) * 3 // 4)
     return msgspec.structs.replace(dialect, context=context)

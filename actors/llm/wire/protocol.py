@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions: builds the request in the form that an endpoint supports. Pure."""
+"""Builds a request of OpenAI's Chat Completions in the dialect that an endpoint supports. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -34,11 +34,11 @@ def request_body(call: ModelCall, model: str, dialect: Dialect = PLAIN) -> bytes
 def _with_schema(messages: Sequence[Said], schema: dict[str, Any]) -> list[Said]:
     """Return messages whose instructions describe the schema of the answer, for an endpoint that enforces no schema."""
     instructions = f"Answer with JSON alone, which satisfies this JSON Schema: {json.dumps(schema, ensure_ascii=False)}"
-    place = next((place for place, said in enumerate(messages) if said.role == "system"), None)
-    if place is None:
+    index = next((index for index, said in enumerate(messages) if said.role == "system"), None)
+    if index is None:
         return [Said(role="system", content=instructions), *messages]
-    joined = Said(role="system", content=f"{messages[place].content}\n\n{instructions}")
-    return [*messages[:place], joined, *messages[place + 1 :]]
+    joined = Said(role="system", content=f"{messages[index].content}\n\n{instructions}")
+    return [*messages[:index], joined, *messages[index + 1 :]]
 
 
 def _without_system(messages: Sequence[Said]) -> list[Said]:

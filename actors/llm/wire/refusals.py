@@ -1,4 +1,4 @@
-"""Why an endpoint refused: its own reason, without secrets, and which part of the request it does not support. Pure."""
+"""Reads why an endpoint refused: its own reason without secrets, its status, and the context that it states. Pure."""
 
 import json
 import re
@@ -14,41 +14,56 @@ MOST_SAID = 300
 HIDDEN = "[hidden]"
 """The replacement for a secret."""
 
-_LOOKED_AT = 20_000
+_MOST_READ = 20_000
+"""Most bytes of a refusal's body, and characters of its reason, that are read."""
+
 _DEEPEST = 5
-_REASONS = ("message", "msg", "detail", "error", "errors", "error_description", "reason", "title", "description")
-_NAMED = re.compile(
+"""Most levels of nested JSON in which reasons are looked for."""
+
+_REASON_FIELDS = ("message", "msg", "detail", "error", "errors", "error_description", "reason", "title", "description")
+"""Fields of an error that may hold its reason."""
+
+_NAMED_SECRET = re.compile(
     r"(?i)\b((?:x-)?api[-_ ]?key(?: provided)?|authorization|bearer|basic|access[-_ ]?token|token|secret|password"
     r"|passwd|cookie|signature|sig)\b(\W{1,6}|\s+(?:is|was|of)\W{1,3})(?!length\b|count\b|limit\b|s\b)"
     r"((?:bearer |basic |token )?[^\s,;\"'<>{}()]{6,})"
 )
+"""A word for a secret, and the value after it."""
+
 _PREFIXED = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai|nvapi|key|ghp|glpat|AIza|eyJ)[-_]?[\w*.\u2022\u2026-]{6,}")
+"""A key with a known prefix, such as ``sk-``."""
+
 _OPAQUE = re.compile(
     r"(?<![\w/])(?=[a-zA-Z+=]*\d)(?=[\d+=]*[a-zA-Z])[a-zA-Z0-9+=]{24,}(?![\w/])"
     r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
 )
+"""Long words of letters and digits, and UUIDs: they may be keys of any other kind."""
+
 _LOGIN = re.compile(r"(?<=://)[^/\s@]+@")
+"""The login in an address."""
+
 _STARRED = re.compile(r"[^\s*]{0,80}\*{3,}\S{0,80}")
+"""A key that the endpoint has hidden in part by asterisks."""
 
 
 def is_error(document: Mapping[str, Any]) -> bool:
     """Whether a document reports an error: its ``error`` is not empty, or it is an error itself."""
-    if _says(document.get("error")) or document.get("object") == "error" or document.get("type") == "error":
+    if _has_content(document.get("error")) or document.get("object") == "error" or document.get("type") == "error":
         return True
     return "choices" not in document and any(document.get(name) for name in ("detail", "errors"))
 
 
-def _says(error: Any) -> bool:
+def _has_content(error: Any) -> bool:
     return any(error.values()) if isinstance(error, Mapping) else bool(error)
 
 
 def code_of(document: Mapping[str, Any]) -> int:
-    """Return the HTTP status that an error states; 0 where it states none."""
+    """Return the HTTP status that an error states; 0 if it states none."""
     error = document.get("error")
-    for place in (error, document):
-        if isinstance(place, Mapping):
+    for each in (error, document):
+        if isinstance(each, Mapping):
             for name in ("code", "status", "status_code", "statusCode"):
-                value = place.get(name)
+                value = each.get(name)
                 try:
                     code = int(value) if not isinstance(value, bool) and value is not None else 0
                 except (TypeError, ValueError, OverflowError):
@@ -65,7 +80,7 @@ def reason_in(document: Any) -> str:
 
 def reason_of(body: bytes) -> str:
     """Return the reason in the body of a refusal, which may be JSON, a page, or plain text."""
-    text = body[:_LOOKED_AT].decode("utf-8", "replace").strip().removeprefix("\ufeff")
+    text = body[:_MOST_READ].decode("utf-8", "replace").strip().removeprefix("\ufeff")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -80,7 +95,7 @@ def reason_of(body: bytes) -> str:
 
 def without_secrets(said: str, key: str = "") -> str:
     """Return an endpoint's message on one line, cut, with anything hidden that is or looks like a key."""
-    line = " ".join(said[:_LOOKED_AT].split())
+    line = " ".join(said[:_MOST_READ].split())
     if key:
         for written in (key, quote(key, safe="")):
             line = re.sub(re.escape(written), HIDDEN, line, flags=re.IGNORECASE)
@@ -88,15 +103,15 @@ def without_secrets(said: str, key: str = "") -> str:
         ends = [re.escape(key[:8]) + r"\S*", r"\S{0,80}" + re.escape(key[-6:])] if len(key) >= 12 else []
         line = re.sub("|".join(ends), HIDDEN, line) if ends else line
     line = _LOGIN.sub("", line)
-    line = _NAMED.sub(rf"\1\2{HIDDEN}", line)
+    line = _NAMED_SECRET.sub(rf"\1\2{HIDDEN}", line)
     for pattern in (_PREFIXED, _STARRED, _OPAQUE):
         line = pattern.sub(HIDDEN, line)
-    line = "".join(sign if sign.isprintable() else " " for sign in line)
+    line = "".join(character if character.isprintable() else " " for character in line)
     return line if len(line) <= MOST_SAID else line[: MOST_SAID - 1] + "…"
 
 
 class Overflow(msgspec.Struct, frozen=True):
-    """A prompt is too long for a context of ``context`` tokens (0: not stated); it has ``prompt`` tokens."""
+    """A prompt of ``prompt`` tokens is too long for a context of ``context`` tokens; 0: not stated."""
 
     context: int = 0
     prompt: int = 0
@@ -108,6 +123,8 @@ _OVERFLOWS = re.compile(
     r"|reduce the length of the (?:messages|prompt|input)|input token count|tokens? exceeds?.{0,40}(?:limit|maximum)"
     r"|`?inputs`? tokens \+ `?max_new_tokens"
 )
+"""Words with which endpoints say that a prompt is too long."""
+
 _NUMBER = r"(\d[\d,_]{2,12})"
 _CONTEXTS = tuple(
     re.compile(pattern.replace("NUMBER", _NUMBER), re.I)
@@ -120,6 +137,8 @@ _CONTEXTS = tuple(
         r"(?:limit|maximum|allowed)(?: of| is|:)? \(?NUMBER",
     )
 )
+"""Words around the number of tokens of the context."""
+
 _PROMPTS = tuple(
     re.compile(pattern.replace("NUMBER", _NUMBER), re.I)
     for pattern in (
@@ -129,37 +148,38 @@ _PROMPTS = tuple(
         r"(?:resulted in|requested(?: about)?|count(?: of)?) \(?NUMBER",
     )
 )
+"""Words around the number of tokens of the prompt."""
 
 
 def overflow_in(said: str) -> Overflow | None:
-    """Return by how much a prompt is too long, if the refusal says that."""
+    """Return what a refusal says of a prompt that is too long; None if that is not its reason."""
     if not _OVERFLOWS.search(said):
         return None
-    return Overflow(_first(_CONTEXTS, said), _first(_PROMPTS, said))
+    return Overflow(_first_number(_CONTEXTS, said), _first_number(_PROMPTS, said))
 
 
-def _first(patterns: tuple[re.Pattern[str], ...], said: str) -> int:
+def _first_number(patterns: tuple[re.Pattern[str], ...], said: str) -> int:
     found = next((match for pattern in patterns if (match := pattern.search(said))), None)
     return int(re.sub(r"[,_]", "", found[1])) if found else 0
 
 
-def _reasons(value: Any, deep: int) -> list[str]:
+def _reasons(value: Any, depth: int) -> list[str]:
     if isinstance(value, str):
         # A gateway may include the error of its own endpoint as text within its own.
         return [value] if value.strip() else []
-    if deep > _DEEPEST:
+    if depth > _DEEPEST:
         return []
     if isinstance(value, list):
-        return [each for part in value[:20] for each in _reasons(part, deep + 1)]
+        return [each for part in value[:20] for each in _reasons(part, depth + 1)]
     if not isinstance(value, dict):
         return []
-    found = [each for name in _REASONS for each in _reasons(value.get(name), deep + 1)]
-    place = value.get("loc")
-    if isinstance(place, list):
-        found = [f"{'.'.join(map(str, place))}: {each}" for each in found]
+    found = [each for name in _REASON_FIELDS for each in _reasons(value.get(name), depth + 1)]
+    location = value.get("loc")  # the part of the request that a validator rejects
+    if isinstance(location, list):
+        found = [f"{'.'.join(map(str, location))}: {each}" for each in found]
     for name in ("param", "code", "type", "n_ctx", "n_prompt_tokens"):
         word = value.get(name)
-        if deep and isinstance(word, str | int) and not isinstance(word, bool) and str(word):
+        if depth and isinstance(word, str | int) and not isinstance(word, bool) and str(word):
             found.append(f"{name} {word}")
     metadata = value.get("metadata")
-    return found + (_reasons(metadata.get("raw"), deep + 1) if isinstance(metadata, dict) else [])
+    return found + (_reasons(metadata.get("raw"), depth + 1) if isinstance(metadata, dict) else [])

@@ -1,7 +1,7 @@
 """Parses the answers of endpoints as tolerantly as possible. Pure.
 
 Endpoints of the OpenAI protocol differ in every field: lists that are null, texts in parts, counts as texts, a number
-as the model, errors under a good status. No defect in a field is worth losing the answer: a field that cannot be read
+as the model, errors under a good status. An answer is not given up for a defect in a field: a field that cannot be read
 is left empty. Only if there is no answer at all, :class:`NotTheProtocol` is raised, or :class:`Refused` if the endpoint
 says why.
 """
@@ -17,13 +17,16 @@ import msgspec
 from actors.llm.wire.refusals import code_of, is_error, reason_in, reason_of
 from schemas.effectors.model_calls import Ended, Tokens
 
-MOST_WORD = 200
-"""Most characters of names from an endpoint that are kept."""
+MOST_NAME = 200
+"""Most characters of a model's name or a finish reason that are kept."""
 
 MOST_TOKENS = 2**53 - 1
 """The highest count that every JSON parser accepts."""
 
 _BOM = "\ufeff"
+"""The byte order mark."""
+
+# The names below are those that endpoints of different makers use for the same thing.
 _TEXT_KEYS = ("text", "content", "output_text", "value", "refusal")
 _THOUGHT_TYPES = frozenset({"thinking", "reasoning", "thought", "redacted_thinking", "tool_use", "tool_call"})
 _PROMPT_COUNTS = ("prompt_tokens", "input_tokens", "prompt_eval_count", "promptTokens")
@@ -40,9 +43,16 @@ _CONTEXTS = (
 _NO_END = frozenset(
     {"null", "none", "unfinished", "not_finished", "continue", "in_progress", "finish_reason_unspecified"}
 )
+"""Finish reasons that say that the answer goes on."""
+
 _DEEPEST = 6
-_HALVES = re.compile("[\ud800-\udfff]")
-_NO_BYTES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Most levels of nested content in which text is looked for."""
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+"""Halves of a pair, and bytes that were decoded alone."""
+
+_LONE_SURROGATES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates that stand for no byte; ``surrogateescape`` uses U+DC80 to U+DCFF for bytes."""
 
 
 class NotTheProtocol(ValueError):
@@ -71,7 +81,7 @@ class Refused(ValueError):
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of an endpoint; ``model`` and ``finish_reason`` as it wrote them, tokens 0 where it states none."""
+    """The answer of an endpoint; ``model`` and ``finish_reason`` as it wrote them, tokens 0 if it states none."""
 
     text: str
     model: str = ""
@@ -98,7 +108,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedModel(msgspec.Struct, frozen=True):
-    """A model that an endpoint lists, with its context in tokens; 0 where it is not stated."""
+    """A model that an endpoint lists, with its context in tokens; 0 if it is not stated."""
 
     name: str
     context: int = 0
@@ -128,8 +138,8 @@ def document_of(body: bytes) -> Any:
 
 def join_surrogates(text: str) -> str:
     """Join the halves of split characters in a text; a half without its other half is replaced."""
-    mending = SurrogateJoiner()
-    return mending.take(text) + mending.end()
+    joiner = SurrogateJoiner()
+    return joiner.take(text) + joiner.end()
 
 
 class SurrogateJoiner:
@@ -141,25 +151,25 @@ class SurrogateJoiner:
     def __init__(self) -> None:
         self._held = ""
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        self._mends = False
+        self._is_joining = False
 
     def take(self, piece: str) -> str:
         """Return the complete part of the text so far."""
-        if not self._mends and not _HALVES.search(piece):
+        if not self._is_joining and not _SURROGATES.search(piece):
             return piece
-        self._mends = True
+        self._is_joining = True
         text = self._held + piece
         self._held = text[-1] if "\ud800" <= text[-1:] <= "\udbff" else ""
         return self._decode(_bytes_of(text.removesuffix(self._held)))
 
     def end(self) -> str:
         """Return the rest when no further piece comes."""
-        return self._decode(_bytes_of(self._held), final=True) if self._mends else ""
+        return self._decode(_bytes_of(self._held), final=True) if self._is_joining else ""
 
 
 def _bytes_of(text: str) -> bytes:
     joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    return _NO_BYTES.sub("\ufffd", joined).encode("utf-8", "surrogateescape")
+    return _LONE_SURROGATES.sub("\ufffd", joined).encode("utf-8", "surrogateescape")
 
 
 def piece_of(document: Any) -> Piece:
@@ -179,14 +189,14 @@ def piece_of(document: Any) -> Piece:
     message = _message(choices[0]) if choices else {}
     text = _text(message.get("content")) or _text(message.get("refusal")) if message else ""
     text = text or (_text(choices[0].get("text")) if choices else "")
-    finish = _word(choices[0].get("finish_reason") or choices[0].get("stop_reason")) if choices else ""
+    finish = _name(choices[0].get("finish_reason") or choices[0].get("stop_reason")) if choices else ""
     finish = "" if finish.lower() in _NO_END else finish
     usage = _usage(document)
     return Piece(
         text=text,
         choices=len(choices),
         finish_reason=finish,
-        model=_word(document.get("model")),
+        model=_name(document.get("model")),
         prompt_tokens=_count(usage, _PROMPT_COUNTS),
         completion_tokens=_count(usage, _ANSWER_COUNTS),
         thinks=any(message.get(name) for name in ("reasoning_content", "reasoning", "thinking")),
@@ -226,7 +236,7 @@ def read_models(body: bytes) -> tuple[ListedModel, ...]:
         document = document.get("data") or document.get("models") or ()
     if not isinstance(document, list | tuple):
         raise NotTheProtocol
-    listed = [_listed(each) for each in document]
+    listed = [_listed_model(each) for each in document]
     return tuple(dict.fromkeys(each for each in listed if each.name))
 
 
@@ -259,31 +269,31 @@ def _message(choice: dict[str, Any]) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _text(content: Any, deep: int = 0) -> str:
+def _text(content: Any, depth: int = 0) -> str:
     """Return the text of a content: a text, a list of parts, or a value that should have been sent as a text."""
     if isinstance(content, str):
         return content
-    if content is None or deep > _DEEPEST:
+    if content is None or depth > _DEEPEST:
         return ""
     if isinstance(content, list):
-        return "".join(_text(part, deep + 1) for part in content)
+        return "".join(_text(part, depth + 1) for part in content)
     if isinstance(content, dict):
         if content.get("type") in _THOUGHT_TYPES:
             return ""
         key = next((key for key in _TEXT_KEYS if isinstance(content.get(key), str | list | dict)), None)
         if key is not None:
-            return _text(content[key], deep + 1)
+            return _text(content[key], depth + 1)
         # A structure that was requested as JSON text, but sent as an object.
-        return json.dumps(content) if deep == 0 and "type" not in content else ""
-    return json.dumps(content) if deep == 0 else ""
+        return json.dumps(content) if depth == 0 and "type" not in content else ""
+    return json.dumps(content) if depth == 0 else ""
 
 
-def _word(value: Any) -> str:
+def _name(value: Any) -> str:
     if isinstance(value, dict):
         value = value.get("type") or value.get("id") or value.get("name")
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
-    return join_surrogates(str(value))[:MOST_WORD]
+    return join_surrogates(str(value))[:MOST_NAME]
 
 
 def _usage(document: dict[str, Any]) -> dict[str, Any]:
@@ -313,10 +323,10 @@ def number_of(value: Any) -> int:
     return min(max(int(value), 0), MOST_TOKENS)
 
 
-def _listed(entry: Any) -> ListedModel:
+def _listed_model(entry: Any) -> ListedModel:
     if not isinstance(entry, dict):
-        return ListedModel(_word(entry))
-    name = next((word for key in ("id", "name", "model") if (word := _word(entry.get(key)))), "")
-    beside = [entry, *(entry[key] for key in ("meta", "top_provider", "limits") if isinstance(entry.get(key), dict))]
-    counts = [number_of(place.get(key)) for place in beside for key in _CONTEXTS]
+        return ListedModel(_name(entry))
+    name = next((word for key in ("id", "name", "model") if (word := _name(entry.get(key)))), "")
+    parts = [entry, *(entry[key] for key in ("meta", "top_provider", "limits") if isinstance(entry.get(key), dict))]
+    counts = [number_of(part.get(key)) for part in parts for key in _CONTEXTS]
     return ListedModel(name, min((number for number in counts if number), default=0))

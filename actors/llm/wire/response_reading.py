@@ -1,4 +1,4 @@
-"""Reads one answer, whole or as a stream: whichever comes, however it is split, and no longer than necessary.
+"""Reads one answer from a response, as one document or as a stream, however it is split into pieces.
 
 The kind of answer is recognised by its first bytes, not by its header. A complete answer is used even if the connection
 then breaks or hangs: asking again would mean paying twice.
@@ -31,10 +31,14 @@ MOST_BYTES = 8 * 1024 * 1024
 USAGE_S = 1.0
 """Seconds that a stream may take from the end of its text to its usage, and then to its own end."""
 
-_WITH_TEXT = 10
-_MARGIN_S = 0.1
+_LONGER_WITH_TEXT = 10
+"""Factor of that time if the finish reason comes with text: some endpoints write one in every piece."""
 
-Speak = Callable[[str], Awaitable[None]]
+_MARGIN_S = 0.1
+"""Seconds before its caller stops waiting at which the end of a stream is no longer waited for."""
+
+OnPiece = Callable[[str], Awaitable[None]]
+"""Gets a piece of an answer's text."""
 
 
 class CutShort(Exception):
@@ -42,13 +46,13 @@ class CutShort(Exception):
 
 
 async def body_of(response: httpx.Response, most: int) -> AsyncGenerator[bytes, None]:
-    """Yield a body unpacked; raises NotTheProtocol beyond ``most`` bytes, or where it cannot be unpacked."""
-    unpacking = Decompressor(response.headers.get("Content-Encoding", ""), most)
+    """Yield a body decompressed; raises NotTheProtocol beyond ``most`` bytes, or if it cannot be decompressed."""
+    decompressor = Decompressor(response.headers.get("Content-Encoding", ""), most)
     try:
         async for piece in response.aiter_raw():
-            if unpacked := unpacking.take(piece):
-                yield unpacked
-        if rest := unpacking.end():
+            if decompressed := decompressor.take(piece):
+                yield decompressed
+        if rest := decompressor.end():
             yield rest
     except BadEncoding as wrong:
         raise NotTheProtocol("ContentEncoding") from wrong
@@ -61,36 +65,37 @@ async def whole_body(response: httpx.Response, most: int) -> bytes:
     return b"".join([piece async for piece in body_of(response, most)])
 
 
-async def answer_in(response: httpx.Response, on_piece: Speak, until: float | None = None) -> Completion:
+async def answer_in(response: httpx.Response, on_piece: OnPiece, until: float | None = None) -> Completion:
     """Read the answer in a response; if it is a stream, ``on_piece`` gets each piece as it arrives.
 
-    ``until`` is when the caller stops waiting, by the loop's clock: what follows an answer is not waited for beyond it.
+    ``until`` is when the caller stops waiting, by the event loop's clock (seconds): the usage that may follow an answer
+    is not waited for any longer.
 
     Raises:
         NotTheProtocol: it is not an answer.
         Refused: it is an error.
         CutShort: it broke off.
     """
-    body, due = bytearray(), 0
+    body, next_length = bytearray(), 0
     async with aclosing(body_of(response, MOST_BYTES)) as pieces:
         try:
             async for piece in pieces:
                 body += piece
                 if is_stream(bytes(body[:64])) and b":" in body:
                     return await _streamed(bytes(body), pieces, on_piece, until)
-                if len(body) >= due and body.rstrip().endswith((b"}", b"]")):
+                if len(body) >= next_length and body.rstrip().endswith((b"}", b"]")):
                     if (found := _complete(bytes(body))) is not None:
                         return found
-                    due = len(body) + len(body) // 8  # a long body is not read anew for each of its pieces
+                    next_length = len(body) + len(body) // 8  # so that a long body is not parsed for each of its pieces
         except httpx.HTTPError as broken:
             with suppress(NotTheProtocol):
-                piece_of(document_of(bytes(body)))  # an error that is there is one, wherever the connection broke
+                piece_of(document_of(bytes(body)))  # raises Refused if the body is an error, wherever it broke off
             raise CutShort from broken
     return _read(bytes(body))
 
 
 def _complete(body: bytes) -> Completion | None:
-    """Return the answer in the bytes so far; None where it may be incomplete."""
+    """Return the answer in the bytes so far; None if it may be incomplete."""
     try:
         document = document_of(body)
         first = document[0] if isinstance(document, list) and document else document
@@ -115,23 +120,23 @@ def _read(body: bytes) -> Completion:
         return join_pieces(pieces)
 
 
-async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], speak: Speak, until: float | None) -> Completion:
+async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], on_piece: OnPiece, until: float | None) -> Completion:
     found: list[Piece] = []
-    mending, ended = SurrogateJoiner(), False
+    joiner, ended = SurrogateJoiner(), False
     try:
-        async with asyncio.timeout(None) as patience:
+        async with asyncio.timeout(None) as limit:
             async for event in _events(beginning, rest):
                 if event.data.strip().upper() == DONE:
                     return join_pieces(found)
                 for piece in (_new_of(each, found) for each in _pieces(event)):
                     found.append(piece)
-                    if text := mending.take(piece.text):
-                        await speak(text)
+                    if text := joiner.take(piece.text):
+                        await on_piece(text)
                     if piece.finish_reason or piece.text:
                         ended = bool(piece.finish_reason)
-                        patience.reschedule(_patience(piece, until) if ended else None)
+                        limit.reschedule(_wait_until(piece, until) if ended else None)
     except (httpx.HTTPError, NotTheProtocol, Refused, CutShort, TimeoutError) as broken:
-        if ended and (not isinstance(broken, TimeoutError) or patience.expired()):
+        if ended and (not isinstance(broken, TimeoutError) or limit.expired()):
             return join_pieces(found)
         if isinstance(broken, httpx.HTTPError):
             raise CutShort from broken
@@ -151,14 +156,11 @@ def _new_of(piece: Piece, found: list[Piece]) -> Piece:
     return piece
 
 
-def _patience(piece: Piece, until: float | None) -> float:
-    """Return how long to wait after the end of an answer for its usage, since some streams never end.
-
-    The wait is longer if the end came with text: some endpoints write a finish reason in every piece.
-    """
+def _wait_until(piece: Piece, until: float | None) -> float:
+    """Return until when to wait for the usage after the end of an answer, since some streams never end."""
     now = asyncio.get_running_loop().time()
-    wanted = now + USAGE_S * (_WITH_TEXT if piece.text else 1)
-    return wanted if until is None else max(now, min(wanted, until - _MARGIN_S))
+    latest = now + USAGE_S * (_LONGER_WITH_TEXT if piece.text else 1)
+    return latest if until is None else max(now, min(latest, until - _MARGIN_S))
 
 
 async def _events(beginning: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[Event]:
@@ -184,7 +186,7 @@ def _pieces(event: Event) -> list[Piece]:
     except NotTheProtocol as wrong:
         lines = [line for line in data.splitlines() if line.strip()]
         if len(lines) < 2 and not event.closed:
-            raise CutShort from wrong  # of an endpoint that dies, a body without a length ends as it should
+            raise CutShort from wrong  # a body without a length seems complete even if its endpoint has crashed
         if len(lines) < 2:
             raise
         # Events without a blank line between them.

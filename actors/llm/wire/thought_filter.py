@@ -1,13 +1,13 @@
-"""Leaving out what a model thinks before it answers, in every marking that is common. Pure.
+"""Removes what a model thinks before it answers, in every notation that is common. Pure.
 
-Most families write a thought between two marks (:data:`MARKS`), at the front of an answer or on a line of its own
-within it; in other places, and in code, the marks are text: an answer may well speak of them. If a thought is never
-closed, there is no answer behind it. If a model's template opens the thought for it, the model writes only the closing
-mark, and everything before that is a thought. In a stream that text was already passed on, so the stream begins anew
+Most families of models write a thought between two marks (:data:`MARKS`), at the front of an answer or on a line of its
+own within it; elsewhere, and in code, the marks are text: an answer may be about them. If a thought is never closed, no
+answer follows it. If a model's template opens the thought for the model, it writes only the closing mark, and
+everything before that is a thought. In a stream that text was passed on already, so the stream begins again
 (``ThoughtFilter.restarts``).
 
-gpt-oss writes messages in channels, ``<|channel|>analysis<|message|>...<|end|>``, and ``final`` alone is an answer.
-Where its special tokens were stripped, ``analysis...assistantfinal...`` is left.
+gpt-oss writes messages in channels, ``<|channel|>analysis<|message|>...<|end|>``, and only the channel ``final`` is an
+answer. If its special tokens were stripped, ``analysis...assistantfinal...`` is left.
 """
 
 import re
@@ -34,28 +34,43 @@ MARKS: tuple[tuple[str, str], ...] = (
 )
 """The marks at the beginning and end of a thought, by family, in lower case; case does not matter."""
 
-_IN_WORDS = (
+_WORD_MARKS = (
     ("here is my thought process:", "here is my response:"),
     ("here's my thought process:", "here's my response:"),
 )
 """Marks made of words, which count only at the very start."""
 
-_CROSSED = frozenset(("<think>", "<thinking>"))
-"""Marks that small models close with the closing mark of another."""
+_INTERCHANGEABLE = frozenset(("<think>", "<thinking>"))
+"""Opening marks whose thoughts small models close with the closing mark of the other."""
 
-_CLOSES = tuple(close for _, close in MARKS)
-_TAGS = frozenset(mark for pair in MARKS for mark in pair)
+_CLOSING_MARKS = tuple(close for _, close in MARKS)
+_ALL_MARKS = frozenset(mark for pair in MARKS for mark in pair)
+
 _STRIPPED, _STRIPPED_END = "analysis", "assistantfinal"
+"""What is left of gpt-oss's channels without its special tokens: before a thought, and before the answer."""
+
 _MESSAGE, _CHANNEL = "<|message|>", "<|channel|>"
-_HEADS = ("<|start|>", _CHANNEL, _MESSAGE)
-_OVER = ("<|end|>", "<|return|>", "<|call|>", "<|start|>", _CHANNEL)
+_HEAD_STARTS = ("<|start|>", _CHANNEL, _MESSAGE)
+"""Marks with which the head of a message in channels begins."""
+
+_MESSAGE_ENDS = ("<|end|>", "<|return|>", "<|call|>", "<|start|>", _CHANNEL)
+"""Marks with which a message in channels ends."""
+
 _FENCE = "```"
 _LONGEST_HEAD = 300
-_LONGEST_MARK = max(len(mark) for pair in (*MARKS, *_IN_WORDS) for mark in pair)
+"""Characters; a head that is not finished after so many is none."""
+
+_LONGEST_MARK = max(len(mark) for pair in (*MARKS, *_WORD_MARKS) for mark in pair)
 _QUOTES = frozenset("`\"'\u201c\u2018\u00ab")
-_SIGNS = frozenset("<[\u25c1")
+"""A mark after one of these is text."""
+
+_FIRST_CHARACTERS = frozenset("<[\u25c1")
+"""The first characters of marks."""
+
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
-_SPENT = (
+"""Lower case of ASCII letters alone, which keeps every character's index."""
+
+_TURN_ENDS = (
     "<|end|>",
     "<|return|>",
     "<|im_end|>",
@@ -65,15 +80,17 @@ _SPENT = (
     "</s>",
     "<end_of_turn>",
 )
-_IN_SPEECH = re.compile("|".join(map(re.escape, ("\n", *_TAGS))))
-_IN_CHANNEL = re.compile("|".join(map(re.escape, ("\n", *_TAGS, *_OVER))))
+"""Marks for the end of a turn, which some endpoints leave in the answer."""
+
+_NEXT_IN_TEXT = re.compile("|".join(map(re.escape, ("\n", *_ALL_MARKS))))
+_NEXT_IN_CHANNELS = re.compile("|".join(map(re.escape, ("\n", *_ALL_MARKS, *_MESSAGE_ENDS))))
 
 
 def without_thoughts(text: str) -> str:
     """Return a whole text without its thoughts, surrounding white space, and marks for the end of a turn."""
-    spoken = ThoughtFilter()
-    text_out = (spoken.take(text) + spoken.end()).strip()
-    while (mark := next((mark for mark in _SPENT if text_out.endswith(mark)), "")) and text_out:
+    thoughts = ThoughtFilter()
+    text_out = (thoughts.take(text) + thoughts.end()).strip()
+    while (mark := next((mark for mark in _TURN_ENDS if text_out.endswith(mark)), "")) and text_out:
         text_out = text_out.removesuffix(mark).rstrip()
     return text_out
 
@@ -90,26 +107,30 @@ class ThoughtFilter:
 
     def __init__(self, *, thinking: bool = False) -> None:
         self.restarts = 0
-        self._held = ""
-        self._low = ""
-        self._at = 0
-        self._over = False
-        self._closes: tuple[str, ...] = _CLOSES if thinking else ()
-        self._front = self._fresh = self._line = True
-        self._fenced = self._head = self._channels = False
-        self._inline = 0
-        self._last = ""
+        self._held = ""  # text that was taken and not read yet
+        self._low = ""  # the same in lower case
+        self._at = 0  # the index in it from which to read
+        self._is_end = False  # no further part comes
+        self._closes: tuple[str, ...] = _CLOSING_MARKS if thinking else ()  # within a thought: the marks that close it
+        self._front = True  # nothing of the answer was read yet
+        self._skips_space = True  # white space is left out here
+        self._line = True  # at the beginning of a line
+        self._in_code = False  # within a code fence
+        self._in_head = False  # within the head of a message in channels
+        self._has_channels = False  # the model writes messages in channels
+        self._open_marks = 0  # opening marks that count as text and are not closed yet
+        self._last = ""  # the last character of the answer so far
 
     def take(self, part: str) -> str:
         """Return the text that can be sent after ``part``: without thoughts, or white space before the first word."""
-        return self._read(part, over=False)
+        return self._read(part, is_end=False)
 
     def end(self) -> str:
         """Return the rest when no further part comes."""
-        return self._read("", over=True)
+        return self._read("", is_end=True)
 
-    def _read(self, part: str, *, over: bool) -> str:
-        self._held, self._at, self._over = self._held + part, 0, over
+    def _read(self, part: str, *, is_end: bool) -> str:
+        self._held, self._at, self._is_end = self._held + part, 0, is_end
         self._low = self._held.translate(_LOWER)
         text_out: list[str] = []
         while self._at < len(self._held) and self._step(text_out):
@@ -118,31 +139,31 @@ class ThoughtFilter:
         return "".join(text_out)
 
     def _step(self, text_out: list[str]) -> bool:
-        """Read on; return False where more text is needed first."""
+        """Read on; return False if more text is needed first."""
         if self._closes:
             return self._leave_thought()
-        if self._head:
+        if self._in_head:
             return self._leave_head()
-        if self._fresh and self._held[self._at].isspace():
+        if self._skips_space and self._held[self._at].isspace():
             self._at += 1
             return True
-        if self._line or self._fresh:
+        if self._line or self._skips_space:
             if self._enters():
                 return True
-            if not self._over and self._may_enter():
+            if not self._is_end and self._may_enter():
                 return False
-        return self._speak(text_out)
+        return self._read_text(text_out)
 
     def _leave_thought(self) -> bool:
-        found = [(place, close) for close in self._closes if (place := self._low.find(close, self._at)) >= 0]
+        found = [(index, close) for close in self._closes if (index := self._low.find(close, self._at)) >= 0]
         if not found:
-            # Only the possible beginning of the closing mark is kept of a thought, which can be of any length.
+            # A thought may be long. Only its last characters are kept, which may be the beginning of a closing mark.
             self._at = max(self._at, len(self._held) - max(map(len, self._closes)) + 1)
             return False
-        place, close = min(found)
-        self._at = place if close in _HEADS else place + len(close)
-        self._closes, self._head = (), close in _HEADS
-        self._fresh = self._line = True
+        index, close = min(found)
+        self._at = index if close in _HEAD_STARTS else index + len(close)
+        self._closes, self._in_head = (), close in _HEAD_STARTS
+        self._skips_space = self._line = True
         return True
 
     def _leave_head(self) -> bool:
@@ -153,25 +174,27 @@ class ThoughtFilter:
         end = end if end >= 0 else len(self._held)
         head = self._low[self._at : end]
         self._at = min(len(self._held), end + len(_MESSAGE))
-        self._head, self._channels = False, True
-        self._fresh = self._line = True
+        self._in_head, self._has_channels = False, True
+        self._skips_space = self._line = True
         if _CHANNEL in head and not head.rpartition(_CHANNEL)[2].strip().startswith("final"):
-            self._closes = _OVER
+            self._closes = _MESSAGE_ENDS
         return True
 
     def _enters(self) -> bool:
-        """Whether a thought, or a message in channels, begins here; skips the opening mark."""
+        """Whether a thought, or the head of a message in channels, begins here; skips the opening mark."""
         low, at = self._low, self._at
-        if low.startswith(_FENCE, at) or self._fenced:
+        if low.startswith(_FENCE, at) or self._in_code:
             return False
-        if self._front and low.startswith(_HEADS, at):
-            self._head = True
+        if self._front and low.startswith(_HEAD_STARTS, at):
+            self._in_head = True
             return True
-        for opening, close in (*MARKS, *(_IN_WORDS if self._front else ())):
+        for opening, close in (*MARKS, *(_WORD_MARKS if self._front else ())):
             if low.startswith(opening, at):
-                crossed = opening in _CROSSED
+                interchangeable = opening in _INTERCHANGEABLE
                 self._at = at + len(opening)
-                self._closes = tuple(end for begin, end in MARKS if begin in _CROSSED) if crossed else (close,)
+                self._closes = (
+                    tuple(end for begin, end in MARKS if begin in _INTERCHANGEABLE) if interchangeable else (close,)
+                )
                 return True
         after = at + len(_STRIPPED)
         if self._front and self._held.startswith(_STRIPPED, at) and self._held[after : after + 1].isupper():
@@ -183,51 +206,51 @@ class ThoughtFilter:
         rest = self._low[self._at : self._at + _LONGEST_MARK]
         if len(rest) == _LONGEST_MARK:
             return False
-        marks = [_FENCE] if self._fenced else [_FENCE, *(opening for opening, _ in MARKS)]
+        marks = [_FENCE] if self._in_code else [_FENCE, *(opening for opening, _ in MARKS)]
         if self._front:
-            marks += [*_HEADS, *(opening for opening, _ in _IN_WORDS), _STRIPPED]
+            marks += [*_HEAD_STARTS, *(opening for opening, _ in _WORD_MARKS), _STRIPPED]
         return any(mark.startswith(rest) for mark in marks if mark != rest or mark == _STRIPPED)
 
-    def _speak(self, text_out: list[str]) -> bool:
+    def _read_text(self, text_out: list[str]) -> bool:
         if self._line and self._low.startswith(_FENCE, self._at):
-            self._fenced = not self._fenced
-            self._tell(text_out, self._at + len(_FENCE))
-        found = (_IN_CHANNEL if self._channels else _IN_SPEECH).search(self._low, self._at)
+            self._in_code = not self._in_code
+            self._emit(text_out, self._at + len(_FENCE))
+        found = (_NEXT_IN_CHANNELS if self._has_channels else _NEXT_IN_TEXT).search(self._low, self._at)
         if found is None:
-            self._tell(text_out, len(self._held) - (0 if self._over else self._unfinished()))
+            self._emit(text_out, len(self._held) - (0 if self._is_end else self._unfinished()))
             return False
-        self._tell(text_out, found.start())
+        self._emit(text_out, found.start())
         mark = found[0]
         if mark == "\n":
-            self._tell(text_out, found.end())
+            self._emit(text_out, found.end())
             self._line = True
-        elif self._fenced or self._last in _QUOTES:
-            self._tell(text_out, found.end())
-        elif mark in _OVER:
-            self._at, self._head = (found.start(), True) if mark in _HEADS else (found.end(), False)
-            self._front = self._fresh = self._line = True
-        elif mark not in _CLOSES or self._inline:
-            self._inline += -1 if mark in _CLOSES else 1
-            self._tell(text_out, found.end())
+        elif self._in_code or self._last in _QUOTES:
+            self._emit(text_out, found.end())
+        elif mark in _MESSAGE_ENDS:
+            self._at, self._in_head = (found.start(), True) if mark in _HEAD_STARTS else (found.end(), False)
+            self._front = self._skips_space = self._line = True
+        elif mark not in _CLOSING_MARKS or self._open_marks:
+            self._open_marks += -1 if mark in _CLOSING_MARKS else 1
+            self._emit(text_out, found.end())
         else:
             text_out.clear()
             self.restarts += 1
             self._at, self._last = found.end(), ""
-            self._fresh = self._line = True
+            self._skips_space = self._line = True
         return True
 
-    def _tell(self, text_out: list[str], end: int) -> None:
+    def _emit(self, text_out: list[str], end: int) -> None:
         if end > self._at:
             text_out.append(self._held[self._at : end])
             self._last = self._held[end - 1]
-            self._front = self._fresh = self._line = False
+            self._front = self._skips_space = self._line = False
             self._at = end
 
     def _unfinished(self) -> int:
         """Return how many characters at the end may be the beginning of a mark."""
-        marks = (*_TAGS, *_OVER) if self._channels else _TAGS
-        for place in range(max(self._at, len(self._low) - _LONGEST_MARK + 1), len(self._low)):
-            rest = self._low[place:]
-            if rest[0] in _SIGNS and any(mark.startswith(rest) for mark in marks):
+        marks = (*_ALL_MARKS, *_MESSAGE_ENDS) if self._has_channels else _ALL_MARKS
+        for index in range(max(self._at, len(self._low) - _LONGEST_MARK + 1), len(self._low)):
+            rest = self._low[index:]
+            if rest[0] in _FIRST_CHARACTERS and any(mark.startswith(rest) for mark in marks):
                 return len(rest)
         return 0

@@ -1,1 +1,1 @@
-"""Facts that a person states about themselves or takes back, read from their text by rules. English only."""
+"""Extracts the facts that a person states about themselves or takes back from a text, by rules. English only."""

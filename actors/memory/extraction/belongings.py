@@ -1,6 +1,6 @@
-"""Reads from a clause what its speaker has: people and animals, things, and the fields of forms. Pure.
+"""Reads from a clause what its speaker has: people and animals, things, and what forms ask for. Pure.
 
-A passing condition is not a fact ("my card is missing"): a value must say what something is, not how it is.
+A temporary condition is not a fact ("my card is missing"): a value must say what something is, not how it is.
 """
 
 import re
@@ -12,17 +12,27 @@ from actors.memory.terms import word_lists
 from schemas.vocabulary.memory import Fact
 
 _LISTS = word_lists()
+
+# Each expression below is followed by what it matches, or by an example.
 _CALLED = re.compile(
     r"(?:(?:my|our)\s+(?P<own>[\w-]+(?:\s+[\w-]+)?)(?:'s\s+name\s+is|\s+(?:is|are)\s+(?:called|named)|s\s+name\s+is)"
     r"|i(?:'ve got|\s+have|\s+have got)\s+an?\s+(?:\w+\s+)?(?P<had>[\w-]+)\s+(?:called|named))\s+(?P<value>.+)",
     re.I,
 )
+"""Such as "My dog is called Max"; "I have a cat named Tom"."""
+
 _OWN = re.compile(r"my\s+(?P<key>[\w'-]+(?:\s+[\w'-]+){0,2}?)(?:\s+(?:is|are)|'s)\s+(?:now\s+)?(?P<value>.+)", re.I)
+"""Such as "My favourite colour is green"."""
+
 _KIN_NAMED = re.compile(
     r"[Mm]y\s+(?P<kin>[\w-]+)\s+(?P<name>[A-Z][^\W\d_]+)(?:\s+(?:is|was|has|lives?|loves?|likes?|works?|goes|wants?|"
     r"and|will|turned)\b|$)"
 )
+"""Such as "My brother Tom lives ..."."""
+
 _HAS_TOO = re.compile(r"\s+and\s+an?\s+(?P<had>[\w-]+)\s+(?:called|named)\s+(?P<value>.+)", re.I)
+"""A second one after ``_CALLED``: "... and a cat called Tom"."""
+
 _BORN = re.compile(r"(?:i was|i'm|i am)\s+born\s+on\s+(?P<value>.+)", re.I)
 _MARRIED = re.compile(r"(?:i'm|i am)\s+(?:\w+\s+)?married\s+to\s+(?P<value>.+)", re.I)
 _SPEAKS = re.compile(r"i\s+(?:also\s+)?speak\s+(?:fluent\s+)?(?P<value>.+)", re.I)
@@ -31,6 +41,8 @@ _DRIVES = re.compile(r"i\s+drive\s+(?P<value>an?\s+[A-Z].+)", re.I)
 _CODE = re.compile(
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[+#]?[\d][\d\s().:/+-]*|one|two|three|four|five|six|seven|eight|nine|ten", re.I
 )
+"""An e-mail address, a number, or a small number as a word."""
+
 _DATE = re.compile(
     r"(?:on |the )*(?:(?:\d{1,2}(?:st|nd|rd|th)?(?: of)? )?(?:january|february|march|april|may|june|july|august|"
     r"september|october|november|"
@@ -38,11 +50,20 @@ _DATE = re.compile(
     r"midnight)(?:,? \d{4}| at .+)?",
     re.I,
 )
+"""A date, a day of the week, or a time of day."""
+
 _LOCATED = re.compile(r"(?:in|at|near|on)\s+(?:the\s+)?[A-Z].*")
+"""Such as "In Lisbon"."""
+
 _FAVOURITE = ("favourite", "favorite", "preferred")
-_WORDY = re.compile(r"\b(?:that|which|who|because|when|if|i|is|are|you|to be)\b")
-_HOW_IT_IS = re.compile(r".*(?:ing|ed)")
+_SENTENCE_WORDS = re.compile(r"\b(?:that|which|who|because|when|if|i|is|are|you|to be)\b")
+"""Words of whole sentences, which a value does not have."""
+
+_CONDITION = re.compile(r".*(?:ing|ed)")
+"""A word that says how something is: "missing", "parked"."""
+
 _MOST_WORDS = 5
+"""Most words of a value."""
 
 
 def belongings_of(clause: str) -> list[Fact]:
@@ -51,9 +72,9 @@ def belongings_of(clause: str) -> list[Fact]:
 
 
 def lasting_fact(key: str, value: str) -> Fact | None:
-    """Return a fact with this key and value; None where either says nothing that lasts."""
-    kept, value = key_of(key), value_of(value)
-    words = kept.split()
+    """Return a fact with this key and value; None if one of them says nothing that lasts."""
+    normal_key, value = key_of(key), value_of(value)
+    words = normal_key.split()
     if _DATE.fullmatch(value):
         value = value.removeprefix("on ")
     if not words or not value or not _LISTS.no_key.isdisjoint(words):
@@ -62,7 +83,7 @@ def lasting_fact(key: str, value: str) -> Fact | None:
     is_located = words[-1] in _LISTS.site and _LOCATED.fullmatch(value) is not None
     if not (is_titled or is_located or _DATE.fullmatch(value)) and _begins_with(value, _LISTS.no_value):
         return None
-    return Fact(key=kept, value=value)
+    return Fact(key=normal_key, value=value)
 
 
 def _called(clause: str) -> list[Fact]:
@@ -119,13 +140,13 @@ def _of_forms(clause: str) -> list[Fact]:
 
 
 def _lasts(fact: Fact) -> bool:
-    """Whether the value of something that somebody has says what it is, not how it is at the moment."""
+    """Whether the value of something that somebody has says what it is, rather than its present condition."""
     words, head, first = fact.value.split(), head_of(fact.key), fact.key.split()[0]
     if _CODE.fullmatch(fact.value) or _DATE.fullmatch(fact.value):
         return True
-    if len(words) > _MOST_WORDS or _WORDY.search(fold(fact.value)):
+    if len(words) > _MOST_WORDS or _SENTENCE_WORDS.search(fold(fact.value)):
         return False
-    if first not in _FAVOURITE and words[0].islower() and _HOW_IT_IS.fullmatch(words[0]):
+    if first not in _FAVOURITE and words[0].islower() and _CONDITION.fullmatch(words[0]):
         return False
     is_a = fold(words[0]) in ("a", "an")
     if is_a and not _LISTS.no_kind.isdisjoint(map(fold, words)):
@@ -142,5 +163,5 @@ def _lasts(fact: Fact) -> bool:
 
 
 def _begins_with(value: str, words: frozenset[str]) -> bool:
-    told = fold(value).split()
-    return told[0].strip(",;") in words or " ".join(told[:2]) in words
+    words_of_value = fold(value).split()
+    return words_of_value[0].strip(",;") in words or " ".join(words_of_value[:2]) in words

@@ -8,6 +8,7 @@ from actors.contract.text.terms import READ
 from actors.memory.terms import word_lists
 
 KEY_CHARACTERS = 60
+"""Most characters of a key."""
 
 NAME, HOME, JOB, EMPLOYER, ORIGIN, AGE, DIET = "name", "home", "job", "employer", "origin", "age", "diet"
 LANGUAGES, SPOUSE, BIRTHDAY, SCHOOL, CAR = "languages", "spouse", "birthday", "school", "car"
@@ -23,7 +24,7 @@ ASKED_AS: Mapping[str, tuple[str, ...]] = {
     AGE: ("age",),
     ORIGIN: ("origin", "hometown"),
 }
-"""For each of these keys, the terms that ask for it; any of them counts as the key itself."""
+"""Key -> the terms that ask for it; any of them counts as the key itself."""
 
 
 def key_of(text: str) -> str:
@@ -39,6 +40,6 @@ def head_of(key: str) -> str:
     return key.rpartition(" ")[2]
 
 
-def list_key(begins: str, what: str) -> str:
+def list_key(prefix: str, what: str) -> str:
     """Return the key of one of several facts of a kind ("opinion of jazz")."""
-    return f"{begins} {what}"[:KEY_CHARACTERS].strip()
+    return f"{prefix} {what}"[:KEY_CHARACTERS].strip()

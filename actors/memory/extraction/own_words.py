@@ -1,10 +1,9 @@
-"""Finds the clauses that a person says in their own voice, of their own accord. Pure, English only.
+"""Finds the clauses of a text in which a person speaks for themselves. Pure, English only.
 
 Extraction begins here, because no pattern can distinguish "I live in Paris" from the same words after "Fix the
-grammar:". A text is checked as a whole first: pasted or layered text, texts to work on and role play give nothing. In
-other texts, several parts are not read: text after a task that produces text ("write a mail"), after a colon or a
-reporting verb; quotes and brackets; questions and suppositions. In doubt a part is left out: no fact is better than a
-wrong fact.
+grammar:". A text is checked as a whole first: pasted texts, texts to work on and role play give nothing. In other
+texts, several parts are not read: text after a task that produces text ("write a mail"), after a colon or a reporting
+verb; quotes and brackets; questions and suppositions. In doubt a part is left out: no fact is better than a wrong fact.
 """
 
 import re
@@ -13,13 +12,13 @@ from typing import NamedTuple
 from actors.contract.text.terms import READ
 from actors.memory.extraction.others_words import is_borrowed
 
-TALK_CHARACTERS = 800
-"""A longer text is rarely a person talking about themselves: it is pasted, or a task."""
+MOST_CHARACTERS = 800
+"""A longer text is not read: it is rarely a person talking about themselves, but pasted, or a task."""
 
-SUPPLIED = "\x00"
-"""Replaces quoted words of somebody else; no statement contains this mark."""
+QUOTE_MARK = "\x00"
+"""Replaces quoted words of somebody else; no statement contains this character."""
 
-_APOSTROPHES = str.maketrans(
+_PLAIN_QUOTES = str.maketrans(
     {
         "\u2019": "'",
         "\u2018": "'",
@@ -31,11 +30,13 @@ _APOSTROPHES = str.maketrans(
         "\u00bb": '"',
     }
 )
+
+# Each expression below is followed by what it matches, or by an example.
 _OF_ONESELF = re.compile(
     r"\b(?:i|i'm|my|me|we|our|name's|no|not|nope|nah|actually|sorry|wait|wrong|spelled|spelt|remember|note|keep|forget)\b",
     re.I,
 )
-"""Every text that states or takes back something contains one of these; most texts do not and are skipped."""
+"""A word that every text contains which states or takes back something; texts without one are skipped."""
 
 _HANDS_OVER = re.compile(
     r"here(?:'s| is| are| comes)\b"
@@ -51,13 +52,15 @@ _HANDS_OVER = re.compile(
     r"|.*\bdream(?:t|ed|ing)\b(?! (?:of|about)\b)",
     re.I,
 )
-_LEFT_OPEN = re.compile(
+"""A clause after which somebody else's text follows: "Here is ...", "Look at this", "I had a dream"."""
+
+_OPEN_REPORT = re.compile(
     r"\b(?:sa(?:id|ys)|wr(?:ote|ites)|repl(?:ied|ies)|answer(?:ed|s)|claim(?:ed|s)|told|tells|heard|read|shout(?:ed|s)|"
     r"whisper(?:ed|s)|text(?:ed|s)|sang|sings|thought)"
     r"(?:\s+(?:this|that|so|me|us|him|her|them|it|to me|to us|back|yesterday|today|again|once|last \w+))*$",
     re.I,
 )
-"""A reporting clause before the reported words: "She said." """
+"""A reporting clause at the end, before the reported words: "She said." """
 
 _TASK = re.compile(
     r"(?:(?:please|kindly|now|then|first|just|can you|could you|would you|will you|can i|could i|i want you to|"
@@ -76,6 +79,8 @@ _TASK = re.compile(
     r"(?P<object>\s+(?:this|that|these|it|so|them|above|my words)\b)?",
     re.I,
 )
+"""A task that has or produces a text: "Fix this", "Write a mail"; ``object`` says that its text came before it."""
+
 _REPORT = re.compile(
     r"\b(?:sa(?:y|ys|id|ying)|t(?:ell|ells|old|elling)|wr(?:ite|ites|ote|iting|itten)|repl(?:y|ies|ied)|answer(?:s|ed)|"
     r"shout(?:s|ed)|whisper(?:s|ed)|claim(?:s|ed)|ask(?:s|ed)|s(?:ing|ings|ang|inging)|text(?:s|ed)|reads|th(?:inks|"
@@ -85,16 +90,27 @@ _REPORT = re.compile(
     r"according to|swears?|swore|joke[sd]?|joking)\b",
     re.I,
 )
+"""A verb that reports what somebody says or thinks."""
+
 _FORGET = re.compile(r"(?:please\s+)?(?:forget|disregard|ignore|delete|erase|do not remember|don't remember)\b", re.I)
 _OWN_REPORT = re.compile(r"(?:as )?(?:i|i've|i have) (?:already |just )?(?:said|told|mentioned|wrote)\b", re.I)
 _AS_I_SAID = re.compile(
     r",?\s+(?:as|like) (?:i|i've|i have) (?:already |just )?(?:said|told you|mentioned)(?: before| earlier)?$", re.I
 )
+"""The end of "I live in Rome, as I said", which is left out."""
+
 _SHORT_REPORT = 4
+"""A report of at most so many words reports the clause before it, too: "I live in Rome, said Tom"."""
+
 _ABBREVIATED = re.compile(r"\b(St|Mr|Mrs|Ms|Dr|Prof)\.(?=\s)")
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$)[^.!?\n]*)*(?:[.!?]+|\n|$)")
+"""A sentence; a full stop within a word ("example.com") does not end it."""
+
 _QUOTED = re.compile(r"\"[^\"]*(?:\"|$)|`[^`]*(?:`|$)|(?<![\w'])'(?!s\b)[^'\n]+(?:'\w[^'\n]*)*'(?!\w)|\([^)]*(?:\)|$)")
+"""Words in quotes, in back quotes or in brackets."""
+
 _FIRST_PERSON = re.compile(r"\b(?:i|my|me|i'm)\b", re.I)
+# Words with which a clause can begin.
 _SUBJECT = (
     r"(?:i|i'm|i've|i'd|i'll|my|me|we|we're|he|she|they|you|it|it's|that|that's|this|there|call|people|everyone|"
     r"everybody|friends|please|"
@@ -115,6 +131,8 @@ _CLAUSE = re.compile(
     r"|\s+(?=(?:if|unless|whenever|provided|when)\s+(?:i|my|you|we|he|she|they|it|the)\b)",
     re.I,
 )
+"""The boundary between two clauses: punctuation or a conjunction, before a word that can begin a clause."""
+
 _OPENING = re.compile(
     r"(?:no(?! longer| one| more)|nope|nah|wait|sorry|oops|scratch that|hi|hello|hey|hiya|howdy|greetings|"
     r"good (?:morning|afternoon|evening|day)|dear|well|so|and|but|also|ok|okay|"
@@ -127,18 +145,26 @@ _OPENING = re.compile(
     r"currently|personally|honestly)\b[\s,:!-]*",
     re.I,
 )
+"""Greetings and other words that open a clause and state nothing."""
+
 _REMEMBERED = re.compile(r"(?:please )?(?:remember|note|keep in mind|don't forget|do not forget)(?: this| that)?", re.I)
+"""A request before a colon: "Remember this: ..."."""
+
 _INTRODUCED = re.compile(
     r"(?:no\W+)?(?:wait|sorry|correction|actually)|fyi|btw|by the way|about me|a bit about me|for the record|ps|p\.s\.|"
     r"to be clear|also|update|hi|hello|hey",
     re.I,
 )
+"""Words before a colon that only introduce what the person says: "By the way: ..."."""
+
 _FORM = re.compile(
     r"(?:(?:please )?(?:remember|note) )?my (?:(?:first|last|full) )?(?:name|age|e-?mail(?: address)?|"
     r"phone(?: number)?|"
     r"address|birthday|job|city|diet)",
     re.I,
 )
+"""The name of a fact before a colon: "My name: ..."."""
+
 _QUESTION = re.compile(
     r"(?:who|whom|whose|what|what's|when|where|where's|why|how|which|is|isn't|are|aren't|am|was|were|do|does|did|"
     r"don't (?:i|you|we|they)|"
@@ -146,29 +172,41 @@ _QUESTION = re.compile(
     r"guess)\b(?!\s+not\s+forget)",
     re.I,
 )
+"""The beginning of a question."""
+
 _TAG = re.compile(
     r"(?:(?:is|isn't|are|aren't|am|do|don't|does|doesn't|did|didn't|was|wasn't|have|haven't|will|won't)(?:\s+\w+){1,2}|"
     r"right|correct|yes|no|true|ok|okay|(?:is that|am i|isn't that|that's) (?:right|correct|true|so|it))\W*",
     re.I,
 )
+"""A question at the end of a statement, which makes it uncertain: "I live in Rome, right?"."""
+
 _FRAMED = re.compile(
     r".*\bago$|(?:as|from|for|in|on|during|at|under|within|per|by|like|with|without)\b(?!\s+(?:of|it happens|"
     r"addition|fact)\b)",
     re.I,
 )
+"""A first clause that says where or when the rest holds: "As Hamlet, ...", "Years ago, ..."."""
+
 _WITHOUT_SUBJECT = re.compile(r"(?:now |currently )?(?:live|work)\s+(?:in|at|for|as)\b", re.I)
+"""A clause whose subject is in the clause before it: "(I have a dog and) live in Rome"."""
+
 _SUPPOSED = re.compile(
     r"(?:if|unless|suppose|let's say|say|assuming|when|whenever|i wish|provided|in case|even if|as long as|maybe|"
     r"perhaps|"
     r"what if|were i|had i|guess|let)\b",
     re.I,
 )
+"""The beginning of a supposition: "If ...", "Let's say ..."."""
+
 _CONDITION = re.compile(r"(?:if|unless|whenever|provided|in case|as long as|or so)\b", re.I)
+"""The beginning of a condition, which makes the clause before it a supposition."""
+
 _EDGES = " \t\r\n\"'`,;:.!?()[]{}<>*_-\u2013\u2014\u2026"
 
 
 class Sentence(NamedTuple):
-    """A sentence, and the clauses in it that are the person's own statements, without openings."""
+    """A sentence, and its clauses that are the person's own statements, without greetings and other openings."""
 
     text: str
     clauses: tuple[str, ...]
@@ -176,48 +214,51 @@ class Sentence(NamedTuple):
 
 def own_sentences(text: str) -> tuple[Sentence, ...]:
     """Return the sentences of a text in which a person speaks for themselves."""
-    if len(text) > 2 * TALK_CHARACTERS:
+    if len(text) > 2 * MOST_CHARACTERS:
         return ()
-    talk = plain_marks(text)
-    if len(talk) > TALK_CHARACTERS or _OF_ONESELF.search(talk) is None or is_borrowed(talk):
+    plain = plain_marks(text)
+    if len(plain) > MOST_CHARACTERS or _OF_ONESELF.search(plain) is None or is_borrowed(plain):
         return ()
-    talk = _QUOTED.sub(lambda quoted: _supplied(quoted[0]), talk)
+    plain = _QUOTED.sub(lambda quoted: _replacement(quoted[0]), plain)
     found: list[Sentence] = []
-    for paragraph in talk.split("\n\n"):
-        read, is_over = _own_in(paragraph)
-        if read is None:
+    for paragraph in plain.split("\n\n"):
+        sentences, ends = _paragraph_sentences(paragraph)
+        if sentences is None:
             return ()
-        found += read
+        found += sentences
         # If nothing before a blank line is about the person, the text after it is pasted.
-        if is_over or not any(_FIRST_PERSON.match(clause) for each in read for clause in each.clauses):
+        if ends or not any(_FIRST_PERSON.match(clause) for each in sentences for clause in each.clauses):
             break
     return tuple(found)
 
 
-def _own_in(paragraph: str) -> tuple[list[Sentence] | None, bool]:
-    """Return a paragraph's own sentences (None if a task revokes all text before it), and whether a task begins."""
+def _paragraph_sentences(paragraph: str) -> tuple[list[Sentence] | None, bool]:
+    """Return a paragraph's own sentences, and whether the text after them is not the person's own.
+
+    The sentences are None if a task is about the text before it ("... Translate this"): then nothing counts.
+    """
     found: list[Sentence] = []
     for sentence in _SENTENCE.findall(_ABBREVIATED.sub(r"\1", paragraph)):
         sentence = sentence.strip()
-        said, is_over = _before_colon(sentence)
-        task = _TASK.match(without_opening(said))
+        before_colon, ends = _before_colon(sentence)
+        task = _TASK.match(without_opening(before_colon))
         if task is not None and task["object"]:
             return None, True
         if task is not None:
             return found, True
-        clauses, hands_over, takes_back = _own_clauses(said)
-        if takes_back:
+        clauses, hands_over, is_about_before = _own_clauses(before_colon)
+        if is_about_before:
             return None, True
-        if said:
-            found.append(Sentence(said, clauses))
-        if is_over or hands_over:
+        if before_colon:
+            found.append(Sentence(before_colon, clauses))
+        if ends or hands_over:
             return found, True
     return found, False
 
 
 def plain_marks(text: str) -> str:
     """Return a text's beginning with plain punctuation, and single spaces on each line."""
-    return "\n".join(" ".join(line.split()) for line in text[:READ].translate(_APOSTROPHES).splitlines())
+    return "\n".join(" ".join(line.split()) for line in text[:READ].translate(_PLAIN_QUOTES).splitlines())
 
 
 def without_opening(clause: str) -> str:
@@ -228,18 +269,18 @@ def without_opening(clause: str) -> str:
     return clause
 
 
-def _supplied(quoted: str) -> str:
+def _replacement(quoted: str) -> str:
     inner = quoted[1:-1].strip()
     if quoted[0] == "(":
         return ""
     is_a_name = len(inner.split()) <= 3 and not _FIRST_PERSON.search(inner) and quoted[-1] == quoted[0]
-    return inner if is_a_name and inner else SUPPLIED
+    return inner if is_a_name and inner else QUOTE_MARK
 
 
 def _before_colon(sentence: str) -> tuple[str, bool]:
     """Return a sentence up to a colon that introduces somebody else's words, and whether there is such a colon.
 
-    A colon after words that only introduce ("By the way:") does not count.
+    A colon does not count after words that only introduce what the person says ("By the way:").
     """
     for colon in re.finditer(r":(?=\s|$|\")", sentence):
         before = without_opening(sentence[: colon.start()]).strip(_EDGES)
@@ -247,13 +288,13 @@ def _before_colon(sentence: str) -> tuple[str, bool]:
             return _before_colon(f"{sentence[: colon.start()]} is{sentence[colon.end() :]}")
         if _INTRODUCED.fullmatch(before):
             return _before_colon(f"{sentence[: colon.start()]},{sentence[colon.end() :]}")
-        if before and not _REMEMBERED.fullmatch(before) and not _only_opens(before):
+        if before and not _REMEMBERED.fullmatch(before) and not _is_only_opening(before):
             return sentence[: colon.start()].rpartition(",")[0], True
     return sentence, False
 
 
 def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
-    """Return a sentence's stated clauses, whether the text after it is a task's, and whether the text before is."""
+    """Return the clauses that a sentence states, and whether the text after it or before it is not the person's own."""
     clauses = [without_opening(clause).rstrip(" .,;:!?") for clause in _CLAUSE.split(sentence) if clause.strip(_EDGES)]
     # A clause after "As Hamlet," or "For the test," is true only there.
     if not clauses or _SUPPOSED.match(clauses[0]) or (len(clauses) > 1 and _frames(clauses[0])):
@@ -261,11 +302,11 @@ def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
     if sentence.endswith("?") and (_TAG.fullmatch(clauses[-1]) or not _QUESTION.match(clauses[-1])):
         return (), False, False
     stated: list[str] = []
-    for place, clause in enumerate(clauses):
+    for index, clause in enumerate(clauses):
         clause = _AS_I_SAID.sub("", clause)
-        if _only_opens(clause):
+        if _is_only_opening(clause):
             continue
-        if _WITHOUT_SUBJECT.match(clause) and place > 0 and _FIRST_PERSON.match(clauses[place - 1]):
+        if _WITHOUT_SUBJECT.match(clause) and index > 0 and _FIRST_PERSON.match(clauses[index - 1]):
             clause = f"I {clause}"
         task = _TASK.match(clause)
         if task is not None:
@@ -275,19 +316,19 @@ def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
         if _QUESTION.match(clause) and not clause.lower().startswith("no"):
             break
         if _REPORT.search(clause) and not (_OWN_REPORT.match(clause) or _FORGET.match(clause)):
-            is_short = len(clause.split()) <= _SHORT_REPORT and place > 0
-            is_open = place == len(clauses) - 1 and _LEFT_OPEN.search(clause) is not None
+            is_short = len(clause.split()) <= _SHORT_REPORT and index > 0
+            is_open = index == len(clauses) - 1 and _OPEN_REPORT.search(clause) is not None
             return (() if is_short else tuple(stated)), is_open, False
         if _CONDITION.match(clause):
             stated = stated[:-1]
-        elif not _SUPPOSED.match(clause) and SUPPLIED not in clause:
+        elif not _SUPPOSED.match(clause) and QUOTE_MARK not in clause:
             stated.append(clause)
     return tuple(stated), False, False
 
 
 def _frames(clause: str) -> bool:
-    return _FRAMED.match(clause) is not None and not _only_opens(clause)
+    return _FRAMED.match(clause) is not None and not _is_only_opening(clause)
 
 
-def _only_opens(clause: str) -> bool:
+def _is_only_opening(clause: str) -> bool:
     return without_opening(f"{clause} x") == "x"

@@ -1,7 +1,7 @@
-"""Reads the phrase at the beginning of a fact's value: names, places, organisations, jobs. Pure.
+"""Reads the phrase at the beginning of a fact's value: a name, a place, an organisation or a job. Pure.
 
-A phrase is read as far as it extends; "" means that the words are not of this kind. Capitals are the strongest sign;
-for people who type without capitals fewer values are accepted, but not none.
+A phrase is read as far as it extends; "" means that the words are not of this kind. Capitals are the best evidence;
+from people who type without capitals fewer values are accepted.
 """
 
 import re
@@ -10,14 +10,19 @@ from actors.contract.text.folding import fold
 from actors.memory.terms import word_lists
 
 VALUE_CHARACTERS = 160
+"""Most characters of a value."""
 
 _LISTS = word_lists()
+
+# Each expression below is followed by what it matches, or by an example.
 _EDGES = " \t\r\n\"'`,;:.!?()[]{}<>*_-\u2013\u2014\u2026"
 _CLOSING = re.compile(
     r"(?:\s*,)?\s+(?:by the way|please|though|too|as well|thanks|thank you|right now|actually|now|and|but|btw|"
     r"at the moment|these days|nowadays|currently|also|:\)|lol)$",
     re.I,
 )
+"""Words at the end of a value that do not belong to it: "please", "these days"."""
+
 _PLACEHOLDER = re.compile(
     r"(?:[x*_?.#\-]\s*){2,}|(?:your|my|insert|enter|some|full|first|last)?\s*names?(?:\s+here)?|(?:john|jane) doe|"
     r"redacted|unknown|undefined|unspecified|n/?a|null|nil|tb[acd]|to be (?:determined|decided|confirmed|announced)|"
@@ -28,24 +33,35 @@ _PLACEHOLDER = re.compile(
 """Words that stand in the place of a value but are none."""
 
 _LOCATED = re.compile(r"\b(?:in|near|at|on|by|of|outside|from)\s+(?:the\s+)?[A-Z]")
+"""The name of a place after a preposition: "near Brno"."""
+
 _MOST_NAMES, _MOST_PLACES, _MOST_JOBS = 4, 5, 5
+"""Most words of a name, of a place, and of a job."""
+
 _AFTER_NAME = re.compile(
     r"(?:,|from\b|and\b|but\b|by the way\b|btw\b|here\b|now\b|not\b|if\b|or\b|because\b|since\b|so\b|these days\b|"
     r"to\b|at\b|for short\b|in\b|the\b|$)",
     re.I,
 )
+"""What may follow a name; if something else follows, the words before it are not a whole name."""
+
 _AFTER_PLACE = re.compile(
     r"(?:,|with|since|for|now|right|at|these|nowadays|near|close|by|where|which|because|but|and|last|this|again|in|"
     r"as|these|today|while|"
     r"yesterday|on|already|earlier|before|two|three|four|five|\d+|a|some|recently|permanently|years|months|weeks)\b|,|$",
     re.I,
 )
+"""What may follow a place."""
+
 _NOT_NOW = re.compile(r"\b(?:next|soon|tomorrow|one day|someday|eventually|again if)\b", re.I)
+"""Words that move a statement into the future."""
+
 _NO_PLACE_TAIL = re.compile(
     r"(?:support|sales|team|department|dept|company|office|helpdesk|hr|it|marketing|bank|inc|corp|ltd|security|"
     r"version|mode)\b",
     re.I,
 )
+"""Words after a name that show that it is not a place: "London Sales"."""
 
 
 def value_of(text: str) -> str:
@@ -68,7 +84,7 @@ def is_typed_small(clause: str) -> bool:
 
 
 def name_in(text: str, *, small: bool, after: re.Pattern[str] = _AFTER_NAME) -> str:
-    """Return the name that a text begins with; if ``small``, one or two words without capitals may be a whole name."""
+    """Return the name that a text begins with; ``small``: one or two words without capitals may be a whole name."""
     text = value_of(text)
     words = text.split()
     found = _capitals(words, _LISTS.particle, _MOST_NAMES)
@@ -94,7 +110,7 @@ def capitals_in(text: str) -> str:
 def place_in(text: str, clause: str, *, generic: bool = True) -> str:
     """Return the place that a text begins with: "Lima, Peru" or, if ``generic``, "a village near Brno".
 
-    "A house" is a way of living, not a place.
+    "A house" is not a place: it does not say where.
     """
     text = value_of(text)
     words = text.split()

@@ -1,6 +1,6 @@
-"""Filters facts that are too private, for agents whose memory may not keep them. Pure.
+"""Filters out facts that are too private, for agents whose memory may not keep them. Pure.
 
-The filter is broader than the masking of model prompts, and does not use its libraries: a decision on what is
+The filter finds more than the masking of model prompts does, and does not use its libraries: a decision on what is
 remembered must be reproducible later, and one fact too few does no harm.
 """
 
@@ -15,6 +15,7 @@ ALL = "*"
 
 _EMAIL = re.compile(r"\S@\S+\.\w")
 _NUMBER = re.compile(r"(?:\d[\s().+/-]{0,3}){7,}|[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,}")
+"""Seven digits or more, or an IBAN."""
 
 
 def keeps(private: Iterable[str], agent: str) -> bool:
@@ -28,5 +29,5 @@ def without_private(facts: Iterable[Fact]) -> tuple[Fact, ...]:
 
 
 def is_private(text: str) -> bool:
-    """Whether a text contains one of these."""
+    """Whether a text contains an e-mail address, a key, or such a number."""
     return bool(_EMAIL.search(text) or _NUMBER.search(text)) or any(form.search(text) for form in FORMS.values())

@@ -33,22 +33,35 @@ from schemas.vocabulary.memory import Fact
 MOST = 8
 """Most facts extracted from one text."""
 
+# Each expression below is followed by what it matches, or by an example.
 _REMEMBER = re.compile(
     r"(?:remember|note|keep in mind|don't forget|do not forget|never forget)"
     r"(?:\s+that\b|\s*:|(?=\s+(?:my|i|i'm|the|our|we|to)\b))\s*(?P<rest>\S.*)",
     re.I | re.S,
 )
+"""Such as "Remember that ..."; "Note: ..."."""
+
 _STATED = re.compile(r"(?:the|our)\s+(?P<key>[\w'-]+(?:\s+[\w'-]+){0,3}?)\s+(?:is|are)\s+(?P<value>.+)", re.I)
+"""Such as "The door code is 1234"."""
+
 _OWN = re.compile(r"my\s+(?P<key>[\w'-]+(?:\s+[\w'-]+){0,3}?)\s+(?:is|are)\s+(?P<value>.+)", re.I)
+"""Such as "My locker is number 12"."""
+
 _NEGATED = re.compile(r"\b(?:not|never|no longer|cannot|neither|nor|nobody|hardly)\b|n't\b", re.I)
 _TO_OTHERS = re.compile(
     r"\b(?:you|your|yours|yourself|this|these|following|above|below|response|answer|output|user|always|must|only)\b",
     re.I,
 )
+"""Words addressed to a reader or to the agent."""
+
 _NOT_IT = re.compile(r"(?:and\s+)?not\s+(?P<old>.+)", re.I)
+"""(My name is Sarah,) "not Chad"."""
+
 _NOT_BUT = re.compile(
     r"not\s+(?P<old>[^,;]+?)(?:\s*[,;]\s*(?:but\s+)?|\s+but\s+|\s+[-\u2013\u2014]+\s+)(?P<new>.+)", re.I
 )
+"""Such as "Not Chad but Sarah"; "not Chad, Sarah"."""
+
 _INTRODUCTION_CHARACTERS = 300
 """In a text longer than this, "I am Brutus" is role play, and "remember" is advice to a reader."""
 
@@ -67,10 +80,10 @@ def facts_in(text: str) -> tuple[Fact, ...]:
 
 def extract_facts(text: str, known: KnownValues) -> ExtractedFacts:
     """Return what a text states and takes back, given what is known."""
-    hearing = _Hearing(known, len(text) <= _INTRODUCTION_CHARACTERS)
+    reader = _Reader(known, len(text) <= _INTRODUCTION_CHARACTERS)
     for sentence in own_sentences(text):
-        hearing.hear(sentence)
-    return ExtractedFacts(tuple(hearing.facts.values())[:MOST], tuple(hearing.ended.values()))
+        reader.read(sentence)
+    return ExtractedFacts(tuple(reader.facts.values())[:MOST], tuple(reader.ended.values()))
 
 
 def note_of(text: str) -> Fact | None:
@@ -100,10 +113,11 @@ def fact_of(key: str, value: str) -> Fact | None:
     return note_of(value)
 
 
-class _Hearing:
+class _Reader:
     """Reads a text sentence by sentence.
 
     ``denied`` are the keys whose values were denied last, until a new value is stated: "it is Sarah" may be about them.
+    ``before`` is the text of the sentence before.
     """
 
     def __init__(self, known: KnownValues, is_short: bool) -> None:
@@ -114,26 +128,27 @@ class _Hearing:
         self.denied: tuple[str, ...] = ()
         self.before = ""
 
-    def hear(self, sentence: Sentence) -> None:
+    def read(self, sentence: Sentence) -> None:
         """Read a sentence."""
         opens = CUE.match(sentence.text) is not None
         is_correcting = opens or (self.before != "" and _only_opens(self.before))
-        before, told = "", list[Fact]()
+        before, stated = "", list[Fact]()
         for clause in sentence.clauses:
-            back, facts = self._read(clause, before, told, is_correcting and _only_opens(before))
+            ended, facts = self._read_clause(clause, before, stated, is_correcting and _only_opens(before))
             corrected = [EndedValue(fact.key, "corrected") for fact in facts] if opens else []
-            for each in (*back, *corrected):
+            for each in (*ended, *corrected):
                 self.ended.setdefault(each.key, each)
-            told += facts
-            self.denied = () if facts else tuple(each.key for each in back) or denies(clause, self.known) or self.denied
+            stated += facts
+            ended_keys = tuple(each.key for each in ended)
+            self.denied = () if facts else ended_keys or denies(clause, self.known) or self.denied
             before = clause
-        for fact in told:
+        for fact in stated:
             self.facts.pop(fact.key, None)
             self.facts[fact.key] = fact
         self.before = sentence.text
 
-    def _read(
-        self, clause: str, before: str, told: Sequence[Fact], is_correcting: bool
+    def _read_clause(
+        self, clause: str, before: str, stated: Sequence[Fact], is_correcting: bool
     ) -> tuple[Sequence[EndedValue], Sequence[Fact]]:
         """Return what a clause takes back and states, given the clause before it and the sentence's facts so far."""
         remembered, negative = _REMEMBER.match(clause), _NOT_IT.fullmatch(clause)
@@ -141,17 +156,17 @@ class _Hearing:
             return (), _remembered(remembered, self.is_short)
         other = _NOT_BUT.fullmatch(clause)
         if other is not None:
-            return _instead(other["old"], other["new"], self.known)
+            return _replaced(other["old"], other["new"], self.known)
         if negative is not None:
-            return _contrasted(negative["old"], before, self.known, told)
-        back, facts = taken_back(clause, self.known)
-        if back or facts:
-            return back, facts
+            return _contrasted(negative["old"], before, self.known, stated)
+        ended, facts = taken_back(clause, self.known)
+        if ended or facts:
+            return ended, facts
         facts = list(facts_of(clause, introduces=self.is_short))
         if facts or not restates(clause):
             return (), facts
-        lately = (tuple(self.facts)[-1:] or _lately(self.known)) if is_correcting or spells(clause) else ()
-        about = self.denied or lately
+        recent = (tuple(self.facts)[-1:] or _recent_keys(self.known)) if is_correcting or spells(clause) else ()
+        about = self.denied or recent
         facts = restated_fact(clause, about)
         return [EndedValue(fact.key, "corrected") for fact in facts], facts
 
@@ -161,12 +176,12 @@ def _only_opens(before: str) -> bool:
     return not before or CUE.fullmatch(before.strip(" .,!-")) is not None
 
 
-def _lately(known: KnownValues) -> tuple[str, ...]:
+def _recent_keys(known: KnownValues) -> tuple[str, ...]:
     """Return the keys that the last turn stated or asked about."""
     return tuple(fact.key for fact in facts_in(known.last_said)) or asked_for(known.last_said, known)
 
 
-def _instead(old: str, new: str, known: KnownValues) -> tuple[list[EndedValue], list[Fact]]:
+def _replaced(old: str, new: str, known: KnownValues) -> tuple[list[EndedValue], list[Fact]]:
     """Return what "not Chad, Sarah" corrects: the only key that has the old value, if the new value is of its kind."""
     keys = with_value(known, old)
     facts = stated_as(keys[0], new) if len(keys) == 1 else []

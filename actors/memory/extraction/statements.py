@@ -1,7 +1,7 @@
-"""Reads from a clause what it states about its speaker, with strict rules for each kind of fact. Pure.
+"""Reads from a clause what it states about its speaker, by strict rules for each kind of fact. Pure.
 
-Each kind defines what its values look like; other values are no facts: "I go by bus" states no name, "I work at night"
-no employer. The lists of excluded words are in ``words.json``.
+Each kind defines the form of its values; other values are no facts: "I go by bus" states no name, "I work at night" no
+employer. The lists of excluded words are in ``words.json``.
 """
 
 import re
@@ -16,6 +16,8 @@ from actors.memory.terms import word_lists
 from schemas.vocabulary.memory import Fact
 
 _LISTS = word_lists()
+
+# Each expression below is followed by what it matches, or by an example.
 _I = r"(?:i|i am|i'm|i've been|i have been)\s+(?:(?:now|currently|still|actually|also|both|just)\s+)*"
 _AM = r"(?:i'm|i am)\s+(?:(?:now|currently|still|actually|also|originally)\s+)*"
 _NAME = re.compile(
@@ -27,6 +29,8 @@ _NAME = re.compile(
     r"i(?:'d)? (?:prefer|like|want) to be called|(?:i'm|i am) (?:also |better |best )?known as)\s+(?P<capital>[A-Z].*)",
     re.I,
 )
+"""A name: ``sure`` after words that only a name follows, ``called`` and ``capital`` after others."""
+
 _LATELY = r"(?:(?:just|recently|since|finally|legally|officially|now)\s+)*"
 _CHANGED = re.compile(
     rf"(?:(?:i|we)(?:'ve|\s+have)?\s+{_LATELY}(?:changed|switched|updated)\s+(?:my|our)\s+(?P<key>[\w' -]+?)"
@@ -34,15 +38,21 @@ _CHANGED = re.compile(
     r"\s+(?:from\s+.+?\s+)?to\s+(?P<value>.+)",
     re.I,
 )
-"""A change is a statement, too: "I've changed my name to Sarah"."""
+"""A change, which is a statement, too: "I've changed my name to Sarah"."""
 
-_SINCE = re.compile(
+_ADVERBS = re.compile(
     r"\b(i|we|is|are|am|was|has|have|i'm|i've|we're|we've)\s+"
     r"(?:(?:now|currently|actually|officially|legally|recently|already|finally|since|still|just)\s+)+",
     re.I,
 )
+"""A verb with adverbs after it, which are left out: "is now"."""
+
 _BARE_NAME = re.compile(rf"(?:{_AM.rstrip()})(?P<value>[^,]+)(?:,.*)?$", re.I)
+"""Such as "I'm Ada"."""
+
 _AFTER_NAME = re.compile(r"(?:from|and|here|by the way|btw|but)\b|$", re.I)
+"""What may follow a name after "I'm"."""
+
 _HOME = re.compile(
     rf"(?:(?:{_I}|we(?:'re|\s+are)?\s+)(?:live|living|based|reside|residing|settled)\s+(?P<how>in|at|near|on)"
     r"|(?:i've|i have|i|we|we've)\s+(?:(?:just|recently|now|since|already|finally)\s+)*(?:moved|"
@@ -51,28 +61,46 @@ _HOME = re.compile(
     r"(?:from\s+.+?\s+)?(?P<moved>to))\s+(?P<value>.+)",
     re.I,
 )
+"""Such as "I live in Rome"; "we moved to Rome"."""
+
 _LIVED = re.compile(r"(?:i've|i have)\s+(?:always\s+)?lived\s+in\s+(?P<value>.+?)\s+(?:for|since|all my life)\b", re.I)
+"""Such as "I've lived in Rome for years"."""
+
 _ORIGIN = re.compile(
     rf"(?:(?:{_AM}|i\s+(?:originally\s+)?come\s+)from|(?:i was|i'm|i am)\s+born\s+in|"
     rf"i\s+grew\s+up\s+in)\s+(?P<value>.+)",
     re.I,
 )
+"""Such as "I come from Rome"; "I was born in Rome"."""
+
 _JOB = re.compile(rf"{_I}work(?:ing)?\s+as\s+(?P<value>.+)", re.I)
 _IS_A = re.compile(rf"{_AM}(?P<value>(?:an?|the)\s+.+)", re.I)
+"""What may be a job: "I'm a nurse"."""
+
 _EMPLOYER = re.compile(
     rf"{_I}(?:work(?:ing)?|employed)\s+(?:(?:remotely|part[- ]time|full[- ]time|mostly|in\s+\S+)\s+)?(?:at|for|"
     rf"by)\s+(?P<value>.+)",
     re.I,
 )
+"""Such as "I work for Acme"."""
+
 _AT = re.compile(r"\s+(?:at|for)\s+(?P<value>.+)", re.I)
 _AGE = re.compile(
     rf"{_AM}(?P<value>\d{{1,3}})(?P<unit>\s*-?\s*(?:years?|yrs?)[ -]?olds?|\s*(?:yo|y/o))?(?P<rest>.*)$", re.I
 )
+"""Such as "I'm 40"; "I'm 40 years old"."""
+
 _AS = re.compile(r"\s+as\s+(?P<value>.+)", re.I)
 _AFTER_AGE = ("and", "from", "now")
+"""Words that may follow an age with its unit."""
+
 _NOW = ("", "now", "today")
+"""All that may follow an age without a unit."""
+
 _MOST_NAMES = 2
-_BEING = frozenset(("is", "was", "has", "got", "were", "are", "be", "been"))
+"""Most words of a new name that is typed without capitals."""
+
+_FORMS_OF_BE = frozenset(("is", "was", "has", "got", "were", "are", "be", "been"))
 
 
 def facts_of(clause: str, *, introduces: bool = True) -> tuple[Fact, ...]:
@@ -84,9 +112,9 @@ def facts_of(clause: str, *, introduces: bool = True) -> tuple[Fact, ...]:
     if changed is not None:
         return _changed(changed, is_typed_small(clause))
     # Adverbs of time or certainty are not part of the fact: "my dog is now called Max".
-    for said in dict.fromkeys((clause, _SINCE.sub(r"\1 ", clause))):
-        for read in _READINGS if introduces else _READINGS[1:]:
-            found = read(said)
+    for form in dict.fromkeys((clause, _ADVERBS.sub(r"\1 ", clause))):
+        for read in _READERS if introduces else _READERS[1:]:
+            found = read(form)
             if found:
                 return tuple(fact for fact in found if fact.value)
     return ()
@@ -94,7 +122,7 @@ def facts_of(clause: str, *, introduces: bool = True) -> tuple[Fact, ...]:
 
 def _changed(found: re.Match[str], is_small: bool) -> tuple[Fact, ...]:
     key, value = found["key"] or found["its"], found["value"]
-    if not _BEING.isdisjoint(key.lower().split()):
+    if not _FORMS_OF_BE.isdisjoint(key.lower().split()):
         return ()
     if key_of(key) == NAME and not (value[:1].isupper() or (is_small and len(value.split()) <= _MOST_NAMES)):
         return ()
@@ -166,11 +194,11 @@ def _age(clause: str) -> list[Fact]:
     if found is None or not 3 <= int(found["value"]) <= 115:
         return []
     rest = found["rest"].strip(" .!,")
-    is_told = found["unit"] is not None and (not rest[:1].isalnum() or rest.split()[0] in _AFTER_AGE)
-    return [Fact(key=AGE, value=found["value"])] if is_told or rest in _NOW else []
+    is_stated = found["unit"] is not None and (not rest[:1].isalnum() or rest.split()[0] in _AFTER_AGE)
+    return [Fact(key=AGE, value=found["value"])] if is_stated or rest in _NOW else []
 
 
-_READINGS: tuple[Callable[[str], list[Fact]], ...] = (
+_READERS: tuple[Callable[[str], list[Fact]], ...] = (
     _introduced,
     _named,
     _home,
@@ -181,3 +209,4 @@ _READINGS: tuple[Callable[[str], list[Fact]], ...] = (
     taste_of,
     belongings_of,
 )
+"""The readers of all kinds of facts; the first one that finds something counts."""

@@ -11,9 +11,13 @@ from schemas.vocabulary.memory import Fact
 DISLIKED = "does not like it"
 ALLERGIC = "is allergic to it"
 NOT_EATEN, NOT_DRUNK = "does not eat it", "does not drink it"
+"""The values of such facts; their keys name the thing ("opinion of jazz")."""
 
 _LISTS = word_lists()
 _MOST_WORDS = 5
+"""Most words of what an opinion is about."""
+
+# Each expression below is followed by what it matches, or by an example.
 _AM = r"(?:i'm|i am)\s+(?:(?:now|currently|still|actually|also)\s+)*"
 _OPINION = re.compile(
     r"i\s+(?:(?:really|also|do|absolutely|still|just|truly|now|always|simply)\s+)*"
@@ -21,6 +25,8 @@ _OPINION = re.compile(
     r"enjoy|love)|can't stand|cannot stand)\s+(?P<what>.+)",
     re.I,
 )
+"""Such as "I really love jazz"."""
+
 _VERDICTS = {
     "like": "likes it",
     "love": "loves it",
@@ -31,13 +37,21 @@ _VERDICTS = {
     "detest": "hates it",
     "dislike": "dislikes it",
 }
+"""Verb -> the value of the opinion."""
+
 _LIKED_TO = re.compile(r"to\s+(?P<deed>[\w-]+)(?P<rest>(?:\s+[\w'-]+){0,2})$", re.I)
-_POINTS = re.compile(
+"""Such as "(I like) to swim in lakes"."""
+
+_POINTS_AT = re.compile(
     r"\b(?:the|a|an|this|that|these|those|it|you|your|him|her|them|any|some|one|more|about|out|if)\b", re.I
 )
+"""Words that point at something particular, so that "I like to ..." is a request rather than an opinion."""
+
 _ADDRESSED = re.compile(
     r"\b(?:that|which|who|you|your|it|this|these|those|me|is|are|was|can|will|would|please)\b", re.I
 )
+"""Words that show that a clause is not simply an opinion of a thing."""
+
 _REASON = re.compile(
     r"\s+(?:because|since|when|while|if|but|though|although|so that|more than|rather than|over|than|to|as|for|"
     r"especially|most|the most|very much|a lot|so much|best|better|these days|"
@@ -45,19 +59,31 @@ _REASON = re.compile(
     r"in (?:the )?(?:morning|evening|summer|winter)s?)\b.*",
     re.I,
 )
+"""What follows the thing: a reason, a comparison, a time."""
+
 _ALLERGIC = re.compile(
     rf"{_AM}(?:(?:severely|very|highly|mildly|deathly|a bit)\s+)*allergic\s+to\s+(?P<value>.+)"
     r"|(?:i have|i've got|i've)\s+an?\s+(?:(?:severe|bad|mild|serious)\s+)?(?P<kind>\w+(?:\s+\w+)?)\s+allergy\b.*",
     re.I,
 )
+"""Such as "I'm allergic to nuts"; "I have a nut allergy"."""
+
 _NOT_EATEN = re.compile(
     r"i\s+(?:also\s+)?(?:don't|do not|never|can't|cannot|mustn't|must not)\s+(?P<deed>eat|drink)\s+(?P<value>.+)", re.I
 )
+"""Such as "I don't eat meat"."""
+
 _NUT = re.compile(r"(nut)$", re.I)
+"""The "nut" of a nut allergy, which becomes "nuts"."""
+
 _LIST = re.compile(r"\s*,\s*(?:and\s+|or\s+)?|(?:^|\s+)(?:and|or)\s+")
+"""Between two things of a list."""
+
 _AFTER_LIST = re.compile(
     r"(?:^|\s+)(?:because|since|so|but|which|that|when|if|at all|before|after|for|in|at|on|with)\b.*", re.I
 )
+"""What follows the list."""
+
 _DIET = re.compile(
     rf"{_AM}(?:(?:a|an|strictly|strict)\s+)*(?P<value>{{}})\b(?!\s+\w+\s+(?:fan|lover))".format(
         "|".join(sorted(_LISTS.diet))
@@ -91,8 +117,8 @@ def _not_eaten(clause: str) -> list[Fact]:
     things, eats = _listed(found["value"]), found["deed"].casefold() == "eat"
     if any(each.split()[0] in _LISTS.no_object for each in things):
         return []
-    begins, value = (EATING, NOT_EATEN) if eats else (DRINKING, NOT_DRUNK)
-    return [Fact(key=list_key(begins, each), value=value) for each in things]
+    prefix, value = (EATING, NOT_EATEN) if eats else (DRINKING, NOT_DRUNK)
+    return [Fact(key=list_key(prefix, each), value=value) for each in things]
 
 
 def _listed(text: str) -> list[str]:
@@ -113,7 +139,7 @@ def _opinion(clause: str) -> list[Fact]:
 
 def _deed(found: re.Match[str]) -> str:
     rest = found["rest"].strip()
-    is_asked_for = fold(found["deed"]) in _LISTS.no_deed or _POINTS.search(rest) is not None
+    is_asked_for = fold(found["deed"]) in _LISTS.no_deed or _POINTS_AT.search(rest) is not None
     return "" if is_asked_for else key_of(f"{found['deed']} {rest}")
 
 

@@ -1,9 +1,9 @@
 """Concepts: the graph of the terms that an agent's exchanges were about.
 
-A concept is a term that occurred. Stored are only the latest episodes in which it occurred (its *meetings*); everything
-else is computed from them. Its *strength* is the sum of its meetings: each counts 1 and decays exponentially with the
-time of messages. Its *confidence* grows with the number of meetings. It is *linked* with the terms that occurred in the
-same episodes; the strength of a link is the share of its meetings that the other term shares.
+A concept is a term that occurred in episodes. Only the latest of these episodes are stored with it; everything else is
+computed from them. Its *strength* is their sum: each counts 1 and decays exponentially with the time of messages. Its
+*confidence* grows with their number. It is *linked* with the terms that occurred in the same episodes; the strength of
+a link is the share of the concept's episodes in which the other term occurred.
 
 So no term outlives its episodes. When some episodes are forgotten, the graph is exactly what the remaining ones give:
 neither a term nor a number in it depends on what was forgotten.
@@ -24,14 +24,17 @@ from schemas.persistent import Map
 _NS_PER_MS = 1_000_000
 _MICRO = 1_000_000
 _LATEST = 0.6
+"""Share of the latest episode in the links of ``recent_links``."""
+
 _DOUBT = 2
-"""Constant of the confidence n / (n + 2): it is 1/3 after one meeting, 1/2 after two, 2/3 after four."""
+"""Constant of the confidence n / (n + 2): it is 1/3 after one episode, 1/2 after two, 2/3 after four."""
 
 
 class Concept(msgspec.Struct, frozen=True):
-    """The episodes in which a term occurred, the latest last, and the number it got with the first.
+    """The episodes in which a term occurred, the latest last, and the number that it got with the first one.
 
-    The number is made of the episode's number and the term's position in it, so forgotten words leave no gap in it.
+    The number is made of that episode's number and the term's position in it. So numbers do not show that a term
+    between them was forgotten.
     """
 
     number: int
@@ -44,34 +47,37 @@ class Concept(msgspec.Struct, frozen=True):
 
 
 Graph = Map[str, Concept]
-_orders: StalenessOrders[Concept] = StalenessOrders()
+"""Term -> its concept."""
+
 Kept = Mapping[int, Episode]
-"""The episodes by number."""
+"""The episodes that are kept, by number."""
+
+_orders: StalenessOrders[Concept] = StalenessOrders()
 
 
-def with_meeting(graph: Graph, terms: Iterable[str], episode: int, settings: MemorySettings) -> Graph:
+def with_occurrence(graph: Graph, terms: Iterable[str], episode: int, settings: MemorySettings) -> Graph:
     """Return the graph after terms occurred in an episode, whose number is higher than all before."""
     after = graph
-    for place, term in enumerate(terms):
+    for index, term in enumerate(terms):
         known = after.get(term)
-        number = known.number if known is not None else _number(episode, place)
+        number = known.number if known is not None else _number(episode, index)
         before = known.episodes if known is not None else ()
         if episode not in before:
             after = after.set(term, Concept(number, (*before, episode)[-settings.meetings :]))
     _orders.carry(graph, after, episode)
-    return _within(after, settings)
+    return _within_capacity(after, settings)
 
 
 def without_episode(graph: Graph, terms: Iterable[str], episode: int) -> Graph:
     """Return the graph without an episode, given the terms that occurred in it."""
-    after, ordered_alike = graph, True
+    after, same_order = graph, True
     for term in terms:
         concept = after.get(term)
         if concept is not None and episode in concept.episodes:
-            left = tuple(each for each in concept.episodes if each != episode)
-            after = after.set(term, Concept(concept.number, left)) if left else after.delete(term)
-            ordered_alike = ordered_alike and (not left or left[-1] == concept.episodes[-1])
-    if ordered_alike:
+            remaining = tuple(each for each in concept.episodes if each != episode)
+            after = after.set(term, Concept(concept.number, remaining)) if remaining else after.delete(term)
+            same_order = same_order and (not remaining or remaining[-1] == concept.episodes[-1])
+    if same_order:
         _orders.carry(graph, after)
     return after
 
@@ -79,31 +85,31 @@ def without_episode(graph: Graph, terms: Iterable[str], episode: int) -> Graph:
 def rebuild_graph(kept: Kept, settings: MemorySettings) -> Graph:
     """Return the graph of these episodes only.
 
-    A concept whose first meeting is not among them gets the number of the first one that is.
+    A concept whose first episode is not among them gets the number of the first one that is.
     """
     numbers: dict[str, int] = {}
     meetings: dict[str, list[int]] = {}
     for episode in sorted(kept):
-        for place, term in enumerate(kept[episode].concepts):
-            numbers.setdefault(term, _number(episode, place))
+        for index, term in enumerate(kept[episode].concepts):
+            numbers.setdefault(term, _number(episode, index))
             meetings.setdefault(term, []).append(episode)
     graph = {term: Concept(numbers[term], tuple(meetings[term][-settings.meetings :])) for term in numbers}
-    return _within(Map(graph), settings)
+    return _within_capacity(Map(graph), settings)
 
 
 def strength_of(concept: Concept, kept: Kept, now_ns: int, settings: MemorySettings) -> float:
-    """Return the strength of a concept: its meetings, each 1 at first, after decay."""
+    """Return the strength of a concept: each of its episodes adds 1, which decays."""
     half_life_ns = settings.half_life_ms * _NS_PER_MS
-    left = (decayed(_MICRO, now_ns - kept[episode].at_ns, half_life_ns) for episode in concept.episodes)
-    return sum(left) / _MICRO
+    remaining = (decayed(_MICRO, now_ns - kept[episode].at_ns, half_life_ns) for episode in concept.episodes)
+    return sum(remaining) / _MICRO
 
 
 def links_of(term: str, graph: Graph, kept: Kept) -> dict[str, float]:
-    """Return the terms that occurred together with a concept: term -> the share of its meetings, in (0, 1]."""
+    """Return the terms that occurred together with a concept: term -> the share of its episodes, in (0, 1]."""
     episodes = graph[term].episodes
-    together = Counter(other for episode in episodes for other in kept[episode].concepts if other in graph)
-    del together[term]
-    return {other: round(count / len(episodes), DECIMALS) for other, count in together.items()}
+    counts = Counter(other for episode in episodes for other in kept[episode].concepts if other in graph)
+    del counts[term]
+    return {other: round(count / len(episodes), DECIMALS) for other, count in counts.items()}
 
 
 def neighbours(term: str, graph: Graph, kept: Kept, most: int) -> tuple[str, ...]:
@@ -117,17 +123,17 @@ Linking = Callable[[str, Graph, Kept], Mapping[str, float]]
 
 
 def recent_links(term: str, graph: Graph, kept: Kept) -> dict[str, float]:
-    """Return the terms that occurred with a concept, the latest meetings counting most: term -> strength, in (0, 1].
+    """Return the terms that occurred with a concept, the latest episodes counting most: term -> strength, in (0, 1].
 
-    The latest meeting counts 0.6; each one before it counts 0.6 of the rest, and the first the whole remaining rest. So
-    terms that occurred together last are linked by at least 0.6, however often each occurred. With plain shares of all
-    meetings, a small vocabulary in ever new combinations would have no links.
+    The latest episode counts 0.6; each one before it counts 0.6 of the rest, and the first all that is left. So terms
+    that occurred together last are linked by at least 0.6, however often each occurred. With plain shares of all
+    episodes, a small vocabulary in ever new combinations would have only weak links.
     """
     links: dict[str, float] = {}
-    episodes, left = sorted(graph[term].episodes, reverse=True), 1.0
-    for place, episode in enumerate(episodes):
-        weight = left if place == len(episodes) - 1 else left * _LATEST
-        left -= weight
+    episodes, remaining = sorted(graph[term].episodes, reverse=True), 1.0
+    for index, episode in enumerate(episodes):
+        weight = remaining if index == len(episodes) - 1 else remaining * _LATEST
+        remaining -= weight
         for other in dict.fromkeys(kept[episode].concepts):
             if other in graph and other != term:
                 links[other] = links.get(other, 0.0) + weight
@@ -141,27 +147,27 @@ def spread(
 
     Each hop multiplies it by ``settings.spread`` and by the link's strength; of several paths the strongest counts.
     """
-    begun = frozenset(seed for seed in seeds if seed in graph)
-    reached = dict.fromkeys(begun, 1.0)
+    seeds_in_graph = frozenset(seed for seed in seeds if seed in graph)
+    reached = dict.fromkeys(seeds_in_graph, 1.0)
     frontier = dict(reached)
     for _ in range(settings.depth):
-        ahead: dict[str, float] = {}
+        next_frontier: dict[str, float] = {}
         for term, activation in frontier.items():
             for other, share in linking(term, graph, kept).items():
-                passed = round(activation * settings.spread * share, DECIMALS)
-                if passed > max(reached.get(other, 0.0), ahead.get(other, 0.0)):
-                    ahead[other] = passed
-        reached |= ahead
-        frontier = ahead
-    return {term: activation for term, activation in reached.items() if term not in begun}
+                spread_activation = round(activation * settings.spread * share, DECIMALS)
+                if spread_activation > max(reached.get(other, 0.0), next_frontier.get(other, 0.0)):
+                    next_frontier[other] = spread_activation
+        reached |= next_frontier
+        frontier = next_frontier
+    return {term: activation for term, activation in reached.items() if term not in seeds_in_graph}
 
 
-def _number(episode: int, place: int) -> int:
-    return episode * MOST_CONCEPTS + place
+def _number(episode: int, index: int) -> int:
+    return episode * MOST_CONCEPTS + index
 
 
-def _within(graph: Graph, settings: MemorySettings) -> Graph:
-    """Return the graph within its capacity: the concepts without a meeting for the longest time are dropped."""
+def _within_capacity(graph: Graph, settings: MemorySettings) -> Graph:
+    """Return the graph within its capacity: the concepts that have not occurred for the longest time are dropped."""
     excess = len(graph) - settings.concepts
     if excess <= 0:
         return graph

@@ -1,9 +1,11 @@
-"""Exponential decay in integers: it is the same on every machine, which powers of floats are not."""
+"""Exponential decay in integers, which gives the same bits on every machine; powers of floats may not."""
 
 from functools import lru_cache
 from math import isqrt
 
 _PRECISION = 60
+"""Shares are integers in units of two to the power of minus this."""
+
 _STEPS = 16
 """A half-life is divided into two to the power of this many steps."""
 
@@ -32,10 +34,10 @@ def decayed(strength: int, elapsed_ns: int, half_life_ns: int) -> int:
     """
     if elapsed_ns <= 0:
         return strength
-    halvings, rest = divmod(elapsed_ns, half_life_ns)
-    steps = (rest << _STEPS) // half_life_ns
+    halvings, rest_ns = divmod(elapsed_ns, half_life_ns)
+    steps = (rest_ns << _STEPS) // half_life_ns
     share = 1 << _PRECISION
-    for place, root in enumerate(_ROOTS):
-        if steps >> (_STEPS - 1 - place) & 1:
+    for index, root in enumerate(_ROOTS):
+        if steps >> (_STEPS - 1 - index) & 1:
             share = share * root >> _PRECISION
     return strength * share >> (_PRECISION + halvings)

@@ -7,7 +7,7 @@ import msgspec
 from actors.memory.layers.index import Index, Near, Row
 from schemas.persistent import Map
 
-_PLAIN = 0.85
+_LEAST_WEIGHT = 0.85
 """The factor for the similarity of an episode without salience; salience raises it up to 1."""
 
 
@@ -75,7 +75,7 @@ class Episodes(msgspec.Struct, frozen=True):
 
 def weight_of(episode: Episode) -> float:
     """Return the factor for an episode's similarity: the more salient, the higher."""
-    return round(_PLAIN + (1.0 - _PLAIN) * episode.salience, 6)
+    return round(_LEAST_WEIGHT + (1.0 - _LEAST_WEIGHT) * episode.salience, 6)
 
 
 def row_of(number: int, episode: Episode) -> Row | None:

@@ -1,9 +1,10 @@
-"""Facts: what an agent was told, by key. A later value of a key replaces the earlier one; the oldest are dropped.
+"""Facts: what people stated to an agent, by key. A later value of a key replaces the earlier one.
 
-Sessions tell the agent facts, and the last value told is the known one. The value that an earlier session told for the
-same key is kept behind it: if the later session is forgotten, the earlier value is known again. The same holds for a
-fact that was taken back: taking back is stored as the last telling, without a value. A fact belongs to the session and
-topic in which it was told. Topics belong to a session: a topic of the same name in another session is another topic.
+The last value stated is the known one. The value that an earlier session stated for the same key is kept behind it: if
+the later session is forgotten, the earlier value is known again. The same holds for a fact that was taken back, which
+is stored as the last statement, without a value. A fact belongs to the session and topic in which it was stated. Topics
+belong to a session: a topic of the same name in another session is another topic. If there are too many facts, the
+oldest are dropped.
 """
 
 import re
@@ -20,6 +21,8 @@ from schemas.persistent import Map
 from schemas.vocabulary.memory import Fact, RetiredWhy
 
 _EXCHANGES_KEPT = 16
+"""Most exchanges that are kept with a statement."""
+
 _ASKS = tuple(
     (re.compile(pattern, re.I), term)
     for pattern, term in (
@@ -29,14 +32,16 @@ _ASKS = tuple(
         (r"\bwhat (?:do|should|can|may) i (?:not )?(?:eat|drink)\b", "food"),
     )
 )
-"""The terms that a question in purely grammatical words asks for."""
+"""Questions that consist only of grammatical words, and the term that each asks for."""
 
-_OF_ONESELF = re.compile(
+_ASKS_FOR_ALL = re.compile(
     r"\b(?:know|remember|recall|learn(?:ed|t)?|saved|stored|noted|told you|tell you|tell me)\b[^.?!\n]{0,40}"
     r"\babout (?:me|myself)\b"
     r"|\bwhat (?:have i told|did i tell) you\W*$|\bwhat (?:do|can) you (?:remember|recall)\W*$",
     re.I,
 )
+"""A question for everything that is known about the speaker."""
+
 ASKED_FOR_ALL = 0.5
 """The energy of each fact when a person asks for everything known about them."""
 
@@ -44,12 +49,12 @@ _RELATED = word_lists().related
 _NONE: frozenset[str] = frozenset()
 
 
-class ToldFact(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session told last under a key.
+class StatedFact(msgspec.Struct, frozen=True, kw_only=True):
+    """The last statement of a session under a key.
 
-    ``exchanges`` are the numbers of its remembered exchanges in which the key was told, including earlier values.
-    ``asked`` are the terms that ask for the key, ``terms`` all terms of the fact. If the value was taken back,
-    ``retired`` says why, and ``value`` is empty. ``stale`` are the exchanges that told what this telling retired.
+    ``exchanges`` are the numbers of its remembered exchanges that stated the key, including earlier values. ``asked``
+    are the terms that ask for the key, ``terms`` all terms of the fact. If the value was taken back, ``retired`` says
+    why, and ``value`` is empty. ``stale`` are the exchanges that stated what this statement retired.
     """
 
     number: int
@@ -71,8 +76,8 @@ class Origin(msgspec.Struct, frozen=True):
     exchange: int = 0
 
 
-Facts = Map[str, tuple[ToldFact, ...]]
-"""Key -> what sessions told under it, in the order of telling: the last telling is what is known."""
+Facts = Map[str, tuple[StatedFact, ...]]
+"""Key -> the statements of sessions under it, in order: the last one is what is known."""
 
 
 class CurrentValues(Mapping[str, str]):
@@ -82,11 +87,11 @@ class CurrentValues(Mapping[str, str]):
         self._known = known
 
     def __getitem__(self, key: str) -> str:
-        """Return a key's value; raises KeyError where none is known."""
-        (*_, telling) = self._known[key]
-        if telling.retired:
+        """Return a key's value; raises KeyError if none is known."""
+        (*_, statement) = self._known[key]
+        if statement.retired:
             raise KeyError(key)
-        return telling.value
+        return statement.value
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys."""
@@ -97,39 +102,40 @@ class CurrentValues(Mapping[str, str]):
         return sum(1 for _ in self)
 
 
-def current_facts(known: Facts) -> Iterator[tuple[str, ToldFact]]:
-    """Yield each key that has a known value, and the telling of it."""
-    return ((key, tellings[-1]) for key, tellings in known.items() if not tellings[-1].retired)
+def current_facts(known: Facts) -> Iterator[tuple[str, StatedFact]]:
+    """Yield each key that has a known value, and its statement."""
+    return ((key, statements[-1]) for key, statements in known.items() if not statements[-1].retired)
 
 
-def with_told(known: Facts, facts: Sequence[Fact], origin: Origin, count: int, settings: MemorySettings) -> Facts:
-    """Return the facts after some were told; ``count`` is the number told before, and each gets the next number."""
+def with_statements(known: Facts, facts: Sequence[Fact], origin: Origin, count: int, settings: MemorySettings) -> Facts:
+    """Return the facts after some were stated; ``count`` is the number stated before, and each gets the next number."""
     for number, fact in enumerate(facts, count + 1):
-        asked, terms = _terms(fact)
-        telling = ToldFact(
+        asking_terms, terms = _terms(fact)
+        statement = StatedFact(
             number=number,
             value=fact.value,
             session=origin.session,
             topic=origin.topic,
             exchanges=_exchanges(known, fact.key, origin),
-            asked=asked,
+            asked=asking_terms,
             terms=terms,
         )
-        known = _with(known, fact.key, telling)
+        known = _with_statement(known, fact.key, statement)
     if not facts:
         return known
-    # Dropped by number, not by how many there are: which facts are dropped must not depend on the text of others.
+    # Facts are dropped by number, not by how many there are: which ones are dropped must not depend on others' texts.
     oldest = count + len(facts) - settings.facts
-    known = without_told(known, lambda each: each.number <= oldest)
-    here = [each.number for each in _all(known) if (each.session, each.topic) == (origin.session, origin.topic)]
-    excess = {*sorted(here)[: max(0, len(here) - settings.facts_per_topic)]}
-    return without_told(known, lambda each: each.number in excess) if excess else known
+    known = without_statements(known, lambda each: each.number <= oldest)
+    topic = (origin.session, origin.topic)
+    on_topic_numbers = [each.number for each in _all_statements(known) if (each.session, each.topic) == topic]
+    excess = {*sorted(on_topic_numbers)[: max(0, len(on_topic_numbers) - settings.facts_per_topic)]}
+    return without_statements(known, lambda each: each.number in excess) if excess else known
 
 
 def with_taken_back(known: Facts, ended: Iterable[tuple[str, RetiredWhy]], origin: Origin, count: int) -> Facts:
-    """Return the facts after keys lost their values; each counts as a telling."""
+    """Return the facts after keys lost their values; each counts as a statement."""
     for number, (key, why) in enumerate(ended, count + 1):
-        telling = ToldFact(
+        statement = StatedFact(
             number=number,
             value="",
             session=origin.session,
@@ -139,36 +145,36 @@ def with_taken_back(known: Facts, ended: Iterable[tuple[str, RetiredWhy]], origi
             terms=(),
             retired=why,
         )
-        known = _with(known, key, telling)
+        known = _with_statement(known, key, statement)
     return known
 
 
 def with_stale_exchanges(known: Facts, key: str, exchanges: Iterable[int]) -> Facts:
-    """Return the facts after the last telling of a key made these exchanges stale."""
-    tellings = known.get(key, ())
-    if not tellings:
+    """Return the facts after the last statement of a key made these exchanges stale."""
+    statements = known.get(key, ())
+    if not statements:
         return known
-    stale = tuple(dict.fromkeys((*tellings[-1].stale, *exchanges)))[-_EXCHANGES_KEPT:]
-    return known.set(key, (*tellings[:-1], msgspec.structs.replace(tellings[-1], stale=stale)))
+    stale = tuple(dict.fromkeys((*statements[-1].stale, *exchanges)))[-_EXCHANGES_KEPT:]
+    return known.set(key, (*statements[:-1], msgspec.structs.replace(statements[-1], stale=stale)))
 
 
 def stale_exchanges(known: Facts) -> frozenset[int]:
-    """Return the exchanges that told something which was retired later."""
-    return frozenset(number for each in _all(known) for number in each.stale)
+    """Return the exchanges that stated something which was retired later."""
+    return frozenset(number for each in _all_statements(known) for number in each.stale)
 
 
-def without_told(known: Facts, is_gone: Callable[[ToldFact], bool]) -> Facts:
-    """Return the facts without the tellings for which ``is_gone`` is true."""
-    for key, tellings in list(known.items()):
-        left = tuple(each for each in tellings if not is_gone(each))
-        if len(left) < len(tellings):
-            known = known.set(key, left) if left else known.delete(key)
+def without_statements(known: Facts, is_removed: Callable[[StatedFact], bool]) -> Facts:
+    """Return the facts without the statements for which ``is_removed`` is true."""
+    for key, statements in list(known.items()):
+        remaining = tuple(each for each in statements if not is_removed(each))
+        if len(remaining) < len(statements):
+            known = known.set(key, remaining) if remaining else known.delete(key)
     return known
 
 
 def size_of(known: Facts) -> int:
-    """Return the number of tellings, including those kept behind later ones."""
-    return sum(1 for _ in _all(known))
+    """Return the number of statements, including those kept behind later ones."""
+    return sum(1 for _ in _all_statements(known))
 
 
 def on_topic(known: Facts, session: str, topic: str) -> tuple[str, ...]:
@@ -177,7 +183,7 @@ def on_topic(known: Facts, session: str, topic: str) -> tuple[str, ...]:
     return tuple(key for _, key in sorted(found, reverse=True))
 
 
-def energy_of(key: str, fact: ToldFact, sought: frozenset[str]) -> float:
+def energy_of(key: str, fact: StatedFact, sought: frozenset[str]) -> float:
     """Return how strongly terms recall a fact, in [0, 1].
 
     One half is the share of the terms that the fact contains, or that its kind relates to (an allergy to food). The
@@ -190,9 +196,9 @@ def energy_of(key: str, fact: ToldFact, sought: frozenset[str]) -> float:
 
 def kind_of(key: str) -> str:
     """Return the kind of a key: ``allergy``, ``opinion``, ``kin`` (people and animals), or the key itself."""
-    for kind, begins in ((ALLERGY, "allergy"), (EATING, "diet"), (DRINKING, "diet"), (OPINION, "opinion")):
+    for kind, kind_name in ((ALLERGY, "allergy"), (EATING, "diet"), (DRINKING, "diet"), (OPINION, "opinion")):
         if key.startswith(f"{kind} "):
-            return begins
+            return kind_name
     whose = key.removesuffix(f"'s {NAME}").rpartition(" ")[2]
     return "kin" if whose in word_lists().kin else key
 
@@ -204,10 +210,10 @@ def asked_by(text: str) -> tuple[str, ...]:
 
 def asks_for_all(text: str) -> bool:
     """Whether a text asks for everything known about its speaker ("What do you know about me?")."""
-    return _OF_ONESELF.search(text) is not None
+    return _ASKS_FOR_ALL.search(text) is not None
 
 
-def text_of(key: str, fact: ToldFact) -> str:
+def text_of(key: str, fact: StatedFact) -> str:
     """Return a fact as one line of text."""
     return f"{key}: {fact.value}"
 
@@ -218,17 +224,17 @@ def _exchanges(known: Facts, key: str, origin: Origin) -> tuple[int, ...]:
     return exchanges[-_EXCHANGES_KEPT:]
 
 
-def _with(known: Facts, key: str, telling: ToldFact) -> Facts:
-    """Return the facts with a telling as the last of its key; it replaces the telling of the same session."""
-    others = (each for each in known.get(key, ()) if each.session != telling.session)
-    return known.set(key, (*others, telling))
+def _with_statement(known: Facts, key: str, statement: StatedFact) -> Facts:
+    """Return the facts with a statement as the last of its key; it replaces the statement of the same session."""
+    others = (each for each in known.get(key, ()) if each.session != statement.session)
+    return known.set(key, (*others, statement))
 
 
-def _all(known: Facts) -> list[ToldFact]:
-    return [each for tellings in known.values() for each in tellings]
+def _all_statements(known: Facts) -> list[StatedFact]:
+    return [each for statements in known.values() for each in statements]
 
 
-def _asked_for(fact: ToldFact, sought: frozenset[str]) -> float:
+def _asked_for(fact: StatedFact, sought: frozenset[str]) -> float:
     found = len(sought.intersection(fact.asked))
     if fact.asked in ASKED_AS.values():
         return float(found > 0)
@@ -242,5 +248,5 @@ def _terms(fact: Fact) -> tuple[tuple[str, ...], tuple[str, ...]]:
         .removeprefix(f"{ALLERGY} ")
         .removesuffix(f"'s {NAME}")
     )
-    asked = ASKED_AS.get(fact.key) or terms_of(about)
-    return asked, tuple(dict.fromkeys((*asked, *terms_of(fact.value))))
+    asking_terms = ASKED_AS.get(fact.key) or terms_of(about)
+    return asking_terms, tuple(dict.fromkeys((*asking_terms, *terms_of(fact.value))))

@@ -1,4 +1,4 @@
-"""The gist of an exchange in one line: the main sentence of the text, what was noted, and the answer."""
+"""The gist of an exchange, a summary in one line: the text's main sentence, the facts noted, and the answer."""
 
 import re
 from collections.abc import Sequence
@@ -8,13 +8,23 @@ from actors.contract.text.folding import fold
 from actors.contract.text.terms import READ, terms_of
 
 SENTENCE_CHARACTERS = 160
+"""Most characters of the main sentence, and of the facts noted, in a gist."""
+
 ANSWER_CHARACTERS = 120
+"""Most characters of the answer in a gist."""
+
 TURN_CHARACTERS = 400
 """Most characters of either side's text that are kept in a turn."""
 
 _CHARACTERS_PER_TOKEN = 4
+"""An estimate for English text."""
+
 _ASKED, _SAID, _NOTED, _ANSWERED = "Asked: ", "Said: ", " Noted: ", " Answered: "
+"""Marks in the text of a gist."""
+
 _TURNS_ANSWER = " \u2192 "
+"""The mark before the answer in the text of a turn."""
+
 _WORD = re.compile(r"\w+")
 _REQUEST = re.compile(
     r"(?:(?:please|hi|hello|hey|ok|okay|now|and|so|then|also)\W+)*(?:who|whom|whose|what|what's|when|where|where's|why|how|which|"
@@ -22,6 +32,8 @@ _REQUEST = re.compile(
     r"make|help|say|define|compare|summari[sz]e|translate|fix|create|generate|plan|draft)\b",
     re.I,
 )
+"""The beginning of a question or a request."""
+
 _SENTENCE_END = re.compile(r"(?<=[.!?\u2026])\s+|\n+")
 
 
@@ -37,7 +49,7 @@ def shorten(text: str, most: int) -> str:
 def gist_of(text: str, answer: str, noted: Sequence[str] = ()) -> str:
     """Return the gist of an exchange; "" for a blank one.
 
-    It holds what was asked or said, what was ``noted`` on request meanwhile, and the answer if there is one.
+    It holds what was asked or said, the facts that were ``noted`` on request meanwhile, and the answer if there is one.
     """
     main = _main_sentence(text)
     if not main:
@@ -57,7 +69,7 @@ def persons_words(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def tells_nothing(text: str) -> bool:
+def states_nothing(text: str) -> bool:
     """Whether a person stated nothing in a turn, a gist or an episode; the rest of it is the agent's own answer."""
     said = text.partition(_ANSWERED)[0].partition(_TURNS_ANSWER)[0]
     if _NOTED in said:

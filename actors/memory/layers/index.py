@@ -1,7 +1,7 @@
-"""The embeddings of episodes in arrays, searched exhaustively: exact, and as of a version.
+"""An index of the episodes' embeddings: arrays that are searched exhaustively, exactly, and as of a version.
 
 An index is a store and the version at which it is queried. The store is append-only and shared by the states that
-descend from one another. Adding appends a row; retiring notes the version from which a row no longer counts. So an old
+descend from one another. Adding appends a row; retiring records the version from which a row does not count. So an old
 state still gets the same answers as before. A state that diverged from its store, or that came from a snapshot, gets a
 store of its own, built from its episodes at the first query. The index is derived, so it is not part of a state's
 value.
@@ -21,7 +21,10 @@ COMPACTED_FROM = 1024
 """Most retired rows that are kept while fewer rows than that still count."""
 
 _NEVER = np.iinfo(np.int64).max
-_FIRST_ROOM = 64
+"""The version at which a row that still counts was retired."""
+
+_LEAST_SPARE = 64
+"""Least number of spare rows that an array grows by."""
 
 Numbers = npt.NDArray[np.int64]
 _Kind = tuple[str, int]
@@ -50,8 +53,8 @@ class _Rows:
     def __init__(self, vectors: Bytes, squares: Numbers, weights: Floats, numbers: Numbers) -> None:
         self.count = len(numbers)
         self.vectors, self.squares, self.weights, self.numbers = vectors, squares, weights, numbers
-        self.born: Numbers = np.zeros(self.count, np.int64)
-        self.died: Numbers = np.full(self.count, _NEVER, np.int64)
+        self.added_at: Numbers = np.zeros(self.count, np.int64)
+        self.retired_at: Numbers = np.full(self.count, _NEVER, np.int64)
 
     @classmethod
     def of(cls, width: int, rows: Sequence[Row]) -> "_Rows":
@@ -61,27 +64,27 @@ class _Rows:
         return cls(vectors, squares, weights, np.array([row.number for row in rows], np.int64))
 
     def add(self, row: Row, version: int) -> None:
-        place = self.count
-        if place == len(self.numbers):
-            self._make_room()
-        self.vectors[place] = np.frombuffer(row.embedding, np.int8)
-        self.squares[place] = square(row.embedding)
-        self.weights[place], self.numbers[place] = row.weight, row.number
-        self.born[place], self.died[place] = version, _NEVER
+        index = self.count
+        if index == len(self.numbers):
+            self._grow()
+        self.vectors[index] = np.frombuffer(row.embedding, np.int8)
+        self.squares[index] = square(row.embedding)
+        self.weights[index], self.numbers[index] = row.weight, row.number
+        self.added_at[index], self.retired_at[index] = version, _NEVER
         self.count += 1
 
-    def place_of(self, number: int) -> int | None:
-        place = int(np.searchsorted(self.numbers[: self.count], number))
-        return place if place < self.count and self.numbers[place] == number else None
+    def index_of(self, number: int) -> int | None:
+        index = int(np.searchsorted(self.numbers[: self.count], number))
+        return index if index < self.count and self.numbers[index] == number else None
 
     def compacted(self) -> "_Rows":
-        lives = np.flatnonzero(self.died[: self.count] == _NEVER)
-        return _Rows(self.vectors[lives], self.squares[lives], self.weights[lives], self.numbers[lives])
+        kept = np.flatnonzero(self.retired_at[: self.count] == _NEVER)
+        return _Rows(self.vectors[kept], self.squares[kept], self.weights[kept], self.numbers[kept])
 
-    def _make_room(self) -> None:
-        self.vectors, self.squares = _longer(self.vectors), _longer(self.squares)
-        self.weights, self.numbers = _longer(self.weights), _longer(self.numbers)
-        self.born, self.died = _longer(self.born), _longer(self.died)
+    def _grow(self) -> None:
+        self.vectors, self.squares = _grown(self.vectors), _grown(self.squares)
+        self.weights, self.numbers = _grown(self.weights), _grown(self.numbers)
+        self.added_at, self.retired_at = _grown(self.added_at), _grown(self.retired_at)
 
 
 class _Store:
@@ -110,28 +113,28 @@ class _Store:
 
     def retire(self, row: Row) -> None:
         rows = self.rows[row.model, len(row.embedding)]
-        place = rows.place_of(row.number)
-        assert place is not None, "only what was added is retired"
+        index = rows.index_of(row.number)
+        assert index is not None, "only what was added is retired"
         self.version += 1
         self.retired += 1
-        rows.died[place] = self.version
+        rows.retired_at[index] = self.version
 
     def compacted(self) -> "_Store":
         return _Store({kind: rows.compacted() for kind, rows in self.rows.items()})
 
     def nearest(self, version: int, model: str, embedding: bytes, most: int, without: Collection[int]) -> list[Near]:
         rows = self.rows.get((model, len(embedding)))
-        count = 0 if rows is None else int(np.searchsorted(rows.born[: rows.count], version, side="right"))
+        count = 0 if rows is None else int(np.searchsorted(rows.added_at[: rows.count], version, side="right"))
         if rows is None or count == 0:
             return []
         energies = cosines(rows.vectors[:count], rows.squares[:count], embedding)
         energies *= rows.weights[:count]
         np.round(energies, DECIMALS, out=energies)
-        energies[rows.died[:count] <= version] = 0.0
+        energies[rows.retired_at[:count] <= version] = 0.0
         for number in without:
-            place = rows.place_of(number)
-            if place is not None and place < count:
-                energies[place] = 0.0
+            index = rows.index_of(number)
+            if index is not None and index < count:
+                energies[index] = 0.0
         return _strongest(energies, rows.numbers[:count], most)
 
 
@@ -176,7 +179,7 @@ class Index(Derived):
         """
         store = self._store
         if store is None:
-            # The value does not change: the store is derived from the episodes, and every query gives the same answers.
+            # This does not change the value: the store is derived from the episodes, and queries give the same answers.
             store = _Store.of(rows())
             self._store, self._version = store, store.version
         return store.nearest(self._version, model, embedding, most, without)
@@ -186,9 +189,9 @@ class Index(Derived):
         return store if store is not None and store.version == self._version else None
 
 
-def _longer(array: npt.NDArray[Any]) -> Any:
-    """Return a copy with half as much room again."""
-    copy = np.zeros((len(array) + max(_FIRST_ROOM, len(array) // 2), *array.shape[1:]), array.dtype)
+def _grown(array: npt.NDArray[Any]) -> Any:
+    """Return a copy with spare rows at its end: half as many as it has, and at least ``_LEAST_SPARE``."""
+    copy = np.zeros((len(array) + max(_LEAST_SPARE, len(array) // 2), *array.shape[1:]), array.dtype)
     copy[: len(array)] = array
     return copy
 
@@ -197,6 +200,6 @@ def _strongest(energies: Floats, numbers: Numbers, most: int) -> list[Near]:
     least = 0.0
     if len(energies) > most:
         least = float(np.partition(energies, len(energies) - most)[len(energies) - most])
-    places = np.flatnonzero((energies >= least) & (energies > 0.0))
-    order = places[np.lexsort((-numbers[places], -energies[places]))][:most]
-    return [Near(int(numbers[place]), min(float(energies[place]), 1.0)) for place in order]
+    indices = np.flatnonzero((energies >= least) & (energies > 0.0))
+    order = indices[np.lexsort((-numbers[indices], -energies[indices]))][:most]
+    return [Near(int(numbers[index]), min(float(energies[index]), 1.0)) for index in order]

@@ -75,9 +75,10 @@ def sessions_of(sessions: ExpiringMap[Session], agent: str) -> dict[str, Session
 
 
 def replaced(sessions: ExpiringMap[Session], agent: str, name: str, session: Session) -> ExpiringMap[Session]:
-    """Return the sessions with one replaced where it is, or dropped if it is blank.
+    """Return the sessions with one replaced, or dropped if it is blank.
 
-    An older copy of it in the older generation of the map is dropped, because it contains text, too.
+    An expiring map keeps a younger and an older generation. The session stays in its generation; an older copy of it in
+    the older one is dropped, because it contains text, too.
     """
     key = session_key(agent, name)
     is_young = key in sessions.young

@@ -1,8 +1,8 @@
-"""Thoughts that an idle agent had: gists of a kind of their own. Pure.
+"""Thoughts: what wandering has found while the agent was idle, kept as gists of their own kind. Pure.
 
 A thought is about one episode and contains words of no other. So it is removed with the episode: with its session, with
 a fact that the episode quotes, or as the oldest. Nothing derived from it is left either: a thought about a fading
-concept strengthens the concept only while the thought is kept, and the effect decays like a meeting.
+concept strengthens the concept only while the thought is kept, and the effect decays as that of an episode does.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ def with_kept_episodes(thoughts: tuple[Thought, ...], episodes: Mapping[int, obj
     return kept if len(kept) < len(thoughts) else thoughts
 
 
-def recallable(thoughts: tuple[Thought, ...], now_ns: int, settings: MemorySettings) -> tuple[Thought, ...]:
+def not_expired(thoughts: tuple[Thought, ...], now_ns: int, settings: MemorySettings) -> tuple[Thought, ...]:
     """Return the thoughts that can still be recalled."""
     lifetime_ns = settings.thought_lifetime_ms * _NS_PER_MS
     return tuple(each for each in thoughts if now_ns - each.at_ns <= lifetime_ns)
@@ -68,9 +68,9 @@ def added_strength(thoughts: tuple[Thought, ...], concept: str, now_ns: int, set
     """Return the amount that thoughts add to a concept's strength."""
     half_life_ns = settings.half_life_ms * _NS_PER_MS
     added = round(settings.strengthened_by * _MICRO)
-    left = (
+    remaining = (
         decayed(added, now_ns - each.at_ns, half_life_ns)
         for each in thoughts
         if each.strengthens and each.concept == concept
     )
-    return sum(left) / _MICRO
+    return sum(remaining) / _MICRO

@@ -1,8 +1,8 @@
-"""Compares embeddings, in the form that events carry them, exactly.
+"""Compares embeddings exactly, in the form in which events carry them.
 
-Embeddings are one-byte integers. Sums of their products stay below 2^24 up to ``WIDEST`` dimensions, and up to 2^24 a
-32-bit float holds every integer. So a matrix product in floats is exact in any order of summation, and the fast
-routines of all machines give the same bits.
+Embeddings are vectors of one-byte integers. Sums of their products stay below 2^24 up to ``WIDEST`` dimensions, and up
+to 2^24 a 32-bit float holds every integer. So a matrix product in floats is exact in any order of summation, and the
+fast routines of all machines give the same bits.
 """
 
 import base64
@@ -17,9 +17,8 @@ from actors.memory.terms import DECIMALS
 WIDEST = 1024
 """Dimensions up to which products are exact."""
 
-# So many rows are converted at once that they stay in the processor's cache; with more, the library starts threads in
-# vain.
 _CELLS_AT_ONCE = 1 << 17
+"""Numbers that are converted at once. They fit into the processor's cache; with more, numpy starts threads in vain."""
 
 Bytes = npt.NDArray[np.int8]
 Floats = npt.NDArray[np.float64]
@@ -40,19 +39,19 @@ def dots(vectors: Bytes, embedding: bytes) -> Sums:
     query = np.frombuffer(embedding, np.int8).astype(np.float32)
     found = np.empty(len(vectors), np.float32)
     at_once = max(1, _CELLS_AT_ONCE // len(query))
-    room = np.empty((min(at_once, len(vectors)), len(query)), np.float32)
+    buffer = np.empty((min(at_once, len(vectors)), len(query)), np.float32)
     for start in range(0, len(vectors), at_once):
         rows = vectors[start : start + at_once]
-        widened = room[: len(rows)]
-        np.copyto(widened, rows)
-        np.dot(widened, query, out=found[start : start + len(rows)])
+        converted = buffer[: len(rows)]
+        np.copyto(converted, rows)
+        np.dot(converted, query, out=found[start : start + len(rows)])
     return found
 
 
 def square(embedding: bytes) -> int:
     """Return the product of an embedding with itself."""
-    wide = np.frombuffer(embedding, np.int8).astype(np.int64)
-    return int(wide @ wide)
+    values = np.frombuffer(embedding, np.int8).astype(np.int64)
+    return int(values @ values)
 
 
 def cosines(vectors: Bytes, squares: npt.NDArray[np.int64], embedding: bytes) -> Floats:
@@ -66,10 +65,10 @@ def cosines(vectors: Bytes, squares: npt.NDArray[np.int64], embedding: bytes) ->
 def cosines_of(embedding: bytes, others: Sequence[bytes]) -> list[float]:
     """Return the cosines with a few embeddings, rounded; 0 for another width, or for a missing embedding."""
     found = [0.0] * len(others)
-    places = [place for place, other in enumerate(others) if other and len(other) == len(embedding)]
-    if places:
-        vectors = np.frombuffer(b"".join(others[place] for place in places), np.int8).reshape(-1, len(embedding))
+    indices = [index for index, other in enumerate(others) if other and len(other) == len(embedding)]
+    if indices:
+        vectors = np.frombuffer(b"".join(others[index] for index in indices), np.int8).reshape(-1, len(embedding))
         squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.int64)
-        for place, cosine in zip(places, cosines(vectors, squares, embedding).round(DECIMALS).tolist(), strict=True):
-            found[place] = min(cosine, 1.0)
+        for index, cosine in zip(indices, cosines(vectors, squares, embedding).round(DECIMALS).tolist(), strict=True):
+            found[index] = min(cosine, 1.0)
     return found

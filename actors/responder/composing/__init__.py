@@ -1,1 +1,1 @@
-"""What goes into a prompt and into an answer without a model: fitting, quoting, memories. Pure."""
+"""Builds prompts for a model, and the answers without a model: fitting, quoting, memories. Pure."""

@@ -15,10 +15,11 @@ import msgspec
 from actors.responder.composing.quoting import quote
 from schemas.vocabulary.router import Mode, ModeSelected, Signals
 
-_MOST_HEARD = 8
-"""Most facts that an answer reports as told, or taken back."""
+_MOST_FACTS = 8
+"""Most facts that an answer reports as told, or as taken back."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+"""A word of letters and digits, which may have apostrophes or hyphens within it."""
 
 
 class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,10 +36,10 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         earlier: Quotes from the session's last turns, oldest first.
         memories: Quotes of memories relevant to the text to be answered, the strongest first.
-        told: Quotes of the facts that this text itself states.
+        told: Quotes of the facts that the text to be answered itself states.
         gone: Quotes of the facts that it takes back or replaces.
-        guarded: Whether the session is close to being ended: then nothing is repeated, and the answer says so.
-        lack: Why no model answers: none is attached, or the one that was asked is silent.
+        lack: Why no model answers: none is attached, or the one that was asked gave no answer.
+        guarded: Whether the breaker's stance is ``guarded``: then nothing is quoted, and the answer says so.
     """
 
     earlier: tuple[str, ...] = ()
@@ -67,22 +68,22 @@ def compose(mode: Mode, text: str, selected: ModeSelected, recall: Recall, quote
         recall = Recall(lack=recall.lack)
         answer = compose(mode, text, selected, recall, quote_limit)
         return f"{answer} {text_of('guarded')}" if answer and mode != "ACKNOWLEDGE" else answer
-    heard = _facts_sentence(recall)
+    facts = _facts_sentences(recall)
     if mode == "RESPOND":
-        return " ".join([*heard, _respond(quoted, selected, recall)])
+        return " ".join([*facts, _respond(quoted, selected, recall)])
     if mode == "CLARIFY":
-        return " ".join([*heard, _clarify(quoted, selected.signals, recall)])
+        return " ".join([*facts, _clarify(quoted, selected.signals, recall)])
     if mode == "ACKNOWLEDGE":
-        return " ".join([text_of(f"acknowledge.{_acknowledgement(quoted, selected.signals, recall)}"), *heard])
+        return " ".join([text_of(f"acknowledge.{_acknowledgement(quoted, selected.signals, recall)}"), *facts])
     return None
 
 
-def _facts_sentence(recall: Recall) -> list[str]:
-    """Return a sentence on what the person told and took back. It repeats that, and promises nothing."""
+def _facts_sentences(recall: Recall) -> list[str]:
+    """Return a sentence that repeats the facts which the text states or takes back; none if there are no such facts."""
     if not recall.told and not recall.gone:
         return []
     kind = "gone" if not recall.told else "instead" if recall.gone else "told"
-    return [text_of(f"heard.{kind}", told=_some(recall.told), gone=_some(recall.gone))]
+    return [text_of(f"heard.{kind}", told=_first_listed(recall.told), gone=_first_listed(recall.gone))]
 
 
 def _respond(quoted: str, selected: ModeSelected, recall: Recall) -> str:
@@ -131,10 +132,10 @@ def _acknowledgement(quoted: str, signals: Signals, recall: Recall) -> str:
     return "noted"
 
 
-def _some(quotes: tuple[str, ...]) -> str:
-    """Return the first few quotes: "forget everything about me" takes back everything there is."""
-    more = len(quotes) - _MOST_HEARD
-    return f"{_listed(quotes[:_MOST_HEARD])} and {more} more" if more > 0 else _listed(quotes)
+def _first_listed(quotes: tuple[str, ...]) -> str:
+    """Return the first quotes, and how many more there are: a text can take back all facts at once."""
+    more = len(quotes) - _MOST_FACTS
+    return f"{_listed(quotes[:_MOST_FACTS])} and {more} more" if more > 0 else _listed(quotes)
 
 
 def _listed(quotes: tuple[str, ...]) -> str:

@@ -10,17 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from actors.contract.text.shortening import estimate, shares, shorten
-from actors.responder.composing.memories import FENCE_TOKENS, Memory, by_energy_told_first
+from actors.responder.composing.memories import FENCE_TOKENS, Memory, statements_first
 from actors.responder.pending import Case, Turn
 from actors.responder.settings import ResponderSettings
 from schemas.effectors.model_calls import Cut, Shortened
 from schemas.vocabulary.gateway import Layer
 
 LEAST_BLOCK = 16
-"""A block of data with fewer tokens than this is useless."""
+"""Least tokens of a block of data; a shorter one is left out, since nothing can be read from it."""
 
-_LEAST = 64
-_PER_MESSAGE = 8
+_LEAST_LEFT = 64
+"""Tokens that are always planned for everything besides the instructions."""
+
+_PER_MESSAGE, _MOST_MESSAGES = 8, 12
+"""Tokens that a model's own marks take for each message, and the number of messages that this is reserved for."""
 
 
 class TokenBudget(msgspec.Struct, frozen=True):
@@ -34,10 +37,10 @@ class TokenBudget(msgspec.Struct, frozen=True):
 
 
 def token_budget(settings: ResponderSettings, instructions: int) -> TokenBudget:
-    """Return the limits of all parts besides instructions of so many tokens."""
+    """Return the limits of all other parts, given the tokens of the instructions."""
     context = settings.context_tokens
     answer = min(settings.answer_tokens, context // 3)
-    left = max(_LEAST, context - answer - instructions - _PER_MESSAGE * 12)
+    left = max(_LEAST_LEFT, context - answer - instructions - _PER_MESSAGE * _MOST_MESSAGES)
     return TokenBudget(
         answer=answer,
         left=left,
@@ -55,12 +58,12 @@ def instructions(texts: Mapping[str, str], settings: ResponderSettings) -> dict[
     return {name: shorten(text, most) for (name, text), most in zip(texts.items(), given, strict=True)}
 
 
-def words_and_layers(
+def text_and_layers(
     text: str, layers: Sequence[Layer], left: int, settings: ResponderSettings
 ) -> tuple[Shortened, dict[str, Shortened]]:
-    """Return a person's text and the blocks of the layers beside it, fitted into ``left`` tokens."""
-    need = sum(estimate(layer.content) + FENCE_TOKENS for layer in layers)
-    most = max(left // 2, left - min(need, settings.layer_tokens))
+    """Return a person's text and the blocks of the layers (data sent with it), fitted into ``left`` tokens."""
+    layer_tokens = sum(estimate(layer.content) + FENCE_TOKENS for layer in layers)
+    most = max(left // 2, left - min(layer_tokens, settings.layer_tokens))
     shown = shorten(text, min(settings.input_tokens, most))
     return shown, layer_blocks(layers, min(settings.layer_tokens, left - estimate(shown.text)))
 
@@ -71,13 +74,14 @@ def layer_blocks(layers: Sequence[Layer], tokens: int) -> dict[str, Shortened]:
     Short ones are whole, long ones share the rest equally. If there are too many, those in the middle are left out:
     their text is empty.
     """
-    names = [f"{layer.role}, part {place} of {len(layers)}" for place, layer in enumerate(layers, 1)]
+    names = [f"{layer.role}, part {number} of {len(layers)}" for number, layer in enumerate(layers, 1)]
     fitting = min(len(layers), max(0, tokens) // (FENCE_TOKENS + LEAST_BLOCK))
-    places = [*range(-(-fitting // 2)), *range(len(layers) - fitting // 2, len(layers))]
-    given = shares([estimate(layers[place].content) for place in places], tokens - FENCE_TOKENS * len(places))
+    shown_indices = [*range(-(-fitting // 2)), *range(len(layers) - fitting // 2, len(layers))]
+    contents = [layers[index].content for index in shown_indices]
+    given = shares([estimate(content) for content in contents], tokens - FENCE_TOKENS * len(contents))
     shown = {name: Shortened("", len(layer.content), 0) for name, layer in zip(names, layers, strict=True)}
-    for place, most in zip(places, given, strict=True):
-        shown[names[place]] = shorten(layers[place].content, most)
+    for index, content, most in zip(shown_indices, contents, given, strict=True):
+        shown[names[index]] = shorten(content, most)
     return shown
 
 
@@ -93,27 +97,29 @@ def latest(turns: Sequence[Turn], tokens: int) -> tuple[Turn, ...]:
 
 
 def cut_of_turns(turns: Sequence[Turn], kept: Sequence[Turn]) -> list[Cut]:
-    """Return what was cut of the remembered turns: parts cut when a turn was stored, and whole turns left out here."""
+    """Return what a prompt lacks of the session's turns: what was cut when a turn was stored, and turns left out."""
     whole = sum(max(turn.characters, len(turn.said) + len(turn.answered)) for turn in _complete_turns(turns))
     return _cut("turns", whole, sum(turn.kept or len(turn.said) + len(turn.answered) for turn in kept))
 
 
 def cut_of_memories(case: Case, memories: Iterable[Memory]) -> list[Cut]:
-    """Return what was cut of the memories recalled first; weaker ones than were asked for are no loss.
+    """Return what a prompt lacks of the memories, of the first ``memory_most``: more are never shown.
 
-    A memory with the same text as another is no loss either: one stands for both.
+    A memory with the same text as another one is not missing: one stands for both.
     """
     kept = {each.id: each for each in memories}
     whole: dict[str, int] = {}
     texts: set[str] = set()
-    for each in by_energy_told_first((*case.pending.findings, *case.pending.recollections)):
+    for each in statements_first((*case.pending.findings, *case.pending.recollections)):
         text = " ".join(each.text.split())
         if text and (each.id in kept or text not in texts):
             whole[each.id] = len(text)
             texts.add(text)
     kept_lengths = {name: len(each.text) - 1 if each.text.endswith("…") else whole[name] for name, each in kept.items()}
-    asked = [each for each in whole if each in kept] + [each for each in whole if each not in kept]
-    return _cut("memories", sum(whole[each] for each in asked[: case.settings.memory_most]), sum(kept_lengths.values()))
+    kept_first = [each for each in whole if each in kept] + [each for each in whole if each not in kept]
+    return _cut(
+        "memories", sum(whole[each] for each in kept_first[: case.settings.memory_most]), sum(kept_lengths.values())
+    )
 
 
 def _complete_turns(turns: Sequence[Turn]) -> list[Turn]:

@@ -1,4 +1,4 @@
-"""The memories available to an answer: those that fit, each with its share. Pure."""
+"""Chooses the memories that an answer can use: those that fit into its prompt, the strongest first. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,22 +11,29 @@ from actors.responder.pending import Case, Turn
 from schemas.vocabulary.memory import NO_LONGER_SO, Fact, Layer, Recollection, Retired
 from schemas.vocabulary.responder import Entity
 
-_TELLING: frozenset[Layer] = frozenset({"fact", "turn", "gist", "episode"})
-"""Layers whose memories are meaningful by themselves; a concept is only a word."""
+_QUOTABLE: frozenset[Layer] = frozenset({"fact", "turn", "gist", "episode"})
+"""Layers of memory whose texts can be quoted; a concept is only a word."""
 
 FENCE_TOKENS = 40
 """Most tokens of the two lines around a block of a prompt, with the empty line after it."""
 
-_ANSWERED = (" Answered: ", " \u2192 ")
-"""The separator before the agent's answer in a gist or a turn."""
+_ANSWER_MARKS = (" Answered: ", " \u2192 ")
+"""What stands before the agent's answer in a gist, and in a turn."""
 
 _SHARE_DIGITS = 6
-_RECOGNISED = 60
+"""Decimals of a memory's share."""
+
+_RECOGNISED_CHARACTERS = 60
+"""Number of first characters by which a turn is recognised in a memory."""
+
 _WORD = re.compile(r"\w+")
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory of the context: its text on one line, and the number of tokens of its line in a prompt."""
+    """A memory in a prompt: its text on one line, and the number of tokens of its line.
+
+    ``echo``: nobody stated it; a person only asked, and the rest is the agent's own answer.
+    """
 
     id: str
     layer: Layer
@@ -41,21 +48,21 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
         return _line(self.layer, self.energy, self.text)
 
 
-def memories_of(case: Case, room: int | None = None) -> tuple[Memory, ...]:
+def memories_of(case: Case, most_tokens: int | None = None) -> tuple[Memory, ...]:
     """Return the recalled memories and the findings that fit the token budget, up to the number in the settings.
 
-    The budget is that of the settings, or ``room`` where it is given.
+    The budget is that of the settings, or ``most_tokens`` if it is given.
 
     Statements of people come first, then echoes of what was only asked and answered; within both the strongest first.
     So the agent's own answers do not displace facts. If a memory was recalled twice, the stronger one counts; of
-    several with the same text one counts. A memory without text (a forgotten one) is left out, and one that does not
-    fit leaves its room to weaker ones.
+    several with the same text one counts. A memory without text (a forgotten one) is left out. One that does not fit is
+    left out, too, and weaker ones may still fit.
     """
     settings = case.settings
-    left = (settings.memory_tokens if room is None else room) - FENCE_TOKENS
+    left = (settings.memory_tokens if most_tokens is None else most_tokens) - FENCE_TOKENS
     kept: list[Memory] = []
     texts: set[str] = set()
-    for each in by_energy_told_first((*case.pending.findings, *case.pending.recollections)):
+    for each in statements_first((*case.pending.findings, *case.pending.recollections)):
         text = quote(each.text, settings.quote_limit)
         tokens = estimate(_line(each.layer, each.energy, text) + "\n")
         if text and text not in texts and tokens <= left and len(kept) < settings.memory_most:
@@ -82,25 +89,25 @@ def entities_of(memories: Sequence[Memory]) -> tuple[Entity, ...]:
 
 
 def not_in_turns(memories: Iterable[Memory], turns: Sequence[Turn]) -> tuple[Memory, ...]:
-    """Return the memories without those whose turns are shown as turns already, since these contain the same text."""
-    begun = [_words(turn.said)[:_RECOGNISED] for turn in turns]
-    return tuple(each for each in memories if each.layer != "turn" or not _holds_any(_words(each.text), begun))
+    """Return the memories without those of turns that the prompt shows anyway, since these contain the same text."""
+    beginnings = [_words(turn.said)[:_RECOGNISED_CHARACTERS] for turn in turns]
+    return tuple(each for each in memories if each.layer != "turn" or not _holds_any(_words(each.text), beginnings))
 
 
 def _holds_any(text: str, beginnings: Iterable[str]) -> bool:
     return any(beginning in text for beginning in beginnings)
 
 
-def tellable(memories: Iterable[Memory], energy: float) -> tuple[Memory, ...]:
+def quotable(memories: Iterable[Memory], energy: float) -> tuple[Memory, ...]:
     """Return the memories that can be quoted as they are, with at least ``energy``.
 
-    A question without its answer says nothing, and a retired fact is not quoted.
+    A question without its answer is not quoted, and neither is a retired fact.
     """
-    return tuple(each for each in memories if each.layer in _TELLING and each.energy >= energy and _tells(each))
+    return tuple(each for each in memories if each.layer in _QUOTABLE and each.energy >= energy and _is_quotable(each))
 
 
 def without_retired(memories: Iterable[Memory], retired: Sequence[Retired]) -> tuple[Memory, ...]:
-    """Return the memories without facts that the text to be answered takes back, and the exchanges that told them."""
+    """Return the memories without the facts that the text to be answered takes back, and their exchanges."""
     gone = {f"fact:{each.fact}" for each in retired}
     gone.update(
         f"{layer}:{number}" for each in retired for number in each.exchanges for layer in ("turn", "gist", "episode")
@@ -113,12 +120,12 @@ def fact_line(fact: Fact | Retired) -> str:
     return f"{fact.key}: {fact.value}"
 
 
-def _tells(memory: Memory) -> bool:
-    has_answer = any(mark in memory.text for mark in _ANSWERED)
+def _is_quotable(memory: Memory) -> bool:
+    has_answer = any(mark in memory.text for mark in _ANSWER_MARKS)
     return not memory.echo or (has_answer and not memory.text.endswith(NO_LONGER_SO))
 
 
-def by_energy_told_first(found: Iterable[Recollection]) -> list[Recollection]:
+def statements_first(found: Iterable[Recollection]) -> list[Recollection]:
     """Return recollections, statements before echoes, each by energy; of a memory recalled twice the stronger."""
     strongest: dict[str, Recollection] = {}
     for each in found:

@@ -1,8 +1,8 @@
-"""The prompt of a model: instructions, earlier turns, and the person's text with the data that belongs to it. Pure.
+"""Builds the prompt of a model: instructions, earlier turns, and the person's text with the data sent with it. Pure.
 
-Only texts of the project and of the operator are instructions. Memories and the input's other layers are other people's
-text, whatever they claim to be. They are part of the user's message, in blocks between lines with a key that occurs in
-none of them, so that no text can end its own block.
+Only texts of this package and of the operator are instructions. Memories and the input's other layers (documents, say)
+are other people's text, whatever they claim to be. They are part of the user's message, in blocks between lines with a
+key that occurs in none of them, so that no text can end its own block.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,8 +18,8 @@ from actors.responder.composing.fitting import (
     cut_of_turns,
     instructions,
     latest,
+    text_and_layers,
     token_budget,
-    words_and_layers,
 )
 from actors.responder.composing.memories import FENCE_TOKENS, entities_of, memories_of, not_in_turns
 from actors.responder.pending import Case, Turn
@@ -30,16 +30,19 @@ from schemas.vocabulary.router import Mode
 from schemas.wording.fencing import Block, fenced_blocks
 
 PURPOSES: Mapping[Mode, Purpose] = {"RESPOND": "respond", "CLARIFY": "clarify", "ACKNOWLEDGE": "acknowledge"}
-"""The modes that a model answers in, and what it is asked for."""
+"""The modes that a model answers in, and the purpose of the call."""
 
 WITH_SOUL: frozenset[Purpose] = frozenset({"respond", "clarify"})
+"""The purposes whose prompts include the agent's soul (the text that says who the agent is)."""
 
-MENDING: Mapping[Trigger, str] = msgspec.json.decode(
+IMPROVEMENTS: Mapping[Trigger, str] = msgspec.json.decode(
     files(__package__).joinpath("mending.json").read_bytes(), type=dict[Trigger, str]
 )
 """Trigger of a rerun -> what the model is told to improve."""
 
-_KEY_LENGTH = 12
+_HASH_CHARACTERS = 12
+"""Length of the hashes that name the instructions in the record of a request."""
+
 _NS_PER_MS = 1_000_000
 
 
@@ -50,7 +53,7 @@ def time_to_ask(case: Case) -> int:
 
 
 def soul_of(case: Case) -> str:
-    """Return the soul of an exchange's agent; empty where none is set."""
+    """Return the soul of an exchange's agent (the text that says who it is); empty if none is set."""
     return case.settings.souls.get(case.agent, case.settings.soul).strip()
 
 
@@ -65,21 +68,21 @@ def request_again(case: Case, ordered: GuardrailsRerunOrdered) -> ResponseReques
     mode = pending.selected.terminal_mode if pending.selected is not None else None
     assert mode is not None, "guardrails judge answers in a terminal mode"
     reason, earlier = ordered.trace.rerun_reason, pending.drafts[-1].text
-    mend = "\n".join([case.settings.prompts.rerun, *rerun_instruction(ordered.trace.rerun_trigger)])
-    return _request(case, mode, Pass(ordered.new_loop_id, reason, mend, earlier))
+    instruction = "\n".join([case.settings.prompts.rerun, *rerun_instruction(ordered.trace.rerun_trigger)])
+    return _request(case, mode, Pass(ordered.new_loop_id, reason, instruction, earlier))
 
 
 def rerun_instruction(triggers: Iterable[Trigger]) -> list[str]:
     """Return what must be improved, one line for each trigger of the rerun."""
-    return [f"- {MENDING[trigger]}" for trigger in triggers if trigger in MENDING]
+    return [f"- {IMPROVEMENTS[trigger]}" for trigger in triggers if trigger in IMPROVEMENTS]
 
 
 class Pass(msgspec.Struct, frozen=True):
-    """A pass of a deliberation: its loop; for a rerun also the reason, what to improve, and the answer before."""
+    """A pass of a deliberation: its loop; for a rerun also the reason, what to improve, and the earlier answer."""
 
     loop_id: str
     reason: str = ""
-    mend: str = ""
+    instruction: str = ""
     earlier: str = ""
 
 
@@ -91,28 +94,28 @@ def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
         texts["soul"] = soul
     if pending.stance in ("cautious", "guarded"):
         texts[pending.stance] = getattr(settings.prompts, pending.stance)
-    if loop.mend:
-        texts["rerun"] = loop.mend
+    if loop.instruction:
+        texts["rerun"] = loop.instruction
     instruction_text = instructions(texts, settings)
     system = "\n\n".join(each.text for each in instruction_text.values())
-    room = token_budget(settings, estimate(system))
+    budget = token_budget(settings, estimate(system))
     # A person who works on the agent's instructions must not be shown its memories.
-    memories = () if pending.stance == "guarded" else memories_of(case, room.memories)
-    turns = latest(case.turns, room.turns)
+    memories = () if pending.stance == "guarded" else memories_of(case, budget.memories)
+    turns = latest(case.turns, budget.turns)
     conversation = _conversation(turns)
     remembered = _memory_block([each.line for each in not_in_turns(memories, turns)])
-    draft = _draft_block(loop.earlier, room.draft)
-    beside = [*(said.content for said in conversation), *(body for _, body in (*remembered, *_kept_blocks(draft)))]
-    left = room.left - sum(map(estimate, beside)) - FENCE_TOKENS * (len(remembered) + len(draft))
-    words, layers = words_and_layers(pending.text, pending.layers, left, settings)
+    draft = _draft_block(loop.earlier, budget.draft)
+    others = [*(said.content for said in conversation), *(body for _, body in (*remembered, *_kept_blocks(draft)))]
+    left = budget.left - sum(map(estimate, others)) - FENCE_TOKENS * (len(remembered) + len(draft))
+    text, layers = text_and_layers(pending.text, pending.layers, left, settings)
     messages = (
         Said(role="system", content=system),
         *conversation,
-        Said(role="user", content=with_data(words.text, [*remembered, *_kept_blocks(layers), *_kept_blocks(draft)])),
+        Said(role="user", content=with_data(text.text, [*remembered, *_kept_blocks(layers), *_kept_blocks(draft)])),
     )
     cuts = (
         *cuts_of(
-            {"text": words, **layers, **draft, **{f"prompt {name}": each for name, each in instruction_text.items()}}
+            {"text": text, **layers, **draft, **{f"prompt {name}": each for name, each in instruction_text.items()}}
         ),
         *cut_of_turns(case.turns, turns),
         *(cut_of_memories(case, memories) if pending.stance != "guarded" else ()),
@@ -122,13 +125,13 @@ def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
         call=ModelCall(
             purpose=purpose,
             messages=messages,
-            most_tokens=room.answer,
+            most_tokens=budget.answer,
             timeout_ms=time_to_ask(case),
             stream_to=pending.reply_to if pending.stream else "",
             cuts=cuts,
         ),
         entities=entities_of(memories),
-        prompts={name: sha256(text.encode()).hexdigest()[:_KEY_LENGTH] for name, text in texts.items()},
+        prompts={name: sha256(each.encode()).hexdigest()[:_HASH_CHARACTERS] for name, each in texts.items()},
         loop_id=loop.loop_id,
         rerun_reason=loop.reason,
     )
@@ -146,8 +149,8 @@ def _memory_block(lines: Sequence[str]) -> list[Block]:
 
 
 def _draft_block(text: str, tokens: int) -> dict[str, Shortened]:
-    room = tokens - FENCE_TOKENS
-    shown = shorten(text, room) if room >= LEAST_BLOCK else Shortened("", len(text), 0)
+    most = tokens - FENCE_TOKENS
+    shown = shorten(text, most) if most >= LEAST_BLOCK else Shortened("", len(text), 0)
     return {"your earlier answer, set aside": shown} if text else {}
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from actors.memory.decider import mind_of
+from actors.memory.decider import memory_of
 from schemas.event import encode_event
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted, DriftThought
 from schemas.vocabulary.memory import MemoryWandered
@@ -133,13 +133,13 @@ def test_only_fading_concepts_are_strengthened_and_only_by_thoughts():
         idle.talk("llama ada", "e1")
         idle.pipeline.advance(HOUR_MS)
         assert idle.told(DriftThought)
-        mind = mind_of(idle.pipeline.partitions["memory"].state, "agent")
+        mind = memory_of(idle.pipeline.partitions["memory"].state, "agent")
         assert {each.strengthens for each in mind.thoughts} == {strengthens}
     lonely = Idle(strategies("decaying"))
     lonely.talk("llama", "e1")
     lonely.pipeline.advance(HOUR_MS)
     assert set(lonely.reasons()) == {"weak", "no_seed"}
-    assert mind_of(lonely.pipeline.partitions["memory"].state, "agent").thoughts == ()
+    assert memory_of(lonely.pipeline.partitions["memory"].state, "agent").thoughts == ()
 
 
 @given(life=lives)
@@ -149,7 +149,7 @@ def test_whatever_was_lived_through_the_thoughts_that_strengthen_are_those_on_fa
 ):
     """mode-router: Drift Safeguards, decaying reinforcement, over any life."""
     idle = lived(life, 6)
-    kept = mind_of(idle.pipeline.partitions["memory"].state, "agent").thoughts
+    kept = memory_of(idle.pipeline.partitions["memory"].state, "agent").thoughts
     said = idle.told(DriftThought)
     assert len(kept) == len(said)
     assert [(each.concept, each.strengthens) for each in kept] == [
@@ -231,7 +231,7 @@ def test_an_agent_whose_words_are_all_forgotten_falls_silent_and_its_thoughts_ar
     idle.pipeline.send(order, Address(session="morning", exchange=""))
     idle.pipeline.advance(HOUR_MS)
     assert idle.reasons()[-1] == "no_episode"
-    assert mind_of(idle.pipeline.partitions["memory"].state, "agent").thoughts == ()
+    assert memory_of(idle.pipeline.partitions["memory"].state, "agent").thoughts == ()
     assert idle.recalled("llama ada", "e2", session="evening").recollections == ()
 
 

@@ -18,7 +18,7 @@ from actors.reflection.opinion_call import DIMENSIONS, MODES
 from actors.reflection.opinion_call import opinion_call as ask_for_opinions
 from actors.reflection.settings import ReflectionSettings
 from actors.registry import ACTORS
-from actors.responder.composing.prompting import MENDING
+from actors.responder.composing.prompting import IMPROVEMENTS
 from actors.router.tiebreak import MEANINGS
 from schemas.catalogue import CATALOGUE
 from schemas.vocabulary.drift import Kind
@@ -43,7 +43,7 @@ WORDS: dict[str, Callable[[], list[str]]] = {
         *MODES.values(),
         *DIMENSIONS.values(),
     ],
-    "responder": lambda: [f"{trigger}: {text}" for trigger, text in MENDING.items()],
+    "responder": lambda: [f"{trigger}: {text}" for trigger, text in IMPROVEMENTS.items()],
     "router": lambda: [f"{mode}: {text}" for mode, text in MEANINGS.items()],
 }
 OF_BEHAVIOUR = {

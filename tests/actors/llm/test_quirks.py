@@ -364,7 +364,7 @@ def test_an_error_before_a_connection_that_breaks_is_the_reason() -> None:
 
 
 def test_a_refusal_whose_reason_never_ends_is_one_by_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actors.llm.client.REASON_S", 0.05)
+    monkeypatch.setattr("actors.llm.client.REASON_TIMEOUT_S", 0.05)
 
     @over(Reply((b'{"error"',), 403, then="hang"))
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:

@@ -16,8 +16,8 @@ from actors.llm.answer_text import AnswerInvalid, read_answer_text
 from actors.llm.client import retry_after
 from actors.llm.wire.refusals import overflow_in, reason_of, without_secrets
 from actors.llm.wire.response_parsing import (
+    MOST_NAME,
     MOST_TOKENS,
-    MOST_WORD,
     NotTheProtocol,
     Refused,
     SurrogateJoiner,
@@ -223,7 +223,7 @@ def test_what_an_endpoint_calls_itself_is_cut() -> None:
     choice = {"message": {"content": "Lima."}, "finish_reason": "f" * 100_000}
     usage = {"prompt_tokens": 10**26, "completion_tokens": -1}
     told = read_answer(json.dumps({"model": "m" * 100_000, "choices": [choice], "usage": usage}).encode())
-    assert (len(told.model), len(told.finish_reason)) == (MOST_WORD, MOST_WORD)
+    assert (len(told.model), len(told.finish_reason)) == (MOST_NAME, MOST_NAME)
     assert (told.prompt_tokens, told.completion_tokens) == (MOST_TOKENS, 0)
 
 

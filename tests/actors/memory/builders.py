@@ -8,7 +8,7 @@ import msgspec
 
 from actors.memory import ACTOR
 from actors.memory.agent_memory import AgentMemory
-from actors.memory.decider import mind_of
+from actors.memory.decider import memory_of
 from actors.memory.layers.facts import CurrentValues
 from actors.memory.settings import MemorySettings
 from schemas.event import Event
@@ -169,7 +169,7 @@ def forget(memory: Partition, *, key: str = "", session: str = "session", agent:
 
 def mind(memory: Partition, agent: str = "agent") -> AgentMemory:
     """Return what an agent remembers."""
-    return mind_of(memory.state, agent)
+    return memory_of(memory.state, agent)
 
 
 def ids(event: MemoryRecalled | Any) -> list[str]:

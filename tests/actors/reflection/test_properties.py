@@ -12,7 +12,15 @@ from actors.reflection import ACTOR
 from actors.reflection.causes import CAUSES
 from actors.reflection.judging import CountedInsight, conclude, ignored_because
 from actors.reflection.opinion_call import Opinion
-from actors.reflection.sampling import STRATA, Case, case_of, draw_sample, owed_after, places_by_stratum, stratum_of
+from actors.reflection.sampling import (
+    STRATA,
+    Case,
+    case_of,
+    draw_sample,
+    places_by_stratum,
+    shortfalls_after,
+    stratum_of,
+)
 from actors.reflection.settings import ReflectionSettings
 from actors.registry import ACTORS
 from schemas.persistent import decode_state, encode_state
@@ -75,7 +83,7 @@ def test_over_batches_the_strata_have_their_shares(batch: int):
     for _ in range(40):
         given_places = places_by_stratum(dict.fromkeys(STRATA, 1_000), settings_of, owed)
         looked = {stratum: looked[stratum] + given_places[stratum] for stratum in STRATA}
-        owed = dict(owed_after(owed, [each for each in STRATA for _ in range(given_places[each])], settings_of))
+        owed = dict(shortfalls_after(owed, [each for each in STRATA for _ in range(given_places[each])], settings_of))
     assert {stratum: count / (40 * batch) for stratum, count in looked.items()} == {
         "low_confidence": pytest.approx(0.5, abs=1 / (40 * batch)),
         "high_confidence": pytest.approx(0.2, abs=1 / (40 * batch)),
@@ -85,7 +93,7 @@ def test_over_batches_the_strata_have_their_shares(batch: int):
 
 def test_two_batches_of_five_are_half_low_a_fifth_high_and_the_rest_tie_breaks():
     first = places_by_stratum(dict.fromkeys(STRATA, 9), ON)
-    owed = dict(owed_after({}, [each for each in STRATA for _ in range(first[each])], ON))
+    owed = dict(shortfalls_after({}, [each for each in STRATA for _ in range(first[each])], ON))
     second = places_by_stratum(dict.fromkeys(STRATA, 9), ON, owed)
     assert (tuple(first.values()), tuple(second.values())) == ((3, 1, 1), (2, 1, 2))
 
@@ -93,7 +101,7 @@ def test_two_batches_of_five_are_half_low_a_fifth_high_and_the_rest_tie_breaks()
 def test_a_stratum_that_was_not_there_for_long_is_owed_a_place_at_most():
     owed = dict[Any, float]()
     for _ in range(50):
-        owed = dict(owed_after(owed, ["tie_break"] * 5, ON))
+        owed = dict(shortfalls_after(owed, ["tie_break"] * 5, ON))
     assert places_by_stratum(dict.fromkeys(STRATA, 9), ON, owed) == {
         "low_confidence": 3,
         "high_confidence": 2,
@@ -114,7 +122,9 @@ def test_batches_that_were_not_full_starve_no_stratum_of_the_full_ones(between: 
     for round_ in range(60):
         for available in (dict.fromkeys(STRATA, 1_000), between[round_ % len(between)]):
             given_places = places_by_stratum(available, settings_of, owed)
-            owed = dict(owed_after(owed, [each for each in STRATA for _ in range(given_places[each])], settings_of))
+            owed = dict(
+                shortfalls_after(owed, [each for each in STRATA for _ in range(given_places[each])], settings_of)
+            )
             if available[STRATA[0]] == 1_000:
                 looked.update(given_places)
                 places_of += sum(given_places.values())
@@ -129,7 +139,7 @@ def test_single_decisions_between_full_batches_leave_the_tie_breaks_their_places
     for number in range(100):
         single = {"low_confidence": 1, "high_confidence": 0, "tie_break": 0}
         given_places = places_by_stratum(single if number % 2 else dict.fromkeys(STRATA, 50), ON, owed)
-        owed = dict(owed_after(owed, [each for each in STRATA for _ in range(given_places[each])], ON))
+        owed = dict(shortfalls_after(owed, [each for each in STRATA for _ in range(given_places[each])], ON))
         looked.update(given_places)
     assert {stratum: count / 300 for stratum, count in looked.items()} == {
         "low_confidence": pytest.approx(0.5, abs=0.01),

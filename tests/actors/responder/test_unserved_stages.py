@@ -7,7 +7,7 @@ import pytest
 
 from actors.responder import ACTOR
 from actors.responder.settings import ResponderSettings
-from actors.responder.unserved_stages import AT_ONCE
+from actors.responder.unserved_stages import MOST_ENDS
 from schemas.actor import Scope
 from schemas.availability import Lack
 from schemas.event import Event
@@ -128,9 +128,9 @@ def test_where_no_model_is_served_the_composer_answers() -> None:
 
 def test_a_decision_ends_no_more_exchanges_than_one_append_takes_and_the_next_word_ends_the_rest() -> None:
     partition = Partition(ACTOR)
-    for number in range(AT_ONCE + 3):
+    for number in range(MOST_ENDS + 3):
         partition.hear(asked(), Address(exchange=f"exchange-{number}"))
-    assert len(partition.when(lost("reflex"), NOBODY)) == AT_ONCE
+    assert len(partition.when(lost("reflex"), NOBODY)) == MOST_ENDS
     assert len(partition.when(lost("reflex"), NOBODY)) == 3
     assert not partition.state.pending
 

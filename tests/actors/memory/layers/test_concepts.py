@@ -13,7 +13,7 @@ from actors.memory.layers.concepts import (
     recent_links,
     spread,
     strength_of,
-    with_meeting,
+    with_occurrence,
     without_episode,
 )
 from actors.memory.layers.episodes import Episode
@@ -38,7 +38,7 @@ def graph_of(*exchanges: str, settings: MemorySettings = SETTINGS) -> tuple[Grap
     kept = {number: episode(terms, number * HALF_LIFE_NS) for number, terms in enumerate(exchanges, 1)}
     graph: Graph = Map()
     for number, each in kept.items():
-        graph = with_meeting(graph, each.concepts, number, settings)
+        graph = with_occurrence(graph, each.concepts, number, settings)
     return graph, kept
 
 

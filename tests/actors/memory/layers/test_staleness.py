@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.memory.layers.concepts import Concept, Graph, with_meeting, without_episode
+from actors.memory.layers.concepts import Concept, Graph, with_occurrence, without_episode
 from actors.memory.layers.staleness import StalenessOrder
 from actors.memory.settings import MemorySettings
 from schemas.persistent import Map
@@ -14,7 +14,7 @@ talks = st.lists(st.lists(st.sampled_from(TERMS), unique=True, max_size=5), min_
 
 def searched(graph: Graph, terms: list[str], episode: int, settings: MemorySettings) -> Graph:
     """Return the graph after a meeting, by looking through all of it."""
-    whole = with_meeting(Map(graph), terms, episode, MemorySettings(concepts=10_000, meetings=settings.meetings))
+    whole = with_occurrence(Map(graph), terms, episode, MemorySettings(concepts=10_000, meetings=settings.meetings))
     ranked = sorted(whole, key=lambda term: (whole[term].episodes[-1], whole[term].number))
     return Map({term: whole[term] for term in ranked[max(0, len(whole) - settings.concepts) :]})
 
@@ -31,9 +31,9 @@ def test_what_goes_is_what_a_search_finds(
         if number in forgotten:
             graph = without_episode(graph, list(graph), number - 1)
         if number in branches:
-            with_meeting(graph, ["another", "course"], number, settings)
+            with_occurrence(graph, ["another", "course"], number, settings)
         expected = searched(graph, terms, number, settings)
-        graph = with_meeting(graph, terms, number, settings)
+        graph = with_occurrence(graph, terms, number, settings)
         assert graph == expected
 
 
