@@ -8,7 +8,7 @@ import sys
 
 import msgspec
 
-from deploy.replaying.questions import Asked, answered
+from deploy.replaying.questions import Asked, answer
 
 _NICENESS = 10
 _READ_BYTES = 1 << 16
@@ -23,7 +23,7 @@ def main() -> None:
         while part := connection.recv(_READ_BYTES):
             parts.append(part)
         asked = msgspec.json.decode(b"".join(parts), type=Asked)
-        connection.sendall(msgspec.json.encode(asyncio.run(answered(asked))))
+        connection.sendall(msgspec.json.encode(asyncio.run(answer(asked))))
 
 
 if __name__ == "__main__":
