@@ -32,10 +32,10 @@ async def count_latest_keys(connection: Connection, stream: str) -> KeyCount:
     Raises:
         LogError: the broker cannot be asked.
     """
-    asked = msgspec.json.encode({"multi_last": [topic_filter(topic_of(InputReceived))]})
+    request = msgspec.json.encode({"multi_last": [topic_filter(topic_of(InputReceived))]})
     names = {
         key_name_in_headers(answer.headers.get("ce-agent", ""), answer.headers.get("ce-session", ""))
-        async for answer in connection.gather(f"$JS.API.DIRECT.GET.{stream}", asked)
+        async for answer in connection.gather(f"$JS.API.DIRECT.GET.{stream}", request)
         if answer.headers.get(HEADER, GONE) != GONE
     }
     held = await KeyValueKeys(connection, keys_bucket(stream)).load(names) if names else {}

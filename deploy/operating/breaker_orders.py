@@ -54,7 +54,7 @@ async def give_breaker_order(
 
     Args:
         log: Where the breaker's worker reads.
-        agent: Whose session it is.
+        agent: The agent that the session belongs to.
         session: The session.
         event: The order.
         answer: The event that says it was carried out.

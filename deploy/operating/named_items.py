@@ -22,7 +22,7 @@ async def items_in_force(
 
     Args:
         source: The log.
-        agent: Whose they are.
+        agent: The agent that has the items.
         noun: The field of both events that holds an item's name.
         recorded: The event that records an item.
         withdrawn: The event that withdraws one.
@@ -46,7 +46,7 @@ def withdrawals(
     """Return an order to withdraw each of ``names``; a name that is given twice is withdrawn once.
 
     Args:
-        agent: Whose they are.
+        agent: The agent that has the items.
         noun: What is withdrawn. With an added s, it is the command group that lists such items.
         names: The names to withdraw.
         held: The names that the agent has.

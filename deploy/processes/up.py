@@ -131,7 +131,7 @@ async def _run(plan: Plan, lock: int) -> None:
         except OSError as wrong:  # a full disk must not take the set down
             _logger.warning("run_file_not_written", path=str(plan.data.run_file), error=str(wrong))
 
-    def ready() -> None:
+    def on_ready() -> None:
         nonlocal is_ready
         is_ready = True
         describe()
@@ -166,7 +166,7 @@ async def _run(plan: Plan, lock: int) -> None:
     pulse.fault = fault
     try:
         async with pulse.beating():
-            await supervisor.run(stop, ready)
+            await supervisor.run(stop, on_ready)
     finally:
         for task in watching:
             task.cancel()

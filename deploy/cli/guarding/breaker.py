@@ -255,4 +255,4 @@ async def _ordered(
     from deploy.operating.breaker_orders import give_breaker_order
 
     async with open_log(target, deadline=deadline) as log:
-        return await give_breaker_order(log, agent, session, order, answer, deadline=deadline, seen=seen)
+        return await give_breaker_order(log, agent, session, order, answer, deadline=deadline, violated_at=seen)
