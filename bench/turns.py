@@ -108,8 +108,8 @@ def held_out(paths: Sequence[Path], folds: int = FOLDS, most: int = 300) -> dict
         model = fit_turns(prepared, np.nonzero((fold_of != fold) | own)[0], sharpness)
         for index in np.nonzero((fold_of == fold) & ~own)[0].tolist():
             row = rows[index]
-            right = frozenset(mode for kind in row.reads for mode in MODES_OF[kind])
-            cases.append(Case(group_of(row.source, row.category, row.reads), row.text, right))
+            right = frozenset(mode for kind in row.kinds for mode in MODES_OF[kind])
+            cases.append(Case(group_of(row.source, row.category, row.kinds), row.text, right))
             readings.append(turn_reading_of(row.text, model))
         print(f"fold {fold + 1} of {folds}", file=sys.stderr)
     return shares(cases, readings)

@@ -145,7 +145,7 @@ def deployed(
         sync="always",
         store=PurePosixPath("/its-own-store"),
         max_store="1GB",
-        at=PurePosixPath(str(folder / "broker-1")),
+        folder=PurePosixPath(str(folder / "broker-1")),
         tls=dev_ca,
         tls_ca=dev_ca,
     )

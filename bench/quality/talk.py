@@ -20,7 +20,7 @@ from actors.registry import ACTORS
 from actors.self_review.agent_state import SIGNALS
 from actors.self_review.decider import State, mind_of
 from actors.self_review.rolling_median import deviation, median
-from deploy.simulating.world import Place, World
+from deploy.simulating.world import Address, World
 from schemas.actor import Message
 from schemas.identity import event_id
 from schemas.vocabulary.gateway import InputReceived
@@ -129,7 +129,7 @@ def live(talks: Sequence[Talk], agents: int) -> tuple[Counts, int]:
             for text in talk.turns:
                 exchanges += 1
                 exchange = event_id(agent, "talk", exchanges)
-                world.send(InputReceived(text=text), Place(agent, f"{agent} {number_of_session}", exchange))
+                world.send(InputReceived(text=text), Address(agent, f"{agent} {number_of_session}", exchange))
                 world.advance(world.now_ns + _TURN_S * _NS_PER_S)
                 _note_signals(world, agent, counts)
             world.advance(world.now_ns + _SESSION_S * _NS_PER_S)

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from deploy.deploying.files import NOTE, Files
+from deploy.deploying.files import HEADER, Files
 from deploy.deploying.plan import GRACE_S, IN_CONTAINER, START_S, Deployment, Process
 from neuraxis_server.probe import VARIABLE
 
@@ -14,20 +14,23 @@ USER = "10001:10001"
 
 _LEDGER_VOLUME = "ledger"
 
+_MERGE = "x-merge"
+"""Stands for YAML's merge key ``<<``, which PyYAML does not write unquoted; it is replaced in the text."""
+
 
 def compose_files(deployment: Deployment, image: str) -> Files:
-    """Return ``compose.yaml`` and what it names, but for the secrets."""
+    """Return ``compose.yaml`` and the files that it names, except the secrets."""
     document: dict[str, Any] = {
         "x-neuraxis": _shared(deployment, image),
         "services": {process.name: _service(process, deployment.port) for process in deployment.processes},
         "networks": {"default": {}},
-        "secrets": {_id(secret.source): {"file": f"./{secret.source}"} for secret in deployment.secrets},
+        "secrets": {_secret_id(secret.source): {"file": f"./{secret.source}"} for secret in deployment.secrets},
     }
-    if any(process.keeps for process in deployment.processes):
+    if any(process.is_ledger for process in deployment.processes):
         document["volumes"] = {_LEDGER_VOLUME: {}}
     body = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110)
-    for name in deployment.processes:
-        body = body.replace(f"  {name.name}:\n    {_MERGE}: true\n", f"  {name.name}:\n    <<: *neuraxis\n")
+    for process in deployment.processes:
+        body = body.replace(f"  {process.name}:\n    {_MERGE}: true\n", f"  {process.name}:\n    <<: *neuraxis\n")
     body = body.replace("x-neuraxis:\n", "x-neuraxis: &neuraxis\n")
     return {
         "compose.yaml": "".join(_head(deployment)).encode() + body.encode(),
@@ -35,11 +38,8 @@ def compose_files(deployment: Deployment, image: str) -> Files:
     }
 
 
-_MERGE = "x-merge"
-
-
 class _Dumper(yaml.SafeDumper):
-    """Writes no anchors of its own: the file has one, of a name that says something."""
+    """Writes no anchors with made-up names: the file's one anchor, ``neuraxis``, is put in afterwards."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -49,7 +49,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _head(deployment: Deployment) -> Iterator[str]:
-    yield f"# {NOTE.format(command='compose', version=deployment.version)}\n"
+    yield f"# {HEADER.format(command='compose', version=deployment.version)}\n"
     yield "# `docker compose up --detach`, once these files are here, readable by user 10001 of the image:\n"
     yield from (f"#   {secret.source}\n" for secret in deployment.secrets)
 
@@ -83,7 +83,7 @@ def _service(process: Process, port: int) -> dict[str, Any]:
         _MERGE: True,
         "command": list(process.command(IN_CONTAINER)),
         "volumes": [f"./neuraxis.toml:{IN_CONTAINER.configuration}:ro"],
-        "secrets": [{"source": _id(secret.source), "target": secret.name} for secret in process.secrets],
+        "secrets": [{"source": _secret_id(secret.source), "target": secret.name} for secret in process.secrets],
         "deploy": {
             "replicas": process.group.replicas,
             "resources": {
@@ -94,15 +94,15 @@ def _service(process: Process, port: int) -> dict[str, Any]:
             },
         },
     }
-    if process.keeps:
+    if process.is_ledger:
         service["volumes"].append(f"{_LEDGER_VOLUME}:{IN_CONTAINER.data}")
-    if process.serves:
+    if process.is_gateway:
         first, last = port, port + process.group.replicas - 1
         published = f"{first}" if first == last else f"{first}-{last}"
         service["ports"] = [f"127.0.0.1:{published}:{port}"]
     return service
 
 
-def _id(source: str) -> str:
-    """Return a secret's name among all of the file's, such as ``logins_senses.json``."""
+def _secret_id(source: str) -> str:
+    """Return the name of a secret within the file, such as ``logins_senses.json``."""
     return source.replace("/", "_")

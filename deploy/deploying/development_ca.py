@@ -1,4 +1,4 @@
-"""A certificate authority for trials: signs a certificate for each server, and is trusted by nobody else."""
+"""A certificate authority for trials: it signs a certificate for each server; nobody outside the trial trusts it."""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-DAYS = 365
-"""How long its certificates hold. Production takes those of the authority that the house has."""
+VALID_DAYS = 365
+"""Days for which its certificates are valid. Production uses certificates of the organisation's own authority."""
 
 
 class Certificate(msgspec.Struct, frozen=True):
@@ -21,7 +21,7 @@ class Certificate(msgspec.Struct, frozen=True):
 
 
 class DevelopmentCa:
-    """An authority that lives as long as this object: its own key is written nowhere."""
+    """An authority that exists only as long as this object: its private key is never written."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -33,13 +33,13 @@ class DevelopmentCa:
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM)
 
     def sign(self, host: str) -> Certificate:
-        """Return a certificate for a server, good towards clients and towards other servers."""
+        """Return a certificate with which a server identifies itself to clients and to other servers."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host[:64])])
         usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         signed = (
             _builder(name, self._name, key)
-            .add_extension(x509.SubjectAlternativeName([_alternative(host)]), critical=False)
+            .add_extension(x509.SubjectAlternativeName([_alternative_name(host)]), critical=False)
             .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         ).sign(self._key, hashes.SHA256())
@@ -60,11 +60,11 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(days=DAYS))
+        .not_valid_after(now + timedelta(days=VALID_DAYS))
     )
 
 
-def _alternative(host: str) -> x509.GeneralName:
+def _alternative_name(host: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ip_address(host.strip("[]")))
     except ValueError:

@@ -6,7 +6,7 @@ from pathlib import Path
 Files = Mapping[str, bytes]
 """Path below the folder -> content."""
 
-NOTE = "Written by `neuraxis deploy {command}` {version}. Changes here are lost when it is run again with --force."
+HEADER = "Written by `neuraxis deploy {command}` {version}. Changes here are lost when it is run again with --force."
 
 
 class FilesExist(Exception):

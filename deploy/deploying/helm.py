@@ -1,4 +1,4 @@
-"""A deployment as a Helm chart, and as a kustomization that makes its secrets of files."""
+"""A deployment as a Helm chart, and a kustomization that makes the chart's secrets from files."""
 
 from collections.abc import Iterator
 from importlib.resources import files
@@ -7,17 +7,17 @@ from typing import Any
 
 import yaml
 
-from deploy.deploying.files import NOTE, Files
+from deploy.deploying.files import HEADER, Files
 from deploy.deploying.plan import GRACE_S, IN_CONTAINER, Deployment, Process
 
 DRAIN_S = 5
-"""Seconds that a gateway which is to stop still serves, until every node has heard of it."""
+"""Seconds that a gateway still serves after the signal to stop, until no Kubernetes node routes to it any more."""
 
 
 def helm_files(deployment: Deployment, image: str) -> Files:
     """Return the chart below ``chart/``, and the kustomization of its secrets beside it."""
-    note = f"# {NOTE.format(command='helm', version=deployment.version)}\n"
-    described = {
+    note = f"# {HEADER.format(command='helm', version=deployment.version)}\n"
+    metadata = {
         "apiVersion": "v2",
         "name": "neuraxis",
         "description": "A decision control plane for LLM agents, beside a NATS of yours",
@@ -29,7 +29,7 @@ def helm_files(deployment: Deployment, image: str) -> Files:
     chart = {f"chart/{name}": content for name, content in _templates(files("deploy.deploying") / "chart", "")}
     return {
         **chart,
-        "chart/Chart.yaml": (note + _dumped(described)).encode(),
+        "chart/Chart.yaml": (note + _dumped(metadata)).encode(),
         "chart/values.yaml": (note + _dumped(_values(deployment, image))).encode(),
         "kustomization.yaml": (note + _dumped(_secrets(deployment))).encode(),
     }
@@ -69,7 +69,7 @@ def _group(process: Process) -> dict[str, Any]:
             "limits": {"cpu": f"{process.limits.cpus:g}", "memory": memory},
         },
     }
-    kinds = {"serves": process.serves, "keeps": process.keeps, "outside": process.speaks_outside}
+    kinds = {"serves": process.is_gateway, "keeps": process.is_ledger, "outside": process.speaks_outside}
     return found | {kind: True for kind, is_so in kinds.items() if is_so}
 
 
@@ -90,7 +90,7 @@ def _secrets(deployment: Deployment) -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text of several lines as a block, and no anchors."""
+    """Writes text of several lines as a block (``|``), and no anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

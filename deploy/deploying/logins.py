@@ -8,21 +8,21 @@ from schemas.permissions import BrokerUser
 
 
 class BadLogin(ValueError):
-    """A login cannot be made as it was asked for; the message says why."""
+    """A login that was asked for cannot be made; the message says why."""
 
     code = "bad_login"
 
 
 def one_login_each() -> dict[str, tuple[str, ...]]:
-    """Return a login for each actor and each effector, under its own name."""
+    """Return a login for each actor and each effector, with the actor's name."""
     return {owner: (owner,) for owners in workers_of_actors().values() for owner in owners}
 
 
 def grouped_logins(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Read logins as people write them: ``NAME=ACTOR,ACTOR``, with the groups that ``neuraxis worker`` knows.
+    """Read logins as people write them: ``NAME=ACTOR,ACTOR``; ``all`` and the other groups of ``neuraxis worker`` work.
 
     Raises:
-        BadLogin: a name or an actor is not one.
+        BadLogin: a name cannot be a login's, or an actor is unknown.
     """
     from deploy.processes.worker import UnknownWork, check_work
 
@@ -50,5 +50,5 @@ def grouped_logins(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def deployed_users(
     stream: str, alert_consumers: Sequence[str], workers: Mapping[str, Sequence[str]]
 ) -> tuple[BrokerUser, ...]:
-    """Return every login with its permissions: those of the roles, and one for each group of ``workers``."""
+    """Return every login with its permissions: one for each role, and one for each entry of ``workers``."""
     return broker_users(stream, alert_consumers, workers)

@@ -1,4 +1,4 @@
-"""The text of a nats-server's configuration. Pure."""
+"""The text of a nats-server's configuration files. Pure functions."""
 
 import json
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ _ROUTES_USER = "routes"
 
 
 def server_text(plan: BrokerPlan, node: Node, route_password: str) -> str:
-    """Return a server's configuration; ``route_password`` is what the servers of a cluster know each other by."""
-    of = f"server {node.number} of {len(plan.nodes)}" if len(plan.nodes) > 1 else "the only server"
+    """Return a server's configuration; the servers of a cluster log in to each other with ``route_password``."""
+    title = f"server {node.number} of {len(plan.nodes)}" if len(plan.nodes) > 1 else "the only server"
     parts = [
-        f"# {of}, written by `neuraxis deploy nats-conf`: write it anew after an upgrade, by the same command",
+        f"# {title}, written by `neuraxis deploy nats-conf`: write it anew after an upgrade, by the same command",
         f"server_name: {_quoted(f'neuraxis-{node.number}')}",
-        f"listen: {_quoted(f'{node.listens}:{node.port}')}",
+        f"listen: {_quoted(f'{node.listen_host}:{node.port}')}",
         f"http: {_quoted(f'127.0.0.1:{node.monitor_port}')}  # GET /healthz",
         f"max_payload: {MAX_PAYLOAD}",
         "",
@@ -46,7 +46,7 @@ def _cluster(plan: BrokerPlan, node: Node, password: str) -> list[str]:
     return [
         "cluster {",
         "  name: neuraxis",
-        f"  listen: {_quoted(f'{node.listens}:{node.routes_port}')}",
+        f"  listen: {_quoted(f'{node.listen_host}:{node.routes_port}')}",
         "  no_advertise: true  # clients are given all servers, by the names that their certificates have",
         f"  authorization {{ user: {_quoted(_ROUTES_USER)}, password: {_quoted(password)}, timeout: 5 }}",
         "  routes: [",
@@ -58,7 +58,7 @@ def _cluster(plan: BrokerPlan, node: Node, password: str) -> list[str]:
 
 
 def _tls(plan: BrokerPlan, *, verify: bool, indent: str) -> list[str]:
-    folder = plan.at / "tls"
+    folder = plan.folder / "tls"
     ca = [f"{indent}  ca_file: {_quoted(str(folder / 'ca.pem'))}"] if plan.tls_ca else []
     return [
         f"{indent}tls {{",
@@ -74,7 +74,8 @@ def _tls(plan: BrokerPlan, *, verify: bool, indent: str) -> list[str]:
 def users_text(plan: BrokerPlan, secrets: Mapping[str, Mapping[str, str]]) -> str:
     """Return the accounts with their logins, the same for every server.
 
-    ``secrets`` has for each login, the system's too, how a server knows it: ``nkey``, a public key, or ``password``.
+    ``secrets`` has for each login, the system account's too, what a server checks: ``nkey``, a public key, or
+    ``password``.
     """
     listed: list[dict[str, Any]] = [
         {**_login(user.name, secrets), "permissions": rendered_permissions(user.permissions)} for user in plan.users
@@ -87,17 +88,17 @@ def users_text(plan: BrokerPlan, secrets: Mapping[str, Mapping[str, str]]) -> st
         "system_account": "SYS",
     }
     text = msgspec.json.format(msgspec.json.encode(document)).decode()
-    # An included file is the inside of a block: without its braces.
+    # The file is included in a block, so it has no braces of its own.
     return text.strip()[1:-1].strip("\n") + "\n"
 
 
 def _login(name: str, secrets: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    how = secrets[name]
-    return dict(how) if "nkey" in how else {"user": name, **how}
+    secret = secrets[name]
+    return dict(secret) if "nkey" in secret else {"user": name, **secret}
 
 
 def settings_text(plan: BrokerPlan) -> str:
-    """Return the ``neuraxis.toml`` of the processes of the deployment: what they must agree on with the broker."""
+    """Return the ``neuraxis.toml`` of the deployment's processes: the settings that must agree with the broker's."""
     consumers = json.dumps(list(plan.alert_consumers))
     return (
         "# Every process of the deployment takes this file: --config, or neuraxis.toml in its folder.\n"

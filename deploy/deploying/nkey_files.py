@@ -1,4 +1,4 @@
-"""Secrets of logins as files: made once, kept at every later writing, readable by their owner alone."""
+"""Files of login secrets, nkey seeds or passwords: made if missing, never replaced, readable by their owner alone."""
 
 import secrets
 from pathlib import Path
@@ -15,10 +15,10 @@ class BadSecret(ValueError):
 
 
 def nkey_in(file: Path) -> str:
-    """Return the public key of the nkey whose seed a file holds; the file is made where it is missing.
+    """Return the public key of the nkey whose seed a file holds; a missing file is made.
 
     Raises:
-        BadSecret: the file holds no seed of a user.
+        BadSecret: the file does not hold the seed of a user.
         OSError: it cannot be read or written.
     """
     if not file.exists():
@@ -35,7 +35,7 @@ def nkey_in(file: Path) -> str:
 
 
 def password_in(file: Path) -> str:
-    """Return the password that a file holds; the file is made where it is missing. Raises as :func:`nkey_in`."""
+    """Return the password that a file holds; a missing file is made. Raises the same as :func:`nkey_in`."""
     if not file.exists():
         _write(file, secrets.token_urlsafe(32).encode())
     password = file.read_text("ascii", "replace").strip()
@@ -48,4 +48,4 @@ def password_in(file: Path) -> str:
 
 def _write(file: Path, content: bytes) -> None:
     with open_private(file) as opened:
-        opened.write(content)  # nats-py takes a seed to be the whole file
+        opened.write(content)  # without a newline: nats-py takes the whole file for the seed

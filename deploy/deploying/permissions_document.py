@@ -1,4 +1,4 @@
-"""What each login may do, as a document for whoever administers a broker by other means."""
+"""A document of what each login may do, for administrators who configure their broker by other means."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from schemas.permissions import BrokerUser
 
 
 def permissions_rows(users: Sequence[BrokerUser], stream: str) -> list[dict[str, Any]]:
-    """Return a row for each login: whom it runs, its inbox prefix, and its permissions in nats-server's own words."""
+    """Return a row for each login: its actors, its inbox prefix, and its permissions as nats-server writes them."""
     return [
         {
             "login": user.name,

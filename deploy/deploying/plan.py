@@ -1,6 +1,6 @@
-"""What a deployment runs, whatever runs it: each process with its command, its secrets and its limits.
+"""The plan of a deployment: each process with its command, its secrets and its limits.
 
-``compose``, ``systemd`` and ``helm`` write the same plan in their own words.
+``compose``, ``systemd`` and ``helm`` each write this plan in their own format.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,47 +21,47 @@ from deploy.processes.supervising.stopping import STOP_DEADLINE
 from deploy.processes.worker import LEDGER
 
 GRACE_S = round(STOP_DEADLINE) + 6
-"""Seconds from the signal to stop until a process is killed: it ends itself at :data:`STOP_DEADLINE`."""
+"""Seconds from the signal to stop until a process is killed; it should end by itself within :data:`STOP_DEADLINE`."""
 
 START_S = 120
-"""Seconds that the first sign of life may take, on a busy machine."""
+"""Seconds that a process may take to start on a busy machine."""
 
 WATCHDOG_S = 30
-"""Seconds without a beat after which a process is started again; a beat comes every second."""
+"""Seconds without a heartbeat after which a process is restarted; it sends one every second."""
 
 LOGINS = "logins"
-"""Folder of the broker logins, as ``neuraxis deploy nats-conf`` writes them."""
+"""Folder of the broker logins, which ``neuraxis deploy nats-conf`` writes."""
 
 SECRETS = "secrets"
 """Folder of all other secrets."""
 
 
-class NotByFile(ValueError):
+class SecretNotInFile(ValueError):
     """The configuration takes a secret from the environment; the message says how to give it by file."""
 
     code = "bad_configuration"
 
 
 class BadLoginFile(ValueError):
-    """A context of a broker login cannot be handed to a process; the message says why."""
+    """A NATS context, the file that describes a broker login, cannot be given to a process; the message says why."""
 
     code = "bad_context"
 
 
 class Secret(msgspec.Struct, frozen=True):
-    """A file that a process reads: its folder, relative to the written files, and its name there and in the process."""
+    """A secret file: its folder among the written files, and its name, there and where the process reads it."""
 
     folder: str
     name: str
 
     @property
     def source(self) -> str:
-        """Where the operator puts it, relative to the written files."""
+        """The path where the operator puts it, relative to the folder of the written files."""
         return f"{self.folder}/{self.name}"
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a process may use. All actors in one process take 160 MB at rest; their states grow with open sessions."""
+    """What a process may use. All actors in one process take 160 MB when idle; their states grow with open sessions."""
 
     cpus: float
     memory_mb: int
@@ -71,12 +71,12 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     """A process of a deployment.
 
     Attributes:
-        group: Which group's.
-        work: What of ``neuraxis`` it runs.
-        options: More arguments; marks stand for places, see ``command``.
-        secrets: The files that it is given.
+        group: The group whose copies it runs.
+        work: The subcommand of ``neuraxis``, with what it runs: ``worker`` and actors, or ``gateway``.
+        options: More arguments; marks in them stand for folders, see ``command``.
+        secrets: The secret files that it reads.
         limits: What it may use.
-        speaks_outside: Whether it calls others than the broker: models, or receivers of alerts.
+        speaks_outside: Whether it calls more than the broker: models, specialists, or receivers of alerts.
     """
 
     group: Group
@@ -92,24 +92,25 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
         return self.group.name
 
     @property
-    def serves(self) -> bool:
-        """Whether it is the gateway, which listens."""
+    def is_gateway(self) -> bool:
+        """Whether it is the gateway, which listens on a port."""
         return self.name == GATEWAY
 
     @property
-    def keeps(self) -> bool:
-        """Whether it is the ledger's process, which has a file to keep."""
+    def is_ledger(self) -> bool:
+        """Whether it is the ledger's process, whose file must outlive it."""
         return self.name == LEDGER
 
     def command(self, places: "Places") -> tuple[str, ...]:
-        """Return the arguments of ``neuraxis`` where secrets, configuration and data are at these places."""
-        reach = ("--context", f"{places.secrets}/{self.name}.json", "--config", places.configuration)
-        return (*self.work, *reach, *self.placed_options(places))
+        """Return the arguments of ``neuraxis`` where secrets, configuration and data are at ``places``."""
+        read = ("--context", f"{places.secrets}/{self.name}.json", "--config", places.configuration)
+        return (*self.work, *read, *self.placed_options(places))
 
     def placed_options(self, places: "Places") -> tuple[str, ...]:
-        """Return the options alone, with these places."""
+        """Return ``options`` with the folders of ``places`` for the marks."""
         return tuple(
-            option.replace(_SECRETS, f"{places.secrets}/").replace(_DATA, f"{places.data}/") for option in self.options
+            option.replace(_SECRETS_MARK, f"{places.secrets}/").replace(_DATA_MARK, f"{places.data}/")
+            for option in self.options
         )
 
 
@@ -143,19 +144,21 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
-        """Every secret once, by its source."""
+        """All secrets, each once, in the order of their paths."""
         found = {secret.source: secret for process in self.processes for secret in process.secrets}
         return tuple(found[source] for source in sorted(found))
 
     @property
     def logins(self) -> tuple[str, ...]:
-        """What to tell ``neuraxis deploy nats-conf`` about the workers' logins."""
-        workers = (process.group for process in self.processes if not (process.serves or process.keeps))
-        return tuple(f"--login {group.name}={','.join(group.hosts)}" for group in workers)
+        """The options by which ``neuraxis deploy nats-conf`` makes the workers' logins."""
+        workers = (process.group for process in self.processes if not (process.is_gateway or process.is_ledger))
+        return tuple(f"--login {group.name}={','.join(group.hosted)}" for group in workers)
 
 
-_SECRETS, _DATA = "\0secrets/", "\0data/"
+_SECRETS_MARK, _DATA_MARK = "\0secrets/", "\0data/"
+"""Marks in options: each stands for a folder that the way of deployment decides; no argument can hold a NUL."""
 
+# By the name of the group.
 _LIMITS = {"senses": Limits(2.0, 1024), "llm": Limits(1.0, 512), LEDGER: Limits(1.0, 768), GATEWAY: Limits(1.0, 768)}
 _OTHER_LIMITS = Limits(1.0, 512)
 
@@ -166,15 +169,15 @@ def deployment_of(
     """Return the deployment of a configuration.
 
     Args:
-        config: The configuration in effect, of the file alone.
-        groups: Who runs what; see ``groups``.
-        configuration: The file, which is written along; empty: there is none.
+        config: The configuration in effect, read from the file alone.
+        groups: Which actors share a process; see :mod:`deploy.deploying.groups`.
+        configuration: The content of that file, which is written beside the rest; empty: there is no such file.
         version: The release.
-        logins: Folder of the broker logins. A context that is there says which files it needs beside it; one that is
-            not is taken to need the seed of an nkey.
+        logins: Folder of the broker logins. A NATS context in it names the files that it needs; where a context is
+            missing, an nkey seed beside it is assumed.
 
     Raises:
-        NotByFile: a secret is configured to come from the environment.
+        SecretNotInFile: a secret is configured to come from the environment.
         BadLoginFile: a context cannot be used.
         BadConfiguration: the gateway has no port of its own.
     """
@@ -182,18 +185,18 @@ def deployment_of(
     if address is None or not address.port:
         raise BadConfiguration(f"gateway.http is {config.gateway.http}: a deployment needs a port, as in 0.0.0.0:8642")
     head = f"# The configuration of all processes, for neuraxis {version}. It holds no secrets.\n"
-    asking = (flag.partition("=") for flag in _actors_asking(config) if flag != "--set")
+    settings = (flag.partition("=") for flag in _model_flags(config) if flag != "--set")
     return Deployment(
         version=version,
         processes=tuple(_process(group, config, logins, address.port) for group in groups),
         configuration=configuration or head.encode(),
         port=address.port,
-        environment={f"{ENVIRONMENT}{key.replace('.', '__').upper()}": value for key, _, value in asking},
+        environment={f"{ENVIRONMENT}{key.replace('.', '__').upper()}": value for key, _, value in settings},
     )
 
 
-def _actors_asking(config: Config) -> tuple[str, ...]:
-    """Return the flags by which ``neuraxis up``, too, has the actors ask an attached model."""
+def _model_flags(config: Config) -> tuple[str, ...]:
+    """Return the flags that make actors ask the attached model, as ``neuraxis up`` gives them; none without a model."""
     llm = config.section("llm", LlmSettings)
     if llm.backend == "local":
         use = ModelInUse(backend="local")
@@ -206,21 +209,22 @@ def _actors_asking(config: Config) -> tuple[str, ...]:
 
 def _process(group: Group, config: Config, logins: Path, port: int) -> Process:
     secrets = [*_login_files(logins, group.name)]
-    work: tuple[str, ...] = ("worker", *group.hosts)
-    options = ["--ledger", f"{_DATA}ledger.db"] if group.name == LEDGER else []
+    work: tuple[str, ...] = ("worker", *group.hosted)
+    options = ["--ledger", f"{_DATA_MARK}ledger.db"] if group.name == LEDGER else []
     if group.name == GATEWAY:
         secrets += _login_files(logins, OPERATOR)
-        work, options = (GATEWAY, "--http", f"0.0.0.0:{port}"), ["--operator-context", f"{_SECRETS}{OPERATOR}.json"]
+        work = (GATEWAY, "--http", f"0.0.0.0:{port}")
+        options = ["--operator-context", f"{_SECRETS_MARK}{OPERATOR}.json"]
     for key, name in _secret_files(group, config):
         secrets.append(Secret(SECRETS, name))
-        options += ["--set", f"{key}={_SECRETS}{name}"]
+        options += ["--set", f"{key}={_SECRETS_MARK}{name}"]
     return Process(
         group=group,
         work=work,
         options=tuple(options),
         secrets=tuple(dict.fromkeys(secrets)),
         limits=_LIMITS.get(group.name, _OTHER_LIMITS),
-        speaks_outside=any(host in EFFECTORS for host in group.hosts)
+        speaks_outside=any(each in EFFECTORS for each in group.hosted)
         or (group.name == GATEWAY and bool(config.gateway.upstream.url)),
     )
 
@@ -232,7 +236,7 @@ class _FilesOfContext(msgspec.Struct):
 
 
 def _login_files(logins: Path, name: str) -> Iterator[Secret]:
-    """Yield a login's context, and the files that it names; these lie beside it."""
+    """Yield a login's context, and the files that it names, which must be in the same folder."""
     context = logins / f"{name}.json"
     yield Secret(LOGINS, context.name)
     try:
@@ -248,15 +252,15 @@ def _login_files(logins: Path, name: str) -> Iterator[Secret]:
 
 
 def _secret_files(group: Group, config: Config) -> Iterator[tuple[str, str]]:
-    """Yield the settings that name a file of a secret that the group reads, with the file's name."""
+    """Yield each setting by which the group reads a secret from a file, with the name of that file."""
     llm = config.section("llm", LlmSettings)
     if group.name == GATEWAY:
         yield "gateway.keys_file", "keys.jsonl"
         if config.gateway.upstream.key_file:
             yield "gateway.upstream.key_file", "upstream-key"
-    if "llm" in group.hosts and llm.api_key_file:
+    if "llm" in group.hosted and llm.api_key_file:
         yield "llm.api_key_file", "llm-key"
-    if "webhook" in group.hosts:
+    if "webhook" in group.hosted:
         for name, receiver in sorted(config.section("webhook", WebhookSettings).receivers.items()):
             yield from _receiver_files(name, receiver)
 
@@ -264,7 +268,7 @@ def _secret_files(group: Group, config: Config) -> Iterator[tuple[str, str]]:
 def _receiver_files(name: str, receiver: Receiver) -> Iterator[tuple[str, str]]:
     for what in ("url", "token"):
         if variable := getattr(receiver, f"{what}_env"):
-            raise NotByFile(
+            raise SecretNotInFile(
                 f"webhook receiver {name} takes its {what} from the environment variable {variable}: write "
                 f"{what}_file, with any file name, since deployments take secrets from files alone"
             )

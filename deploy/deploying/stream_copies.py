@@ -1,4 +1,4 @@
-"""Making a deployment's streams and buckets, with as many copies as are configured."""
+"""Making a deployment's streams and buckets, with the configured number of copies."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
@@ -17,17 +17,17 @@ def streams_of(stream: str) -> tuple[str, ...]:
 
 
 async def stream_infos(connection: Connection, stream: str) -> AsyncIterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the streams of a deployment that are there, each with the server's information; raises LogError."""
+    """Yield the deployment's streams that exist, each with the server's information; raises LogError."""
     for name in streams_of(stream):
         try:
             yield name, await connection.api(f"STREAM.INFO.{name}")
         except ApiError as error:
-            if error.number != NOT_FOUND:  # keys are of sealed streams alone
+            if error.number != NOT_FOUND:  # only a sealed log has a bucket of keys
                 raise
 
 
 async def prepare_with_copies(access: Access, config: Config) -> Sequence[str]:
-    """Make what is missing, and give what is there the configured number of copies; return a line for each stream.
+    """Make what is missing, give all streams the configured number of copies, and return a line for each.
 
     Raises:
         LogError: the broker cannot be reached, is not what this release needs, or has too few servers.
@@ -36,7 +36,7 @@ async def prepare_with_copies(access: Access, config: Config) -> Sequence[str]:
     lines = []
     connection = await Connection.open(access)
     try:
-        await _drop_fleeting_members(connection)
+        await _drop_members_in_memory(connection)
         await prepare(access, config, lasting=True)
         async for name, info in stream_infos(connection, config.log.stream):
             found = info["config"]
@@ -50,8 +50,11 @@ async def prepare_with_copies(access: Access, config: Config) -> Sequence[str]:
     return lines
 
 
-async def _drop_fleeting_members(connection: Connection) -> None:
-    """Delete a bucket of members that a restart of the broker would lose; it is worth nothing after three seconds."""
+async def _drop_members_in_memory(connection: Connection) -> None:
+    """Delete the bucket of members if it is kept in memory; a stream's kind of storage cannot be changed.
+
+    Nothing is lost: its entries are heartbeats, which expire after three seconds.
+    """
     name = f"KV_{MEMBERS_BUCKET}"
     try:
         found = await connection.api(f"STREAM.INFO.{name}")

@@ -1,6 +1,6 @@
 """A deployment as systemd units: hardened, supervised by a watchdog, secrets as credentials."""
 
-from deploy.deploying.files import NOTE, Files
+from deploy.deploying.files import HEADER, Files
 from deploy.deploying.plan import GRACE_S, START_S, WATCHDOG_S, Deployment, Places, Process
 
 ETC = "/etc/neuraxis"
@@ -8,6 +8,7 @@ ETC = "/etc/neuraxis"
 
 UNITS = "etc/systemd/system"
 
+# %d is systemd's folder of a unit's credentials, %S that of units' state.
 _PLACES = Places("%d", "%d/neuraxis.toml", "%S/neuraxis")
 
 _HARDENED = """\
@@ -78,25 +79,25 @@ WantedBy=multi-user.target
 
 
 def systemd_files(deployment: Deployment, program: str) -> Files:
-    """Return the units and the configuration, by their paths below ``/``, but for the secrets."""
+    """Return the units and the configuration by their paths below ``/``; the secrets are not among them."""
     files: dict[str, str] = {}
     units: list[str] = []
     shared = "".join(f'Environment="{name}={value}"\n' for name, value in deployment.environment.items())
-    note = f"# {NOTE.format(command='systemd', version=deployment.version)}\n"
+    note = f"# {HEADER.format(command='systemd', version=deployment.version)}\n"
     command = f"worker $ACTORS --context {_PLACES.secrets}/${{LOGIN}}.json --config {_PLACES.configuration} $OPTIONS"
     template = _unit("Neuraxis worker %i", f"{program} {command}")
     files["neuraxis-worker@.service"] = note + template + shared + "\n" + _HARDENED
     for process in deployment.processes:
-        if process.serves:
+        if process.is_gateway:
             command = " ".join((program, *process.command(_PLACES)))
             files["neuraxis-gateway.service"] = (
-                note + _unit("Neuraxis gateway", command) + shared + _own(process) + "\n" + _HARDENED
+                note + _unit("Neuraxis gateway", command) + shared + _own_lines(process) + "\n" + _HARDENED
             )
             units.append("neuraxis-gateway.service")
             continue
         for number in range(1, process.group.replicas + 1):
             unit = f"neuraxis-worker@{process.name}-{number}.service"
-            files[f"{unit}.d/group.conf"] = note + "[Service]\n" + _own(process) + _variables(process)
+            files[f"{unit}.d/group.conf"] = note + "[Service]\n" + _own_lines(process) + _variables(process)
             units.append(unit)
     files["neuraxis.target"] = note + _TARGET.format(what=f"{len(units)} processes", units=" ".join(units))
     written = {f"{UNITS}/{name}": text.encode() for name, text in files.items()}
@@ -107,13 +108,13 @@ def _unit(description: str, command: str) -> str:
     return _UNIT.format(description=description, command=command, start=START_S, grace=GRACE_S, watchdog=WATCHDOG_S)
 
 
-def _own(process: Process) -> str:
-    """Return the lines that set a process apart from others: its credentials, its limits, what it may write."""
-    # The configuration, too, is handed over: it can be read whatever the modes of the file and its folder.
+def _own_lines(process: Process) -> str:
+    """Return the lines in which processes differ: credentials, limits, and the folder that one may write."""
+    # The configuration is a credential, too: systemd reads it as root, so its file may have any mode and owner.
     lines = [f"LoadCredential=neuraxis.toml:{ETC}/neuraxis.toml"]
     lines += [f"LoadCredential={secret.name}:{ETC}/{secret.source}" for secret in process.secrets]
     lines += [f"MemoryMax={process.limits.memory_mb}M", f"CPUQuota={round(process.limits.cpus * 100)}%"]
-    if process.keeps:
+    if process.is_ledger:
         lines += ["StateDirectory=neuraxis", "StateDirectoryMode=0700"]
     return "\n".join(lines) + "\n"
 
@@ -121,7 +122,7 @@ def _own(process: Process) -> str:
 def _variables(process: Process) -> str:
     """Return the variables by which a worker differs from the template."""
     found = {
-        "ACTORS": " ".join(process.group.hosts),
+        "ACTORS": " ".join(process.group.hosted),
         "LOGIN": process.name,
         "OPTIONS": " ".join(process.placed_options(_PLACES)),
     }

@@ -1,6 +1,6 @@
 """Writing the files of a deployment's broker: a folder for each server, one of logins, and the common settings.
 
-Secrets that are there are kept, so that the files can be written anew, after an upgrade, while everybody's logins stay.
+Secrets that exist are kept: after an upgrade, the files can be written again and all logins stay valid.
 """
 
 from collections.abc import Mapping
@@ -32,17 +32,17 @@ class Written(msgspec.Struct, frozen=True):
 def write_broker(
     plan: BrokerPlan, out: Path, *, passwords: bool = False, ca: bytes = b"", development: bool = False
 ) -> list[Written]:
-    """Write everything below ``out``; return what is there now.
+    """Write everything below ``out``; return a list of what is there.
 
     Args:
-        plan: What the files say.
+        plan: What the files are made from.
         out: The folder; made if need be.
         passwords: Whether logins have passwords instead of nkeys.
-        ca: Certificates that clients and servers trust, as PEM; empty for those of the system.
-        development: Whether certificates are made, by an authority of their own, which then is what is trusted.
+        ca: CA certificates that clients and servers trust, as PEM; empty: those of the system.
+        development: Whether to make the servers' certificates, too, by a development authority that alone is trusted.
 
     Raises:
-        BadSecret: a file of a secret holds something else.
+        BadSecret: a file that should hold a secret holds something else.
         OSError: a file cannot be written.
     """
     logins = out / LOGINS
@@ -96,7 +96,8 @@ def _context(plan: BrokerPlan, name: str, secret: Mapping[str, str], ca: bool) -
 def _summary(plan: BrokerPlan, out: Path, passwords: bool, own_certificates: bool) -> list[Written]:
     found = []
     for node in plan.nodes:
-        what = f"server {node.number}: copy it to {plan.at} on {node.host}, run nats-server -c {CONFIGURATION} there"
+        copy_it = f"server {node.number}: copy it to {plan.folder} on {node.host}"
+        what = f"{copy_it}, run nats-server -c {CONFIGURATION} there"
         if own_certificates:
             what += ", with its certificate tls/server.pem and key tls/server-key.pem"
         found.append(Written(str(out / f"broker-{node.number}"), what))

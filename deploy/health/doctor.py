@@ -1,4 +1,4 @@
-"""The checks of ``neuraxis doctor``. The functions that measure wait for the broker; those that judge are pure."""
+"""The checks of ``neuraxis doctor``. Functions that measure ask the broker; those that judge (``judge_*``) are pure."""
 
 import asyncio
 import os
@@ -46,16 +46,19 @@ from schemas.stages import LEDGER
 from schemas.subjects import Partitions
 
 LAG_WARNING = 1_000
-"""How many messages a reader or the ledger may be behind without a warning."""
+"""How many messages a consumer or the ledger may be behind without a warning."""
 
 CLOCK_WARNING_S, CLOCK_FAILURE_S = 0.5, 30.0
-"""Difference between the broker's clock and ours. Deadlines are set by the broker's clock, and waited for by ours."""
+"""Seconds between the broker's clock and ours above which the check warns or fails.
+
+Deadlines are set by the broker's clock, and waited for by ours.
+"""
 
 _NEVER_S = 365 * 24 * 3600.0
-"""An interval so long that it means never: ``--sync never``."""
+"""A flush interval of this many seconds or more means never: ``--sync never``."""
 
 DISK_WARNING = 0.1
-"""Share of the disk that should be free."""
+"""The share of the disk that should be free; below it, the check warns."""
 
 _NO_BROKER = (
     "start a set with `neuraxis up`; of one that runs, name the folder with --data; of a broker of your own, check "
@@ -77,11 +80,12 @@ _RESTARTED = "read what `neuraxis up` printed before each `program_restarts`; sh
 class SetToExamine(msgspec.Struct, frozen=True, kw_only=True):
     """The set to check, and what should be true of it.
 
-    ``system`` gives access to the broker's system account; it is None where there is no login of it.
-    ``expected`` are the configured partitions. ``actors`` and ``effectors`` should be running, and ``stages`` should be
-    served. ``model`` is the language model in use, if known; ``key_file`` holds its key, if the environment does not.
-    ``receivers`` get alerts. ``asking`` are the settings that make an actor ask a model. ``replicas`` copies are
-    configured. ``logins`` are those to look at, and ``users`` what the catalogue gives to each.
+    ``system`` gives access to the broker's system account; it is None where there is no login of it. ``expected`` are
+    the configured partition counts. ``actors`` and ``effectors`` should be running, and ``stages`` should be served.
+    ``model`` is the language model in use, if known; ``key_file`` holds its key, if the environment does not.
+    ``receivers`` get alerts. ``asking`` names the settings that make an actor ask a model. ``replicas`` is the
+    configured number of copies. ``logins`` are the broker logins to check, and ``users`` the permissions that the
+    catalogue gives to each.
     """
 
     access: Access
@@ -153,7 +157,7 @@ async def _log(connection: Connection, to_check: SetToExamine) -> list[Finding]:
         partitions = (await ensure_stream(connection, to_check.stream, None, create=False)).partitions
         before = time.time()
         info = await connection.api(f"STREAM.INFO.{to_check.stream}")
-        here = (before + time.time()) / 2
+        our_time = (before + time.time()) / 2  # the middle of the request, when the broker read its clock
     except LogError as wrong:
         servers = await ask_servers(to_check.system, ())
         return [Finding("stream", Verdict.FAIL, str(wrong), _NO_STREAM), _servers(servers, (), to_check)]
@@ -170,8 +174,8 @@ async def _log(connection: Connection, to_check: SetToExamine) -> list[Finding]:
         judge_partitions(partitions, to_check.expected),
         await examine_keys(connection, to_check.stream),
         judge_sync(worst_storage(servers), replicas),
-        judge_clock(_seconds(info.get("ts", "")), here),
-        await _readers(connection, to_check.stream),
+        judge_clock(_seconds(info.get("ts", "")), our_time),
+        await _consumers(connection, to_check.stream),
         *await _workers(connection, to_check, partitions),
         await _ledger(connection, to_check.ledger, int(state["last_seq"])),
         await examine_effectors(connection, to_check.stream, to_check.effectors),
@@ -190,7 +194,7 @@ async def _copies(connection: Connection, to_check: SetToExamine) -> Finding:
         return Finding("copies", Verdict.WARN, f"this user may not look at them: {wrong}", _OTHER_USER)
 
 
-async def _readers(connection: Connection, stream: str) -> Finding:
+async def _consumers(connection: Connection, stream: str) -> Finding:
     try:
         page = await connection.api(f"CONSUMER.LIST.{stream}")
     except LogError as wrong:
@@ -207,7 +211,7 @@ async def _workers(connection: Connection, to_check: SetToExamine, partitions: P
     alive = readable_heartbeats(members)
     return [
         judge_workers(
-            to_check.actors, [(*presence.actors, *presence.stands_in) for presence in alive if presence.actors]
+            to_check.actors, [(*heartbeat.actors, *heartbeat.stands_in) for heartbeat in alive if heartbeat.actors]
         ),
         judge_stages(alive, partitions, (*to_check.stages, *(() if to_check.run is None else (LEDGER,)))),
         judge_budgets(alive),
@@ -236,7 +240,7 @@ def _ledger_position(path: Path) -> int | str | None:
 
 
 def judge_shared_agent(run: RunFile | None) -> Finding:
-    """Judge whether different people share an agent: it remembers across sessions, so one could learn of another."""
+    """Judge whether people share an agent: it remembers across sessions, so one of them could learn of another."""
     if run is None or run.in_force is None:
         return Finding("agents", Verdict.SKIP, "nobody says here which agents inputs are for")
     per = run.in_force.agent_per
@@ -261,12 +265,12 @@ def judge_stream(name: str, state: Mapping[str, Any], replicas: int) -> Finding:
     return Finding("stream", Verdict.OK, f"{name}, {counted(held, 'message')}, {int(state['bytes']):,} bytes, {copies}")
 
 
-def judge_partitions(there: Partitions, expected: Partitions) -> Finding:
+def judge_partitions(found: Partitions, expected: Partitions) -> Finding:
     """Judge whether the stream's partition counts are those configured."""
-    seen = f"{there.agents} for agents, {there.sessions} for sessions"
-    if there == expected:
+    seen = f"{found.agents} for agents, {found.sessions} for sessions"
+    if found == expected:
         return Finding("partitions", Verdict.OK, seen)
-    remedy = f"set log.agents = {there.agents} and log.sessions = {there.sessions}, or start a new stream"
+    remedy = f"set log.agents = {found.agents} and log.sessions = {found.sessions}, or start a new stream"
     configured = f"{expected.agents} and {expected.sessions}"
     return Finding("partitions", Verdict.FAIL, f"{seen}; configured are {configured}", remedy)
 
@@ -287,11 +291,11 @@ def judge_sync(storage: Mapping[str, Any] | None, replicas: int) -> Finding:
     return Finding("durability", Verdict.WARN, durability_promise(interval, replicas), "start with `--sync always`")
 
 
-def judge_clock(there: float | None, here: float) -> Finding:
-    """Judge how far the broker's clock and ours are apart, in Unix seconds."""
-    if there is None:
+def judge_clock(broker_time: float | None, our_time: float) -> Finding:
+    """Judge how far the broker's clock and ours are apart; both are in Unix seconds."""
+    if broker_time is None:
         return Finding("clock", Verdict.WARN, "the broker does not tell its time", "use nats-server 2.12 or later")
-    apart = abs(there - here)
+    apart = abs(broker_time - our_time)
     seen = f"broker and this machine are {apart:.3f} s apart"
     if apart <= CLOCK_WARNING_S:
         return Finding("clock", Verdict.OK, seen)
@@ -352,7 +356,7 @@ def judge_processes(run: RunFile | None) -> Finding:
 
 
 def judge_disk(folder: Path, free: tuple[int, int] | None) -> Finding:
-    """Judge the room on the data folder's disk; ``free`` is (free, total) bytes."""
+    """Judge the free space on the data folder's disk; ``free`` is (free, total) bytes."""
     if free is None:
         return Finding("disk", Verdict.SKIP, f"there is no {folder}")
     share = free[0] / free[1]

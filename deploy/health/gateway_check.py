@@ -1,11 +1,11 @@
-"""The doctor's check of a set's gateway: over HTTP, as a probe does it."""
+"""The doctor's check of the gateway: it asks ``/readyz`` over HTTP, as an orchestrator's probe does."""
 
 from actors.gateway.http.readiness_checks import passes
 from deploy.health.findings import Finding, Verdict
 from deploy.processes.running_set import RunFile
 from events.http_client import httpx
 
-_PATIENCE_S = 5.0
+_TIMEOUT_S = 5.0
 
 
 async def examine_gateway(run: RunFile | None) -> Finding:
@@ -13,7 +13,7 @@ async def examine_gateway(run: RunFile | None) -> Finding:
     if run is None or not run.http:
         return judge_gateway("", 0, {})
     try:
-        async with httpx.AsyncClient(timeout=_PATIENCE_S, trust_env=False) as client:
+        async with httpx.AsyncClient(timeout=_TIMEOUT_S, trust_env=False) as client:
             answer = await client.get(f"{_reachable(run.http)}/readyz")
             checks = answer.json()["checks"]
     except (httpx.HTTPError, ValueError, KeyError, TypeError) as wrong:
@@ -22,12 +22,12 @@ async def examine_gateway(run: RunFile | None) -> Finding:
 
 
 def judge_gateway(url: str, status: int, checks: dict[str, str]) -> Finding:
-    """Judge a gateway by what its ``/readyz`` said; status 0 is no answer, an empty URL no gateway."""
+    """Judge a gateway by the answer of its ``/readyz``; status 0 means no answer, an empty URL no gateway."""
     if not url:
         return Finding("gateway", Verdict.SKIP, "no set runs in this data folder, or it has none")
     if status == 200:
         return Finding("gateway", Verdict.OK, f"serves at {url}")
-    wrong = ", ".join(f"{name}: {said}" for name, said in checks.items() if not passes(said))
+    wrong = ", ".join(f"{name}: {result}" for name, result in checks.items() if not passes(result))
     return Finding("gateway", Verdict.FAIL, f"{url} does not serve: {wrong}", _remedy(checks))
 
 
@@ -40,15 +40,15 @@ _REMEDIES = {
     "guardrails": "run `neuraxis up`, or `neuraxis worker guardrails`",
     "judgements": "wait: it reads the log from its beginning, and then serves",
 }
-"""Failed check -> what to do. A check that makes others fail stands before them."""
+"""Failed check -> what to do. A check whose failure makes others fail stands before them: only the first is named."""
 
 
 def _remedy(checks: dict[str, str]) -> str:
-    wrong = [name for name, said in checks.items() if not passes(said)]
+    wrong = [name for name, result in checks.items() if not passes(result)]
     first = next((name for name in _REMEDIES if name in wrong), "")
     return _REMEDIES.get(first, "read what its process printed, and start it again")
 
 
 def _reachable(url: str) -> str:
-    """Return the URL at which this machine reaches a gateway, also one that listens on all addresses."""
+    """Return a URL that can be called: a gateway that listens on all addresses is reached by loopback."""
     return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")

@@ -1,4 +1,4 @@
-"""Detecting that the end of the log was lost, when there is no ledger: snapshots tell how far the log had come."""
+"""Detecting, without a ledger, that the end of the log was lost: snapshots show how far the log had reached."""
 
 import asyncio
 import time
@@ -18,14 +18,14 @@ from schemas.vocabulary.ledger import LossRecorded
 
 
 async def record_loss_from_snapshots(access: Access, config: Config, ledger: Path) -> None:
-    """Record a loss in the log if snapshots are ahead of it and there is no ledger. (A ledger would know more.)
+    """Record a loss in the log if snapshots are ahead of it. With a ledger do nothing: its own check knows more.
 
-    Call it while no worker runs: the first event that a worker appends would get a sequence that was lost.
+    Call it while no worker runs: the next event that a worker appends would reuse a sequence that was lost.
 
     Raises:
         LogError: the broker cannot be asked.
     """
-    if ledger.exists():  # noqa: ASYNC240  # one look, before anything runs
+    if ledger.exists():  # noqa: ASYNC240  # once, before anything else runs
         return
     connection = await Connection.open(access)
     try:

@@ -1,4 +1,4 @@
-"""Whether the keys of sessions are there. Without its key a session's words are unreadable, as if it were forgotten."""
+"""Checks that the keys of sealed sessions exist. Without its key a session's texts cannot be read, as if forgotten."""
 
 import msgspec
 
@@ -17,43 +17,43 @@ from schemas.vocabulary.gateway import InputReceived
 _logger = get_logger("neuraxis.keys")
 
 
-class Keys(msgspec.Struct, frozen=True):
-    """The result of :func:`keys_of_latest`: how many sessions were checked, and how many of them have no key."""
+class KeyCount(msgspec.Struct, frozen=True):
+    """The result of :func:`count_latest_keys`: how many sessions were checked, and how many of them have no key."""
 
-    looked: int
+    checked: int
     missing: int
 
 
-async def keys_of_latest(connection: Connection, stream: str) -> Keys:
-    """Look for the keys of the latest sealed session of each partition of the log.
+async def count_latest_keys(connection: Connection, stream: str) -> KeyCount:
+    """Look for the key of the session that last had an input, in each partition of the log.
 
-    A key that was destroyed on purpose has left a note in its place: it does not count as missing.
+    A key that was destroyed on purpose has left an entry that says so: it does not count as missing.
 
     Raises:
         LogError: the broker cannot be asked.
     """
-    asked = msgspec.json.encode({"multi_last": [topic_filter(topic_of(InputReceived))]})
+    request = msgspec.json.encode({"multi_last": [topic_filter(topic_of(InputReceived))]})
     names = {
         key_name_in_headers(answer.headers.get("ce-agent", ""), answer.headers.get("ce-session", ""))
-        async for answer in connection.gather(f"$JS.API.DIRECT.GET.{stream}", asked)
+        async for answer in connection.gather(f"$JS.API.DIRECT.GET.{stream}", request)
         if answer.headers.get(HEADER, GONE) != GONE
     }
     held = await KeyValueKeys(connection, keys_bucket(stream)).load(names) if names else {}
-    return Keys(len(names), len(names - held.keys()))
+    return KeyCount(len(names), len(names - held.keys()))
 
 
 async def log_lost_keys(connection: Connection, stream: str) -> None:
     """Write to this process's log if keys are missing; raises LogError."""
-    keys = await keys_of_latest(connection, stream)
+    keys = await count_latest_keys(connection, stream)
     if keys.missing:
         found = judge_keys(keys)
-        _logger.error("session_keys_lost", looked=keys.looked, missing=keys.missing, remedy=found.remedy)
+        _logger.error("session_keys_lost", looked=keys.checked, missing=keys.missing, remedy=found.remedy)
 
 
 async def examine_keys(connection: Connection, stream: str) -> Finding:
     """Check the keys of the latest sessions."""
     try:
-        return judge_keys(await keys_of_latest(connection, stream))
+        return judge_keys(await count_latest_keys(connection, stream))
     except LogError as wrong:
         return Finding(
             "keys",
@@ -63,16 +63,16 @@ async def examine_keys(connection: Connection, stream: str) -> Finding:
         )
 
 
-def judge_keys(keys: Keys) -> Finding:
+def judge_keys(keys: KeyCount) -> Finding:
     """Judge whether the latest sessions can be read."""
-    if not keys.looked:
+    if not keys.checked:
         return Finding("keys", Verdict.OK, "no session's words are sealed")
     if not keys.missing:
-        return Finding("keys", Verdict.OK, f"those of the {keys.looked} sessions looked at are there")
+        return Finding("keys", Verdict.OK, f"those of the {keys.checked} sessions looked at are there")
     return Finding(
         "keys",
         Verdict.FAIL,
-        f"{keys.missing} of the {keys.looked} sessions looked at have none, and were not forgotten: what was said in "
+        f"{keys.missing} of the {keys.checked} sessions looked at have none, and were not forgotten: what was said in "
         "them stays closed",
         "stop the set and put back a copy of the broker's store that holds the bucket of keys",
     )

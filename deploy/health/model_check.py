@@ -1,4 +1,4 @@
-"""The doctor's checks of a set's language model, and of the effectors."""
+"""The doctor's checks of the language model, and of the effectors, which call models and others outside."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +14,7 @@ from schemas.permissions import durable_names
 
 
 class ConsumerLoad(msgspec.Struct, frozen=True):
-    """The load of an effector's consumer: workers that wait for requests, requests under way, and requests to come."""
+    """The load of an effector's consumer: idle workers, requests under way, and requests not yet begun."""
 
     waiting: int
     under_way: int
@@ -24,7 +24,7 @@ class ConsumerLoad(msgspec.Struct, frozen=True):
 async def examine_model(
     use: ModelInUse | None, environment: Mapping[str, str], key_file: str, asking: Sequence[str] = ()
 ) -> Finding:
-    """Check the model of a set, with the key that this process has; ``use`` is None if no set says which model it uses.
+    """Check the model that a set uses, with this process's own key; ``use`` is None if the model is not known.
 
     ``asking`` names the settings of this configuration that make an actor ask a model.
     """
@@ -41,9 +41,9 @@ async def examine_model(
 
 
 def judge_model(use: ModelInUse | None, listed: Sequence[str] | str, asking: Sequence[str] = ()) -> Finding:
-    """Judge a model by the names that its endpoint lists, or by the reason (a text) why it lists none.
+    """Judge a model by the names that its endpoint lists; a text instead of them is the reason why it lists none.
 
-    If there is no model, settings that make an actor ask one are wrong: nobody would answer.
+    Without a model, settings that make an actor ask one are wrong: nobody would answer.
     """
     if asking and (use is None or use.backend == "composer"):
         remedy = f"name a model by llm.base_url, or remove {', '.join(asking)}: it then follows what is attached"
@@ -68,7 +68,7 @@ def judge_model(use: ModelInUse | None, listed: Sequence[str] | str, asking: Seq
 
 
 async def examine_effectors(connection: Connection, stream: str, names: Sequence[str]) -> Finding:
-    """Check the consumers of effectors that should run, and those of their ordered queues."""
+    """Check the consumers of the effectors that should run; an effector with ordered queues has one for each queue."""
     found: dict[str, ConsumerLoad | None] = {}
     for name in names:
         try:
@@ -76,8 +76,8 @@ async def examine_effectors(connection: Connection, stream: str, names: Sequence
         except LogError:
             found[name] = None
         else:
-            # All queues read the same requests, and pass over those of other queues. So the numbers are not added up:
-            # the queue that is furthest behind tells how many requests wait.
+            # Each queue's consumer reads all requests, and skips those of other queues. So the numbers are not added
+            # up: the consumer that is furthest behind shows how many requests wait.
             pending = max(int(info["num_pending"]) for info in infos)
             found[name] = ConsumerLoad(int(infos[0]["num_waiting"]), int(infos[0]["num_ack_pending"]), pending)
     return judge_effectors(found)

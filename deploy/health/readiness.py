@@ -1,4 +1,4 @@
-"""What a gateway asks other processes before it is ready: does the broker store, can the ledger's process write."""
+"""Readiness of a gateway as far as it depends on other processes: the broker stores, the ledger's process can write."""
 
 import errno
 import os
@@ -17,33 +17,35 @@ LEDGER_QUERY = f"{ROOT}.query.ledger.health"
 
 NO_LEDGER = "no process writes the ledger: run `neuraxis up`, or `neuraxis worker ledger`"
 
-_LOOK_BYTES = 64 * 1024
-_PATIENCE_S = 1.5
+_TRIAL_BYTES = 64 * 1024
+"""Bytes written to find out whether the disk is full."""
+
+_TIMEOUT_S = 1.5
 
 
 class LedgerHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a ledger is written; ``trouble`` says why it cannot be written on, and is empty when all is well."""
+    """The ledger's last sequence; ``trouble`` says why nothing more can be written to it, and is empty if it can."""
 
     position: int
     trouble: str = ""
 
 
 def ledger_write_fault(ledger: Path) -> str:
-    """Try to write beside a ledger file; return why that fails, or an empty string.
+    """Write a trial file beside a ledger file; return why that fails, or an empty string.
 
-    The text does not name the file, since everybody who may probe a gateway can read it.
+    The text does not name the file, since everybody who may ask a gateway for its readiness can read it.
     """
-    draft = ledger.with_name(f".{ledger.name}.look-{os.getpid()}")
+    trial = ledger.with_name(f".{ledger.name}.look-{os.getpid()}")
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        descriptor = os.open(trial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            left = _LOOK_BYTES
+            left = _TRIAL_BYTES
             while left > 0:
                 left -= os.write(descriptor, bytes(left))
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-            draft.unlink()
+            trial.unlink()
     except OSError as wrong:
         what = "the disk is full: make room" if wrong.errno in (errno.ENOSPC, errno.EDQUOT) else wrong.strerror
         return f"the ledger cannot be written: {what}"
@@ -51,9 +53,9 @@ def ledger_write_fault(ledger: Path) -> str:
 
 
 async def query_ledger_fault(connection: Connection) -> str:
-    """Ask the ledger's process whether it can write; return why not, empty when it can."""
+    """Ask the ledger's process whether it can write; return why not, or an empty string."""
     try:
-        answer = await connection.request(LEDGER_QUERY, deadline=_PATIENCE_S)
+        answer = await connection.request(LEDGER_QUERY, deadline=_TIMEOUT_S)
         if "Nats-Service-Error" in answer.headers:
             return answer.headers["Nats-Service-Error"]
         return msgspec.json.decode(answer.data, type=LedgerHealth).trouble
@@ -83,9 +85,9 @@ class LedgerProbe:
 
 
 def ok_if_empty(fault: Callable[[], Awaitable[str]]) -> Callable[[], Awaitable[str]]:
-    """Return a check that says ``ok`` where ``fault`` returns an empty text."""
+    """Return a check that returns ``ok`` where ``fault`` returns an empty text."""
 
-    async def look() -> str:
+    async def check() -> str:
         return await fault() or OK
 
-    return look
+    return check

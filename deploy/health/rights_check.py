@@ -1,4 +1,4 @@
-"""Whether each login has the rights that the catalogue gives it at a running server, and no others."""
+"""The doctor's check that each broker login has, at the running server, the catalogue's permissions and no others."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _REMEDY = (
     "server, and have each take it (`nats-server --signal reload`); of a broker that others run, give them "
     "`neuraxis deploy nats-conf --permissions`"
 )
-_SHOWN = 3
+_MOST_SHOWN = 3
 
 
 def expected_users(stream: str, alert_consumers: Sequence[str], folder: Path | None) -> dict[str, BrokerUser]:
@@ -33,7 +33,7 @@ def expected_users(stream: str, alert_consumers: Sequence[str], folder: Path | N
             rows = json.loads((folder.parent / PERMISSIONS).read_bytes())
             workers |= {row["login"]: row["owners"] for row in rows if row["owners"]}
         except (OSError, ValueError, TypeError, KeyError):
-            pass  # they were copied without it: logins of names that nobody knows are passed over
+            pass  # the folder was copied without that file: logins with unknown names are skipped
     roles = {user.name for user in broker_users(stream, alert_consumers, {})}
     known = {name: tuple(each) for name, each in workers.items() if name not in roles and set(each) <= set(owners())}
     return {user.name: user for user in broker_users(stream, alert_consumers, known)}
@@ -41,7 +41,7 @@ def expected_users(stream: str, alert_consumers: Sequence[str], folder: Path | N
 
 async def examine_rights(logins: Mapping[str, Access], users: Mapping[str, BrokerUser]) -> Finding:
     """Ask the server, as each login, what it may do, and compare that with the catalogue."""
-    lacking, beyond, unknown, good = [], [], [], 0
+    lacking, excess, unknown, good = [], [], [], 0
     for name, access in logins.items():
         user = users.get(name)
         if user is None:
@@ -50,78 +50,78 @@ async def examine_rights(logins: Mapping[str, Access], users: Mapping[str, Broke
         try:
             connection = await Connection.open(access)
             try:
-                who = await ask_rights(connection)
+                rights = await ask_rights(connection)
             finally:
                 await connection.close()
         except LogError as wrong:
             lacking.append(f"{name} does not get in ({wrong})")
             continue
-        if who is None:
+        if rights is None:
             unknown.append(name)
             continue
-        less, more = differences(who.permissions, user)
-        lacking += [f"{name} lacks {_some(less)}"] if less else []
-        beyond += [f"{name} has {_some(more)} besides"] if more else []
-        good += not less and not more
-    return judge_rights(lacking, beyond, unknown, good)
+        missing, extra = differences(rights.permissions, user)
+        lacking += [f"{name} lacks {_shortened(missing)}"] if missing else []
+        excess += [f"{name} has {_shortened(extra)} besides"] if extra else []
+        good += not missing and not extra
+    return judge_rights(lacking, excess, unknown, good)
 
 
-def judge_rights(lacking: Sequence[str], beyond: Sequence[str], unknown: Sequence[str], good: int) -> Finding:
-    """Judge what was found of logins: what some lack, what some have besides, and how many are as they should be."""
+def judge_rights(lacking: Sequence[str], excess: Sequence[str], unknown: Sequence[str], good: int) -> Finding:
+    """Judge the logins by texts on those that lack rights or have extra ones, unknown names, and how many are good."""
     if lacking:
-        return Finding(_CHECK, Verdict.FAIL, "; ".join((*lacking, *beyond)), _REMEDY)
-    if beyond:
-        return Finding(_CHECK, Verdict.WARN, "; ".join(beyond), _REMEDY)
+        return Finding(_CHECK, Verdict.FAIL, "; ".join((*lacking, *excess)), _REMEDY)
+    if excess:
+        return Finding(_CHECK, Verdict.WARN, "; ".join(excess), _REMEDY)
     if not good:
         return Finding(
             _CHECK, Verdict.SKIP, "nothing tells which login this is: name the folder of all logins with --context"
         )
-    passed = f"; {', '.join(unknown)} not looked at" if unknown else ""
+    skipped = f"; {', '.join(unknown)} not looked at" if unknown else ""
     has = "has" if good == 1 else "have"
-    return Finding(_CHECK, Verdict.OK, f"{counted(good, 'login')} {has} the catalogue's rights and no others{passed}")
+    return Finding(_CHECK, Verdict.OK, f"{counted(good, 'login')} {has} the catalogue's rights and no others{skipped}")
 
 
 def differences(rights: LoginRights, user: BrokerUser) -> tuple[list[str], list[str]]:
-    """Return what a login lacks of what the catalogue gives it, and what it has besides."""
-    may, less, more = user.permissions, list[str](), list[str]()
-    for kind, theirs, allow, deny in (
-        ("publish", rights.publish, may.publish_allow, may.publish_deny),
-        ("subscribe", rights.subscribe, may.subscribe_allow, may.subscribe_deny),
+    """Return the catalogue's permissions that a login is missing, and those that it has in addition."""
+    expected, missing, extra = user.permissions, list[str](), list[str]()
+    for kind, found, allow, deny in (
+        ("publish", rights.publish, expected.publish_allow, expected.publish_deny),
+        ("subscribe", rights.subscribe, expected.subscribe_allow, expected.subscribe_deny),
     ):
-        allowed = theirs.allow or (">",)
-        less += [f"{kind} {subject}" for subject in allow if not _within(subject, allowed)]
-        more += [f"{kind} {subject}" for subject in allowed if not _within(subject, allow)]
-        more += [
+        allowed = found.allow or (">",)
+        missing += [f"{kind} {subject}" for subject in allow if not _is_covered(subject, allowed)]
+        extra += [f"{kind} {subject}" for subject in allowed if not _is_covered(subject, allow)]
+        extra += [
             f"{kind} {subject}"
             for subject in deny
-            if not _within(subject, theirs.deny) and any(overlap(subject, pattern) for pattern in allowed)
+            if not _is_covered(subject, found.deny) and any(overlap(subject, pattern) for pattern in allowed)
         ]
-        less += [
+        missing += [
             f"{kind} {subject}"
-            for subject in theirs.deny
-            if not _within(subject, deny) and any(overlap(subject, pattern) for pattern in allow)
+            for subject in found.deny
+            if not _is_covered(subject, deny) and any(overlap(subject, pattern) for pattern in allow)
         ]
-    if may.allow_responses and not rights.responds:
-        less.append("answering requests")
-    return less, more
+    if expected.allow_responses and not rights.responds:
+        missing.append("answering requests")
+    return missing, extra
 
 
-def _within(subject: str, patterns: Sequence[str]) -> bool:
+def _is_covered(subject: str, patterns: Sequence[str]) -> bool:
     return any(covers(pattern, subject) for pattern in patterns)
 
 
-def _some(items: Sequence[str]) -> str:
-    left = len(items) - _SHOWN
-    return ", ".join(items[:_SHOWN]) + (f" and {left} more" if left > 0 else "")
+def _shortened(items: Sequence[str]) -> str:
+    left = len(items) - _MOST_SHOWN
+    return ", ".join(items[:_MOST_SHOWN]) + (f" and {left} more" if left > 0 else "")
 
 
-def name_of(access: Access) -> str:
-    """Return the name of a login by its inbox prefix; empty where that tells none."""
+def login_name(access: Access) -> str:
+    """Return the name of a login, which its inbox prefix begins with; empty if that is not one of ours."""
     return access.inbox_prefix.partition("_INBOX.")[2]
 
 
 def logins_in(folder: Path) -> list[str]:
-    """Return the names of the logins in a folder of contexts."""
+    """Return the names of the logins in a folder of NATS contexts."""
     names = []
     for file in sorted(folder.glob("*.json")):
         try:

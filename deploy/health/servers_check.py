@@ -1,4 +1,4 @@
-"""What the servers of a broker are like: their versions, clocks and flushing, and the copies that they keep."""
+"""The doctor's checks of the broker's servers: their versions, clocks and flushing, and the copies that they keep."""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
@@ -16,10 +16,15 @@ from events.jetstream import Access, Connection
 from events.jetstream.stream import stream_config
 from schemas.subjects import Partitions
 
-_PATIENCE_S = 2.0
-_ALONE_S = 0.3
+_TIMEOUT_S = 2.0
+_GATHER_S = 0.3
+"""Seconds for which answers are collected if the servers' names are not known."""
+
 APART_WARNING_S, APART_FAILURE_S = 0.5, 30.0
-"""How far the clocks of two servers may be apart: deadlines are set by the clock of whichever leads the stream."""
+"""Seconds between two servers' clocks above which the check warns or fails.
+
+Deadlines are set by the clock of the server that leads the stream.
+"""
 
 _MAKE_COPIES = (
     "name the deployment's neuraxis.toml with --config; `neuraxis deploy streams` then gives each as many copies as "
@@ -28,7 +33,7 @@ _MAKE_COPIES = (
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server says of itself; ``behind_s`` is how far its clock was behind ours when it answered."""
+    """A server's report on itself; ``behind_s`` is how far its clock was behind ours when it answered."""
 
     name: str
     version: str
@@ -37,33 +42,33 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def ask_servers(system: Access | None, expected: Collection[str]) -> list[ServerFacts]:
-    """Ask every server, as a login of the system account; empty where we have none, or nobody answers.
+    """Ask every server, with a login of the system account; empty if there is none, or nobody answers.
 
-    It waits for the servers that are ``expected`` by name, and no longer than two seconds.
+    It waits for the servers whose names are ``expected``, but no longer than two seconds.
     """
     if system is None:
         return []
     found: dict[str, ServerFacts] = {}
-    told = asyncio.Event()
+    complete = asyncio.Event()
 
-    async def take(msg: Msg) -> None:
+    async def receive(msg: Msg) -> None:
         facts = _facts(msg.data)
         if facts is not None:
             found[facts.name] = facts
             if expected and set(expected) <= found.keys():
-                told.set()
+                complete.set()
 
     try:
         connection = await Connection.open(system)
         try:
             inbox = connection.new_inbox()
-            await connection.nc.subscribe(inbox, cb=take)
+            await connection.nc.subscribe(inbox, cb=receive)
             await connection.publish("$SYS.REQ.SERVER.PING.JSZ", b'{"config":true}', reply=inbox)
             try:
-                async with asyncio.timeout(_PATIENCE_S if expected else _ALONE_S):
-                    await told.wait()
+                async with asyncio.timeout(_TIMEOUT_S if expected else _GATHER_S):
+                    await complete.wait()
             except TimeoutError:
-                pass  # who has not answered is told of below
+                pass  # judge_servers reports the servers that have not answered
         finally:
             await connection.close()
     except LogError:
@@ -73,20 +78,20 @@ async def ask_servers(system: Access | None, expected: Collection[str]) -> list[
 
 def _facts(answer: bytes) -> ServerFacts | None:
     try:
-        said = msgspec.json.decode(answer)
-        server = said["server"]
-        then = datetime.fromisoformat(server["time"][:26].rstrip("Z") + "+00:00").timestamp()
-        storage = (said.get("data") or {}).get("config") or {}
-        behind = datetime.now().timestamp() - then
+        body = msgspec.json.decode(answer)
+        server = body["server"]
+        server_time = datetime.fromisoformat(server["time"][:26].rstrip("Z") + "+00:00").timestamp()
+        storage = (body.get("data") or {}).get("config") or {}
+        behind = datetime.now().timestamp() - server_time
         return ServerFacts(name=server["name"], version=server["ver"], behind_s=behind, storage=storage)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError):
         return None
 
 
 def worst_storage(servers: Sequence[ServerFacts]) -> Mapping[str, Any] | None:
-    """Return how the server flushes that flushes least; None where none has said."""
-    told = [server.storage for server in servers if server.storage]
-    return max(told, key=_interval) if told else None
+    """Return the storage settings of the server that flushes to disk least often; None if no server reports them."""
+    reported = [server.storage for server in servers if server.storage]
+    return max(reported, key=_interval) if reported else None
 
 
 def _interval(storage: Mapping[str, Any]) -> int:
@@ -94,9 +99,9 @@ def _interval(storage: Mapping[str, Any]) -> int:
 
 
 def judge_servers(servers: Sequence[ServerFacts], expected: Collection[str], count: int = 1) -> Finding:
-    """Judge whether all servers answer, with one version and one time.
+    """Judge whether all servers answer, run one version, and have the same time.
 
-    ``expected`` are their names, as far as known, and ``count`` how many addresses clients were given.
+    ``expected`` are their names, as far as known, and ``count`` is the number of addresses that clients were given.
     """
     if not servers:
         seen = "only a login of the broker's system account may ask each server"
@@ -148,7 +153,7 @@ def stale_peers(cluster: Mapping[str, Any]) -> list[str]:
 
 
 def judge_copies(few: Sequence[str], late: Sequence[str], wanted: int) -> Finding:
-    """Judge the numbers of copies; ``few`` have others than ``wanted``, ``late`` are not up to date."""
+    """Judge the copies; ``few`` names what has another number than ``wanted``, ``late`` what is not up to date."""
     configured = "1 copy" if wanted == 1 else f"{wanted} copies"
     if few:
         return Finding("copies", Verdict.FAIL, f"{', '.join(few)}; configured are {configured}", _MAKE_COPIES)
@@ -159,7 +164,7 @@ def judge_copies(few: Sequence[str], late: Sequence[str], wanted: int) -> Findin
 
 
 def judge_settings(config: Mapping[str, Any], partitions: Partitions) -> Finding:
-    """Judge whether the stream keeps everything, on disk, and knows repeated messages again."""
+    """Judge whether the stream keeps every message, on disk, and long enough recognises one that is sent twice."""
     wanted = stream_config(str(config["name"]), partitions, 1)
     wrong = [
         f"{field} is {config.get(field)!r} instead of {wanted[field]!r}"

@@ -1,4 +1,4 @@
-"""The doctor's checks of the stages: who serves them, which decide too slowly, whose snapshots are not saved."""
+"""The doctor's checks of the stages: which are not served, which decide too slowly, whose snapshots are not saved."""
 
 from collections.abc import Sequence
 
@@ -17,18 +17,18 @@ def judge_stages(alive: Sequence[Heartbeat], partitions: Partitions, stages: Seq
 
     Args:
         alive: The heartbeats of living processes.
-        partitions: The stream's.
-        stages: Those that this set needs.
+        partitions: The stream's partition counts.
+        stages: The stages that this set needs.
     """
     found = unserved_partitions(alive, partitions)
     needed = by_stage(found, stages)
     if needed:
-        hosts = " ".join(needed)
+        names = " ".join(needed)
         remedy = (
-            f"run `neuraxis up`, or `neuraxis worker {hosts}`; one that runs and does not serve says why in its log"
+            f"run `neuraxis up`, or `neuraxis worker {names}`; one that runs and does not serve says why in its log"
         )
         return Finding("stages", Verdict.FAIL, f"not served: {unserved_text(needed, partitions)}", remedy)
-    # Other stages are optional. But if somebody runs one, it should be served.
+    # Other stages are optional. But where a living worker runs one, it should lead the stage's partitions.
     others = {stage: each for stage, each in by_stage(found, tuple(scopes())).items() if each[0] != "no_owner"}
     if others:
         remedy = "look again, they may be about to; then see the log of their worker"
@@ -37,21 +37,21 @@ def judge_stages(alive: Sequence[Heartbeat], partitions: Partitions, stages: Seq
 
 
 def judge_budgets(alive: Sequence[Heartbeat]) -> Finding:
-    """Judge whether decisions keep their stages' latency budgets, by the counts of living workers."""
+    """Judge whether decisions stay within their stages' latency budgets, by the counts of living workers."""
     overruns: dict[str, Overrun] = {}
-    for presence in alive:
-        for stage, overrun in presence.overruns.items():
+    for heartbeat in alive:
+        for stage, overrun in heartbeat.overruns.items():
             overruns[stage] = with_overrun(overruns.get(stage), overrun, overrun.count)
     if not overruns:
         return Finding("budgets", Verdict.OK, "no decision of a living worker took longer than its budget")
-    seen = ", ".join(_overran(stage, overrun) for stage, overrun in sorted(overruns.items()))
+    seen = ", ".join(_overrun_text(stage, overrun) for stage, overrun in sorted(overruns.items()))
     remedy = "more processors, or fewer workers on them; `swarm.over_budget` in the log tells when"
     return Finding("budgets", Verdict.WARN, f"over budget since their workers began: {seen}", remedy)
 
 
 def judge_snapshots(alive: Sequence[Heartbeat]) -> Finding:
-    """Judge whether the partitions' snapshots are saved: without them a worker takes long to take over."""
-    unsaved = {stage: names for presence in alive for stage, names in presence.unsaved.items()}
+    """Judge whether the partitions' snapshots are saved: without them another worker needs long to take over."""
+    unsaved = {stage: names for heartbeat in alive for stage, names in heartbeat.unsaved.items()}
     if not unsaved:
         return Finding("snapshots", Verdict.OK, "every latest one is saved")
     seen = ", ".join(f"{stage} {' '.join(names)}" for stage, names in sorted(unsaved.items()))
@@ -59,5 +59,5 @@ def judge_snapshots(alive: Sequence[Heartbeat]) -> Finding:
     return Finding("snapshots", Verdict.WARN, f"the latest could not be saved: {seen}", remedy)
 
 
-def _overran(stage: str, overrun: Overrun) -> str:
+def _overrun_text(stage: str, overrun: Overrun) -> str:
     return f"{stage} {counted(overrun.count, 'time')} ({overrun.budget_ms:g} ms; of late up to {overrun.worst_ms:g} ms)"

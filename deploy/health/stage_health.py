@@ -1,4 +1,4 @@
-"""Which stages are served at this moment, by the heartbeats of living workers. Pure."""
+"""How each stage is served at this moment, by the heartbeats of living workers. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,19 +15,19 @@ def stage_health(alive: Sequence[Heartbeat], partitions: Partitions, needed: Seq
 
     Args:
         alive: The heartbeats of living processes.
-        partitions: The stream's.
+        partitions: The stream's partition counts.
         needed: The stages that this set needs.
     """
     slow: dict[str, Overrun] = {}
-    for presence in alive:
-        for stage, overrun in presence.overruns.items():
-            slow[stage] = with_overrun(slow.get(stage), overrun, overrun.count)
+    for heartbeat in alive:
+        for stage, reported in heartbeat.overruns.items():
+            slow[stage] = with_overrun(slow.get(stage), reported, reported.count)
     found = by_stage(unserved_partitions(alive, partitions), tuple(scopes()))
     for stage, scope in scopes().items():
         lack, away = found.get(stage, (None, ()))
         if lack == "no_owner" and stage not in needed:
             continue
-        overran = slow.get(stage)
+        overrun = slow.get(stage)
         count = len(names_of(scope, partitions))
         yield StageHealth(
             stage=stage,
@@ -35,7 +35,7 @@ def stage_health(alive: Sequence[Heartbeat], partitions: Partitions, needed: Seq
             served=count - len(away),
             partitions=count,
             lack=lack,
-            slow=overran.count if overran else 0,
-            worst_ms=overran.worst_ms if overran else 0.0,
-            waiting=sum(presence.waiting.get(stage, 0) for presence in alive),
+            slow=overrun.count if overrun else 0,
+            worst_ms=overrun.worst_ms if overrun else 0.0,
+            waiting=sum(heartbeat.waiting.get(stage, 0) for heartbeat in alive),
         )

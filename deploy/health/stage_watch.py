@@ -1,4 +1,7 @@
-"""Which stages are served, read from the workers' leases. It needs no actor, so it works when all are gone."""
+"""Watching which stages are served. It reads the workers' heartbeats and needs no actor, so it works when all are gone.
+
+A stage is an actor on the path of an input. It is served if a living worker leads each of its partitions.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -16,7 +19,7 @@ from schemas.stages import GUARDS, REQUIRED, WITNESSES, names_of, scopes, token_
 from schemas.subjects import Partitions
 
 NEEDED = (*REQUIRED, *WITNESSES)
-"""The stages that must be served in a healthy set: those that every input needs, and those that notice a silent one."""
+"""The stages that must be served in a healthy set: those that every input needs, and those that notice a lost one."""
 
 
 def needed_by(config: Config) -> tuple[str, ...]:
@@ -24,11 +27,10 @@ def needed_by(config: Config) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*config.section("swarm", SwarmSettings).required, *WITNESSES)))
 
 
-LOOK_S = 1.0
-"""Seconds between looks."""
+POLL_INTERVAL_S = 1.0
 
-AWAY_S = 4.0
-"""Seconds for which a stage may be unserved before that is reported: normally another worker takes over in less."""
+TAKEOVER_S = 4.0
+"""Seconds for which a stage may be unserved before that is reported: another worker normally takes over in less."""
 
 Unserved = Mapping[str, tuple[Lack, tuple[str, ...]]]
 """Stage -> why it is not served, and which of its partitions."""
@@ -40,8 +42,8 @@ class StageWatch:
     """Watches, in one process, whether stages are served; all times are seconds of the event loop's clock.
 
     Args:
-        membership: Holds the leases of living workers.
-        partitions: The stream's.
+        membership: Holds the heartbeats of living workers.
+        partitions: The stream's partition counts.
         needed: The stages to watch.
     """
 
@@ -52,10 +54,10 @@ class StageWatch:
         self._watch = AvailabilityWatch(partitions)
 
     async def look(self) -> None:
-        """Read the leases once.
+        """Read the heartbeats once.
 
         Raises:
-            LogError: the leases cannot be read.
+            LogError: they cannot be read.
         """
         try:
             members = await self._membership.members()
@@ -67,14 +69,14 @@ class StageWatch:
     def unserved(self, *, patient: bool = False) -> Unserved:
         """Return the stages that nobody serves: why, and which partitions.
 
-        A stage that was served before counts after :data:`AWAY_S`. A stage that never was counts at once, or, with
-        ``patient``, after :data:`AWAY_S` as well: in a set that has just started it may not have reported yet.
+        A stage that was served before counts after :data:`TAKEOVER_S`. A stage that never was counts at once, or, with
+        ``patient``, after :data:`TAKEOVER_S` as well: in a set that has just started it may not have reported yet.
         """
         now = asyncio.get_running_loop().time()
         away: dict[StagePartition, Lack] = {
             place: lack
             for place, lack in self._watch.lacks.items()
-            if self._watch.away_s(place, now) >= AWAY_S or not (patient or self._watch.has_seen(place))
+            if self._watch.away_s(place, now) >= TAKEOVER_S or not (patient or self._watch.has_seen(place))
         }
         return by_stage(away, self.needed)
 
@@ -89,8 +91,8 @@ class StageWatch:
         lack = self._watch.lacks.get(place)
         if lack in (None, "recovering") or self._watch.availability(now) is None:
             return ""
-        patience = AWAY_S if self._watch.has_seen(place) else 2 * AWAY_S
-        return f"{stage} ({str(lack).replace('_', ' ')})" if self._watch.away_s(place, now) >= patience else ""
+        tolerated_s = TAKEOVER_S if self._watch.has_seen(place) else 2 * TAKEOVER_S
+        return f"{stage} ({str(lack).replace('_', ' ')})" if self._watch.away_s(place, now) >= tolerated_s else ""
 
     def unended(self, agent: str, session: str = "") -> str:
         """Return why nobody will end an exchange soon, in words; empty if somebody will, or may.
@@ -101,11 +103,11 @@ class StageWatch:
         responder = self.lacking("responder", agent, session)
         if responder or not (witness := self.lacking("swarm", agent, session)):
             return responder
-        lost = [said for guard in GUARDS if (said := self.lacking(guard, agent, session))]
+        lost = [reason for guard in GUARDS if (reason := self.lacking(guard, agent, session))]
         return ", ".join((*lost, witness)) if lost else ""
 
     async def follow(self, on_change: Callable[[Unserved, Unserved], None] = lambda now, before: None) -> None:
-        """Read the leases until cancelled; call ``on_change`` with what is unserved now, and what was before."""
+        """Read the heartbeats until cancelled; call ``on_change`` with what is unserved now, and what was before."""
         last: Unserved = {}
         while True:
             try:
@@ -116,19 +118,19 @@ class StageWatch:
                 if (now := self.unserved(patient=True)) != last:
                     last, before = now, last
                     on_change(now, before)
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
 
 
 @asynccontextmanager
 async def watching_stages(connection: Connection, partitions: Partitions) -> AsyncIterator[StageWatch]:
     """Watch the stages for the length of a block."""
     stages = StageWatch(KeyValueMembership(connection), partitions)
-    following = asyncio.create_task(stages.follow(), name="stages")
+    task = asyncio.create_task(stages.follow(), name="stages")
     try:
         yield stages
     finally:
-        following.cancel()
-        await asyncio.wait((following,))
+        task.cancel()
+        await asyncio.wait((task,))
 
 
 def log_changes(now: Unserved, before: Unserved) -> None:
@@ -145,10 +147,10 @@ async def log_unserved_stages(access: Access, partitions: Partitions, needed: Se
     """Log the stages that nobody serves, until cancelled; while the broker is away, wait for it."""
     while True:
         try:
-            connection = await Connection.open(access, LOOK_S)
+            connection = await Connection.open(access, POLL_INTERVAL_S)
         except LogError as error:
             _logger.debug("stages_unknown", error=error.code)
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
             continue
         try:
             await StageWatch(KeyValueMembership(connection), partitions, needed).follow(log_changes)

@@ -13,8 +13,8 @@ async def events_of_agent(
 ) -> AsyncIterator[Recorded]:
     """Read an agent's events that match filters over stored subjects, in order.
 
-    A partition holds other agents' events, too, and a log may hold events that this release cannot read. Both are
-    skipped.
+    The filters select partitions, which hold other agents' events, too. These are skipped, and events that this release
+    cannot read.
 
     Args:
         log: The log or source to read.

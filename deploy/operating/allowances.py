@@ -1,4 +1,4 @@
-"""Allowances in a log, and the events that record a person's verdict on an exchange."""
+"""An agent's allowances, phrases that guards let pass, and the orders that record a person's verdict on an exchange."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -8,7 +8,7 @@ import msgspec
 from actors.contract.text.allowances import MOST, MOST_CHARACTERS
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.orders import Order
-from deploy.operating.named_items import in_force, orders_for
+from deploy.operating.named_items import items_in_force, withdrawals
 from deploy.operating.recorded_inputs import RecordedInput, recorded_input
 from events.replay.sources import Source
 from schemas.intake.blank import says_nothing
@@ -18,7 +18,7 @@ from schemas.vocabulary.precedents import PrecedentRecorded
 Verdict = Literal["harm", "false-alarm", "benign"]
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class ListedAllowance(msgspec.Struct, frozen=True, kw_only=True):
     """An allowance in force, and the sequence of the event that recorded it."""
 
     allowance: str
@@ -29,17 +29,17 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
 
 
-async def allowances_in_force(source: Source, agent: str) -> list[Listed]:
+async def allowances_in_force(source: Source, agent: str) -> list[ListedAllowance]:
     """Return an agent's allowances in force, in the order of recording."""
-    return await in_force(source, agent, "allowance", AllowanceRecorded, AllowanceWithdrawn, Listed)
+    return await items_in_force(source, agent, "allowance", AllowanceRecorded, AllowanceWithdrawn, ListedAllowance)
 
 
 async def judged_input(source: Source, exchange: str) -> RecordedInput:
     """Return the input of an exchange on which a person gives a verdict.
 
     Raises:
-        NothingFound: the exchange has none that can be read, or its session was forgotten.
-        InvalidInput: it has no text of its own.
+        NothingFound: the exchange has no input that can be read, or its session was forgotten.
+        InvalidInput: the input has no text of its own, only layers such as documents.
     """
     judged = await recorded_input(source, exchange)
     if says_nothing(judged.received.text):
@@ -51,11 +51,11 @@ async def judged_input(source: Source, exchange: str) -> RecordedInput:
 
 
 def precedent_name(exchange: str) -> str:
-    """Return the name of the precedent and of the allowance that a verdict on an exchange makes."""
+    """Return the name of the precedent and of the allowance that record a verdict on an exchange."""
     return f"verdict-{exchange}"
 
 
-def events_of(
+def verdict_events(
     judged: RecordedInput, verdict: Verdict, harm_level: float, by: str, why: str
 ) -> tuple[PrecedentRecorded, *tuple[AllowanceRecorded, ...]]:
     """Return the events that record a verdict: a precedent and, for a false alarm, an allowance of the text."""
@@ -79,15 +79,15 @@ async def verdict_orders(
 ) -> list[Order]:
     """Return the orders that record a verdict on an input.
 
-    The latest verdict on an exchange counts: an allowance by an earlier one is withdrawn, unless this one allows it,
-    too.
+    The latest verdict on an exchange counts: the allowance of an earlier one is withdrawn, unless this one allows the
+    text, too.
 
     Raises:
         InvalidInput: its text is too long to be allowed, or its agent has the largest number of allowances.
     """
     if verdict == "false-alarm" and len(judged.received.text) > MOST_CHARACTERS:
         raise InvalidInput(f"the text has more than {MOST_CHARACTERS:,} characters: `neuraxis allowances add` a phrase")
-    precedent, *allowances = events_of(judged, verdict, harm_level, by, why)
+    precedent, *allowances = verdict_events(judged, verdict, harm_level, by, why)
     orders = [Order(event=precedent, agent=judged.agent)]
     for allowance in allowances:
         orders += await allowance_orders(source, judged.agent, allowance)
@@ -115,9 +115,9 @@ async def withdrawal_orders(source: Source, agent: str, names: Iterable[str], by
     """Return the orders that withdraw allowances of an agent.
 
     Raises:
-        NothingFound: the agent has none of one of the names.
+        NothingFound: the agent has no allowance of one of the names.
     """
-    return orders_for(
+    return withdrawals(
         agent,
         "allowance",
         names,

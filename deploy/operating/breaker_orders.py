@@ -1,4 +1,4 @@
-"""Orders to a session's circuit breaker: given through the log, and answered there."""
+"""Orders to a session's circuit breaker, to recover or to be reset: given through the log, and answered there."""
 
 import time
 from functools import partial
@@ -35,7 +35,7 @@ class OrderDone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotCarriedOut(Exception):
-    """An order that the breaker has read, but not carried out; the message says why."""
+    """The breaker has read an order, but not carried it out; the message says why."""
 
     code = "not_carried_out"
 
@@ -48,18 +48,18 @@ async def give_breaker_order(
     answer: type[Answer],
     *,
     deadline: Deadline,
-    seen: int | None = None,
+    violated_at: int | None = None,
 ) -> OrderDone:
     """Append an order and wait for the breaker's answer to it, in the time that is left.
 
     Args:
         log: Where the breaker's worker reads.
-        agent: Whose session it is.
+        agent: The agent that the session belongs to.
         session: The session.
         event: The order.
         answer: The event that says it was carried out.
-        deadline: The command's. The progress of the order is noted in it, and told when the time is up.
-        seen: For an order to recover: the sequence up to which the log was read when the session was found in VIOLATED.
+        deadline: The command's. It keeps how far the order has come, and its error says so when the time is up.
+        violated_at: For an order to recover: the end of the log when the session was found in state VIOLATED.
 
     Raises:
         NotCarriedOut: the session left VIOLATED before the order came, or the breaker failed on it.
@@ -75,10 +75,10 @@ async def give_breaker_order(
         tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
         found = await client.first(
             [f"log.{tokens[0]}.{tokens[1]}.breaker.>"],
-            order.seq if seen is None else seen,
-            partial(is_answer_to, order.id) if seen is None else _FromViolated(order, agent, session).is_answer,
+            order.seq if violated_at is None else violated_at,
+            partial(is_answer_to, order.id) if violated_at is None else _RecoveryWatch(order, agent, session).is_answer,
             what=f"the order (sequence {order.seq})",
-            within=deadline.left + 1,  # the command's deadline is first, since its error tells how far the order came
+            within=deadline.left + 1,  # later than the command's deadline, whose error says how far the order has come
         )
     if not isinstance(found.message.event, answer):
         raise NotCarriedOut(f"the breaker could not carry out the order: see sequence {found.stored.seq} of the log")
@@ -97,24 +97,23 @@ async def give_breaker_order(
     )
 
 
-async def reset(
+async def reset_breaker(
     log: JetStreamLog, agent: str, session: str, event: BreakerResetOrdered, *, deadline: Deadline
 ) -> OrderDone:
     """Reset a session's breaker, whatever state it is in.
 
     Raises:
-        NothingFound: the breaker has judged no input of that session. Its name may be misspelt, so it must not be
-            reported as reset.
+        NothingFound: the breaker has judged no input of that session: the name may be misspelt.
         NotCarriedOut, LogError, InvalidInput: see :func:`give_breaker_order`.
     """
     records_of([Order(event=event, agent=agent, session=session)], log.partitions, time.time_ns())
     source = StreamSource(log)
-    if not await latest_of(source, agent, session, (await source.info()).last_seq, 1):
-        raise unknown(source, agent, session)
+    if not await latest_breaker_events(source, agent, session, (await source.info()).last_seq, 1):
+        raise no_judged_input(source, agent, session)
     return await give_breaker_order(log, agent, session, event, BreakerReset, deadline=deadline)
 
 
-def unknown(source: Source, agent: str, session: str) -> NothingFound:
+def no_judged_input(source: Source, agent: str, session: str) -> NothingFound:
     """Return the error that says that no input of a session was judged."""
     return NothingFound(
         f"the breaker has judged no input of session {session!r} of agent {agent!r} in the {source.name}: "
@@ -122,7 +121,7 @@ def unknown(source: Source, agent: str, session: str) -> NothingFound:
     )
 
 
-async def latest_of(source: Source, agent: str, session: str, upto: int, most: int) -> list[Recorded]:
+async def latest_breaker_events(source: Source, agent: str, session: str, upto: int, most: int) -> list[Recorded]:
     """Return the breaker's latest events of a session, ``most`` at most, oldest first."""
     tokens = source.partitions.agent_token(agent), source.partitions.session_token(session)
     return await latest_events_of_agent(
@@ -135,13 +134,13 @@ async def latest_of(source: Source, agent: str, session: str, upto: int, most: i
     )
 
 
-class _FromViolated:
-    """Looks for the answer to an order that was given while the session was in VIOLATED."""
+class _RecoveryWatch:
+    """Looks for the answer to an order to recover, and notices if the session left VIOLATED before the order came."""
 
     def __init__(self, order: Receipt, agent: str, session: str) -> None:
         self._order = order
-        self._whose = agent, session
-        self._left: Recorded | None = None
+        self._address = agent, session
+        self._leaving: Recorded | None = None
 
     def is_answer(self, recorded: Recorded) -> bool:
         """Whether an event is the answer; raises NotCarriedOut if the session left VIOLATED before the order came."""
@@ -149,18 +148,18 @@ class _FromViolated:
         if is_answer_to(self._order.id, recorded):
             return True
         standing: Standing | None = getattr(message.event, "standing", None)
-        of_session = (message.agent, message.session) == self._whose
+        of_session = (message.agent, message.session) == self._address
         if standing is None or not of_session or envelope.cause_seq > self._order.seq:
             return False
         if standing.state == "VIOLATED":
-            self._left = None
+            self._leaving = None
         elif standing.state_before == "VIOLATED":
-            self._left = recorded
-        # Judge after the last event of the decision: a violation begins an attempt and ends it in one decision.
-        if self._left is not None and envelope.index == envelope.count - 1:
+            self._leaving = recorded
+        # Wait for the last event of the decision: in one decision, a recovery may begin and a violation end it.
+        if self._leaving is not None and envelope.index == envelope.count - 1:
             raise NotCarriedOut(
-                f"session {message.session!r} left VIOLATED before the order came: {_move_text(self._left)} at "
-                f"sequence {self._left.stored.seq}; the order (sequence {self._order.seq}) changed nothing"
+                f"session {message.session!r} left VIOLATED before the order came: {_move_text(self._leaving)} at "
+                f"sequence {self._leaving.stored.seq}; the order (sequence {self._order.seq}) changed nothing"
             )
         return False
 

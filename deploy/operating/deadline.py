@@ -1,8 +1,8 @@
 """The deadline of a command, and what is known about its work when the time is up.
 
 There is one deadline for a whole command: connecting, reading, sending and waiting share the same seconds, counted from
-the start of the command. Code that sends something notes that here, and notes again when it is known to be stored. So
-the error at the end can say what certainly happened, what may have happened, and how to find out.
+the start of the command. Code that sends something notes that here before it sends, and again when the broker has
+stored it. So the error at the end can say what happened for certain, what may have happened, and how to find out.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from events.errors import LogError, Unavailable, UnknownOutcome
 
 _MARGIN_S = 0.1
+"""Seconds by which a step ends before the command, see :attr:`Deadline.inner_s`."""
 
 
 class Deadline:
@@ -40,7 +41,7 @@ class Deadline:
 
     @property
     def inner_s(self) -> float:
-        """Seconds for a step whose own error says more than this deadline's: a moment less, so that it comes first."""
+        """Seconds for a step whose own error says more than this deadline's: a moment less, so that it ends first."""
         return max(0.0, self.left - _MARGIN_S)
 
     @property
@@ -50,7 +51,7 @@ class Deadline:
 
     @property
     def unconfirmed_s(self) -> float:
-        """Seconds since something was sent that is not known to be stored; 0 when nothing was."""
+        """Seconds since something was sent that is not known to be stored; 0 if there is nothing of the kind."""
         return 0.0 if self._sent_at is None or self._seq else _now() - self._sent_at
 
     def note_servers(self, servers: str) -> None:
@@ -58,11 +59,11 @@ class Deadline:
         self._servers = servers
 
     def note_sending(self, what: str, find: str) -> None:
-        """Note that something is being sent: its name, and a text that says how to find out whether it was stored."""
+        """Note that ``what`` is being sent; the text ``find`` says how to find out whether it was stored."""
         self._what, self._find, self._sent_at, self._seq = what, find, _now(), 0
 
     def note_stored(self, seq: int, then: str) -> None:
-        """Note that it is stored, at a sequence; ``then`` says what is still waited for, and what to do."""
+        """Note that it is stored, with its sequence; the text ``then`` says what has not come yet, and what to do."""
         self._seq, self._then = seq, then
 
     @asynccontextmanager
@@ -100,9 +101,9 @@ class Deadline:
         if self._seq:
             if self.left == 0:
                 return self._in_the_log()
-            # An error about a missing end says itself where its exchange is.
-            said = str(wrong)
-            return Unavailable(said if said.startswith(self._what) else f"{self._stored()}, and then: {said}")
+            # The error of an exchange without an end begins with the same words already.
+            text = str(wrong)
+            return Unavailable(text if text.startswith(self._what) else f"{self._stored()}, and then: {text}")
         if isinstance(wrong, UnknownOutcome):
             return self._in_doubt()
         return Unavailable(f"{self._what}: {wrong}{self._because()}")

@@ -1,4 +1,4 @@
-"""Decisions and effects that failed, what became of their exchanges, and the inputs to send again."""
+"""Failed decisions and effects: how their exchanges ended, and which inputs to send again."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -18,16 +18,16 @@ from schemas.subjects import topic_filter
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
 
-_FAILURES_OF = {topic: entry.owner for topic, entry in CATALOGUE.items() if issubclass(entry.event, Failed)}
-_FAILURES = [topic_filter(topic) for topic in _FAILURES_OF]
-_WHAT_CAME = [topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted)]
+_FAILING_OWNERS = {topic: entry.owner for topic, entry in CATALOGUE.items() if issubclass(entry.event, Failed)}
+_FAILURES = [topic_filter(topic) for topic in _FAILING_OWNERS]
+_INPUTS_AND_ENDS = [topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted)]
 
 
 class FailedDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that an actor or an effector failed on.
+    """A failure of an actor or an effector on one message.
 
-    ``reason`` and ``error`` are as in ``schemas.event.Failed``. ``ended`` is how the exchange ended: an action, empty
-    while it has not, or where there is no exchange. ``rerun`` is the latest exchange that sent its input again.
+    ``reason`` and ``error`` are as in ``schemas.event.Failed``. ``ended`` is the action with which the exchange ended;
+    empty while it has not, or if there is no exchange. ``rerun`` is the latest exchange that sent its input again.
     """
 
     seq: int
@@ -56,8 +56,8 @@ class FailedDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_actor(name: str) -> None:
-    """Raise Misconfigured where nothing of this name records failures."""
-    known = sorted(set(_FAILURES_OF.values()))
+    """Raise Misconfigured unless an actor or effector of this name exists, so that it can record failures."""
+    known = sorted(set(_FAILING_OWNERS.values()))
     if name not in known:
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
@@ -83,7 +83,7 @@ async def failed_decisions(source: Source) -> list[FailedDecision]:
         return found
     ended: dict[str, str] = {}
     reruns: dict[str, str] = {}
-    async for batch in source.as_stored(_WHAT_CAME, 0, END):
+    async for batch in source.as_stored(_INPUTS_AND_ENDS, 0, END):
         for stored in batch:
             record = decode(stored)
             if not isinstance(record, Recorded):
@@ -116,12 +116,12 @@ def _failure(record: Recorded, failed: Failed) -> FailedDecision:
 
 
 def exchanges_to_redrive(failures: Sequence[FailedDecision]) -> list[str]:
-    """Return the exchanges whose inputs can be sent again: those that FAILED and were not. Each once, in order."""
+    """Return the exchanges whose inputs can be sent again: those that FAILED and were not yet. Each once, in order."""
     return list(dict.fromkeys(each.exchange for each in failures if not each.why_not))
 
 
 def redriven_exchange(exchange: str) -> str:
-    """Return the id of the exchange that redrives another: always the same, so that the broker stores it once."""
+    """Return the id of the exchange that sends another's input again: always the same, so the broker stores it once."""
     return event_id(exchange, "redrive", 0)
 
 

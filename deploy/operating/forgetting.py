@@ -1,4 +1,4 @@
-"""Forgetting a session's words, or a fact: a survey of what would go, the steps, and the proof at the end."""
+"""Forgetting a session's words, or a fact: counting what would go, doing it step by step, and proving it at the end."""
 
 import asyncio
 import time
@@ -32,16 +32,16 @@ from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 
 FACTS_SESSION = "operator"
-"""The session that orders about facts are addressed to. It must not be forgotten itself: the orders name the facts."""
+"""The session that orders to forget facts are addressed to. It is never forgotten: its orders name the facts."""
 
 _SNAPSHOT_WAIT_S = 10.0
-"""Seconds for which living workers may replace a snapshot; then it is deleted."""
+"""Seconds within which living workers may replace a snapshot; then it is deleted."""
 
-_LOOK_S = 0.2
+_POLL_INTERVAL_S = 0.2
 
 
 class NotForgotten(LogError):
-    """Forgetting stopped half-way; the message says where, and that it may be tried again."""
+    """Forgetting stopped half-way; the message says where, and that it may be repeated."""
 
     code = "not_forgotten"
 
@@ -55,8 +55,8 @@ class NothingToForget(LogError):
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
     """What the log holds of a session.
 
-    Numbers of events: ``sealed`` ones hold words that the session's key opens, ``gone`` ones words whose key is
-    destroyed, ``readable`` ones words that are not sealed. ``open`` counts exchanges without an end. ``sample_seq`` is
+    Of its ``events``, ``sealed`` ones hold words that the session's key decrypts, ``gone`` ones words whose key is
+    destroyed, and ``readable`` ones words in plain text. ``open`` counts exchanges without an end. ``sample_seq`` is
     the sequence of the first sealed event, 0 for none. ``reminded`` are sessions of the agent whose own events repeat
     words of this one; see ``deploy.operating.session_copies``.
     """
@@ -74,11 +74,12 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done: the sequences of the order and of memory's answer, and how many memories and snapshots went.
+    """What was done.
 
-    ``key_destroyed`` is False if there was no key. ``unreadable`` counts events with words that can no longer be read,
-    ``readable`` those with words that still can, in a log that is not sealed. ``reminded`` sessions repeat its words in
-    events of their own, which stay.
+    ``ordered_seq`` and ``forgotten_seq`` are the sequences of the order and of memory's answer; ``memories`` counts
+    what memory dropped. ``key_destroyed`` is False if there was no key. ``unreadable`` counts the events whose words
+    cannot be read any more, ``readable`` those whose words still can, in a log that is not sealed. ``reminded`` are
+    sessions that repeat its words in events of their own, which stay.
     """
 
     agent: str
@@ -95,7 +96,7 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
-    """Look at all that the log holds of a session; raises LogError."""
+    """Count what the log holds of a session; raises LogError."""
     key = None
     if log.sealing is not None:
         key = await Keyring(log.sealing.keyring.store).to_seal(key_name(agent, session), create=False)
@@ -126,8 +127,8 @@ async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
     )
 
 
-async def memories(log: JetStreamLog, agent: str, order: ForgetOrdered, session: str) -> int:
-    """Return how many memories an order would drop, by memory's own decision on the log as it is; raises LogError."""
+async def count_memories(log: JetStreamLog, agent: str, order: ForgetOrdered, session: str) -> int:
+    """Return how many memories an order would drop: memory's own decision on the present log; raises LogError."""
     actor = actor_named("memory")
     partition = log.partitions.agent_token(agent)
     replay = Replay([actor], log.partitions)
@@ -143,23 +144,23 @@ async def memories(log: JetStreamLog, agent: str, order: ForgetOrdered, session:
 async def forget_session(
     log: JetStreamLog, agent: str, session: str, *, by: str, why: str, deadline: Deadline
 ) -> Forgotten:
-    """Have a session's words forgotten: in memory, in snapshots, and, if the log is sealed, in the log.
+    """Forget a session's words: in memory, in snapshots, and, if the log is sealed, in the log.
 
-    It may be repeated, also after it stopped half-way.
+    It may be repeated, also where it stopped half-way.
 
     Raises:
         NothingToForget: the log holds nothing of such a session.
         NotForgotten: an exchange stays open, memory does not answer in time, or the words can still be read.
         LogError: the broker cannot be reached.
     """
-    found = await _at_rest(log, agent, session, deadline)
+    found = await _wait_for_ends(log, agent, session, deadline)
     if not found.events:
         raise NothingToForget(
             f"the log holds nothing of session {session} of agent {agent}: nothing was done; look at both names "
             "(`neuraxis log tail --no-follow --since 1` shows those there are)"
         )
     order = ForgetOrdered(what="session", by=by, why=why)
-    done = await _ordered(log, order, agent, session, deadline)
+    done = await _give_order(log, order, agent, session, deadline)
     if log.sealing is not None:
         destroyed = await log.sealing.keyring.store.destroy(key_name(agent, session))
         done = msgspec.structs.replace(done, key_destroyed=destroyed)
@@ -169,28 +170,30 @@ async def forget_session(
 
 
 async def forget_fact(log: JetStreamLog, agent: str, key: str, *, by: str, why: str, deadline: Deadline) -> Forgotten:
-    """Have memory forget a fact of an agent; the sessions in which it was told keep their words in the log.
+    """Have memory forget a fact of an agent; the log keeps the words of the sessions in which people told it.
 
     Raises:
         NotForgotten: memory does not answer in time.
         LogError: the broker cannot be reached.
     """
-    return await _ordered(log, ForgetOrdered(what="fact", key=key, by=by, why=why), agent, FACTS_SESSION, deadline)
+    return await _give_order(log, ForgetOrdered(what="fact", key=key, by=by, why=why), agent, FACTS_SESSION, deadline)
 
 
-async def _at_rest(log: JetStreamLog, agent: str, session: str, deadline: Deadline) -> Survey:
-    """Wait until the session's open exchanges have ended: workers hold their words until then."""
+async def _wait_for_ends(log: JetStreamLog, agent: str, session: str, deadline: Deadline) -> Survey:
+    """Wait until the session's open exchanges have ended: until then, the states of actors hold their words."""
     while (found := await survey(log, agent, session)).open:
-        if deadline.inner_s < _LOOK_S:
+        if deadline.inner_s < _POLL_INTERVAL_S:
             raise NotForgotten(
                 f"{found.open} exchange(s) of session {session} are still open after {deadline.waited:.1f} s: nothing "
                 "was done; wait for their end, and order it again"
             )
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(_POLL_INTERVAL_S)
     return found
 
 
-async def _ordered(log: JetStreamLog, order: ForgetOrdered, agent: str, session: str, deadline: Deadline) -> Forgotten:
+async def _give_order(
+    log: JetStreamLog, order: ForgetOrdered, agent: str, session: str, deadline: Deadline
+) -> Forgotten:
     # Every step may be repeated. So whatever fails, the advice is to give the order again.
     deadline.note_sending("the order to forget", "order it again, once the broker answers")
     async with Client.open(log) as client:
@@ -199,25 +202,25 @@ async def _ordered(log: JetStreamLog, order: ForgetOrdered, agent: str, session:
         deadline.note_stored(
             seq, "it is not carried out to its end: order it again, once `neuraxis doctor` finds all well"
         )
-        answer = await _answered(client, seq, deadline)
+        answer = await _memory_answer(client, seq, deadline)
     async for batch in log.history([topic_filter(topic_of(ForgetOrdered))], seq - 1, seq):
         stored = batch[0]
     assert isinstance(answer.message.event, MemoryForgotten)
     count, forgotten_seq = answer.message.event.count, answer.stored.seq
     done = Forgotten(agent=agent, session=session, ordered_seq=seq, forgotten_seq=forgotten_seq, memories=count)
-    replaced, dropped = await _renew_snapshots(log, [stored, *await _quoting(log, answer)])
+    replaced, dropped = await _renew_snapshots(log, [stored, *await _turns_forgotten_with(log, answer)])
     return msgspec.structs.replace(done, snapshots_replaced=replaced, snapshots_dropped=dropped)
 
 
-async def _quoting(log: JetStreamLog, answer: Recorded) -> list[Stored]:
-    """Return memory's other events beside its answer: they name the sessions in which the fact was told."""
+async def _turns_forgotten_with(log: JetStreamLog, answer: Recorded) -> list[Stored]:
+    """Return the events that memory emitted after its answer: they name the sessions in which people told the fact."""
     rest = answer.envelope.count - 1 - answer.envelope.index
     filters = [topic_filter(topic_of(TurnsForgotten))]
     first = answer.stored.seq
     return [stored async for batch in log.history(filters, first, first + rest) for stored in batch]
 
 
-async def _answered(client: Client, order: int, deadline: Deadline) -> Recorded:
+async def _memory_answer(client: Client, order: int, deadline: Deadline) -> Recorded:
     try:
         return await client.first(
             [topic_filter(topic_of(MemoryForgotten))],
@@ -234,7 +237,7 @@ async def _answered(client: Client, order: int, deadline: Deadline) -> Recorded:
 
 
 async def _renew_snapshots(log: JetStreamLog, orders: Sequence[Stored]) -> tuple[int, int]:
-    """Wait until no snapshot is left that may hold the words; return how many were replaced, and how many dropped."""
+    """Wait until no snapshot can hold the words; return how many workers replaced, and how many were deleted here."""
     snapshots = KeyValueSnapshots(log.connection)
     keys = {
         snapshot_key(actor, partition)
@@ -245,24 +248,24 @@ async def _renew_snapshots(log: JetStreamLog, orders: Sequence[Stored]) -> tuple
     last = max(order.seq for order in orders)
     give_up = time.monotonic() + _SNAPSHOT_WAIT_S
     stale = [key for key in keys if await snapshots.upto(key) is not None]
-    there = len(stale)
+    all_found = len(stale)
     while stale := [key for key in stale if (found := await snapshots.upto(key)) is not None and found < last]:
         if time.monotonic() > give_up:
             break
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(_POLL_INTERVAL_S)
     for key in stale:
-        # No worker leads that partition now; the next one folds it from the log.
+        # No worker leads this partition at present. The next one folds its state from the log.
         await snapshots.drop(key)
-    return there - len(stale), len(stale)
+    return all_found - len(stale), len(stale)
 
 
 async def _prove(log: JetStreamLog, seq: int) -> None:
-    """Check that a sealed event can no longer be read, with keys asked for anew, without a cache."""
+    """Check that a sealed event cannot be read any more, with keys read from the broker, not from a cache."""
     if not seq or log.sealing is None:
         return
-    fresh = Sealing(Keyring(log.sealing.keyring.store))
+    uncached = Sealing(Keyring(log.sealing.keyring.store))
     async for batch in log.as_stored().history([EVERYTHING], seq - 1, seq):
-        if (await fresh.open(batch))[0].seal is not Seal.CLOSED:
+        if (await uncached.open(batch))[0].seal is not Seal.CLOSED:
             raise NotForgotten(f"the event at sequence {seq} still opens: its key was not destroyed; order it again")
 
 
@@ -274,10 +277,10 @@ async def _messages(log: JetStreamLog, agent: str, session: str) -> AsyncIterato
 
 
 def _kind_of(stored: Stored, key_id: str) -> str:
-    """Return whether a message's words are sealed, gone or readable; nothing where it has none."""
-    id = stored.headers.get(HEADER)
-    if id is not None:
-        return "sealed" if id == key_id else "gone"
+    """Return whether a message's words are ``sealed``, ``gone`` or ``readable``; empty if it holds none."""
+    sealed_with = stored.headers.get(HEADER)
+    if sealed_with is not None:
+        return "sealed" if sealed_with == key_id else "gone"
     part = part_to_seal(stored.headers)
     record = Record(stored.subject, stored.headers, stored.data)
     return "readable" if part is not None and holds_words(record, part) else ""

@@ -1,4 +1,4 @@
-"""Reading lists of items that people write in JSON, JSON lines or YAML; each item knows its line. Pure."""
+"""Reading lists of items that people write as JSON, JSON lines or YAML; each item keeps its line number. Pure."""
 
 import json
 import re
@@ -9,19 +9,19 @@ import msgspec
 import yaml
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
-"""Largest file that is read. Its items take several times as much memory."""
+"""Size of the largest file that is read. Its items take several times as much memory."""
 
-YAML: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""Reads YAML: libyaml, tens of times faster, where PyYAML was built with it."""
+YamlLoader: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""Reads YAML; with libyaml, which is tens of times faster, if PyYAML was built with it."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _YAML_TAG = "tag:yaml.org,2002:"
-_PLAIN = frozenset(f"{_YAML_TAG}{kind}" for kind in ("str", "int", "float", "bool", "null", "seq", "map"))
-_VALUES = "text (in quotes where it looks like something else), numbers, lists and mappings alone"
+_PLAIN_TAGS = frozenset(f"{_YAML_TAG}{kind}" for kind in ("str", "int", "float", "bool", "null", "seq", "map"))
+_ALLOWED_VALUES = "text (in quotes where it looks like something else), numbers, lists and mappings alone"
 _UNPRINTABLE = yaml.reader.Reader.NON_PRINTABLE
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_NO_TEXT = "a lone surrogate (\\ud800 to \\udfff) is no Unicode text: repair or drop it"
+_LONE_SURROGATE = "a lone surrogate (\\ud800 to \\udfff) is no Unicode text: repair or drop it"
 
 
 class BadFile(ValueError):
@@ -43,13 +43,14 @@ class Item(msgspec.Struct, frozen=True):
 
 
 def items_of(name: str, raw: bytes) -> list[Item]:
-    """Return the items of a file: a JSON array, a JSON value a line, or a YAML list.
+    """Return the items of a file: those of a JSON array or a YAML list, or one JSON value in each line.
 
-    The end of the name (``.json``, ``.jsonl``, ``.yaml``) tells the form, or else the first character. Of YAML, only
-    text, numbers, lists and mappings are accepted. A key that occurs twice in a mapping is refused in all forms.
+    The end of the name (``.json``, ``.jsonl``, ``.yaml``) decides the format, or else the first character. Of YAML,
+    only text, numbers, lists and mappings are accepted. A key that occurs twice in a mapping is refused in all
+    formats.
 
     Raises:
-        BadFile: it is not of that form, or has more than :data:`MAX_FILE_BYTES`.
+        BadFile: it is not of that format, or has more than :data:`MAX_FILE_BYTES`.
     """
     if len(raw) > MAX_FILE_BYTES:
         raise BadFile(f"{name}: more than {MAX_FILE_BYTES // 1024**2} MiB: split it into several files")
@@ -82,21 +83,22 @@ def _json_items(name: str, raw: bytes) -> list[Item]:
         _refuse_lone_surrogates(name, 1, raw)
         raise BadFile.at(name, _line_at(raw, _byte_of(str(wrong), len(raw))), f"not JSON: {wrong}") from wrong
     items = []
-    at, line = 0, 1
+    offset, line = 0, 1
     for piece in map(bytes, pieces):
-        begin = raw.index(piece, at)  # the items are pieces of the text, in order
-        line += raw.count(b"\n", at, begin)
+        begin = raw.index(piece, offset)  # the items are pieces of the text, in order
+        line += raw.count(b"\n", offset, begin)
         items.append(_json_item(name, line, piece))
-        at = begin + len(piece)
+        offset = begin + len(piece)
         line += piece.count(b"\n")
     return items
 
 
 def _json_item(name: str, line: int, raw: bytes) -> Item:
-    """Read one value; ``line`` is the one it begins on."""
+    """Read one value, which begins on line ``line``."""
     _refuse_lone_surrogates(name, line, raw)
     try:
-        msgspec.json.decode(raw)  # it is stricter, but only the standard library reports keys that occur twice
+        # Both read it: msgspec is stricter, and only the standard library reports keys that occur twice.
+        msgspec.json.decode(raw)
         return Item(line, json.loads(raw.decode(), object_pairs_hook=_mapping))
     except (msgspec.DecodeError, ValueError, RecursionError) as wrong:
         what = str(wrong) if isinstance(wrong, _KeyTwice) else f"not JSON: {wrong}"
@@ -120,23 +122,23 @@ def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_lone_surrogates(name: str, line: int, raw: bytes) -> None:
-    # The standard library reads them; msgspec calls them a truncated input.
+    # The standard library reads them; msgspec reports them as a truncated input, which would mislead.
     first = _ESCAPED_SURROGATE.search(raw)
     if first is None:
         return
     try:
         json.dumps(json.loads(raw.decode()), ensure_ascii=False).encode()
     except UnicodeEncodeError as wrong:
-        raise BadFile.at(name, line + raw.count(b"\n", 0, first.start()), _NO_TEXT) from wrong
+        raise BadFile.at(name, line + raw.count(b"\n", 0, first.start()), _LONE_SURROGATE) from wrong
     except (ValueError, RecursionError):
-        return  # no JSON: the reader that comes next reports it
+        return  # not JSON: the caller's next step reports it
 
 
 def _byte_of(message: str, otherwise: int) -> int:
-    """Return the position that msgspec names in a message such as ``JSON is malformed: ... (byte 12)``."""
+    """Return the offset that msgspec names in a message such as ``JSON is malformed: ... (byte 12)``."""
     _, found, rest = message.partition("(byte ")
-    place = rest.partition(")")[0]
-    return int(place) if found and place.isdigit() else otherwise
+    offset = rest.partition(")")[0]
+    return int(offset) if found and offset.isdigit() else otherwise
 
 
 def _line_at(raw: bytes, offset: int) -> int:
@@ -150,43 +152,43 @@ def _yaml_items(name: str, text: str) -> list[Item]:
         raise BadFile.at(name, line, f"not YAML: the control character U+{ord(control[0]):04X}: drop it")
     try:
         _refuse_aliases(name, text)
-        root = yaml.compose(text, Loader=YAML)
+        root = yaml.compose(text, Loader=YamlLoader)
         if root is None:
             return []
         if not isinstance(root, yaml.SequenceNode):
             raise BadFile.at(name, _line_of(root), "not a list: begin each item with a dash")
         _refuse_all_but_plain(name, root)
-        loader = YAML("")
+        loader = YamlLoader("")
         return [Item(_line_of(node), _plain_value(loader, name, node)) for node in root.value]
     except yaml.MarkedYAMLError as wrong:
         line = wrong.problem_mark.line + 1 if wrong.problem_mark is not None else 1
         problem = wrong.problem or wrong.context or ""
-        what = _NO_TEXT if "invalid Unicode character escape" in problem else f"not YAML: {problem}"
+        what = _LONE_SURROGATE if "invalid Unicode character escape" in problem else f"not YAML: {problem}"
         raise BadFile.at(name, line, what) from wrong
     except (yaml.YAMLError, RecursionError) as wrong:
         raise BadFile(f"{name}: not YAML: {wrong}") from wrong
 
 
 def _refuse_aliases(name: str, text: str) -> None:
-    # With aliases, a few lines can stand for more items than any memory holds.
+    # With aliases, a few lines can expand to more items than fit into memory.
     if "*" not in text:
         return
-    for event in yaml.parse(text, Loader=YAML):
+    for event in yaml.parse(text, Loader=YamlLoader):
         if isinstance(event, yaml.AliasEvent):
             line = event.start_mark.line if event.start_mark is not None else 0
             raise BadFile.at(name, line + 1, "not YAML: aliases are not supported: repeat the text")
 
 
 def _refuse_all_but_plain(name: str, root: yaml.Node) -> None:
-    """Raise for the first node that is no text, number, list or mapping, or whose keys are invalid."""
+    """Raise BadFile for the first node that is not text, a number, a list or a mapping, or that has invalid keys."""
     left = [root]
     while left:
         node = left.pop()
-        if node.tag not in _PLAIN:
+        if node.tag not in _PLAIN_TAGS:
             kind = node.tag.removeprefix(_YAML_TAG)
-            raise BadFile.at(name, _line_of(node), f"{kind!r} is no type of value here: write {_VALUES}")
+            raise BadFile.at(name, _line_of(node), f"{kind!r} is no type of value here: write {_ALLOWED_VALUES}")
         if isinstance(node, yaml.ScalarNode) and _SURROGATE.search(node.value):
-            raise BadFile.at(name, _line_of(node), _NO_TEXT)
+            raise BadFile.at(name, _line_of(node), _LONE_SURROGATE)
         if isinstance(node, yaml.MappingNode):
             _check_keys(name, node)
             left += [each for pair in reversed(node.value) for each in reversed(pair)]

@@ -1,4 +1,4 @@
-"""The file of the gateway's API keys: where it is, and changes to it. Running gateways notice changes by themselves."""
+"""The file of the gateway's API keys: its path, and changes to it. Running gateways notice changes by themselves."""
 
 import fcntl
 import os
@@ -23,7 +23,7 @@ class NoSuchKey(LookupError):
 
 
 def keys_file(settings: GatewaySettings, data: DataFolder) -> Path:
-    """Return where the keys of a gateway are."""
+    """Return the path of a gateway's file of keys."""
     return Path(settings.keys_file).expanduser() if settings.keys_file else data.keys
 
 
@@ -36,7 +36,7 @@ def held_keys(file: Path) -> tuple[Key, ...]:
 
 
 def add_key(file: Path, scopes: tuple[Scope, ...], *, agent: str, per_minute: int, note: str) -> tuple[Key, str]:
-    """Make a key and store its hash; return it as it is stored, and the key itself. Raises BadKeyFile."""
+    """Make a key and store its hash; return what is stored, and the key itself. Raises BadKeyFile."""
     secret = ""
 
     def change(held: tuple[Key, ...]) -> Sequence[Key]:
@@ -51,10 +51,10 @@ def add_key(file: Path, scopes: tuple[Scope, ...], *, agent: str, per_minute: in
 
 
 def revoke_key(file: Path, id: str) -> Key:
-    """Revoke a key, so that no gateway accepts it any more; return it. To revoke it again changes nothing.
+    """Revoke a key, so that no gateway accepts it any more; return it. Revoking it again changes nothing.
 
     Raises:
-        NoSuchKey: there is none of this id.
+        NoSuchKey: no key has this id.
         BadKeyFile: the file cannot be read.
     """
 
@@ -71,9 +71,10 @@ def revoke_key(file: Path, id: str) -> Key:
 def _change(file: Path, change: Callable[[tuple[Key, ...]], Sequence[Key]]) -> Sequence[Key]:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _alone(file):
+        with _locked(file):
             keys = change(held_keys(file))
-            # Replaced as a whole: a gateway that reads meanwhile gets the old keys or the new ones, never half a line.
+            # Replaced as a whole: a gateway that reads it meanwhile gets the old keys or the new ones, never half a
+            # line.
             write_private(file, b"".join(msgspec.json.encode(key) + b"\n" for key in keys))
     except OSError as wrong:
         raise BadKeyFile(f"the file of keys {file} cannot be written: {wrong}") from wrong
@@ -81,7 +82,7 @@ def _change(file: Path, change: Callable[[tuple[Key, ...]], Sequence[Key]]) -> S
 
 
 @contextmanager
-def _alone(file: Path) -> Iterator[None]:
+def _locked(file: Path) -> Iterator[None]:
     """Let only one command at a time change the file. The lock is beside it, since the file itself is replaced."""
     descriptor = os.open(file.with_name(f"{file.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -1,4 +1,7 @@
-"""Overrides of guardrails: given through the log, and answered there."""
+"""Overrides of guardrails: given through the log, and answered there.
+
+Guardrails decide whether a finished deliberation, a loop, may run again; an override lifts their limits for a while.
+"""
 
 from functools import partial
 
@@ -12,7 +15,7 @@ from schemas.vocabulary.loops import LoopOverridden
 
 
 class OverrideDone(msgspec.Struct, frozen=True, kw_only=True):
-    """An override that is in force for ``lasts_s`` seconds, and the sequences of order and answer."""
+    """An override that is in force for ``lasts_s`` seconds, with the sequences of order and answer."""
 
     agent: str
     loop_id: str
@@ -35,10 +38,10 @@ class NotOverridden(Exception):
 async def give_override(log: Log, agent: str, order: LoopOverridden, *, deadline: Deadline) -> OverrideDone:
     """Append an override and wait for the answer of guardrails, in the time that is left.
 
-    The progress of the override is noted in ``deadline``, and told when the time is up.
+    ``deadline`` keeps how far the override has come, and its error says so when the time is up.
 
     Raises:
-        NotOverridden: guardrails know no such loop of the agent, or failed on it.
+        NotOverridden: guardrails know no such loop of the agent, or failed while they decided.
         InvalidInput, LogError: see ``Client.report`` and ``Client.first``.
     """
     async with Client.open(log) as client:

@@ -1,4 +1,4 @@
-"""Giving orders: the name of the person who gives them, and a client that is opened for one act."""
+"""Giving an operator's orders: the name of the person who gives them, and appending those of one command."""
 
 import getpass
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from events.log import Log
 
 
 def current_user_name() -> str:
-    """Return the name of this machine's user, to be recorded."""
+    """Return the name of this machine's user, which orders record."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user may have no name
@@ -17,6 +17,6 @@ def current_user_name() -> str:
 
 
 async def give(log: Log, orders: Sequence[Order], within: Within) -> Receipt:
-    """Append the events of one act; raises as ``Client.order`` does."""
+    """Append the orders of one operation, by a client that is opened for it; raises the same as ``Client.order``."""
     async with Client.open(log) as client:
         return await client.order(orders, within)

@@ -1,4 +1,4 @@
-"""Pattern sets as people write them in files, and the imports that the log holds."""
+"""Reading reflex's pattern sets from files that people write, and their imports from the log."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ import yaml
 from actors.reflex.imports import Imports, with_event
 from actors.reflex.library import InvalidLibrary, Path, make_library
 from deploy.operating.agent_events import events_of_agent
-from deploy.operating.item_files import YAML, BadFile, Item, items_of
+from deploy.operating.item_files import BadFile, Item, YamlLoader, items_of
 from events.replay.sources import Source
 from schemas.event import topic_of
 from schemas.intake.strict import did_you_mean, quoted_name, validation_error
@@ -17,13 +17,15 @@ from schemas.names import wrong_with_name
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn, Signature
 
+# A step of a path in msgspec's errors, such as `.signatures[2]`: a key, or an index.
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+# A number such as `1e-9`, which YAML 1.1 reads as text since it has no decimal point.
 _EXPONENT = re.compile(r"[-+]?\d+[eE][-+]?\d+")
 _UNPRINTABLE = yaml.reader.Reader.NON_PRINTABLE
 
 
 def sets_in(name: str, raw: bytes) -> tuple[PatternSet, ...]:
-    """Return the pattern sets of a file: a YAML list, a JSON array, or a JSON value a line.
+    """Return the pattern sets of a file: a YAML list, a JSON array, or one JSON value in each line.
 
     Raises:
         BadFile: the file or anything in it cannot be used; the message names the line.
@@ -32,16 +34,17 @@ def sets_in(name: str, raw: bytes) -> tuple[PatternSet, ...]:
     if not items:
         raise BadFile(f"{name}: there is no pattern set in it")
     try:
-        sets = tuple(_set_of(item, place) for place, item in enumerate(items))
+        sets = tuple(_set_of(item, index) for index, item in enumerate(items))
         make_library(sets)
     except InvalidLibrary as wrong:
-        place = wrong.path[0] if wrong.path else 0
-        line = line_of(raw, wrong.path) or items[int(place)].line
+        index = wrong.path[0] if wrong.path else 0
+        line = line_of(raw, wrong.path) or items[int(index)].line
         raise BadFile.at(name, line, str(wrong)) from wrong
     return sets
 
 
-def _set_of(item: Item, place: int) -> PatternSet:
+def _set_of(item: Item, position: int) -> PatternSet:
+    """Return an item as a pattern set; raises InvalidLibrary, whose path begins with the item's position."""
     try:
         pattern = msgspec.convert(item.value, PatternSet)
     except msgspec.ValidationError as wrong:
@@ -53,13 +56,13 @@ def _set_of(item: Item, place: int) -> PatternSet:
         if path == ("confidence",) and _EXPONENT.fullmatch(str(item.value["confidence"])):
             written = item.value["confidence"]
             what = f"confidence: YAML reads {written!r} as a text, for want of a point: write 0.000000001 or 1.0e-9"
-        raise InvalidLibrary(what, (place, *path)) from wrong
-    _refuse_unknown_keys(item.value, PatternSet, (place,))
+        raise InvalidLibrary(what, (position, *path)) from wrong
+    _refuse_unknown_keys(item.value, PatternSet, (position,))
     if complaint := wrong_with_name(pattern.name):
-        raise InvalidLibrary(f"the name {complaint}", (place, "name"))
+        raise InvalidLibrary(f"the name {complaint}", (position, "name"))
     for number, written in enumerate(item.value["signatures"]):
         if isinstance(written, dict):
-            _refuse_unknown_keys(written, Signature, (place, "signatures", number))
+            _refuse_unknown_keys(written, Signature, (position, "signatures", number))
     return pattern
 
 
@@ -74,24 +77,25 @@ def _refuse_unknown_keys(written: dict[str, Any], kind: type[msgspec.Struct], pa
 def line_of(raw: bytes, path: Path) -> int | None:
     """Return the line, counted from 1, of a value in a JSON or YAML document; None if it cannot be found.
 
-    JSON is read as YAML. YAML contains JSON, except for tabs between tokens and some characters in strings.
+    JSON is read as YAML, of which it is a part, except for tabs between tokens and some characters in strings: these
+    are replaced first.
     """
     text = _UNPRINTABLE.sub("?", raw.decode(errors="replace").replace("\t", " "))
     try:
-        node = yaml.compose(text, Loader=YAML)
+        node = yaml.compose(text, Loader=YamlLoader)
         for step in path:
-            node = _below(node, step)
+            node = _child(node, step)
     except (yaml.YAMLError, RecursionError, LookupError):
         return None
     return None if node is None else int(node.start_mark.line) + 1
 
 
-def _below(node: yaml.Node | None, step: str | int) -> yaml.Node:
+def _child(node: yaml.Node | None, step: str | int) -> yaml.Node:
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
         found: yaml.Node = node.value[step]
         return found
     if isinstance(node, yaml.MappingNode):
-        # If the key itself is wrong or missing, the line of its mapping is the nearest.
+        # Where the key itself is wrong or missing, the line of its mapping is the nearest.
         return next((value for key, value in node.value if key.value == step), node)
     raise LookupError(step)
 

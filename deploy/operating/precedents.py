@@ -1,4 +1,4 @@
-"""Precedents as people write them in files, and as the log holds them."""
+"""Reading precedents, situations with a known outcome that inputs are compared with, from files and from the log."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -7,7 +7,7 @@ import msgspec
 
 from actors.gateway.orders import Order
 from deploy.operating.item_files import BadFile, Item, items_of
-from deploy.operating.named_items import in_force, orders_for
+from deploy.operating.named_items import items_in_force, withdrawals
 from events.replay.sources import Source
 from schemas.intake.blank import says_nothing
 from schemas.intake.strict import BadInput, convert
@@ -17,7 +17,7 @@ from schemas.vocabulary.precedents import Name, PrecedentRecorded, PrecedentWith
 Situation = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FileEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A precedent in a file. Without an ``outcome`` it is harmful if ``harm_level`` is above 0."""
 
     precedent: Name
@@ -29,7 +29,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     answer: Annotated[str, msgspec.Meta(max_length=8_000)] = ""
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class ListedPrecedent(msgspec.Struct, frozen=True, kw_only=True):
     """A precedent in force, and the sequence of the event that recorded it."""
 
     precedent: str
@@ -69,7 +69,7 @@ def precedents_in(name: str, raw: bytes, by: str) -> list[PrecedentRecorded]:
 
 def _event_of(name: str, item: Item, by: str) -> PrecedentRecorded:
     try:
-        written = convert(item.value, Written, "a precedent")
+        written = convert(item.value, FileEntry, "a precedent")
     except BadInput as wrong:
         raise BadFile.at(name, item.line, str(wrong)) from wrong
     for field in ("description", "situation", "answer"):
@@ -94,18 +94,18 @@ def _event_of(name: str, item: Item, by: str) -> PrecedentRecorded:
     )
 
 
-async def precedents_in_force(source: Source, agent: str) -> list[Listed]:
+async def precedents_in_force(source: Source, agent: str) -> list[ListedPrecedent]:
     """Return an agent's precedents in force, in the order of recording."""
-    return await in_force(source, agent, "precedent", PrecedentRecorded, PrecedentWithdrawn, Listed)
+    return await items_in_force(source, agent, "precedent", PrecedentRecorded, PrecedentWithdrawn, ListedPrecedent)
 
 
-def differing(events: Iterable[PrecedentRecorded], there: Iterable[Listed]) -> list[PrecedentRecorded]:
-    """Return the precedents that are not in force with the same content; who recorded them makes no difference."""
-    known = {each.precedent: _content(each) for each in there}
+def differing(events: Iterable[PrecedentRecorded], held: Iterable[ListedPrecedent]) -> list[PrecedentRecorded]:
+    """Return the precedents that are not in force with the same content, whoever recorded them."""
+    known = {each.precedent: _content(each) for each in held}
     return [event for event in events if known.get(event.precedent) != _content(event)]
 
 
-def _content(each: PrecedentRecorded | Listed) -> tuple[str | float, ...]:
+def _content(each: PrecedentRecorded | ListedPrecedent) -> tuple[str | float, ...]:
     return (each.situation, each.action, each.outcome, each.harm_level, each.description, each.answer)
 
 
@@ -113,9 +113,9 @@ async def withdrawal_orders(source: Source, agent: str, names: Iterable[str], by
     """Return the orders that withdraw precedents of an agent.
 
     Raises:
-        NothingFound: the agent has none of one of the names.
+        NothingFound: the agent has no precedent of one of the names.
     """
-    return orders_for(
+    return withdrawals(
         agent,
         "precedent",
         names,

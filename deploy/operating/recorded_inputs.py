@@ -1,4 +1,4 @@
-"""Inputs as they were recorded: to be judged by a person, or to be sent again."""
+"""Recorded inputs: read from the log to be judged by a person, or to be sent again."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ from schemas.vocabulary.gateway import InputReceived
 
 
 class RecordedInput(msgspec.Struct, frozen=True, kw_only=True):
-    """The input of an exchange: whose it was, in which session, what it said, and its sequence."""
+    """The input of an exchange, with its agent, its session and its sequence."""
 
     exchange: str
     agent: str
@@ -26,7 +26,7 @@ async def recorded_input(source: Source, exchange: str) -> RecordedInput:
     """Return the input of an exchange.
 
     Raises:
-        NothingFound: the exchange has none that this release can read, or its words are out of reach.
+        NothingFound: the exchange has no input that this release can read, or the key of its words cannot be read.
     """
     for stored in await source.exchange(exchange):
         record = decode(stored)
@@ -43,12 +43,12 @@ async def recorded_input(source: Source, exchange: str) -> RecordedInput:
 
 
 def rerun_options(recorded: RecordedInput, session: str, exchange: str = "") -> InputOptions:
-    """Return the options that send a recorded input again, in a session; ``exchange`` is its new id, if it is given.
+    """Return the options that send a recorded input again, in ``session``; ``exchange``, if given, is its new id.
 
-    An input that was forwarded is only checked: the model that it went to is not ours to ask.
+    An input that was forwarded to an upstream model is only checked: that model is the caller's to ask.
 
     Raises:
-        InvalidInput: parts of it were left out when it was received, so that it cannot be sent as it was.
+        InvalidInput: layers were left out when it was received, so that it cannot be sent as it was.
     """
     received = recorded.received
     if received.left_out:

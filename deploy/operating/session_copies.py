@@ -1,4 +1,4 @@
-"""Copies of a session's words in other sessions of its agent: these share what memory keeps."""
+"""Finding copies of a session's words in the agent's other sessions: all of them share what memory keeps."""
 
 from collections.abc import Iterator
 
@@ -17,27 +17,27 @@ from schemas.vocabulary.memory import (
     Recollection,
 )
 
-_TELLING = (MemoryRemembered, MemoryActionsAnswered, MemoryRecalled, FactsRetired, DriftThought)
-_TOPICS = tuple(topic_of(each) for each in _TELLING)
+_REPEATING_EVENTS = (MemoryRemembered, MemoryActionsAnswered, MemoryRecalled, FactsRetired, DriftThought)
+_TOPICS = tuple(topic_of(each) for each in _REPEATING_EVENTS)
 
 
 async def sessions_with_copies(log: JetStreamLog, agent: str, session: str) -> tuple[str, ...]:
     """Return the agent's other sessions in which memory recalled words of this one, sorted.
 
-    Their events hold these words under their own keys, and answers or a model's prompts may repeat them. Texts are
+    Their events hold these words, sealed with their own keys; answers or a model's prompts may repeat them. Texts are
     compared literally, so words that were rephrased are not found. Raises LogError.
     """
     texts: set[str] = set()
-    reminded: set[str] = set()
-    # In all sessions of the agent: memory recalls in any session what was told in one.
+    copying: set[str] = set()
+    # All sessions of the agent are read: memory recalls in any of them what people said in another.
     filters = [stored_subject(topic, log.partitions.agent_token(agent), "*") for topic in _TOPICS]
     async for recorded in events_of_agent(log, agent, filters):
         message = recorded.message
         if message.session == session:
             texts.update(_texts_in(message.event))
         elif not texts.isdisjoint(_recalled(message.event)):
-            reminded.add(message.session)
-    return tuple(sorted(reminded))
+            copying.add(message.session)
+    return tuple(sorted(copying))
 
 
 def _texts_in(event: Event) -> Iterator[str]:
@@ -47,7 +47,7 @@ def _texts_in(event: Event) -> Iterator[str]:
     elif isinstance(event, MemoryActionsAnswered):
         yield from map(fact_line, event.stored)
     elif isinstance(event, DriftThought):
-        yield event.text  # it quotes the session of its episode; the event is addressed to that session
+        yield event.text  # an idle agent's thought quotes one episode; the event is addressed to the episode's session
 
 
 def _recalled(event: Event) -> Iterator[str]:
@@ -57,7 +57,7 @@ def _recalled(event: Event) -> Iterator[str]:
     elif isinstance(event, MemoryActionsAnswered):
         yield from (_recollected(each) for result in event.results for each in result.recollections)
     elif isinstance(event, FactsRetired):
-        yield from map(fact_line, event.retired)  # told by another session, and corrected by this one
+        yield from map(fact_line, event.retired)  # facts from another session, which this one corrected
 
 
 def _recollected(memory: Recollection) -> str:

@@ -1,6 +1,6 @@
-"""The keys that sealed sessions can be read by, kept in a file beside a backup, and put back from it.
+"""The keys of sealed sessions: saved into a file beside a backup, and restored from it.
 
-Whoever has the backup and this file can read what people said, also what was forgotten since: see docs/forgetting.md.
+Whoever has the backup and this file can read what people said, even what was forgotten since: see docs/forgetting.md.
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from events.private_files import open_private
 from events.sealing.bodies import HEADER as SEALED
 from events.sealing.keys import key_name_in_headers
 
-_AT_ONCE = 500
+_KEYS_PER_REQUEST = 500
 
 
 class SessionKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Secrets of sessions, by the names of their keys."""
+    """The secret keys of sessions, by their names."""
 
     keys: dict[str, bytes]
 
@@ -33,7 +33,7 @@ NO_KEYS = SessionKeys({})
 
 
 async def collect_keys(log: JetStreamLog, ledger: Path) -> SessionKeys:
-    """Return the keys that open the sealed words of a ledger, as far as they were not destroyed.
+    """Return the keys of all sessions in a ledger, except those that were destroyed.
 
     Raises:
         LogError: the ledger or the broker cannot be read.
@@ -48,16 +48,16 @@ async def collect_keys(log: JetStreamLog, ledger: Path) -> SessionKeys:
             if SEALED in stored.headers
         }
     found: dict[str, bytes] = {}
-    for some in _in_parts(sorted(names)):
-        entries = await log.sealing.keyring.store.load(some)
+    for batch_of_names in _batches(sorted(names)):
+        entries = await log.sealing.keyring.store.load(batch_of_names)
         found |= {name: entry.secret for name, entry in entries.items() if entry.secret}
     return SessionKeys(dict(sorted(found.items())))
 
 
-def _in_parts(names: list[str]) -> Iterator[list[str]]:
-    each = iter(names)
-    while part := list(islice(each, _AT_ONCE)):
-        yield part
+def _batches(names: list[str]) -> Iterator[list[str]]:
+    rest = iter(names)
+    while batch := list(islice(rest, _KEYS_PER_REQUEST)):
+        yield batch
 
 
 def write_keys(file: Path, keys: SessionKeys) -> None:
@@ -75,12 +75,12 @@ def read_keys(file: Path) -> SessionKeys:
         return msgspec.json.decode(file.read_bytes(), type=SessionKeys)
     except OSError as wrong:
         raise Misconfigured(f"{file} cannot be read: {wrong.strerror or wrong}") from wrong
-    except msgspec.DecodeError as wrong:  # the message of the error may show a part of a key
+    except msgspec.DecodeError as wrong:  # whose message may hold a part of a key, so it is not shown
         raise LedgerDamaged(f"{file} does not hold session keys as `neuraxis backup --keys` writes them") from wrong
 
 
 async def restore_keys(connection: Connection, stream: str, keys: SessionKeys, replicas: int) -> int:
-    """Store keys where the stream has none of that name; return how many were stored now.
+    """Store the keys whose names the stream does not have yet; return how many were stored.
 
     Raises:
         LogError: the broker refuses, or cannot be reached.

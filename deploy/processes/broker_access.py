@@ -1,4 +1,4 @@
-"""How to connect to a broker: by flags, the environment, a NATS CLI context, or the set running in a data folder."""
+"""Choosing how to connect to a broker: by flags, the environment, a NATS CLI context, or the set in a data folder."""
 
 import os
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from deploy.processes.broker.users import OPERATOR, Context, context_file
 from deploy.processes.running_set import DataFolder, NotRunning
 from events.jetstream.connection import Access
 
-_UNSUPPORTED = ("nsc", "cert", "key", "token", "socks_proxy", "user_jwt", "jetstream_domain")
+_UNSUPPORTED_FIELDS = ("nsc", "cert", "key", "token", "socks_proxy", "user_jwt", "jetstream_domain")
 
 
 class BadContext(ValueError):
@@ -22,10 +22,10 @@ class BadContext(ValueError):
 
 
 class BrokerChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person said about how to reach a broker; empty is nothing.
+    """What a person chose about how to reach a broker; an empty field is no choice.
 
-    ``context`` names a NATS CLI context, its file, or a folder of such files, one a login, as ``deploy nats-conf``
-    writes: each process then takes its own.
+    ``context`` names a NATS CLI context, its file, or a folder that ``deploy nats-conf`` writes, with such a file for
+    each login: then each process uses its own.
     """
 
     url: str = ""
@@ -35,12 +35,12 @@ class BrokerChoice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def named(self) -> bool:
-        """Whether a broker was named at all."""
+        """Whether a broker was named."""
         return bool(self.url or self.context)
 
     @property
     def logins(self) -> str:
-        """The folder of logins that ``context`` names; empty where it names one context."""
+        """The folder of logins that ``context`` names; empty if it names one context."""
         return self.context if self.context and Path(self.context).expanduser().is_dir() else ""
 
     @property
@@ -49,18 +49,18 @@ class BrokerChoice(msgspec.Struct, frozen=True, kw_only=True):
         return Path(self.logins).expanduser().resolve()
 
     def as_user(self, user: str) -> "BrokerChoice":
-        """Return the choice of one login, where there is a folder of them."""
+        """Return the same choice with the context of ``user``, if this one names a folder of logins."""
         if not self.logins:
             return self
         return msgspec.structs.replace(self, context=str(context_file(self.folder, user)))
 
     def exists(self) -> bool:
-        """Whether the context that is named is a file that is there."""
+        """Whether ``context`` names a file that exists."""
         return Path(self.context).expanduser().is_file()
 
 
 def effective_choice(flags: BrokerChoice, settings: BrokerSettings, environment: Mapping[str, str]) -> BrokerChoice:
-    """Return what holds: flags, else ``NATS_URL``, else the configuration's broker section."""
+    """Return the choice in effect: the flags, else ``NATS_URL``, else the configuration's section ``broker``."""
     if flags.named:
         return flags
     for source in (
@@ -72,46 +72,46 @@ def effective_choice(flags: BrokerChoice, settings: BrokerSettings, environment:
     return flags
 
 
-def access_of(reach: BrokerChoice, data: DataFolder, *, user: str = OPERATOR, name: str = "neuraxis") -> Access:
-    """Return how to connect: to the broker that ``reach`` names, else to that of the set running in ``data``.
+def access_of(choice: BrokerChoice, data: DataFolder, *, user: str = OPERATOR, name: str = "neuraxis") -> Access:
+    """Return how to connect: to the broker that ``choice`` names, else to that of the set running in ``data``.
 
     Args:
-        reach: What was said; see :func:`effective_choice`.
+        choice: The choice in effect; see :func:`effective_choice`.
         data: The data folder.
-        user: As whom to connect to the embedded broker, and where there is a folder of logins.
-        name: What the connection is called at the broker.
+        user: The login to use at the embedded broker, or of a folder of logins.
+        name: The name of the connection at the broker.
 
     Raises:
         BadContext: the named context, URL or credentials cannot be used.
         NotRunning: no broker was named and no set runs in the folder.
     """
-    if reach.url and reach.context:
+    if choice.url and choice.context:
         raise BadContext("a broker was named twice: use --nats or --context, not both")
-    if not reach.named:
+    if not choice.named:
         run = data.read()
         if not run.nats_url:
             raise NotRunning(f"the set in {data.path} is still starting: try again, or wait for its --ready-file")
         context = str(context_file(Path(run.contexts), user)) if run.contexts else run.context
-        reach = msgspec.structs.replace(reach, context=context)
-    if reach.logins and not reach.as_user(user).exists():
-        there = ", ".join(sorted(file.stem for file in reach.folder.glob("*.json"))) or "none"
+        choice = msgspec.structs.replace(choice, context=context)
+    if choice.logins and not choice.as_user(user).exists():
+        there = ", ".join(sorted(file.stem for file in choice.folder.glob("*.json"))) or "none"
         raise BadContext(
-            f"the folder {reach.folder} holds no login {user}, only {there}: copy {user}.json and its secret there, or "
-            f"write them with `neuraxis deploy nats-conf` (--login for a worker of several actors)"
+            f"the folder {choice.folder} holds no login {user}, only {there}: copy {user}.json and its secret there, "
+            f"or write them with `neuraxis deploy nats-conf` (--login for a worker of several actors)"
         )
-    reach = reach.as_user(user)
-    access = _from_context(reach.context) if reach.context else Access(servers="")
-    if reach.url:
-        access = _with_url(access, reach.url)
-    if reach.creds:
-        access = msgspec.structs.replace(access, credentials=_readable(reach.creds))
-    if reach.tls_ca:
-        access = msgspec.structs.replace(access, tls_ca=_readable(reach.tls_ca))
+    choice = choice.as_user(user)
+    access = _from_context(choice.context) if choice.context else Access(servers="")
+    if choice.url:
+        access = _with_url(access, choice.url)
+    if choice.creds:
+        access = msgspec.structs.replace(access, credentials=_readable(choice.creds))
+    if choice.tls_ca:
+        access = msgspec.structs.replace(access, tls_ca=_readable(choice.tls_ca))
     return msgspec.structs.replace(access, name=name)
 
 
 def _with_url(access: Access, url: str) -> Access:
-    """Add servers; a user and password in a URL are taken out of it, since URLs are shown in logs."""
+    """Set the servers. A user and password in a URL are moved out of it, since URLs are shown in logs."""
     servers = []
     for server in filter(None, (part.strip() for part in url.split(","))):
         try:
@@ -147,12 +147,12 @@ def _from_context(context: str) -> Access:
     try:
         raw = path.read_bytes()
         found = msgspec.json.decode(raw, type=Context)
-        everything = msgspec.json.decode(raw, type=dict[str, object])
+        all_fields = msgspec.json.decode(raw, type=dict[str, object])
     except FileNotFoundError:
         raise BadContext(f"there is no NATS context {context!r} ({path}): `nats context ls` lists them") from None
     except (OSError, msgspec.DecodeError) as wrong:
         raise BadContext(f"the NATS context {path} cannot be read: {wrong}") from wrong
-    if unsupported := [field for field in _UNSUPPORTED if everything.get(field)]:
+    if unsupported := [field for field in _UNSUPPORTED_FIELDS if all_fields.get(field)]:
         raise BadContext(
             f"the NATS context {path} uses {', '.join(unsupported)}, which neuraxis does not support: "
             "use a user and password, an nkey, or a creds file"
@@ -161,9 +161,9 @@ def _from_context(context: str) -> Access:
         servers="",
         user=found.user,
         password=found.password,
-        credentials=_beside(path, found.creds),
-        nkey=_beside(path, found.nkey),
-        tls_ca=_beside(path, found.ca),
+        credentials=_named_file(path, found.creds),
+        nkey=_named_file(path, found.nkey),
+        tls_ca=_named_file(path, found.ca),
         inbox_prefix=found.inbox_prefix or "_INBOX",
     )
     return _with_url(access, found.url or "nats://127.0.0.1:4222")
@@ -176,8 +176,8 @@ def _context_path(context: str) -> Path:
     return home / "nats" / "context" / f"{context}.json"
 
 
-def _beside(context: Path, file: str) -> str:
-    """Return a file that a context names; where it is relative, it lies beside the context, so that both can move."""
+def _named_file(context: Path, file: str) -> str:
+    """Return the path of a file that a context names; a relative one starts at the context, so both can be moved."""
     return _readable(str(context.parent / Path(file).expanduser())) if file else ""
 
 

@@ -1,4 +1,4 @@
-"""The registry of effectors, found in the packages below ``actors`` as actors are: adding one changes nothing here."""
+"""The registry of effectors, which call models and others outside. Each is found by its package below ``actors``."""
 
 import pkgutil
 from importlib import import_module
@@ -12,7 +12,7 @@ from deploy.config.loading import Config
 
 
 class InvalidEffector(ValueError):
-    """A package exports an effector under another name: a mistake in the code, found at load."""
+    """A package exports as EFFECTOR something else, or under another name: a mistake in the code, found at import."""
 
     code = "invalid_effector"
 
@@ -21,7 +21,7 @@ def load(package: ModuleType = actors) -> dict[str, EffectorSpec]:
     """Import the packages below ``package`` and return the effectors they export, by name, sorted.
 
     Raises:
-        InvalidEffector: an export that is no effector, or not of its package's name.
+        InvalidEffector: an export is not an effector, or has another name than its package.
     """
     found: dict[str, EffectorSpec] = {}
     for name in sorted(module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg):
@@ -41,15 +41,15 @@ EFFECTORS: dict[str, EffectorSpec] = load()
 
 
 def configured_effectors(config: Config) -> tuple[str, ...]:
-    """Return the effectors that a configuration alone gives something to do, without a look at what answers."""
+    """Return the effectors that the configuration alone makes necessary; no endpoint is asked whether it answers."""
     llm = config.section("llm", LlmSettings)
     return needed_effectors(config, attached=llm.backend == "local" or bool(llm.base_url))
 
 
 def needed_effectors(config: Config, *, attached: bool) -> tuple[str, ...]:
-    """Return the effectors that have something to do; ``attached``: there is a language model, which the others serve.
+    """Return the effectors that have something to do.
 
-    The webhook is needed where somebody is to receive alerts.
+    The webhook has if receivers of alerts are configured; all others have if a language model is attached.
     """
     receivers = config.section("webhook", WebhookSettings).receivers
     return tuple(name for name in EFFECTORS if (receivers if name == "webhook" else attached))

@@ -1,7 +1,7 @@
-"""Has long questions about the log answered, each by a process of its own that ends with whoever asked.
+"""Answers long questions about the log, each in a child process of its own.
 
-The process gets its question over a socket that it inherits: how to reach the broker stands in no argument and no
-variable. It is killed at its deadline, and when whoever waits for it is cancelled.
+The child gets its question over a socket that it inherits, so the broker's login is in no argument and no environment
+variable. It is killed at its deadline, and when the request that waits for it is cancelled.
 """
 
 import asyncio
@@ -18,62 +18,65 @@ from deploy.processes.supervising.child import end, spawn
 from events.errors import Unavailable
 
 AT_ONCE = 2
-"""Questions that are answered at once, at most: each takes a processor for as long as it takes."""
+"""The most questions that are answered at once: each keeps a processor busy."""
 
 WAITING = 4
-"""Questions that wait for their turn, at most."""
+"""The most questions that wait for their turn."""
 
 MOST_BYTES = 8_000_000
-"""Bytes of an answer, at most."""
+"""The most bytes of an answer."""
 
-_PIECE = 1 << 16
+_READ_BYTES = 1 << 16
 
 
 class Examiner:
     """Answers questions, a few at once.
 
     Args:
-        within_s: Seconds that a question may take, from the moment that it is asked.
+        within_s: Seconds within which a question is answered, the wait for its turn included.
     """
 
     def __init__(self, within_s: float) -> None:
         self._within_s = within_s
-        self._terms = WaitDeadlines()
-        self._places = asyncio.Semaphore(AT_ONCE)
-        self._asked = 0
+        self._deadlines = WaitDeadlines()
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._open_questions = 0
 
     def hurry(self, seconds: float) -> None:
-        """Let those who wait do so for ``seconds`` more at most: this process is to stop."""
-        self._terms.hurry(seconds)
+        """Bring the deadlines of all open questions to ``seconds`` from now at most: this process is about to stop."""
+        self._deadlines.hurry(seconds)
 
-    async def ask(self, asked: bytes) -> bytes:
+    async def ask(self, question: bytes) -> bytes:
         """Return the answer to a question (``deploy.replaying.questions.Asked``, as JSON), as JSON.
 
         Raises:
             InvalidField: the question is wrong.
-            NotFound: what it names is not there.
-            Unavailable: the log cannot be read, too many ask, or the time is up.
+            NotFound: the log does not hold what it names.
+            Unavailable: the log cannot be read, too many questions are open, or the time is up.
         """
-        if self._asked >= AT_ONCE + WAITING:
-            raise Unavailable(f"{self._asked} such questions are being answered, as many as may be: ask again later")
-        term = deadline_within(self._within_s)
-        self._asked += 1
+        if self._open_questions >= AT_ONCE + WAITING:
+            raise Unavailable(
+                f"{self._open_questions} such questions are being answered, as many as may be: ask again later"
+            )
+        deadline = deadline_within(self._within_s)
+        self._open_questions += 1
         try:
-            async with self._terms.deadline(term), self._places:
-                return _body_of(await _answer(asked))
+            async with self._deadlines.deadline(deadline), self._turns:
+                return _body_of(await _answer(question))
         except TimeoutError:
             raise Unavailable(
-                f"there is no answer within {term.waited:.1f} s: ask again, or the command line, which has no deadline"
+                f"there is no answer within {deadline.waited:.1f} s: ask again, or the command line, which has no "
+                "deadline"
             ) from None
         finally:
-            self._asked -= 1
+            self._open_questions -= 1
 
 
-async def _answer(asked: bytes) -> bytes:
+async def _answer(question: bytes) -> bytes:
     ours, theirs = socket.socketpair()
     with theirs:
         try:
-            # -P: a folder named `deploy` where the gateway stands must not be taken for ours.
+            # -P: a folder named `deploy` in the gateway's working folder must not be imported instead of ours.
             command = (sys.executable, "-P", "-m", "deploy.processes.examiner_child", str(theirs.fileno()))
             process = await spawn(command, keep_fds=(theirs.fileno(),))
         except BaseException:
@@ -81,10 +84,10 @@ async def _answer(asked: bytes) -> bytes:
             raise
     reader, writer = await asyncio.open_connection(sock=ours)
     try:
-        writer.write(asked)
+        writer.write(question)
         writer.write_eof()
         parts, size = [], 0
-        while part := await reader.read(_PIECE):
+        while part := await reader.read(_READ_BYTES):
             parts.append(part)
             size += len(part)
             if size > MOST_BYTES:

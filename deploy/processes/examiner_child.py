@@ -1,4 +1,4 @@
-"""``python -m deploy.processes.examiner_child FD``: answers the question on a socket, and ends."""
+"""The program ``python -m deploy.processes.examiner_child FD``: answers one question on a socket, and ends."""
 
 import asyncio
 import contextlib
@@ -8,22 +8,22 @@ import sys
 
 import msgspec
 
-from deploy.replaying.questions import Asked, answered
+from deploy.replaying.questions import Asked, answer
 
-_LESS_URGENT = 10
-_PIECE = 1 << 16
+_NICENESS = 10
+_READ_BYTES = 1 << 16
 
 
 def main() -> None:
     """Read a question to its end, answer it, and end."""
     with contextlib.suppress(OSError):
-        os.nice(_LESS_URGENT)  # what is live comes first
-    with socket.socket(fileno=int(sys.argv[1])) as line:
+        os.nice(_NICENESS)  # live processes come first
+    with socket.socket(fileno=int(sys.argv[1])) as connection:
         parts = []
-        while part := line.recv(_PIECE):
+        while part := connection.recv(_READ_BYTES):
             parts.append(part)
         asked = msgspec.json.decode(b"".join(parts), type=Asked)
-        line.sendall(msgspec.json.encode(asyncio.run(answered(asked))))
+        connection.sendall(msgspec.json.encode(asyncio.run(answer(asked))))
 
 
 if __name__ == "__main__":

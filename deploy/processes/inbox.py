@@ -1,4 +1,4 @@
-"""Inboxes: the only subjects to which replies are ever sent."""
+"""Reply inboxes: the only subjects to which replies are ever sent."""
 
 import re
 from collections.abc import AsyncIterator, Callable
@@ -12,19 +12,19 @@ _INBOX = re.compile(r"_INBOX(\.[A-Za-z0-9_-]+)+")
 
 
 def is_inbox(subject: str) -> bool:
-    """Whether a reply subject is a literal one below ``_INBOX``: anything else could be made to look like an event."""
+    """Whether a subject is a literal one below ``_INBOX``: a reply to any other one could pass for an event."""
     return _INBOX.fullmatch(subject) is not None
 
 
 @asynccontextmanager
 async def listening_inbox(connection: Connection, on_message: Callable[[bytes], None]) -> AsyncIterator[str]:
-    """Give ``on_message`` the bodies that come to a fresh inbox, for the length of the block; yields the inbox."""
+    """Call ``on_message`` with each body that comes to a new inbox, within the block; yields the inbox."""
 
-    async def taken(message: Msg) -> None:
+    async def receive(message: Msg) -> None:
         on_message(message.data)
 
     inbox = connection.new_inbox()
-    subscription = await connection.nc.subscribe(inbox, cb=taken)
+    subscription = await connection.nc.subscribe(inbox, cb=receive)
     try:
         yield inbox
     finally:

@@ -1,7 +1,7 @@
-"""Listening sockets, the gateway's first of all: an address as it is configured, and opening it.
+"""Listening sockets, mainly the gateway's: reading an address from the configuration, and opening a socket on it.
 
-The supervisor opens the socket and its children inherit it. So a restarted gateway gets the connections that came in
-meanwhile.
+The supervisor opens the gateway's socket, and the gateway inherits it. So after a restart it gets the connections that
+came in meanwhile.
 """
 
 import errno
@@ -13,20 +13,20 @@ from deploy.config.loading import BadConfiguration
 from deploy.processes.supervising.supervisor import ProgramRefused
 
 OFF = "off"
-"""Stands for no gateway at all."""
+"""As an address: no gateway."""
 
 _BACKLOG = 1024
 
 
 class Address(msgspec.Struct, frozen=True):
-    """A host, which may be a name, and a port; 0 is any free one."""
+    """A host, which may be a name, and a port; port 0 is any free one."""
 
     host: str
     port: int
 
 
 def address_of(http: str, key: str = "gateway.http", such_as: str = "127.0.0.1:8642") -> Address | None:
-    """Read the setting ``key``: HOST:PORT, with an IPv6 host in brackets, or ``off``, which is None.
+    """Read the value ``http`` of the setting ``key``: HOST:PORT, with an IPv6 host in brackets; None for ``off``.
 
     Raises:
         BadConfiguration: it is neither.
@@ -40,7 +40,7 @@ def address_of(http: str, key: str = "gateway.http", such_as: str = "127.0.0.1:8
 
 
 def listen(address: Address, *, or_else_any: bool) -> socket.socket:
-    """Open a listening socket, on any free port of the host where the one asked for is taken and ``or_else_any``.
+    """Open a listening socket; with ``or_else_any``, on any free port of the host if another program has the port.
 
     Raises:
         ProgramRefused: it cannot be opened; the message says what to do.
@@ -73,10 +73,11 @@ def url_host(host: str) -> str:
 
 
 def open_listener(address: Address) -> socket.socket:
-    """Open a listening socket that does not block; raises OSError where that is not possible."""
+    """Open a listening socket that does not block; raises OSError if that is not possible."""
     family, *_ = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
     listener = socket.create_server((address.host, address.port), family=family, backlog=_BACKLOG)
     listener.setblocking(False)
-    # Whom it accepts has this from it. Where nobody says so, a response's body waits for word of its headers: 40 ms.
+    # Accepted connections inherit this. Without it, a response's body waits 40 ms for the client's acknowledgement of
+    # the headers (Nagle's algorithm).
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -1,12 +1,12 @@
-"""Queries, as NATS micro services: they read a state and never change it.
+"""Queries, served as NATS micro services: each reads a state and never changes it.
 
 - ``forged_id.query.ledger.exchange``: how an exchange ended, for a caller that missed its reply;
 - ``forged_id.query.ledger.exchanges``: lists of exchanges;
-- ``forged_id.query.ledger.overview``: the state of the set at a point of the log;
+- ``forged_id.query.ledger.overview``: the state of the set at a sequence of the log;
 - ``forged_id.query.ledger.health``: whether the ledger can be written;
-- ``forged_id.query.<actor>.partitions``: what a worker does with each partition of an actor that it hosts.
+- ``forged_id.query.<actor>.partitions``: what a worker does with each partition of an actor that it runs.
 
-All answer ``$SRV.PING``, ``$SRV.INFO`` and ``$SRV.STATS``, as any NATS micro service does.
+Like any NATS micro service, they answer ``$SRV.PING``, ``$SRV.INFO`` and ``$SRV.STATS``.
 """
 
 import asyncio
@@ -41,21 +41,25 @@ from schemas.vocabulary.router import Mode
 EXCHANGE_QUERY = f"{ROOT}.query.ledger.exchange"
 EXCHANGES_QUERY = f"{ROOT}.query.ledger.exchanges"
 OVERVIEW_QUERY = f"{ROOT}.query.ledger.overview"
-Q = TypeVar("Q", bound=msgspec.Struct)
+QuestionT = TypeVar("QuestionT", bound=msgspec.Struct)
 
 
 class ExchangeQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which exchange is asked about."""
+    """The question how an exchange ended."""
 
     exchange: str
 
 
 class EmptyQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A question without fields: the whole answer is returned."""
+    """A question without fields."""
 
 
 class PartitionStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker does with a partition: its role, the sequence folded last, messages that wait to be decided."""
+    """What a worker does with a partition.
+
+    ``role`` is the worker's: it leads the partition or stands by. ``place`` is the sequence folded last. ``waiting``
+    counts messages that wait to be decided.
+    """
 
     partition: str
     role: str
@@ -63,8 +67,8 @@ class PartitionStatus(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int
 
 
-def phrased(stage: str, action: str, reason: str, mode: str) -> str:
-    """Tell an end in words, as ``neuraxis why`` does; nothing where this release has none for it."""
+def end_sentence(stage: str, action: str, reason: str, mode: str) -> str:
+    """Return an exchange's end as a sentence, the one of ``neuraxis why``; empty if this release has none for it."""
     try:
         end = msgspec.convert(
             {
@@ -79,7 +83,7 @@ def phrased(stage: str, action: str, reason: str, mode: str) -> str:
             },
             ResponseEmitted,
         )
-    except msgspec.ValidationError:  # of another release
+    except msgspec.ValidationError:  # another release wrote it
         return ""
     return sentence_on(end)
 
@@ -93,15 +97,15 @@ async def serving_queries(
     projector: LedgerProjector | None = None,
     healthy: Mapping[Mode, Range] = HEALTHY,
 ) -> AsyncIterator[None]:
-    """Serve the queries of a process for the length of the block.
+    """Serve the queries of a process within the block.
 
     Args:
-        connection: Where they are asked.
-        ledger: The file that this process writes, if any.
-        worker: What runs its actors, if any.
-        sealing: Opens people's words in the ledger.
-        projector: What writes the ledger.
-        healthy: Mode -> which shares of it the monitor takes for healthy.
+        connection: The connection to the broker.
+        ledger: The ledger file that this process writes, if any.
+        worker: Runs its actors, if any.
+        sealing: Decrypts people's words in the ledger.
+        projector: Writes the ledger.
+        healthy: For each mode, the range of its share of all answers that the monitor considers healthy.
     """
     async with AsyncExitStack() as stack:
         if ledger is not None:
@@ -111,7 +115,7 @@ async def serving_queries(
             listing = _LedgerQuery(
                 ExchangeFilter,
                 '{"limit": 50} and what they are to be',
-                partial(list_exchanges, ledger, phrased=phrased),
+                partial(list_exchanges, ledger, phrased=end_sentence),
             )
             await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=listing)
             ranges: Mapping[str, tuple[float, float]] = {mode: (each.low, each.high) for mode, each in healthy.items()}
@@ -144,7 +148,7 @@ class _ExchangeQuery:
         self._sealing = sealing
 
     async def __call__(self, request: Request) -> None:
-        if not _answerable(request):
+        if not _may_be_answered(request):
             return
         try:
             question = read(request.data, ExchangeQuestion, "the question")
@@ -160,22 +164,22 @@ class _ExchangeQuery:
                 await request.respond(msgspec.json.encode(found))
 
 
-class _LedgerQuery(Generic[Q]):
-    """Answers a question of one kind from the ledger; ``how`` says how it is asked."""
+class _LedgerQuery(Generic[QuestionT]):
+    """Answers questions of one kind by ``answer``, which reads the ledger; ``usage`` says how to ask."""
 
-    def __init__(self, kind: type[Q], how: str, look: Callable[[Q], msgspec.Struct]) -> None:
+    def __init__(self, kind: type[QuestionT], usage: str, answer: Callable[[QuestionT], msgspec.Struct]) -> None:
         self._kind = kind
-        self._how = how
-        self._look = look
+        self._usage = usage
+        self._answer = answer
 
     async def __call__(self, request: Request) -> None:
-        if not _answerable(request):
+        if not _may_be_answered(request):
             return
         try:
             question = read(request.data.strip() or b"{}", self._kind, "the question")
-            found = await asyncio.to_thread(self._look, question)
+            found = await asyncio.to_thread(self._answer, question)
         except BadInput as wrong:
-            await request.respond_error("400", f"ask with {self._how}: {wrong}")
+            await request.respond_error("400", f"ask with {self._usage}: {wrong}")
         except LogError as wrong:
             await request.respond_error("503", f"the ledger cannot be read now: {wrong}")
         else:
@@ -192,13 +196,13 @@ class _LedgerHealth:
         self._fault = ""
 
     async def __call__(self, request: Request) -> None:
-        if _answerable(request) and await _asks_nothing(request):
+        if _may_be_answered(request) and await _is_empty_question(request):
             fault, before = await asyncio.to_thread(ledger_write_fault, self._ledger), self._fault
             if fault and fault != before:
                 _logger.warning("ledger_unwritable", path=str(self._ledger), detail=fault)
             self._fault = fault
             trouble = fault or self._projector.progress.trouble
-            trouble = trouble.replace(str(self._ledger), self._ledger.name)  # a probe of the gateway is told it
+            trouble = trouble.replace(str(self._ledger), self._ledger.name)  # the gateway's readiness shows it
             health = LedgerHealth(position=self._projector.progress.position, trouble=trouble)
             await request.respond(msgspec.json.encode(health))
 
@@ -209,12 +213,12 @@ class _Partitions:
         self._actor = actor
 
     async def __call__(self, request: Request) -> None:
-        if _answerable(request) and await _asks_nothing(request):
+        if _may_be_answered(request) and await _is_empty_question(request):
             await request.respond(msgspec.json.encode(tuple(partition_statuses(self._worker, self._actor))))
 
 
 def partition_statuses(worker: Worker, actor: str) -> Iterable[PartitionStatus]:
-    """Return what a worker does with an actor's partitions, by name."""
+    """Yield what a worker does with each partition of an actor, in the order of their names."""
     for (name, partition), shard in sorted(worker.shards.items()):
         if name == actor:
             yield PartitionStatus(
@@ -222,8 +226,8 @@ def partition_statuses(worker: Worker, actor: str) -> Iterable[PartitionStatus]:
             )
 
 
-async def _asks_nothing(request: Request) -> bool:
-    """Whether a question that takes no words has none; one that has is answered with that."""
+async def _is_empty_question(request: Request) -> bool:
+    """Whether a request has no content, where none is expected; answers a request that has some with an error."""
     try:
         if request.data.strip():
             read(request.data, EmptyQuestion, "the question")
@@ -233,5 +237,5 @@ async def _asks_nothing(request: Request) -> bool:
     return True
 
 
-def _answerable(request: Request) -> bool:
+def _may_be_answered(request: Request) -> bool:
     return is_inbox(request._msg.reply)  # nats-py offers no public way to see where an answer would go

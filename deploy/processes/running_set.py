@@ -1,7 +1,7 @@
-"""A data folder and the set that runs in it: the lock that allows one set only, and ``run.json``, which describes it.
+"""A data folder and the set that runs in it: the lock that admits one set only, and ``run.json``, which describes it.
 
-The lock is the kernel's (``flock``), so a killed set leaves none behind. The embedded broker holds it open too.
-Otherwise another set could start in the folder while a broker still writes there.
+The lock is the kernel's (``flock``), so a killed set leaves none behind. The embedded broker holds it, too: otherwise
+another set could start in the folder while a broker still writes there.
 """
 
 import fcntl
@@ -18,11 +18,11 @@ from actors.webhook.settings import Receiver
 from deploy.processes.broker.users import write_private
 from deploy.processes.supervising.supervisor import Status
 
-_ENDING = 5.0
-"""Seconds to wait for the rest of a killed set to end."""
+_KILLED_SET_TIMEOUT_S = 5.0
+"""Seconds to wait for the lock if the set that took it was killed: its broker may still be about to end."""
 
-_GLANCE = 0.3
-"""Seconds to wait for a command that only looks whether the folder is held."""
+_LIVE_SET_TIMEOUT_S = 0.3
+"""Seconds to wait for the lock otherwise: a command that checks whether a set runs holds it for a moment."""
 
 
 class FolderTaken(Exception):
@@ -52,9 +52,10 @@ class ModelInUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a set was started with, for who examines it where its configuration is not, or another one is.
+    """The settings that a set was started with, for commands that examine it without its configuration.
 
-    ``receivers`` name variables and files, as the configuration does, never an address. ``stages`` have to be served.
+    ``receivers`` name environment variables and files, as the configuration does, and hold no address. ``stages`` are
+    those that must be served.
     """
 
     agents: int
@@ -67,12 +68,13 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``run.json`` says of a running set. It names the files of logins and holds no secret.
+    """The content of ``run.json``, which describes a running set. It names the files of logins and holds no secret.
 
-    ``contexts`` is the folder of NATS CLI contexts of the embedded broker, one a user; empty with a broker of one's
-    own. ``context`` is the file of the context that the command line takes. ``nats_url`` is empty until the broker
-    serves. ``started`` is RFC 3339. ``ready`` says that every actor is live. ``model`` is None until it was looked for.
-    ``http`` is the URL of the gateway, empty without one. ``in_force`` is None in a file of another release.
+    ``contexts`` is the folder of the embedded broker's NATS CLI contexts, one for each user; empty with an external
+    broker. ``context`` is the file of the context that commands use. ``nats_url`` is empty until the broker serves.
+    ``started`` is an RFC 3339 time. ``ready`` says that every process serves. ``model`` is None until it is known.
+    ``http`` is the URL of the gateway, empty without one. ``in_force`` are the settings; None if an older release wrote
+    the file.
     """
 
     pid: int
@@ -91,7 +93,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DataFolder(msgspec.Struct, frozen=True):
-    """Where a set keeps its things."""
+    """The folder in which a set keeps its files, and the lock on it."""
 
     path: Path
 
@@ -102,7 +104,7 @@ class DataFolder(msgspec.Struct, frozen=True):
 
     @property
     def external(self) -> Path:
-        """The context of a broker of one's own, while a set uses it."""
+        """The NATS CLI context of an external broker, while a set uses it."""
         return self.path / "external.json"
 
     @property
@@ -112,12 +114,12 @@ class DataFolder(msgspec.Struct, frozen=True):
 
     @property
     def keys(self) -> Path:
-        """The file of API keys, where no other one is set."""
+        """The file of API keys, unless the configuration names another."""
         return self.path / "keys.jsonl"
 
     @property
     def run_file(self) -> Path:
-        """Where the running set describes itself."""
+        """The file in which the running set describes itself."""
         return self.path / "run.json"
 
     @property
@@ -126,11 +128,11 @@ class DataFolder(msgspec.Struct, frozen=True):
 
     @contextmanager
     def locked(self) -> Iterator[int]:
-        """Hold the folder for one set; yields the lock's descriptor, for children to hold open too.
+        """Lock the folder for one set; yields the lock's file descriptor, which children can inherit.
 
         Raises:
-            FolderTaken: another set holds it.
-            FolderUnusable: it cannot be made, or not be written.
+            FolderTaken: another set has locked it.
+            FolderUnusable: it cannot be made or written.
         """
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -162,8 +164,8 @@ class DataFolder(msgspec.Struct, frozen=True):
                 return
             except BlockingIOError:
                 holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
-                patience = _GLANCE if _lives(holder) else _ENDING
-                if time.monotonic() > begun + patience:
+                timeout_s = _LIVE_SET_TIMEOUT_S if _is_alive(holder) else _KILLED_SET_TIMEOUT_S
+                if time.monotonic() > begun + timeout_s:
                     raise FolderTaken(
                         f"{self.path} is in use by process {holder or 'unknown'}: stop that one, "
                         "or name another folder with --data"
@@ -184,17 +186,17 @@ class DataFolder(msgspec.Struct, frozen=True):
         return False
 
     def write(self, run: RunFile) -> None:
-        """Replace ``run.json`` at once; raises FolderUnusable."""
+        """Replace ``run.json`` as a whole; raises FolderUnusable."""
         try:
             write_private(self.run_file, msgspec.json.format(msgspec.json.encode(run)) + b"\n")
         except OSError as wrong:
             raise self._unusable(wrong) from wrong
 
     def read(self) -> RunFile:
-        """Return what the running set says of itself.
+        """Return the description of the running set.
 
         Raises:
-            NotRunning: there is none, or it was killed.
+            NotRunning: no set runs, or it was killed.
         """
         try:
             run = msgspec.json.decode(self.run_file.read_bytes(), type=RunFile)
@@ -212,13 +214,13 @@ class DataFolder(msgspec.Struct, frozen=True):
             )
         return run
 
-    def forget(self) -> None:
-        """Remove ``run.json`` and the login of a broker of one's own."""
+    def remove_run_file(self) -> None:
+        """Remove ``run.json`` and the login of an external broker."""
         self.run_file.unlink(missing_ok=True)
         self.external.unlink(missing_ok=True)
 
 
-def _lives(pid: str) -> bool:
+def _is_alive(pid: str) -> bool:
     try:
         os.kill(int(pid), 0)
     except (ValueError, ProcessLookupError):

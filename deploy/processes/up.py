@@ -1,4 +1,4 @@
-"""``neuraxis up``: the embedded broker, the worker processes and the ledger, kept running until told to stop."""
+"""``neuraxis up``: runs the embedded broker, the workers, the ledger's process and the gateway until told to stop."""
 
 import asyncio
 import contextlib
@@ -50,20 +50,20 @@ _logger = get_logger("neuraxis.up")
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to bring up.
+    """What to start.
 
     Attributes:
         data: The data folder.
         config: The configuration in effect.
-        reach: The broker to use; one that names none means the embedded one.
-        ready_file: Written when every actor is live, removed at the end.
-        config_flags: The configuration flags, for the worker processes.
-        find_flags: The flags by which other commands find the set, where they need any.
+        broker: The external broker to use; if it names none, the embedded broker is used.
+        ready_file: Written when every process serves, removed at the end.
+        config_flags: The configuration flags, which the worker processes get, too.
+        find_flags: The flags by which other commands find the set, if they need any.
     """
 
     data: DataFolder
     config: Config
-    reach: BrokerChoice
+    broker: BrokerChoice
     ready_file: Path | None = None
     config_flags: tuple[str, ...] = ()
     find_flags: tuple[str, ...] = ()
@@ -75,12 +75,12 @@ def bring_up(plan: Plan) -> None:
     Raises:
         FolderTaken: another set runs in the data folder.
         FolderUnusable: the data folder cannot be written.
-        ProgramFailed: something could not be brought up.
+        ProgramFailed: a program could not be started.
         BadContext, LogError: an external broker cannot be used.
         BadEndpoint: the language model cannot be used as it is configured.
         BadReceiver: a receiver of alerts cannot be used as it is configured.
-        BadKeys, BadConfiguration: the gateway may not listen where it should, an actor is to ask a language model
-            where there is none, or the ready file cannot be written.
+        BadKeys, BadConfiguration: the gateway needs keys for its address, an actor is configured to ask a language
+            model and there is none, or the ready file cannot be written.
     """
     if plan.ready_file is not None:
         _check_ready_file(plan.ready_file)
@@ -89,7 +89,7 @@ def bring_up(plan: Plan) -> None:
         try:
             asyncio.run(_run(plan, lock))
         finally:
-            plan.data.forget()
+            plan.data.remove_run_file()
             if plan.ready_file is not None:
                 plan.ready_file.unlink(missing_ok=True)
 
@@ -99,15 +99,15 @@ async def _run(plan: Plan, lock: int) -> None:
         plan.ready_file.unlink(missing_ok=True)
     _check_receivers(plan.config)
     check_telemetry(plan.config)
-    place = await _external(plan) if plan.reach.named else _embedded(plan, lock)
-    door = _open_gateway_socket(plan)
-    http = url_of(door) if door is not None else ""
-    model = await _model(plan)
-    announced = False
+    broker = await _external(plan) if plan.broker.named else _embedded(plan, lock)
+    listener = _open_gateway_socket(plan)
+    http = url_of(listener) if listener is not None else ""
+    model = await _choose_model(plan)
+    is_ready = False
     watching: list[asyncio.Task[None]] = []
     started = datetime.now(UTC).isoformat(timespec="seconds")
 
-    in_force = in_force_of(plan.config, model)
+    in_force = run_settings(plan.config, model)
 
     def describe() -> None:
         statuses = tuple(supervisor.statuses())
@@ -115,12 +115,12 @@ async def _run(plan: Plan, lock: int) -> None:
             pid=os.getpid(),
             started=started,
             version=version("neuraxis"),
-            nats_url=place.url(),
-            contexts=place.contexts,
-            context=place.context(OPERATOR),
+            nats_url=broker.url(),
+            contexts=broker.contexts,
+            context=broker.context(OPERATOR),
             stream=plan.config.log.stream,
             ledger=str(plan.data.ledger.resolve()),
-            ready=announced and all(status.ready for status in statuses),
+            ready=is_ready and all(status.ready for status in statuses),
             processes=statuses,
             model=model.use,
             http=http,
@@ -131,41 +131,42 @@ async def _run(plan: Plan, lock: int) -> None:
         except OSError as wrong:  # a full disk must not take the set down
             _logger.warning("run_file_not_written", path=str(plan.data.run_file), error=str(wrong))
 
-    def ready() -> None:
-        nonlocal announced
-        announced = True
+    def on_ready() -> None:
+        nonlocal is_ready
+        is_ready = True
         describe()
         if plan.ready_file is not None:
             plan.ready_file.write_text(f"{os.getpid()}\n")
-        watching.append(asyncio.create_task(_watch_stages(plan, place, model), name="stages"))
+        watching.append(asyncio.create_task(_watch_stages(plan, broker, model), name="stages"))
         notify_systemd("READY=1")
         data, backend = str(plan.data.path), model.use.backend
-        _logger.info("set_ready", http=http, url=place.url(), data=data, llm=backend)
-        _greet(plan, place.url(), http, model)
+        _logger.info("set_ready", http=http, url=broker.url(), data=data, llm=backend)
+        _greet(plan, broker.url(), http, model)
 
-    gateways = () if door is None else (_gateway(plan, place, door),)
-    supervisor = Supervisor([*place.stages, (*worker_programs(plan, place, model), *gateways)], changed=describe)
+    gateways = () if listener is None else (_gateway(plan, broker, listener),)
+    programs = (*worker_programs(plan, broker, model), *gateways)
+    supervisor = Supervisor([*broker.stages, programs], on_change=describe)
     stop = asyncio.Event()
 
-    def asked_to_stop() -> None:
+    def on_signal() -> None:
         if stop.is_set():
-            supervisor.hurry()
+            supervisor.kill_all()
         stop.set()
-        for task in watching:  # what ends now ends on purpose
+        for task in watching:  # stages that stop from now on do so on purpose
             task.cancel()
 
     def fault() -> str:
-        if not announced:
+        if not is_ready:
             return STARTING
         return ", ".join(f"{status.name} does not serve" for status in supervisor.statuses() if not status.ready)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
+        asyncio.get_running_loop().add_signal_handler(number, on_signal)
     pulse = Pulse(plan.config.runtime.health_file, supervised=False)
     pulse.fault = fault
     try:
         async with pulse.beating():
-            await supervisor.run(stop, ready)
+            await supervisor.run(stop, on_ready)
     finally:
         for task in watching:
             task.cancel()
@@ -174,7 +175,7 @@ async def _run(plan: Plan, lock: int) -> None:
 
 
 def _greet(plan: Plan, nats: str, http: str, model: ModelChoice) -> None:
-    """Print what a person needs after the start to stdout; with logs in JSON, print nothing but those."""
+    """Print to stdout what a person needs after the start; nothing if logs are JSON, which machines read."""
     if plan.config.runtime.log_format == "json":
         return
     up = Up(
@@ -187,25 +188,25 @@ def _greet(plan: Plan, nats: str, http: str, model: ModelChoice) -> None:
         models=model.use.models,
         why=model.why,
     )
-    with contextlib.suppress(OSError):  # nobody reads it any more: the set runs on
+    with contextlib.suppress(OSError):  # stdout is closed: the set runs on
         print(greeting(up), flush=True)
 
 
-async def _watch_stages(plan: Plan, place: "BrokerPlace", model: ModelChoice) -> None:
-    """Log every stage of the set that nobody serves: a living process is no proof that it does its work."""
-    hosted = (*ACTORS, LEDGER, *needed_effectors(plan.config, attached=model.use.backend != "composer"))
-    access = access_of(BrokerChoice(context=place.context(OPERATOR)), plan.data, name="neuraxis up")
-    await log_unserved_stages(access, Partitions(plan.config.log.agents, plan.config.log.sessions), hosted)
+async def _watch_stages(plan: Plan, broker: "SetBroker", model: ModelChoice) -> None:
+    """Log every stage of the set that nobody serves: a process may live without doing its work."""
+    stages = (*ACTORS, LEDGER, *needed_effectors(plan.config, attached=model.use.backend != "composer"))
+    access = access_of(BrokerChoice(context=broker.context(OPERATOR)), plan.data, name="neuraxis up")
+    await log_unserved_stages(access, Partitions(plan.config.log.agents, plan.config.log.sessions), stages)
 
 
 def _check_ready_file(file: Path) -> None:
-    """Refuse a ready file that could not be written, before there is a set that would have to stop again for it."""
+    """Refuse a ready file that cannot be written, before anything is started."""
     if not os.access(file.parent, os.W_OK):
         raise BadConfiguration(f"--ready-file {file}: its folder is missing or cannot be written: name another file")
 
 
-def in_force_of(config: Config, model: ModelChoice) -> RunSettings:
-    """Return what a set is started with, as far as who examines it must know."""
+def run_settings(config: Config, model: ModelChoice) -> RunSettings:
+    """Return the settings that ``run.json`` names, for commands that examine the set."""
     return RunSettings(
         agents=config.log.agents,
         sessions=config.log.sessions,
@@ -218,14 +219,14 @@ def in_force_of(config: Config, model: ModelChoice) -> RunSettings:
 
 
 def _check_receivers(config: Config) -> None:
-    """Refuse unusable receivers of alerts at the start, where a person sees it, not in a worker that dies each time."""
+    """Refuse unusable receivers of alerts here, where a person sees it, not in a worker that would end each time."""
     receivers = config.section("webhook", WebhookSettings).receivers
     if receivers:
         addresses(receivers, os.environ)
 
 
 def _open_gateway_socket(plan: Plan) -> socket.socket | None:
-    """Open the gateway's socket, here: it outlives every restart of the gateway, and keeps its address."""
+    """Open the gateway's socket in this process: so it outlives every restart of the gateway, and keeps its address."""
     settings = plan.config.gateway
     address = address_of(settings.http)
     if address is None:
@@ -238,8 +239,8 @@ def _open_gateway_socket(plan: Plan) -> socket.socket | None:
     return listener
 
 
-async def _model(plan: Plan) -> ModelChoice:
-    """Find the language model, and say which it is."""
+async def _choose_model(plan: Plan) -> ModelChoice:
+    """Find the language model, and log which it is."""
     model = await choose_model(plan.config, os.environ)
     check_answerable(model, plan.config)
     use = model.use
@@ -259,8 +260,12 @@ async def _model(plan: Plan) -> ModelChoice:
     return model
 
 
-class BrokerPlace(msgspec.Struct, frozen=True):
-    """The broker of a set: the programs to start for it, its URL, and the contexts to connect with."""
+class SetBroker(msgspec.Struct, frozen=True):
+    """The broker of a set.
+
+    ``stages`` are the programs to start for it. ``url`` returns its URL, once it is known, and ``context`` the file of
+    a user's NATS CLI context. ``contexts`` is the folder of these files; empty if all users share one.
+    """
 
     stages: tuple[tuple[Program, ...], ...]
     url: Callable[[], str]
@@ -268,7 +273,7 @@ class BrokerPlace(msgspec.Struct, frozen=True):
     contexts: str = ""
 
 
-def _embedded(plan: Plan, lock: int) -> BrokerPlace:
+def _embedded(plan: Plan, lock: int) -> SetBroker:
     settings = plan.config.broker
     broker = EmbeddedBroker(
         plan.data.broker,
@@ -280,78 +285,79 @@ def _embedded(plan: Plan, lock: int) -> BrokerPlace:
     if settings.sync != "always":
         _logger.warning("sync_relaxed", sync=settings.sync, promise=durability_promise(settings.sync, 1))
     contexts = broker.layout.contexts
-    return BrokerPlace(((broker,),), lambda: broker.url, lambda user: str(context_file(contexts, user)), str(contexts))
+    return SetBroker(((broker,),), lambda: broker.url, lambda user: str(context_file(contexts, user)), str(contexts))
 
 
-async def _external(plan: Plan) -> BrokerPlace:
-    for user in (DECIDERS, GATEWAY, OPERATOR) if plan.reach.logins else ():
-        access_of(plan.reach, plan.data, user=user)  # one that is missing is told here, not by a child that ends
-    access = access_of(plan.reach, plan.data, user=ADMIN, name="neuraxis up")
+async def _external(plan: Plan) -> SetBroker:
+    for user in (DECIDERS, GATEWAY, OPERATOR) if plan.broker.logins else ():
+        access_of(plan.broker, plan.data, user=user)  # raises for a missing login here, and not in a child process
+    access = access_of(plan.broker, plan.data, user=ADMIN, name="neuraxis up")
     await prepare(access, plan.config, lasting=True)
-    writing = access_of(plan.reach, plan.data, user=LEDGER, name="neuraxis up")
-    await record_loss_from_snapshots(writing, plan.config, plan.data.ledger)
-    if plan.reach.logins:
-        contexts = plan.reach.folder
-        return BrokerPlace((), lambda: access.servers, lambda user: str(context_file(contexts, user)), str(contexts))
-    # By file, not by argument: everybody on a machine can read a process's arguments.
+    ledger_access = access_of(plan.broker, plan.data, user=LEDGER, name="neuraxis up")
+    await record_loss_from_snapshots(ledger_access, plan.config, plan.data.ledger)
+    if plan.broker.logins:
+        contexts = plan.broker.folder
+        return SetBroker((), lambda: access.servers, lambda user: str(context_file(contexts, user)), str(contexts))
+    # Children get the login by a file, not by arguments, which everybody on the machine can read.
     write_context(plan.data.external, context_of(access))
-    return BrokerPlace((), lambda: access.servers, lambda _: str(plan.data.external.resolve()))
+    return SetBroker((), lambda: access.servers, lambda _: str(plan.data.external.resolve()))
 
 
-def worker_programs(plan: Plan, place: BrokerPlace, model: ModelChoice) -> tuple[WorkerProgram, ...]:
+def worker_programs(plan: Plan, broker: SetBroker, model: ModelChoice) -> tuple[WorkerProgram, ...]:
     """Return the worker processes: copies of the one with every actor, the ledger's, and the effectors'.
 
-    Without a model nothing asks for one, and without a receiver there is nowhere to send alerts to.
+    The effectors' process is left out if there is neither a model to ask nor a receiver of alerts.
     """
     copies = plan.config.runtime.processes
     names = [DECIDERS] if copies == 1 else [f"{DECIDERS}-{number}" for number in range(1, copies + 1)]
-    asking = actor_flags(model, plan.config)
-    deciders = [_worker(plan, name, place.context(DECIDERS), tuple(ACTORS), asking) for name in names]
-    ledger = _worker(plan, LEDGER, place.context(LEDGER), (LEDGER,))
-    hosted = needed_effectors(plan.config, attached=model.use.backend != "composer")
-    if not hosted:
+    flags = actor_flags(model, plan.config)
+    deciders = [_worker(plan, name, broker.context(DECIDERS), tuple(ACTORS), flags) for name in names]
+    ledger = _worker(plan, LEDGER, broker.context(LEDGER), (LEDGER,))
+    names_of_effectors = needed_effectors(plan.config, attached=model.use.backend != "composer")
+    if not names_of_effectors:
         return (*deciders, ledger)
-    effectors = _worker(plan, EFFECTORS, place.context(EFFECTORS), hosted, worker_flags(model))
+    effectors = _worker(plan, EFFECTORS, broker.context(EFFECTORS), names_of_effectors, worker_flags(model))
     return (*deciders, ledger, effectors)
 
 
-def _gateway(plan: Plan, place: BrokerPlace, door: socket.socket) -> WorkerProgram:
-    command = (sys.executable, "-P", "-m", "neuraxis_server", "gateway", "--listener", str(door.fileno()))
-    contexts = ("--context", place.context(GATEWAY), "--operator-context", place.context(OPERATOR))
+def _gateway(plan: Plan, broker: SetBroker, listener: socket.socket) -> WorkerProgram:
+    command = (sys.executable, "-P", "-m", "neuraxis_server", "gateway", "--listener", str(listener.fileno()))
+    contexts = ("--context", broker.context(GATEWAY), "--operator-context", broker.context(OPERATOR))
     flags = ("--data", str(plan.data.path), *contexts, *plan.config_flags)
-    return WorkerProgram(GATEWAY, (*command, *flags), keep_fds=(door.fileno(),))
+    return WorkerProgram(GATEWAY, (*command, *flags), keep_fds=(listener.fileno(),))
 
 
-def _worker(plan: Plan, name: str, context: str, hosts: tuple[str, ...], more: tuple[str, ...] = ()) -> WorkerProgram:
-    # -P: a folder named `deploy` where the person stands must not be taken for ours.
-    command = (sys.executable, "-P", "-m", "neuraxis_server", "worker", *hosts)
-    flags = ("--data", str(plan.data.path), "--context", context, "--name", name, *plan.config_flags, *more)
-    return WorkerProgram(name, (*command, *flags))
+def _worker(plan: Plan, name: str, context: str, hosted: tuple[str, ...], flags: tuple[str, ...] = ()) -> WorkerProgram:
+    # -P: a folder named `deploy` in the working folder must not be imported instead of ours.
+    command = (sys.executable, "-P", "-m", "neuraxis_server", "worker", *hosted)
+    options = ("--data", str(plan.data.path), "--context", context, "--name", name, *plan.config_flags, *flags)
+    return WorkerProgram(name, (*command, *options))
 
 
 async def prepare_embedded(broker: EmbeddedBroker, config: Config, ledger: Path | None = None) -> None:
-    """Make the stream and the buckets, as the one user who may; refuse a store that has lost its stream.
+    """Make the stream and the buckets, as the only user who may; refuse a store that has lost its stream.
 
-    With ``ledger``, its place, a log that lost its tail is looked for where there is no ledger to know of it.
+    With ``ledger``, the path of the ledger: if that file does not exist, check by snapshots whether the log's end was
+    lost.
     """
-    reach = BrokerChoice(context=str(context_file(broker.layout.contexts, ADMIN)))
+    admin = BrokerChoice(context=str(context_file(broker.layout.contexts, ADMIN)))
     stream = config.log.stream
-    there = any(path.name == stream for path in broker.layout.streams())
+    exists = any(path.name == stream for path in broker.layout.streams())
     try:
-        await prepare(access_of(reach, DataFolder(Path()), name="neuraxis up"), config, create=not there)
+        await prepare(access_of(admin, DataFolder(Path()), name="neuraxis up"), config, create=not exists)
     except Misconfigured as wrong:
         cause = wrong.__cause__
-        if not (there and isinstance(cause, ApiError) and cause.number == NOT_FOUND):
+        if not (exists and isinstance(cause, ApiError) and cause.number == NOT_FOUND):
             raise
-        # nats-server passes over a stream whose files it cannot read, and would let a new one be made in its place.
-        said = "; ".join(line for line in broker.complaints() if stream in line) or "it gives no reason"
+        # nats-server skips a stream whose files it cannot read, and would let a new one be made in its place.
+        reason = "; ".join(line for line in broker.complaints() if stream in line) or "it gives no reason"
         raise ProgramFailed(
-            f"nats-server cannot read stream {stream} in {broker.layout.store} ({said}):"
+            f"nats-server cannot read stream {stream} in {broker.layout.store} ({reason}):"
             " put a copy of the store in its place, or start in another folder with --data"
         ) from wrong
     if ledger is not None:
-        writing = BrokerChoice(context=str(context_file(broker.layout.contexts, LEDGER)))
-        access = access_of(writing, DataFolder(Path()), name="neuraxis up")
+        ledger_user = BrokerChoice(context=str(context_file(broker.layout.contexts, LEDGER)))
+        access = access_of(ledger_user, DataFolder(Path()), name="neuraxis up")
         await record_loss_from_snapshots(access, config, ledger)
 
 
@@ -359,10 +365,11 @@ async def prepare(access: Access, config: Config, *, create: bool = True, lastin
     """Make, or check, the stream and the buckets that workers need.
 
     Args:
-        access: Whom to connect as, to which broker.
+        access: How to connect to the broker, and as which user.
         config: Names, partitions, replicas, and whether people's words are sealed.
-        create: Make the stream when it is missing; otherwise that is an error.
-        lasting: Whether all that is made outlives a restart of the broker: nobody makes it again.
+        create: Whether to make a missing stream; otherwise that is an error.
+        lasting: Whether the bucket of heartbeats is kept on disk: needed if nobody makes it again after a restart of
+            the broker.
 
     Raises:
         LogError: the broker cannot be reached, or is not what this release needs.
@@ -379,7 +386,7 @@ async def prepare(access: Access, config: Config, *, create: bool = True, lastin
 
 
 def durability_promise(sync: str, replicas: int) -> str:
-    """Return what holds for an acknowledged append, given how often servers flush and how many keep a copy."""
+    """Return which failures an acknowledged append survives, by how often servers flush and how many have a copy."""
     if sync == "always":
         return "an acknowledged append survives a power cut"
     if sync == "never":

@@ -1,4 +1,4 @@
-"""A worker process, from its arguments to its end: it opens the log and hosts actors, effectors and the ledger."""
+"""A worker process from its start to its end: it opens the log and runs actors, effectors or the ledger."""
 
 import asyncio
 import gc
@@ -47,27 +47,27 @@ from schemas.permissions import stored_filters
 from schemas.stages import WITNESSES
 
 LEDGER = "ledger"
-"""The name of the projector, which is no actor: it decides nothing."""
+"""The name of the ledger's projector among what a worker can run. It is not an actor: it decides nothing."""
 
-_CONNECT_DEADLINE = 30.0
+_CONNECT_TIMEOUT_S = 30.0
 _logger = get_logger("neuraxis.worker")
 
 
 class UnknownWork(ValueError):
-    """There is no actor or effector of that name; the message names the nearest."""
+    """No actor or effector has this name; the message suggests the nearest one."""
 
     code = "unknown_work"
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker process is to do.
+    """What a worker process runs with.
 
-    ``hosts`` are names of actors, effectors, and ``ledger``; ``ledger_file`` is where that one writes. ``name`` is what
-    the process is called in its log.
+    ``hosted`` names what it runs: actors, effectors, or ``ledger``, which writes ``ledger_file``. ``name`` is the name
+    of the process in its log.
     """
 
     name: str
-    hosts: tuple[str, ...]
+    hosted: tuple[str, ...]
     access: Access
     config: Config
     ledger_file: Path
@@ -75,7 +75,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 GROUP_OF_EFFECTORS = "effectors"
 GROUPS = {"all": tuple(ACTORS), GROUP_OF_EFFECTORS: tuple(EFFECTORS)}
-"""Names that stand for several: every actor that decides, and all that speak to the world outside."""
+"""Names that stand for several: all actors, and all effectors."""
 
 
 def known_work() -> tuple[str, ...]:
@@ -84,7 +84,7 @@ def known_work() -> tuple[str, ...]:
 
 
 def check_work(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names without repeats, groups spelled out; raises UnknownWork for one there is no actor of."""
+    """Return the names with groups replaced by their members, each once; raises UnknownWork for an unknown name."""
     known = known_work()
     for name in names:
         if name in GROUPS:
@@ -102,27 +102,27 @@ def check_work(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def work_with_settings(names: Sequence[str], config: Config) -> tuple[str, ...]:
-    """Return the work that ``names`` name; of the group of effectors only the configured ones.
+    """Return the names as :func:`check_work` does, but of the group of effectors only the configured ones.
 
     Raises:
         UnknownWork: a name is unknown, or the group was named and no effector is configured.
     """
     idle = set(EFFECTORS) - set(configured_effectors(config)) - set(names) if GROUP_OF_EFFECTORS in names else set()
-    hosts = tuple(name for name in check_work(names) if name not in idle)
-    if not hosts:
+    hosted = tuple(name for name in check_work(names) if name not in idle)
+    if not hosted:
         raise UnknownWork(
             "no effector has anything to do: set llm.base_url for a language model, or write a table "
             "[webhook.receivers.NAME] for alerts"
         )
-    return hosts
+    return hosted
 
 
 def run(job: Job, lifeline: Lifeline) -> None:
-    """Run until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of its work."""
+    """Run until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of any of its tasks."""
     try:
         asyncio.run(_run(job, lifeline))
     except* Exception as wrong:
-        # Of several that end the process the first says why, be it a foreseen one or a bug: a group says nothing.
+        # The first error is the reason why the process ends, whether it was foreseen or is a bug.
         raise first_error(wrong) from wrong
     finally:
         lifeline.close()
@@ -143,16 +143,16 @@ async def _run_on_logs(job: Job, lifeline: Lifeline, pulse: Pulse) -> None:
             cut, others = group.split(LogCut)
             if others is not None or cut is None:
                 raise
-            # Whatever this process knows may be of messages that are gone: it begins again, as after a restart.
-            _logger.error("log_cut_begins_anew", hosts=job.hosts, detail=str(first_error(cut)))
+            # The log has lost its end, and the states here may include lost messages: begin again, as after a restart.
+            _logger.error("log_cut_begins_anew", hosts=job.hosted, detail=str(first_error(cut)))
         else:
             return
 
 
 async def _run_on_one_log(job: Job, lifeline: Lifeline, pulse: Pulse) -> None:
-    connection = await Connection.open(job.access, _CONNECT_DEADLINE, announce=True)
+    connection = await Connection.open(job.access, _CONNECT_TIMEOUT_S, announce=True)
     try:
-        # Only now: until there is something to hand over, a signal may end the process as it always does.
+        # Only from here on: before there are partitions to hand over, a signal may end the process at once.
         async with stop_signal(lifeline) as stop:
             await _work(job, connection, lifeline, stop, pulse)
     finally:
@@ -161,8 +161,8 @@ async def _run_on_one_log(job: Job, lifeline: Lifeline, pulse: Pulse) -> None:
 
 async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyncio.Event, pulse: Pulse) -> None:
     metrics = ProcessMetrics()
-    async with serving_metrics(metrics_address(job.config), metrics.registry(), job.name) as told_at:
-        await _host(job, connection, lifeline, stop, pulse, metrics, told_at)
+    async with serving_metrics(metrics_address(job.config), metrics.registry(), job.name) as metrics_at:
+        await _host(job, connection, lifeline, stop, pulse, metrics, metrics_at)
 
 
 async def _host(
@@ -172,59 +172,61 @@ async def _host(
     stop: asyncio.Event,
     pulse: Pulse,
     metrics: ProcessMetrics,
-    told_at: MetricsAddress | None,
+    metrics_at: MetricsAddress | None,
 ) -> None:
     settings = job.config.log
     log = await configured_log(connection, settings)
-    member, running, ready = _member_name(job.hosts), [], []
+    member, coroutines, ready = _member_name(job.hosted), [], []
     worker: Worker | None = None
     projector: LedgerProjector | None = None
-    works: dict[str, Callable[[], bool]] = {}
-    if LEDGER in job.hosts:
-        # Sealed words stay sealed in the ledger: it is what the stream holds, and is copied about.
+    working: dict[str, Callable[[], bool]] = {}  # name -> whether it does its work, for what is not an actor
+    if LEDGER in job.hosted:
+        # Sealed words stay sealed in the ledger, which holds what the stream holds, and which people copy.
         projector = _projector(job, log.as_stored(), member)
-        running.append(projector.run(stop))
+        coroutines.append(projector.run(stop))
         ready.append(projector.following)
-        works[LEDGER] = partial(_is_well, projector)
-    if any(host in ACTORS for host in job.hosts):
-        worker = metrics.worker = await _actors(job, connection, log, member, told_at)
-        running.append(worker.run(stop))
+        working[LEDGER] = partial(_is_well, projector)
+    if any(name in ACTORS for name in job.hosted):
+        worker = metrics.worker = await _actors(job, connection, log, member, metrics_at)
+        coroutines.append(worker.run(stop))
         ready.append(worker.ready)
-    ledger = job.ledger_file if LEDGER in job.hosts else None
+    ledger = job.ledger_file if LEDGER in job.hosted else None
     healthy = job.config.section("monitor", MonitorSettings).ranges
     async with (
         _effectors(job, log, member) as effectors,
         serving_queries(connection, ledger, worker, log.sealing, projector, healthy),
-        asyncio.TaskGroup() as context,
+        asyncio.TaskGroup() as background_tasks,
     ):
         metrics.effectors = effectors
-        running += [effector.run(stop) for effector in effectors]
+        coroutines += [effector.run(stop) for effector in effectors]
         ready += [effector.ready for effector in effectors]
-        works |= {effector.effector.name: effector.ready.is_set for effector in effectors}
+        working |= {effector.effector.name: effector.ready.is_set for effector in effectors}
         reported, announced = asyncio.Event(), asyncio.Event()
-        ready += [reported] if works else []
-        pulse.fault = partial(_fault, announced, stop, connection, worker, works)
-        around_all = [
-            context.create_task(_announce(ready, job.hosts, lifeline, announced), name="readiness"),
-            context.create_task(_check_when_back(connection, worker), name="log looked at again"),
-            context.create_task(_trace(job, log, metrics.traces), name="traces"),
+        ready += [reported] if working else []
+        pulse.fault = partial(_fault, announced, stop, connection, worker, working)
+        background = [
+            background_tasks.create_task(_announce_readiness(ready, job.hosted, lifeline, announced), name="readiness"),
+            background_tasks.create_task(_check_after_reconnects(connection, worker), name="checks after reconnects"),
+            background_tasks.create_task(_trace(job, log, metrics.traces), name="traces"),
         ]
-        if works:
+        if working:
             membership = await KeyValueMembership.over(connection, settings.replicas)
-            around_all.append(
-                context.create_task(report(membership, f"{member}-serves", works, reported, told_at), name="report")
+            background.append(
+                background_tasks.create_task(
+                    report(membership, f"{member}-serves", working, reported, metrics_at), name="report"
+                )
             )
         async with asyncio.TaskGroup() as tasks:
-            for work in running:
-                tasks.create_task(work)
-        for task in around_all:
+            for coroutine in coroutines:
+                tasks.create_task(coroutine)
+        for task in background:
             task.cancel()
 
 
 async def _trace(job: Job, log: JetStreamLog, counts: TraceCounts) -> None:
-    """Send traces, in the process that writes the ledger: there is one of it, so that each span is sent once."""
+    """Send traces, if this process writes the ledger: only one process does, so each span is sent once."""
     settings = job.config.telemetry
-    if LEDGER not in job.hosts or not settings.traces:
+    if LEDGER not in job.hosted or not settings.traces:
         return
     try:
         async with Collector(settings.traces, settings.traces_timeout_s, os.environ) as collector:
@@ -233,29 +235,29 @@ async def _trace(job: Job, log: JetStreamLog, counts: TraceCounts) -> None:
         _logger.exception("traces_ended")
 
 
-async def _check_when_back(connection: Connection, worker: Worker | None) -> None:
-    """Whenever the broker was away, have the partitions look whether it still holds what they wrote."""
-    back = asyncio.Event()
-    off = connection.on_reconnect(back.set)
+async def _check_after_reconnects(connection: Connection, worker: Worker | None) -> None:
+    """After each reconnect to the broker, check that the log still holds what the partitions wrote."""
+    reconnected = asyncio.Event()
+    unsubscribe = connection.on_reconnect(reconnected.set)
     try:
         while True:
-            await back.wait()
-            back.clear()
+            await reconnected.wait()
+            reconnected.clear()
             if worker is not None and not connection.closed:
                 await worker.check_own()
     finally:
-        off()
+        unsubscribe()
 
 
 async def _actors(
-    job: Job, connection: Connection, log: JetStreamLog, member: str, told_at: MetricsAddress | None
+    job: Job, connection: Connection, log: JetStreamLog, member: str, metrics_at: MetricsAddress | None
 ) -> Worker:
     settings, replicas = job.config.runtime, job.config.log.replicas
     return Worker(
         log,
         await KeyValueSnapshots.over(connection, replicas),
         await KeyValueMembership.over(connection, replicas),
-        [ACTORS[host] for host in job.hosts if host in ACTORS],
+        [ACTORS[name] for name in job.hosted if name in ACTORS],
         name=member,
         settings=job.config.sections,
         standby=settings.standby,
@@ -263,39 +265,42 @@ async def _actors(
         build=version("neuraxis"),
         snapshot_every=settings.snapshot_every,
         batch_from=BATCH_FROM if job.config.broker.sync == "always" else BATCH_FROM_UNFLUSHED,
-        stands_in=[ACTORS[name] for name in await stand_ins_of(connection, job.hosts)],
-        metrics=told_at,
+        stands_in=[ACTORS[name] for name in await stand_ins_of(connection, job.hosted)],
+        metrics=metrics_at,
     )
 
 
-async def stand_ins_of(connection: Connection, hosts: Sequence[str]) -> tuple[str, ...]:
-    """Return the witnesses that a worker runs while nobody else does: those whose events its login may append."""
-    others = [name for name in WITNESSES if name not in hosts]
-    who = await ask_rights(connection) if others else None
-    if who is None:
+async def stand_ins_of(connection: Connection, hosted: Sequence[str]) -> tuple[str, ...]:
+    """Return the witnesses that this worker runs while no other does: those whose events its login may append.
+
+    Witnesses are the actors that notice when others fall silent.
+    """
+    others = [name for name in WITNESSES if name not in hosted]
+    rights = await ask_rights(connection) if others else None
+    if rights is None:
         return tuple(others)
-    may = who.permissions.publish
-    return tuple(name for name in others if all(map(may.include, stored_filters(name))))
+    may_publish = rights.permissions.publish
+    return tuple(name for name in others if all(map(may_publish.include, stored_filters(name))))
 
 
 @asynccontextmanager
 async def _effectors(job: Job, log: JetStreamLog, member: str) -> AsyncIterator[list[EffectorWorker]]:
-    """Open the effectors of a job; they are closed when their work has ended."""
+    """Open the effectors of a job; they are closed at the end of the block."""
     clock = SystemClock()
-    withheld_for = job.config.section("reflex", ReflexSettings).faults
-    context = EffectorContext(log.connection, piece_sender(log.connection), os.environ, clock, withheld_for)
-    async with AsyncExitStack() as opened:
+    faults = job.config.section("reflex", ReflexSettings).faults  # of an answer, for which it is withheld
+    context = EffectorContext(log.connection, piece_sender(log.connection), os.environ, clock, faults)
+    async with AsyncExitStack() as stack:
         workers = []
-        for name in job.hosts:
-            if (hosting := EFFECTORS.get(name)) is not None:
-                settings = job.config.section(name, hosting.settings_type)
-                effector = await opened.enter_async_context(hosting.open(settings, context))
+        for name in job.hosted:
+            if (spec := EFFECTORS.get(name)) is not None:
+                settings = job.config.section(name, spec.settings_type)
+                effector = await stack.enter_async_context(spec.open(settings, context))
                 workers.append(EffectorWorker(log, effector, name=member, clock=clock, build=version("neuraxis")))
         yield workers
 
 
 def _is_well(projector: LedgerProjector) -> bool:
-    """Whether a projector follows the log, and is not waiting for something to be mended."""
+    """Whether a projector follows the log and can write the ledger."""
     return projector.following.is_set() and not projector.progress.trouble
 
 
@@ -315,9 +320,9 @@ def _fault(
     stop: asyncio.Event,
     connection: Connection,
     worker: Worker | None,
-    works: Mapping[str, Callable[[], bool]],
+    working: Mapping[str, Callable[[], bool]],
 ) -> str:
-    """Return why this process does not do all of its work now; empty: it does."""
+    """Return why this process does not do all of its work at present; empty if it does."""
     if stop.is_set():
         return "stopping"
     if not announced.is_set():
@@ -325,28 +330,29 @@ def _fault(
     if not connection.connected:
         return "the broker cannot be reached"
     stalled = {} if worker is None else worker.stalled
-    lacks = [f"{actor} does not advance in {', '.join(partitions)}" for actor, partitions in stalled.items()]
-    lacks += [f"{stage} does not work" for stage, is_well in works.items() if not is_well()]
-    return "; ".join(lacks)
+    faults = [f"{actor} does not advance in {', '.join(partitions)}" for actor, partitions in stalled.items()]
+    faults += [f"{stage} does not work" for stage, is_working in working.items() if not is_working()]
+    return "; ".join(faults)
 
 
-async def _announce(
-    ready: Sequence[asyncio.Event], hosts: tuple[str, ...], lifeline: Lifeline, announced: asyncio.Event
+async def _announce_readiness(
+    ready: Sequence[asyncio.Event], hosted: tuple[str, ...], lifeline: Lifeline, announced: asyncio.Event
 ) -> None:
     for event in ready:
         await event.wait()
-    # What is loaded stays: looking through all of it for garbage would hold up decisions by tens of milliseconds.
+    # What is loaded now stays for good. Without this, garbage collections would search it, and delay decisions by tens
+    # of milliseconds.
     gc.collect()
     gc.freeze()
-    _logger.info("worker_ready", hosts=hosts)
+    _logger.info("worker_ready", hosts=hosted)
     announced.set()
-    lifeline.say_ready()
+    lifeline.report_ready()
 
 
 def reply_sender(connection: Connection) -> Callable[[str, Group], Awaitable[None]]:
-    """Return what sends a copy of an answer to the inbox that its input named.
+    """Return a function that sends a copy of an exchange's end to the inbox that the input named.
 
-    Best effort: a caller that misses its copy asks the log.
+    Best effort: a caller that misses its copy reads the log.
     """
 
     async def reply(inbox: str, group: Group) -> None:
@@ -364,9 +370,9 @@ def reply_sender(connection: Connection) -> Callable[[str, Group], Awaitable[Non
 
 
 def piece_sender(connection: Connection) -> Callable[[str, bytes], Awaitable[None]]:
-    """Return what sends a piece of a coming answer to an inbox, and nowhere else; best effort."""
+    """Return a function that sends a piece of a streamed answer to an inbox; best effort."""
 
-    async def tell(inbox: str, body: bytes) -> None:
+    async def send(inbox: str, body: bytes) -> None:
         if not is_inbox(inbox):
             _logger.warning("piece_refused", inbox=inbox[:80], reason="not an inbox")
             return
@@ -375,11 +381,11 @@ def piece_sender(connection: Connection) -> Callable[[str, bytes], Awaitable[Non
         except LogError as error:
             _logger.info("piece_missed", error=error.code)
 
-    return tell
+    return send
 
 
-def _member_name(hosts: Sequence[str]) -> str:
-    """Return a name no other worker has, fit for a subject's token."""
-    where = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
-    what = hosts[0] if len(hosts) == 1 else "actors"
-    return f"{where}-{what}-{os.getpid()}-{secrets.token_hex(3)}"
+def _member_name(hosted: Sequence[str]) -> str:
+    """Return a name that no other worker has, and that can be a token of a subject."""
+    machine = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
+    work = hosted[0] if len(hosted) == 1 else "actors"
+    return f"{machine}-{work}-{os.getpid()}-{secrets.token_hex(3)}"

@@ -1,4 +1,4 @@
-"""A worker process as a program that the supervisor keeps running."""
+"""A worker's or the gateway's process as a program that the supervisor keeps running."""
 
 import asyncio
 import socket
@@ -6,20 +6,20 @@ from asyncio.subprocess import Process
 from collections.abc import Sequence
 
 from deploy.processes.supervising.child import spawn
-from deploy.processes.supervising.lifeline import hear_ready
+from deploy.processes.supervising.lifeline import wait_ready
 from deploy.processes.supervising.supervisor import ProgramFailed
 
 STOP_DEADLINE = 15.0
-"""Seconds a worker may take to hand over when asked to stop."""
+"""Seconds that a worker may take to hand its partitions over when asked to stop."""
 
 WRONG_USE = 2
-"""Exit status of a process that only a person can put right: it is not started again before it was ever ready."""
+"""Exit status of a process with a fault that only a person can correct: if it was never ready, it is not restarted."""
 
 
 class WorkerProgram:
-    """A ``Program``: a child that takes ``--lifeline FD`` and says on that line when it serves.
+    """A ``Program``: a child that gets its end of a lifeline by ``--lifeline FD``, and reports there when it serves.
 
-    ``argv`` is its command, ``keep_fds`` open descriptors that it inherits at every start.
+    ``argv`` is its command; ``keep_fds`` are open file descriptors that it inherits at every start.
     """
 
     def __init__(
@@ -29,14 +29,14 @@ class WorkerProgram:
         self.stop_deadline = stop_deadline
         self._argv = tuple(argv)
         self._keep_fds = tuple(keep_fds)
-        self._line: socket.socket | None = None
+        self._lifeline: socket.socket | None = None
 
     async def start(self) -> Process:
-        """Start it with a fresh line; raises ProgramFailed when the command cannot be run."""
-        self._line, theirs = socket.socketpair()
+        """Start it with a new lifeline; raises ProgramFailed if the command cannot be run."""
+        self._lifeline, theirs = socket.socketpair()
         try:
-            line = theirs.fileno()
-            return await spawn((*self._argv, "--lifeline", str(line)), keep_fds=(line, *self._keep_fds))
+            descriptor = theirs.fileno()
+            return await spawn((*self._argv, "--lifeline", str(descriptor)), keep_fds=(descriptor, *self._keep_fds))
         except OSError as wrong:
             self.release()
             raise ProgramFailed(f"{self.name} cannot be started: {wrong}") from wrong
@@ -44,19 +44,19 @@ class WorkerProgram:
             theirs.close()
 
     async def ready(self, process: Process) -> None:
-        """Wait for the child's word; a child that closes the line without one is seen to end."""
-        line = self._line
-        if line is None or not await hear_ready(line):
+        """Wait for the child's report. A child that closes the lifeline without one is about to end: wait for ever."""
+        lifeline = self._lifeline
+        if lifeline is None or not await wait_ready(lifeline):
             await asyncio.Event().wait()
 
-    def refused(self, status: int) -> str | None:
-        """Return why an early end is final: the child said on stderr what a person must put right."""
+    def refusal(self, status: int) -> str | None:
+        """Return why it must not be started again: its error message asks a person to correct something."""
         if status != WRONG_USE:
             return None
         return f"{self.name} cannot run as it is configured: its own message is above"
 
     def release(self) -> None:
-        """Close our end of the line."""
-        if self._line is not None:
-            self._line.close()
-            self._line = None
+        """Close our end of the lifeline."""
+        if self._lifeline is not None:
+            self._lifeline.close()
+            self._lifeline = None

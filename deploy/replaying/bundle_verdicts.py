@@ -1,4 +1,7 @@
-"""Testing a bundle: its decisions are made again, as recorded or under other settings, and the outcome put in words."""
+"""Testing a bundle, a part of a log in one file: its decisions are made again, as recorded or under other settings.
+
+The result is a verdict in words, for ``neuraxis log test`` and its pytest plugin.
+"""
 
 import asyncio
 from collections import Counter
@@ -30,27 +33,28 @@ from events.view import Delivery
 from schemas.event import topic_of
 from schemas.vocabulary.responder import ResponseEmitted
 
-_KEPT = 1
-"""Differences and changed exchanges that are kept, to be shown."""
+_EXAMPLES = 1
+"""How many differences or changed exchanges are kept, to be shown."""
 
-_END = topic_of(ResponseEmitted)
-_FIELDS = 8
-_LONGEST = 120
+_END_TOPIC = topic_of(ResponseEmitted)
+_MOST_FIELDS_SHOWN = 8
+_MOST_CHARACTERS_SHOWN = 120
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The verdict on a bundle: ``complaint`` says why its test fails (empty: it passes); ``summary`` has counts."""
+    """The verdict on a bundle: ``complaint`` says why its test fails, empty if it passes; ``summary`` has counts."""
 
     complaint: str
     summary: str
 
 
 def verify_bundle(bundle: Path) -> Verdict:
-    """Make every decision of a bundle again and compare them; those outside the chosen exchanges may differ.
+    """Make every decision of a bundle again and compare it with the recorded one.
 
-    A decision that cannot be made again (words redacted or forgotten, a behaviour or model that is not here) is counted
-    and is no failure. But a bundle that tests nothing fails: a chosen exchange is not in it, has no end, or has no
-    decision with an event that could be made again. If no exchange is chosen, there must be such a decision in any.
+    Only the exchanges that the bundle names as chosen must be the same; if it names none, all must be. A decision that
+    cannot be made again (words redacted or forgotten, a behaviour or model that this release lacks) is counted and is
+    no failure. But a bundle that tests nothing fails: each chosen exchange must be in it, with its end and with a
+    decision that emitted events and could be made again. If none is chosen, one such decision anywhere is enough.
 
     Raises:
         LedgerDamaged, Misconfigured: the bundle cannot be read.
@@ -58,36 +62,42 @@ def verify_bundle(bundle: Path) -> Verdict:
     chosen = frozenset(read_manifest(bundle).chosen)
     source = LedgerSource(bundle)
     try:
-        replay = Replay(tuple(ACTORS.values()), source.partitions, verify=True, keep=_KEPT, of=chosen)
+        replay = Replay(tuple(ACTORS.values()), source.partitions, verify=True, keep=_EXAMPLES, of=chosen)
         tally = _Tally()
-        replay.verification.on_verdict = tally.take
-        report, effects, end_ns, endless = asyncio.run(_replayed(source, replay, chosen))
+        replay.verification.on_verdict = tally.count
+        report, effects, end_ns, without_end = asyncio.run(_replayed(source, replay, chosen))
     finally:
         source.close()
-    overdue = [one for one in report.waiting if one.is_overdue(end_ns) and _holds_up(replay, one, chosen)]
-    missed = f"a decision is missing: {pending_text(overdue[0], end_ns)}" if overdue else ""
-    wrong = _changed(report, chosen, tally) or missed or _forged(effects) or _unended(report, endless)
-    return Verdict(wrong, _coverage(report))
+    overdue = [each for each in report.waiting if each.is_overdue(end_ns) and _holds_up(replay, each, chosen)]
+    missing = f"a decision is missing: {pending_text(overdue[0], end_ns)}" if overdue else ""
+    complaint = (
+        _decisions_complaint(report, chosen, tally)
+        or missing
+        or _effects_complaint(effects)
+        or _ends_complaint(report, without_end)
+    )
+    return Verdict(complaint, _coverage(report))
 
 
 class _Tally:
-    """Counts decisions that led to something, by exchange: those that came out as recorded, and otherwise."""
+    """Counts, by exchange, the decisions with events that came out identical, and those that came out different."""
 
     def __init__(self) -> None:
         self.identical: Counter[str] = Counter()
         self.different: Counter[str] = Counter()
 
-    def take(self, delivery: Delivery, is_same: bool, count: int) -> None:
+    def count(self, delivery: Delivery, is_same: bool, decisions: int) -> None:
         counts = self.identical if is_same else self.different
-        counts[delivery.message.exchange if isinstance(delivery, Recorded) else ""] += count
+        counts[delivery.message.exchange if isinstance(delivery, Recorded) else ""] += decisions
 
 
 async def _replayed(
     source: LedgerSource, replay: Replay, chosen: frozenset[str]
 ) -> tuple[ReplayReport, EffectReport, int, list[str]]:
     report = await run_replay(source, replay, progress=lambda _: None)
-    endless = [one for one in sorted(chosen) if not await _has_end(source, one)]
-    return report, await check_effects(source, of=chosen), await time_of_end(source, report.last_seq), endless
+    without_end = [exchange for exchange in sorted(chosen) if not await _has_end(source, exchange)]
+    effects = await check_effects(source, exchanges=chosen)
+    return report, effects, await time_of_end(source, report.last_seq), without_end
 
 
 def decide_under_settings(bundle: Path, settings: Path) -> Verdict:
@@ -95,26 +105,27 @@ def decide_under_settings(bundle: Path, settings: Path) -> Verdict:
 
     Raises:
         BadConfiguration: the file is missing or wrong.
-        LedgerDamaged, Misconfigured: the bundle cannot be read, or has no such actors.
+        LedgerDamaged, Misconfigured: the bundle cannot be read, or does not hold the actors whose settings change.
     """
     changed = settings_of(file_layer(settings))
     chosen = frozenset(read_manifest(bundle).chosen)
     source = LedgerSource(bundle)
     try:
         changes = changes_of(changed, source.partitions)
-        (report,) = asyncio.run(run_what_if(source, [changes], examples=_KEPT, of=chosen))
+        (report,) = asyncio.run(run_what_if(source, [changes], examples=_EXAMPLES, exchanges=chosen))
     finally:
         source.close()
-    return Verdict(_ended_otherwise(report, chosen, settings), _tallies(report))
+    return Verdict(_what_if_complaint(report, chosen, settings), _what_if_summary(report))
 
 
-def _changed(report: ReplayReport, chosen: frozenset[str], tally: _Tally) -> str:
+def _decisions_complaint(report: ReplayReport, chosen: frozenset[str], tally: _Tally) -> str:
     if report.differences:
         different = tally.different
-        return _difference_text(report.differences[0], sum(different[one] for one in chosen or different), _of(chosen))
+        count = sum(different[exchange] for exchange in chosen or different)
+        return _difference_text(report.differences[0], count, _of(chosen))
     if report.fold_errors:
         return f"{report.fold_errors} recorded events could not be folded by this release"
-    if untested := sorted(one for one in chosen if not tally.identical[one]):
+    if untested := sorted(exchange for exchange in chosen if not tally.identical[exchange]):
         return (
             f"exchange {untested[0]} is not in this bundle, or none of its decisions could be made again "
             f"({_coverage(report)}): {len(untested)} of {len(chosen)} chosen exchanges are not tested"
@@ -125,24 +136,26 @@ def _changed(report: ReplayReport, chosen: frozenset[str], tally: _Tally) -> str
 
 
 async def _has_end(source: LedgerSource, exchange: str) -> bool:
-    return any(each.headers.get("ce-type") == _END for each in await source.exchange(exchange))
+    return any(each.headers.get("ce-type") == _END_TOPIC for each in await source.exchange(exchange))
 
 
-def _unended(report: ReplayReport, endless: Sequence[str]) -> str:
-    return f"exchange {endless[0]} {_UNTESTED[Fate.OPEN]} ({_coverage(report)}): it is not tested" if endless else ""
+def _ends_complaint(report: ReplayReport, without_end: Sequence[str]) -> str:
+    if not without_end:
+        return ""
+    return f"exchange {without_end[0]} {_UNTESTED[Fate.OPEN]} ({_coverage(report)}): it is not tested"
 
 
 def _holds_up(replay: Replay, pending: Pending, chosen: frozenset[str]) -> bool:
-    """Whether anything of a chosen exchange waits behind a decision that is missing: all of it is undecided, then."""
+    """Whether a message of a chosen exchange waits behind a missing decision, and so was not decided again either."""
     waiting = replay.views[pending.actor, pending.partition].waiting
     return (
         not chosen
         or pending.exchange in chosen
-        or any(isinstance(one, Recorded) and one.message.exchange in chosen for one in waiting)
+        or any(isinstance(each, Recorded) and each.message.exchange in chosen for each in waiting)
     )
 
 
-def _forged(effects: EffectReport) -> str:
+def _effects_complaint(effects: EffectReport) -> str:
     return f"a recorded effect is wrong: {effect_text(effects.findings[0])}" if effects.findings else ""
 
 
@@ -150,12 +163,12 @@ def _of(chosen: frozenset[str]) -> str:
     return " of the chosen exchanges" if chosen else " in all"
 
 
-def _difference_text(one: Difference, count: int, among: str) -> str:
-    of = f" of exchange {one.exchange}" if one.exchange else ""
+def _difference_text(found: Difference, count: int, among: str) -> str:
+    place = f"sequence {found.seq} of exchange {found.exchange}" if found.exchange else f"sequence {found.seq}"
     differ = "1 decision differs" if count == 1 else f"{count:,} decisions differ"
     return (
-        f"{one.actor}/{one.partition} decided otherwise about {one.topic} (sequence {one.seq}{of}): {one.field}\n"
-        f"  recorded  {one.recorded}\n  now       {one.redecided}\n"
+        f"{found.actor}/{found.partition} decided otherwise about {found.topic} ({place}): {found.field}\n"
+        f"  recorded  {found.recorded}\n  now       {found.redecided}\n"
         f"{differ}{among}; "
         "`neuraxis replay --verify --log BUNDLE` counts all, `neuraxis why EXCHANGE --log BUNDLE` explains one"
     )
@@ -163,20 +176,20 @@ def _difference_text(one: Difference, count: int, among: str) -> str:
 
 def _coverage(report: ReplayReport) -> str:
     counts = report.coverage.values()
-    unverified = _reasons([one.unverified for one in counts])
-    same, other = sum(one.identical for one in counts), sum(one.different for one in counts)
-    new = sum(count for one in counts for count in one.new_fields.values())
+    unverified = _reasons([each.unverified for each in counts])
+    identical, different = sum(each.identical for each in counts), sum(each.different for each in counts)
+    new = sum(count for each in counts for count in each.new_fields.values())
     fields = f", {new} new fields not compared" if new else ""
-    return f"{same} decisions identical, {other} different{unverified}{fields}"
+    return f"{identical} decisions identical, {different} different{unverified}{fields}"
 
 
-def _ended_otherwise(report: WhatIfReport, chosen: frozenset[str], settings: Path) -> str:
+def _what_if_complaint(report: WhatIfReport, chosen: frozenset[str], settings: Path) -> str:
     if report.examples:
-        changed = [one for one in chosen if report.fates.get(one) is Fate.CHANGED]
-        return _explained(report.examples[0], len(changed) if chosen else report.changed, settings, _of(chosen))
-    for one in sorted(chosen):
-        if reason := _UNTESTED.get(report.fates.get(one)):
-            return f"exchange {one} {reason} ({_tallies(report)}): it is not tested"
+        changed = [exchange for exchange in chosen if report.fates.get(exchange) is Fate.CHANGED]
+        return _example_text(report.examples[0], len(changed) if chosen else report.changed, settings, _of(chosen))
+    for exchange in sorted(chosen):
+        if reason := _UNTESTED.get(report.fates.get(exchange)):
+            return f"exchange {exchange} {reason} ({_what_if_summary(report)}): it is not tested"
     if reason := why_nothing_compared(report) if chosen else complaint(report, 0):
         return f"{reason}: this bundle does not test {settings.name}"
     return ""
@@ -189,7 +202,7 @@ _UNTESTED = {
 }
 
 
-def _explained(example: Example, count: int, settings: Path, among: str) -> str:
+def _example_text(example: Example, count: int, settings: Path, among: str) -> str:
     outcome, first = example.outcome, example.outcome.first
     was, now = outcome.recorded, outcome.whatif
     lines = [
@@ -200,29 +213,29 @@ def _explained(example: Example, count: int, settings: Path, among: str) -> str:
     if first is not None:
         what = "is gone" if first.whatif is None else "is new" if first.recorded is None else "differs"
         lines.append(f"first, {first.topic} of {first.actor} at sequence {first.seq} {what}:")
-        shown = list(example.fields.items())[:_FIELDS]
+        shown = list(example.fields.items())[:_MOST_FIELDS_SHOWN]
         lines += [f"  {path}: {_text(left)} → {_text(right)}" for path, (left, right) in shown]
-        if len(example.fields) > _FIELDS:
-            lines.append(f"  and {len(example.fields) - _FIELDS} more fields")
+        if len(example.fields) > _MOST_FIELDS_SHOWN:
+            lines.append(f"  and {len(example.fields) - _MOST_FIELDS_SHOWN} more fields")
     changes = "1 exchange changes" if count == 1 else f"{count:,} exchanges change"
     lines.append(f"{changes}{among}; `neuraxis what-if --config FILE --log BUNDLE` shows them")
     return "\n".join(lines)
 
 
-def _tallies(report: WhatIfReport) -> str:
-    held = _reasons([report.taken])
-    looked = f"{counted(report.exchanges, 'exchange')}, {report.changed} changed"
-    return f"{looked}; {counted(report.decided, 'message')} decided anew{held}"
+def _what_if_summary(report: WhatIfReport) -> str:
+    unverified = _reasons([report.taken])
+    exchanges = f"{counted(report.exchanges, 'exchange')}, {report.changed} changed"
+    return f"{exchanges}; {counted(report.decided, 'message')} decided anew{unverified}"
 
 
 def _reasons(counts: Sequence[Mapping[str, int]]) -> str:
     reasons: dict[str, int] = {}
-    for one in counts:
-        for reason, number in one.items():
+    for each in counts:
+        for reason, number in each.items():
             reasons[reason] = reasons.get(reason, 0) + number
     return "".join(f", {number} unverified: {reason}" for reason, number in sorted(reasons.items()))
 
 
 def _text(value: Any) -> str:
     text = msgspec.json.encode(value).decode()
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MOST_CHARACTERS_SHOWN else f"{text[: _MOST_CHARACTERS_SHOWN - 1]}…"

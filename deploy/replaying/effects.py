@@ -1,4 +1,4 @@
-"""Which requests the effectors serve, and whether recorded effects answer recorded requests."""
+"""Checking recorded effects, such as a model's answer: each must answer a recorded request."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 
@@ -10,30 +10,30 @@ from schemas.catalogue import CATALOGUE, requests_to
 from schemas.event import Event, topic_of
 from schemas.subjects import topic_filter
 
-SERVED: Mapping[str, frozenset[type[Event]]] = {
+REQUESTS_TO: Mapping[str, frozenset[type[Event]]] = {
     effector: frozenset(requests_to(effector)) for effector in ("llm", "delegate", "webhook")
 }
-"""Effector -> the events that ask it for an effect."""
+"""Effector -> the types of events that request an effect from it."""
 
 
-async def check_effects(source: Source, upto: Point = END, of: frozenset[str] = frozenset()) -> EffectReport:
-    """Hold every recorded effect up to a point against the requests before it; raises LogError as the source does.
+async def check_effects(source: Source, upto: Point = END, exchanges: frozenset[str] = frozenset()) -> EffectReport:
+    """Compare every recorded effect up to a point with the requests before it; raises LogError as the source does.
 
-    ``of`` are the exchanges of which findings are kept; none: of all.
+    The report has the findings on ``exchanges``; if there are none, on all.
     """
     last = min((await source.info()).last_seq, upto.seq)
-    own = [topic for topic, entry in CATALOGUE.items() if entry.owner in SERVED]
-    reader = RequestIdReader(SERVED.keys())
+    own = [topic for topic, entry in CATALOGUE.items() if entry.owner in REQUESTS_TO]
+    reader = RequestIdReader(REQUESTS_TO.keys())
     async for stored in _read(source, own, last, upto.time_ns):
         reader.feed(stored)
     causes = reader.finish()
     if not len(causes):
         return EffectReport({}, ())
-    topics = {effector: frozenset(map(topic_of, events)) for effector, events in SERVED.items()}
-    effects = EffectCheck(topics, causes, of)
+    topics = {effector: frozenset(map(topic_of, events)) for effector, events in REQUESTS_TO.items()}
+    check = EffectCheck(topics, causes, exchanges)
     async for stored in _read(source, frozenset(own).union(*topics.values()), last, upto.time_ns):
-        effects.feed(stored)
-    return effects.finish()
+        check.feed(stored)
+    return check.finish()
 
 
 async def _read(source: Source, topics: Iterable[str], last: int, until_ns: int) -> AsyncIterator[Stored]:

@@ -1,10 +1,10 @@
-"""Replaying a ledger file in several processes: each folds shares of the partitions, and their reports are merged.
+"""Replaying a ledger file in several processes: each replays shares of the partitions, and their reports are merged.
 
-A partition's fold needs nothing of another's. So each share reads the file by itself, and decodes only what its
+A partition's fold needs nothing of another partition. So each share reads the file by itself, and decodes only what its
 partitions consume or publish. The merged report equals that of a single process, to the byte.
 
-The number of a partition's messages does not tell how long it takes: verifying one decision of memory costs as much as
-a hundred of the clock. So there are several shares for each process, and a process that is done takes the next.
+How long a partition takes cannot be seen from the number of its messages: verifying one decision of memory takes as
+long as a hundred of the clock. So there are several shares for each process, and a process that is done takes the next.
 """
 
 import asyncio
@@ -34,19 +34,21 @@ from schemas.actor import Actor, Scope
 from schemas.subjects import Partitions
 
 MOST_JOBS = 4
-"""Processes that are used unless more are asked for."""
+"""The most processes that are used unless more are asked for."""
 
-_SHARES_A_JOB = 4
-"""Enough that the processes end close together; each costs another reading of the file."""
+_SHARES_PER_PROCESS = 4
+"""Enough that the processes end at about the same time; each share costs another reading of the file."""
 
-_KEPT = 20
-_LEAST_EVENTS = {False: 100_000, True: 10_000}
-"""By whether decisions are made again: events that are worth the two seconds in which another process starts."""
+_MOST_DIFFERENCES = 20
+"""How many differences a report keeps, to be shown."""
 
-_LOOK_S = 0.1
+_EVENTS_PER_PROCESS = {False: 100_000, True: 10_000}
+"""By whether decisions are made again: how many events justify the two seconds in which another process starts."""
+
+_POLL_INTERVAL_S = 0.1
 
 SourceOpener = Callable[[], AbstractAsyncContextManager[Source]]
-"""Opens the source; must be picklable."""
+"""Opens the source; it must be picklable, since each process calls it."""
 
 
 class JobEnded(Exception):
@@ -55,8 +57,8 @@ class JobEnded(Exception):
     code = "job_ended"
 
 
-class Work(msgspec.Struct, frozen=True):
-    """What is replayed: these actors, of them only certain partitions (see ``Replay``), up to a point.
+class ReplayWork(msgspec.Struct, frozen=True):
+    """What is replayed: these ``actors`` up to a point, of some ``only`` one partition (see ``Replay``).
 
     ``models`` is a folder of older weights (``actors.contract.text.judge.weights.add_weights``), or empty.
     """
@@ -68,10 +70,10 @@ class Work(msgspec.Struct, frozen=True):
     models: str = ""
 
 
-class _Job(msgspec.Struct, frozen=True):
-    """One process's share, of a log of which so much is read."""
+class _Share(msgspec.Struct, frozen=True):
+    """A share of the work: its number, its partitions, and the extent of the log that is read."""
 
-    work: Work
+    work: ReplayWork
     units: tuple[Unit, ...]
     number: int
     extent: Extent
@@ -79,7 +81,7 @@ class _Job(msgspec.Struct, frozen=True):
 
 def jobs_for(events: int, verify: bool) -> int:
     """Return how many processes a replay of ``events`` events should use on this machine."""
-    return max(1, min(_cores(), MOST_JOBS, events // _LEAST_EVENTS[verify]))
+    return max(1, min(_cores(), MOST_JOBS, events // _EVENTS_PER_PROCESS[verify]))
 
 
 def _cores() -> int:
@@ -87,16 +89,16 @@ def _cores() -> int:
 
 
 async def replay_in_jobs(
-    source: LedgerSource, opener: SourceOpener, work: Work, jobs: int, progress: Callable[[int], None]
+    source: LedgerSource, opener: SourceOpener, work: ReplayWork, jobs: int, progress: Callable[[int], None]
 ) -> Report:
     """Replay a ledger in up to ``jobs`` processes.
 
     Args:
-        source: The ledger, to see what there is to do.
+        source: The ledger, from which the shares are made.
         opener: Opens it again, in each process.
         work: What is replayed.
-        jobs: Processes; there are no more than there are partitions to share out.
-        progress: Called now and then with how far the shares are on average, as a sequence.
+        jobs: The most processes; there are never more than partitions.
+        progress: Called now and then with the sequence that the shares have reached on average.
 
     Raises:
         Misconfigured, LogError: as ``events.replay.run_replay.run_replay`` does.
@@ -105,17 +107,17 @@ async def replay_in_jobs(
     actors = [ACTORS[name] for name in work.actors]
     upto = min(work.upto.seq, await last_of_whole(source))
     extent = source.extent(Replay(actors, source.partitions).filters, upto, work.upto.time_ns)
-    shares = shares_of(costs_of(actors, extent.subjects, source.partitions, work.only), jobs * _SHARES_A_JOB)
-    parts = [_Job(work, share, number, extent) for number, share in enumerate(shares)]
-    # A fresh interpreter each: this one has a loop and threads, which a forked child would have the ruins of.
+    shares = shares_of(costs_of(actors, extent.subjects, source.partitions, work.only), jobs * _SHARES_PER_PROCESS)
+    parts = [_Share(work, units, number, extent) for number, units in enumerate(shares)]
+    # Each process is a new interpreter: a fork of this one would inherit its event loop, and locks of its threads.
     context = multiprocessing.get_context("spawn")
     reached, stop = context.Array("q", len(parts)), context.Event()
-    with ProcessPoolExecutor(min(jobs, len(parts)), context, _begin, (reached, stop)) as pool:
+    with ProcessPoolExecutor(min(jobs, len(parts)), context, _start_process, (reached, stop)) as pool:
         try:
             futures = [pool.submit(_replay_share, opener, part) for part in parts]
             running: AbstractSet[Future[Report]] = set(futures)
             while running:
-                done, running = await asyncio.to_thread(wait, running, _LOOK_S, FIRST_EXCEPTION)
+                done, running = await asyncio.to_thread(wait, running, _POLL_INTERVAL_S, FIRST_EXCEPTION)
                 for future in done:
                     future.result()
                 progress(sum(reached[:]) // len(parts))
@@ -126,7 +128,7 @@ async def replay_in_jobs(
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-        return merged_reports([future.result() for future in futures], _KEPT)
+        return merged_reports([future.result() for future in futures], _MOST_DIFFERENCES)
 
 
 def costs_of(
@@ -146,22 +148,22 @@ def costs_of(
 
 
 def shares_of(costs: Mapping[Unit, int], most: int) -> tuple[tuple[Unit, ...], ...]:
-    """Divide partitions into up to ``most`` shares of much the same load; at least one, none of them empty.
+    """Divide partitions into up to ``most`` shares of about the same load, none of them empty (except an only one).
 
-    The most loaded comes first. Partitions of one key stay together: they read the same messages, which are then
-    decoded once. But what would be more than an equal part is divided among its actors. The largest are placed first,
-    each with the share that has least.
+    The largest share comes first. Partitions with the same key stay together, since they read the same messages, which
+    are then decoded once; but a group with more than an equal part of the load is divided by actor. The largest groups
+    are placed first, each into the share that has the least so far.
     """
     groups: dict[tuple[str, str], list[Unit]] = {}
     for unit in sorted(costs):
         name, partition = unit
         scope = ACTORS[name].scope
         groups.setdefault((name if scope is Scope.GLOBAL else scope.value, partition), []).append(unit)
-    part = sum(costs.values()) / max(most, 1)
+    equal_part = sum(costs.values()) / max(most, 1)
     pieces = [
         piece
         for group in groups.values()
-        for piece in ([group] if _cost(group, costs) <= part else [[unit] for unit in group])
+        for piece in ([group] if _cost(group, costs) <= equal_part else [[unit] for unit in group])
     ]
     shares: list[list[Unit]] = [[] for _ in range(most)]
     for piece in sorted(pieces, key=lambda piece: -_cost(piece, costs)):
@@ -174,53 +176,55 @@ def _cost(units: Sequence[Unit], costs: Mapping[Unit, int]) -> int:
     return sum(costs[unit] for unit in units)
 
 
-# --- in a process of its own
+# --- the rest runs in the processes that replay
 
-_asker: "tuple[SynchronizedArray[int], Event] | None" = None
-"""What whoever asked shares: the sequence that each has reached, and whether to stop."""
-
-
-def _begin(reached: "SynchronizedArray[int]", stop: Event) -> None:
-    global _asker
-    _asker = reached, stop
+_shared_with_parent: "tuple[SynchronizedArray[int], Event] | None" = None
+"""The sequence that each share has reached, and whether to stop."""
 
 
-def _replay_share(opener: SourceOpener, job: _Job) -> Report:
-    return asyncio.run(_replay(opener, job))
+def _start_process(reached: "SynchronizedArray[int]", stop: Event) -> None:
+    global _shared_with_parent
+    _shared_with_parent = reached, stop
 
 
-async def _replay(opener: SourceOpener, job: _Job) -> Report:
-    actors = [ACTORS[name] for name in job.work.actors]
-    if job.work.models:
-        add_weights(Path(job.work.models))
+def _replay_share(opener: SourceOpener, share: _Share) -> Report:
+    return asyncio.run(_replay(opener, share))
+
+
+async def _replay(opener: SourceOpener, share: _Share) -> Report:
+    actors = [ACTORS[name] for name in share.work.actors]
+    if share.work.models:
+        add_weights(Path(share.work.models))
     async with opener() as source:
         if isinstance(source, LedgerSource):
-            source.skip_checks()  # whoever shares the work out has read every row
+            source.skip_checks()  # the parent has read and checked every row
         replay = Replay(
             actors,
             source.partitions,
-            verify=job.work.verify,
-            keep=_KEPT,
-            only=job.work.only,
-            share=frozenset(job.units),
+            verify=share.work.verify,
+            keep=_MOST_DIFFERENCES,
+            only=share.work.only,
+            share=frozenset(share.units),
         )
-        skipped = sum(count for subject, count in job.extent.subjects.items() if not replay.takes(subject))
-        replay.skip(skipped, job.extent.first_seq, job.extent.last_seq)
+        skipped = sum(count for subject, count in share.extent.subjects.items() if not replay.takes(subject))
+        replay.skip(skipped, share.extent.first_seq, share.extent.last_seq)
         filters = without_overlap(
-            each for name, partition in job.units for each in partition_filters(ACTORS[name], partition)
+            each for name, partition in share.units for each in partition_filters(ACTORS[name], partition)
         )
-        upto = Point(seq=job.extent.last_seq)
-        report = await run_replay(source, replay, upto, filters=filters, progress=lambda seq: _tell(job.number, seq))
-        _tell(job.number, job.extent.last_seq)
+        upto = Point(seq=share.extent.last_seq)
+        report = await run_replay(
+            source, replay, upto, filters=filters, progress=lambda seq: _report_progress(share.number, seq)
+        )
+        _report_progress(share.number, share.extent.last_seq)
         return report
 
 
-def _tell(number: int, seq: int) -> None:
-    """Report how far this process is; end it if its parent no longer waits for it."""
+def _report_progress(number: int, seq: int) -> None:
+    """Report how far this process has come; end it if its parent does not wait for it any more."""
     parent = multiprocessing.parent_process()
-    if _asker is None:
+    if _shared_with_parent is None:
         return
-    reached, stop = _asker
+    reached, stop = _shared_with_parent
     if stop.is_set() or (parent is not None and not parent.is_alive()):
         raise SystemExit("nobody waits for this replay")
     reached[number] = seq

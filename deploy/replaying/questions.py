@@ -1,7 +1,8 @@
 """Questions about a log whose answers take long: an exchange decided again, an actor's state, the known settings.
 
-They are asked over HTTP, and answered by a process of their own (``deploy.processes.examiner``): so the gateway goes on
-serving, loads no actor, and ends what nobody waits for by ending that process. The answers are the commands' own.
+They are asked over HTTP, and each is answered by a process of its own (``deploy.processes.examiner``). So the gateway
+goes on serving, loads no actor, and can end a question that nobody waits for by ending that process. The answers are
+made by the same code as those of the commands.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,11 +29,11 @@ from events.replay.whatif import Report, fields_of
 from schemas.intake.error_messages import union_members
 
 CONNECT_S = 10.0
-"""Seconds in which a process that answers a question is connected to the broker."""
+"""Seconds within which a process that answers a question must connect to the broker."""
 
 
 class DecideAgain(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """What would have become of an exchange under other settings; nothing behind ``upto`` is read."""
+    """The question how an exchange would have ended under other settings; nothing after ``upto`` is read."""
 
     exchange: str
     upto: int
@@ -40,7 +41,7 @@ class DecideAgain(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ShowState(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """What an actor's partition knew at a sequence (0: at the end), or what of it is at a path."""
+    """The question for the state of an actor's partition at a sequence (0: the end), or the part of it at a path."""
 
     actor: str
     key: str
@@ -49,7 +50,7 @@ class ShowState(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ListSettings(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Which settings there are to decide otherwise with."""
+    """The question which settings can be changed when a decision is made again."""
 
 
 Question = DecideAgain | ShowState | ListSettings
@@ -70,7 +71,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Unanswered(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Why there is none: the question is ``wrong`` in a field, what it names is ``absent``, or the log is ``away``."""
+    """Why there is no answer: a field is ``wrong``, what the question names is ``absent``, or the log is ``away``."""
 
     why: Literal["wrong", "absent", "away"]
     message: str
@@ -78,7 +79,7 @@ class Unanswered(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of the exchange that is otherwise: its fields before and after; a null is no such event."""
+    """An event of the exchange that differs: its fields, before and after, and whether it was there at all."""
 
     seq: int
     actor: str
@@ -89,7 +90,7 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How the exchange ended; ``how`` says why it has no end, where it has none."""
+    """How the exchange ended; if it has no end, ``how`` says why."""
 
     stage: str
     action: str
@@ -101,9 +102,9 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 class DecidedAgain(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange under other settings.
 
-    ``fate`` is ``changed``, ``reworded`` (other words alone), ``same``, ``open`` (no end on record) or ``held`` (it
-    cannot be told). ``notes`` say what cannot show, and why. ``exchanges``, ``compared`` and ``changed`` are of all up
-    to that one, which were decided anew as well.
+    ``fate`` is ``changed``, ``reworded`` (only words differ), ``same``, ``open`` (it has no recorded end) or ``held``
+    (unknown, since a decision could not be made again). ``notes`` say which effects of the settings cannot show, and
+    why. ``exchanges``, ``compared`` and ``changed`` count all exchanges up to this one, which were decided again, too.
     """
 
     exchange: str
@@ -119,14 +120,14 @@ class DecidedAgain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting that a decision may be made otherwise with, what it takes, and its default."""
+    """A setting that can be changed when a decision is made again, the values that it takes, and its default."""
 
     key: str
     takes: str
     default: Any
 
 
-async def answered(asked: Asked) -> Answered | Unanswered:
+async def answer(asked: Asked) -> Answered | Unanswered:
     """Return the answer to a question."""
     try:
         if isinstance(asked.question, ListSettings):
@@ -135,8 +136,8 @@ async def answered(asked: Asked) -> Answered | Unanswered:
         try:
             source = StreamSource(await configured_log(connection, asked.log, create=False))
             if isinstance(asked.question, DecideAgain):
-                return _encoded_answer(await decided_again(source, asked.question))
-            return _encoded_answer(await state_shown(source, asked.question))
+                return _encoded_answer(await decide_again(source, asked.question))
+            return _encoded_answer(await show_state(source, asked.question))
         finally:
             await connection.close()
     except BadConfiguration as wrong:
@@ -157,17 +158,17 @@ def _encoded_answer(body: Any) -> Answered:
     return Answered(body=msgspec.Raw(msgspec.json.encode(body)))
 
 
-async def decided_again(source: Source, question: DecideAgain) -> DecidedAgain:
+async def decide_again(source: Source, question: DecideAgain) -> DecidedAgain:
     """Decide an exchange, and all before it, again under other settings.
 
     Raises:
-        BadConfiguration: a setting is not known, or does not take that value.
-        NothingFound: the exchange is not in the log up to there.
+        BadConfiguration: a setting is unknown, or does not take its value.
+        NothingFound: the log up to ``upto`` does not hold the exchange.
         LogError: the log cannot be read.
     """
     changes = changes_of(settings_of(None, layers_of(question.settings)), source.partitions)
-    of = frozenset({question.exchange})
-    (report,) = await run(source, [changes], upto=Point(seq=question.upto), examples=0, of=of)
+    exchanges = frozenset({question.exchange})
+    (report,) = await run(source, [changes], upto=Point(seq=question.upto), examples=0, exchanges=exchanges)
     traced = report.traced.get(question.exchange)
     if traced is None:
         raise NothingFound(f"the log up to sequence {question.upto} holds no exchange {question.exchange[:64]!r}")
@@ -209,7 +210,7 @@ def _notes(report: Report) -> Iterator[str]:
 
 
 def layers_of(settings: Mapping[str, Any]) -> list[Layer]:
-    """Return settings as layers over those on record; text stands for a value of its key's own kind.
+    """Return settings as layers over the recorded ones; a text is read as a value of the type that its key has.
 
     Raises:
         BadConfiguration: a key has no section.
@@ -223,13 +224,13 @@ def layers_of(settings: Mapping[str, Any]) -> list[Layer]:
     return layers
 
 
-async def state_shown(source: Source, question: ShowState) -> Any:
-    """Return a partition's state, or what is at a path of it.
+async def show_state(source: Source, question: ShowState) -> Any:
+    """Return a partition's state, or the part of it at a path.
 
     Raises:
-        UnknownActor: there is none of that name.
-        NoSuchPartition, BadCondition: the key, or the path, leads nowhere in any log.
-        NothingFound: the point is not in the log, or the path leads nowhere there.
+        UnknownActor: there is no actor of that name.
+        NoSuchPartition, BadCondition: the key or the path is not valid in any log.
+        NothingFound: the log has not reached the sequence, or the state has nothing at the path.
         LogError: the log cannot be read.
     """
     actor = actor_named(question.actor)
@@ -248,7 +249,7 @@ async def state_shown(source: Source, question: ShowState) -> Any:
 
 
 def known_settings() -> Iterator[Setting]:
-    """Yield the settings that decisions read, by actor."""
+    """Yield the settings of all actors, which their decisions read."""
     for name, actor in ACTORS.items():
         defaults = msgspec.to_builtins(actor.settings_type())
         yield from _settings(name, inspect.type_info(actor.settings_type), defaults)

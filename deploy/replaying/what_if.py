@@ -1,4 +1,4 @@
-"""What-if over a recorded log: which settings are changed, and reading the log. No effect is ever run."""
+"""What-if: deciding a recorded log again under changed settings, patterns or precedents. No effect is ever run."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -10,7 +10,7 @@ from actors.contract.text.judge.weights import added_weights
 from actors.gateway.orders import Order, records_of
 from actors.registry import ACTORS
 from deploy.config.loading import BadConfiguration, Layer, all_sections, flag_layer, overrides
-from deploy.replaying.effects import SERVED
+from deploy.replaying.effects import REQUESTS_TO
 from events.codec import Recorded, decode
 from events.errors import Misconfigured
 from events.log import Stored
@@ -22,38 +22,38 @@ from schemas.subjects import EVERYTHING, Partitions
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn
 from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
 
-REQUESTS = SERVED["llm"] | SERVED["delegate"]
-"""The events that ask for an effect."""
+REQUESTS = REQUESTS_TO["llm"] | REQUESTS_TO["delegate"]
+"""The types of events that request an effect in every set."""
 
-DELIVERIES = SERVED["webhook"]
-"""The events that ask for one where somebody outside receives alerts."""
+DELIVERIES = REQUESTS_TO["webhook"]
+"""Those that request one only where receivers of alerts are configured."""
 
 MOST_POINTS = 200
-"""Points of a sweep."""
+"""The most values of a sweep."""
 
 
 class BadSweep(ValueError):
-    """A sweep that cannot be read; the message says how to write one."""
+    """A text is not a valid sweep; the message says how to write one."""
 
     code = "bad_point"
 
 
 class Sweep(msgspec.Struct, frozen=True):
-    """A setting, and the values it is to take one after another."""
+    """A setting, and the values that it takes one after another."""
 
     key: str
     values: tuple[str, ...]
 
 
-def settings_of(written: Layer | None, flags: Sequence[Layer] = ()) -> dict[str, dict[str, Any]]:
-    """Return changed settings by actor: a configuration file's, and those of flags over them.
+def settings_of(file: Layer | None, flags: Sequence[Layer] = ()) -> dict[str, dict[str, Any]]:
+    """Return changed settings by actor: those of a configuration file, overridden by flags.
 
-    The file may be a whole set's: its sections about anything else than an actor change no decision, and are passed by.
+    The file may be that of a whole set: sections of it that are not an actor's change no decision, and are skipped.
 
     Raises:
-        BadConfiguration: an unknown section or key, a value that its key does not take, or a flag about no actor.
+        BadConfiguration: a section or key is unknown, a key does not take its value, or a flag is not about an actor.
     """
-    changed = overrides(all_sections(), [written, *flags] if written is not None else flags)
+    changed = overrides(all_sections(), [file, *flags] if file is not None else flags)
     for flag in flags:
         if others := sorted(name.lower() for name in flag.values if name.lower() not in ACTORS):
             raise BadConfiguration(f"{flag.origin}: {others[0]} decides nothing: only an actor's settings can be tried")
@@ -64,7 +64,7 @@ def sweep_of(text: str) -> Sweep:
     """Read ``KEY=FROM:TO:STEP``, both ends included, such as ``router.base_scores.RESPOND=0.30:0.60:0.05``.
 
     Raises:
-        BadSweep: it is not of that form, or has more than :data:`MOST_POINTS` points.
+        BadSweep: it is not of that form, or has more than :data:`MOST_POINTS` values.
     """
     key, _, span = text.partition("=")
     try:
@@ -76,7 +76,7 @@ def sweep_of(text: str) -> Sweep:
         ) from None
     if not key or not 1 <= count <= MOST_POINTS:
         raise BadSweep(f"--sweep {text!r}: from FROM to TO by STEP there must be 1 to {MOST_POINTS} values")
-    return Sweep(key, tuple(str(first + place * step) for place in range(count)))
+    return Sweep(key, tuple(str(first + index * step) for index in range(count)))
 
 
 def layer_at(sweep: Sweep, value: str) -> Layer:
@@ -95,9 +95,9 @@ def changes_of(
     agent: str = "",
     latest: bool = False,
 ) -> Changes:
-    """Return the changes: settings, and, if given, other imported patterns and other precedents of an agent.
+    """Return the changes: settings, and, if given, patterns and precedents of an agent that replace the recorded ones.
 
-    ``latest``: all is decided under today's behaviours, not under the recorded ones.
+    With ``latest``, all is decided under the behaviours of this release instead of the recorded ones.
     """
     dropped: set[str] = set()
     orders: list[Order] = []
@@ -123,12 +123,12 @@ async def run(
     *,
     upto: Point = END,
     examples: int = MOST_EXAMPLES,
-    of: frozenset[str] = frozenset(),
+    exchanges: frozenset[str] = frozenset(),
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Report]:
-    """Decide a log anew, once for each of ``changes``; the log is read twice, whatever their number.
+    """Decide a log again, once for each of ``changes``; the log is read twice, however many there are.
 
-    ``examples`` and ``of`` are as for ``Timeline``.
+    ``examples`` is the most examples that a report keeps. ``exchanges`` are those that it traces, see ``Timeline``.
 
     Raises:
         Misconfigured: the log does not begin at its first event, or the changes do not fit it.
@@ -147,7 +147,7 @@ async def run(
         progress(batch[-1].seq // 10)
     past = reader.finish()
     requests = REQUESTS | DELIVERIES if "webhook" in past.effectors else REQUESTS
-    timelines = [Timeline(actors, source.partitions, past, each, requests, examples, of) for each in changes]
+    timelines = [Timeline(actors, source.partitions, past, each, requests, examples, exchanges) for each in changes]
     async for batch in _read(source, past.last_seq, upto):
         for timeline in timelines:
             for stored in batch:

@@ -1,17 +1,17 @@
-"""The verdict on a what-if, in words: whether too much changes, or why that is not known. Pure."""
+"""The verdict on a what-if, in words: whether too many exchanges change, or why that is not known. Pure."""
 
 from collections.abc import Iterator
 
 from events.replay.whatif import Report
 from schemas.settings.fault import UNREADABLE_SETTINGS
 
-_HELD = {"sealed": "words sealed, forgotten or redacted"}
+_REASON_TEXTS = {"sealed": "words sealed, forgotten or redacted"}
 
 
 def headline(report: Report) -> str:
-    """Return how many of the exchanges that were compared end otherwise."""
-    of = f"{report.changed:,} of {report.compared:,} exchanges end otherwise ({report.share:.1%})"
-    return f"{of}; of {report.held:,} more that cannot be told" if report.held else of
+    """Return how many of the compared exchanges end differently, and how many could not be compared."""
+    text = f"{report.changed:,} of {report.compared:,} exchanges end otherwise ({report.share:.1%})"
+    return f"{text}; of {report.held:,} more that cannot be told" if report.held else text
 
 
 def complaint(report: Report, percent: float) -> str:
@@ -30,7 +30,7 @@ def complaint(report: Report, percent: float) -> str:
 
 
 def why_nothing_compared(report: Report) -> str:
-    """Return why nothing can be said of other settings, or nothing where something can."""
+    """Return why the report says nothing about the changed settings; empty if it says something."""
     if report.all_measured:
         return "no decision reads what is changed: running processes measure with it, and what they measured stands"
     if report.unanswered:
@@ -42,25 +42,25 @@ def why_nothing_compared(report: Report) -> str:
 
 
 def redecided(report: Report) -> str:
-    """Return how many decisions were made anew, and why the others were not."""
+    """Return how many decisions were made again, and why the others were taken from the record."""
     taken = report.taken
-    of = f"{report.decided:,} of {report.decided + sum(taken.values()):,} decisions made anew"
+    text = f"{report.decided:,} of {report.decided + sum(taken.values()):,} decisions made anew"
     reasons = (f"{count:,} not re-decided: {reason_text(reason)}" for reason, count in taken.items())
-    return ", ".join((of, *reasons))
+    return ", ".join((text, *reasons))
 
 
 def measured_texts(report: Report) -> Iterator[str]:
-    """Yield, for each changed setting that running processes read, what of the change cannot show."""
-    for name, reading in report.measured.items():
-        taken = "what they measured is taken from the record, whatever it is set to"
-        if reading == "alone":
-            yield f"{name} shows nothing: running processes alone read it, and {taken}"
+    """Yield, for each changed setting that live processes measure with, which effects of the change cannot show."""
+    for name, readers in report.measured.items():
+        why = "what they measured is taken from the record, whatever it is set to"
+        if readers == "alone":
+            yield f"{name} shows nothing: running processes alone read it, and {why}"
         else:
-            yield f"{name} shows in decisions alone: running processes read it too, and {taken}"
+            yield f"{name} shows in decisions alone: running processes read it too, and {why}"
 
 
 def reason_text(reason: str) -> str:
-    """Return why a decision could not be made again, in words where there are any, and what to do about it."""
+    """Return as a text why a decision could not be made again, and what to do about it if anything can be done."""
     if reason.startswith(UNREADABLE_SETTINGS):
         text = reason.removeprefix(f"{UNREADABLE_SETTINGS}: ")
         setting = text.partition(" = ")[0] if " = " in text else f"{text.partition(':')[0]}.SETTING"
@@ -68,4 +68,4 @@ def reason_text(reason: str) -> str:
             f"settings that this release does not take ({text}): the release that recorded them can, or one that has "
             f"what they name; `what-if --set {setting}=VALUE` decides anew with another value"
         )
-    return _HELD.get(reason, reason)
+    return _REASON_TEXTS.get(reason, reason)

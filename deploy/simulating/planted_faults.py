@@ -1,4 +1,4 @@
-"""The faults that can be planted in a simulated world, for the closed loop to find and correct."""
+"""The faults that can be planted in a simulated world, for the regulator's control loop to find and correct."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from schemas.vocabulary.regulator import PressureName
 
 
 class WrongAdjustment(msgspec.Struct, frozen=True, kw_only=True):
-    """An adjustment with the wrong sign: it raises the metric that it should lower."""
+    """An adjustment of a router weight on a day, with the wrong sign: it raises the metric that it should lower."""
 
     day: int
     parameter: str
@@ -18,7 +18,7 @@ class WrongAdjustment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlantedFault(msgspec.Struct, frozen=True, kw_only=True):
-    """Router weights that misroute from ``day`` on, and adjustments that make things worse."""
+    """Router weights that misroute from ``day`` on, or a wrong adjustment."""
 
     meaning: str
     day: int = 0
@@ -62,4 +62,4 @@ PLANTS: Mapping[str, PlantedFault] = MappingProxyType(
         ),
     }
 )
-"""Name -> what is wrong."""
+"""Name, as ``--plant`` takes it -> the fault."""

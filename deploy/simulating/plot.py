@@ -1,4 +1,4 @@
-"""A report as a drawing: mode shares, misroutes and weights over time. The same report, the same bytes."""
+"""Drawing a report: mode shares, misroutes and weights over time. The same report gives the same bytes."""
 
 from io import BytesIO
 from typing import Any
@@ -29,7 +29,7 @@ def plot_of(report: Report, form: str) -> bytes:
     import matplotlib
     from matplotlib.figure import Figure
 
-    # Ids in an SVG are made from the salt, else from chance.
+    # With this salt, the ids in an SVG are always the same; without, they are random.
     with matplotlib.rc_context({"svg.hashsalt": "neuraxis", "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=(10, 9), layout="constrained")
         shares, misroutes, weights = figure.subplots(3, 1, sharex=True)
@@ -41,7 +41,7 @@ def plot_of(report: Report, form: str) -> bytes:
             if report.planted_on is not None:
                 axes.axvline(report.planted_on, color="#d55e00", linewidth=0.8, linestyle=":", label="planted")
             axes.grid(alpha=0.25, linewidth=0.5)
-            if axes.get_legend_handles_labels()[0]:  # where no weight was moved there is nothing to name
+            if axes.get_legend_handles_labels()[0]:  # there is none if no weight was changed
                 axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         figure.suptitle(f"{report.plant}: {report.meaning} (seed {report.seed})")
         drawn = BytesIO()
@@ -51,11 +51,11 @@ def plot_of(report: Report, form: str) -> bytes:
 
 def _draw_shares(axes: Any, report: Report) -> None:
     days = [day.day for day in report.table]
-    for place, mode in enumerate(MODES):
+    for index, mode in enumerate(MODES):
         values = [day.shares[mode] for day in report.table]
         axes.plot(days, values, color=_COLOURS[mode], alpha=0.25, linewidth=0.7)
         axes.plot(
-            days, smoothed(values), color=_COLOURS[mode], label=mode, **line_style(place, len(MODES), marked=False)
+            days, smoothed(values), color=_COLOURS[mode], label=mode, **line_style(index, len(MODES), marked=False)
         )
     axes.axhspan(0.50, 0.75, color=_COLOURS["RESPOND"], alpha=0.06, linewidth=0, label="RESPOND healthy")
     axes.plot([], [], color="#777777", alpha=0.5, linewidth=0.7, label="a single day")
@@ -71,23 +71,23 @@ def _draw_misroutes(axes: Any, report: Report) -> None:
         ("missed ACT", _COLOURS["ACT"], [day.missed_act for day in report.table]),
         ("ambiguous", "#999999", [day.ambiguous for day in report.table]),
     )
-    for place, (label, colour, values) in enumerate(lines):
-        axes.plot(days, smoothed(values), color=colour, label=label, **line_style(place, len(lines), marked=False))
+    for index, (label, colour, values) in enumerate(lines):
+        axes.plot(days, smoothed(values), color=colour, label=label, **line_style(index, len(lines), marked=False))
     axes.set_ylabel("share of decisions")
     axes.set_ylim(bottom=0)
 
 
 def _draw_weights(axes: Any, report: Report) -> None:
     default = effective_weights(RouterSettings(profile=PROFILE))
-    moved = sorted({name for day in report.table for name in day.weights})
-    for place, name in enumerate(moved):
+    changed = sorted({name for day in report.table for name in day.weights})
+    for index, name in enumerate(changed):
         values = [day.weights.get(name, default[name]) for day in report.table]
         axes.step(
             [day.day for day in report.table],
             values,
             where="mid",
             label=name,
-            **line_style(place, len(moved), marked=False),
+            **line_style(index, len(changed), marked=False),
         )
     reverted = [
         (change.day, change.after)
@@ -100,6 +100,6 @@ def _draw_weights(axes: Any, report: Report) -> None:
 
 
 def smoothed(values: list[float]) -> list[float]:
-    """Return each value's mean with those of the days before it."""
-    windows = (values[max(0, place - _SMOOTHED_DAYS + 1) : place + 1] for place in range(len(values)))
+    """Return, for each day, the mean of its value and those of the days before it, ``_SMOOTHED_DAYS`` in all."""
+    windows = (values[max(0, day - _SMOOTHED_DAYS + 1) : day + 1] for day in range(len(values)))
     return [sum(window) / len(window) for window in windows]

@@ -18,10 +18,10 @@ MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
 
 
 class Day(msgspec.Struct, frozen=True, kw_only=True):
-    """A day: the shares of its decisions, and how things stood at its end.
+    """A day: the number of its decisions, the shares of modes and misroutes among them, and the state at its end.
 
-    ``weights`` are those of the regulated weights in force that are not the default, ``unhealthy`` the modes that the
-    monitor had reported and not taken back, with ``!`` for a red flag.
+    ``weights`` are the regulated weights in force that differ from their defaults. ``unhealthy`` are the modes that the
+    monitor had reported as out of range, and not yet as back, with ``!`` for a red flag.
     """
 
     day: int
@@ -36,7 +36,7 @@ class Day(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What the regulator did to a weight, or kept; ``day`` is when, in days since the beginning."""
+    """A change of a weight by the regulator, or its confirmation of one; ``day`` counts from the beginning, in days."""
 
     day: float
     what: str
@@ -50,10 +50,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A simulated life. ``digest`` covers the bytes of all events, ``states`` hash each actor's last state.
+    """The report of a simulation. ``digest`` is a hash of all events' bytes; ``states`` are hashes of the last states.
 
-    ``planted_on`` is the day on which something went wrong, None where nothing did; ``gone_on`` the day on which it
-    was set right again.
+    ``planted_on`` is the day on which the fault began, None without a fault, and ``gone_on`` the day on which it was
+    removed again.
     """
 
     days: int
@@ -70,24 +70,26 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...]
 
 
-def report_of(life: Simulation) -> Report:
-    """Return the report on a life."""
-    plant = PLANTS[life.plant]
+def report_of(simulation: Simulation) -> Report:
+    """Return the report of a simulation."""
+    plant = PLANTS[simulation.plant]
     planted_on = plant.planted_on
     planted_ns = START_NS + plant.wrong.day * DAY_NS if plant.wrong is not None else -1
     return Report(
-        days=life.days,
-        seed=life.seed,
-        exchanges_per_day=life.exchanges_per_day,
-        plant=life.plant,
+        days=simulation.days,
+        seed=simulation.seed,
+        exchanges_per_day=simulation.exchanges_per_day,
+        plant=simulation.plant,
         meaning=plant.meaning,
-        planted_on=planted_on if planted_on is not None and planted_on < life.days else None,
-        gone_on=life.gone_on if plant.weights and life.gone_on is not None and life.gone_on < life.days else None,
-        events=life.events,
-        digest=life.digest,
-        states=life.states,
-        table=tuple(_table(life.messages, life.days)),
-        changes=tuple(_changes(life.messages, planted_ns)),
+        planted_on=planted_on if planted_on is not None and planted_on < simulation.days else None,
+        gone_on=simulation.gone_on
+        if plant.weights and simulation.gone_on is not None and simulation.gone_on < simulation.days
+        else None,
+        events=simulation.events,
+        digest=simulation.digest,
+        states=simulation.states,
+        table=tuple(_table(simulation.messages, simulation.days)),
+        changes=tuple(_changes(simulation.messages, planted_ns)),
     )
 
 
@@ -95,8 +97,8 @@ def _table(messages: Iterable[Message], days: int) -> Iterator[Day]:
     default = effective_weights(RouterSettings(profile=PROFILE))
     in_force = dict(default)
     unhealthy: dict[Mode, str] = {}
-    waiting = iter(messages)
-    message = next(waiting, None)
+    rest = iter(messages)
+    message = next(rest, None)
     for day in range(days):
         counts: Counter[str] = Counter()
         while message is not None and message.time_ns < START_NS + (day + 1) * DAY_NS:
@@ -112,9 +114,9 @@ def _table(messages: Iterable[Message], days: int) -> Iterator[Day]:
                     unhealthy[mode] = f"{mode}!"
                 case ModeInRange(mode=mode):
                     unhealthy.pop(mode, None)
-            message = next(waiting, None)
-        moved = {name: in_force[name] for name in BOUNDS if name in default and in_force[name] != default[name]}
-        yield _day(day, counts, moved, unhealthy)
+            message = next(rest, None)
+        changed = {name: in_force[name] for name in BOUNDS if name in default and in_force[name] != default[name]}
+        yield _day(day, counts, changed, unhealthy)
 
 
 def _count(counts: Counter[str], selected: ModeSelected) -> None:

@@ -2,8 +2,8 @@
 
 A need is a kind of utterance with the mode that would satisfy the person. A person who gets an answer where a question
 back was needed repeats the utterance, or says what was meant. One whose shared history is ignored refers to it. One who
-only gets an acknowledgement complains. What memory knows around an utterance is drawn together with it, so that the
-agent's memory is the same on the last day as on the first. All draws come from one seeded generator.
+only gets an acknowledgement complains. What memory knows is drawn at random with each utterance, so memory is as full
+on the first day as on the last. All draws come from one seeded generator.
 """
 
 from importlib.resources import files
@@ -16,7 +16,7 @@ from schemas.vocabulary.router import Mode
 
 
 class MemoryRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many turns, gists and facts memory may hold around an utterance, from and to."""
+    """How many turns, gists and facts memory may hold at an utterance: the least and the most of each."""
 
     turns: tuple[int, int]
     gists: tuple[int, int]
@@ -24,7 +24,7 @@ class MemoryRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Need(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A kind of utterance, its templates, the ground it is said on, and the mode that contents."""
+    """A kind of utterance: the mode that satisfies the person, what memory holds (``ground``), and templates."""
 
     mode: Mode
     ground: MemoryRange
@@ -49,11 +49,11 @@ class Population(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         mix: Need -> its weight among the utterances after a greeting.
-        greeting: Share of sessions that open with a greeting.
-        shortest: Fewest utterances of a session, reactions aside.
-        longest: Most utterances of a session, reactions aside.
-        complaining: Share of unmet needs that are heard of in the next utterance.
-        thanking: Share of met needs that are thanked for.
+        greeting: Share of sessions that begin with a greeting.
+        shortest: Fewest utterances of a session, without reactions.
+        longest: Most utterances of a session, without reactions.
+        complaining: Share of unmet needs to which the person reacts in the next utterance.
+        thanking: Share of met needs for which the person says thanks.
     """
 
     mix: dict[str, float] = msgspec.field(
@@ -67,12 +67,12 @@ class Population(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def mean_length(self) -> float:
-        """How many utterances a session has on average, reactions aside."""
+        """How many utterances a session has on average, without reactions."""
         return (self.shortest + self.longest) / 2 + self.greeting
 
 
 class Utterance(msgspec.Struct, frozen=True):
-    """An utterance, what memory knows around it, and the mode that would satisfy the person."""
+    """An utterance, its need, the mode that would satisfy the person, and what memory knows of it."""
 
     text: str
     need: str
@@ -81,38 +81,46 @@ class Utterance(msgspec.Struct, frozen=True):
 
 
 def utterance_of(need: str, random: Random) -> Utterance:
-    """Return an utterance of a kind."""
+    """Return a random utterance of a need."""
     kind = WORDS.needs[need]
     return Utterance(_filled(random.choice(kind.texts), random), need, kind.mode, _familiarity(kind.ground, random))
 
 
 def session_of(population: Population, random: Random) -> list[str]:
-    """Return the needs of a session, in order."""
+    """Return the needs of a random session, in order."""
     count = random.randint(population.shortest, population.longest)
     needs = random.choices(list(population.mix), list(population.mix.values()), k=count)
     return ["greeting", *needs] if random.random() < population.greeting else needs
 
 
 def reaction(
-    before: Utterance, answered: Mode | None, first: Mode | None, who: Population, random: Random
+    before: Utterance, answered: Mode | None, first: Mode | None, people: Population, random: Random
 ) -> Utterance | None:
-    """Return a person's reaction to the mode of an answer; None: there is none, and the talk goes on."""
+    """Return a person's reaction to an answer; None if there is none, and the next need follows.
+
+    Args:
+        before: The utterance that was answered.
+        answered: The mode of the answer, if there was one.
+        first: The router's first choice, if it was another mode: ACT comes before the mode of the answer.
+        people: Who talks.
+        random: Draws.
+    """
     if answered is None:
         return None
     if before.mode == (first or answered):
-        return _reacting("content", random) if random.random() < who.thanking else None
-    if random.random() >= who.complaining:
+        return _reaction_of_kind("content", random) if random.random() < people.thanking else None
+    if random.random() >= people.complaining:
         return None
     if answered == "ACKNOWLEDGE":
-        return _reacting("disappointed", random)
+        return _reaction_of_kind("disappointed", random)
     if answered != "RESPOND":
         return None
     if before.mode == "CLARIFY":
-        return before if random.random() < 0.5 else _reacting("clarifying", random)
-    return _reacting("referring", random) if before.mode == "ACT" else None
+        return before if random.random() < 0.5 else _reaction_of_kind("clarifying", random)
+    return _reaction_of_kind("referring", random) if before.mode == "ACT" else None
 
 
-def _reacting(kind: str, random: Random) -> Utterance:
+def _reaction_of_kind(kind: str, random: Random) -> Utterance:
     need: Mode = "ACKNOWLEDGE" if kind == "content" else "RESPOND"
     known = _familiarity(WORDS.needs["report"].ground, random)
     return Utterance(_filled(random.choice(WORDS.reactions[kind]), random), kind, need, known)
@@ -124,7 +132,7 @@ def _filled(template: str, random: Random) -> str:
 
 
 def _familiarity(ground: MemoryRange, random: Random) -> Familiarity:
-    """Return memory's numbers, the warmth by its formula."""
+    """Return memory's numbers of an input; ``context_warmth`` by memory's own formula."""
     turns, gists, facts = (random.randint(*limits) for limits in (ground.turns, ground.gists, ground.facts))
     warmth = 0.4 * min(gists / 5, 1.0) + 0.3 * min(facts / 5, 1.0) + 0.3 * min(turns / 4, 1.0)
     return msgspec.structs.replace(

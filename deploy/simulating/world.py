@@ -1,6 +1,6 @@
-"""Deciders joined by a stream in memory: the order, the ids and the bytes of a log, without its transport.
+"""A world of deciders that are connected by a stream in memory, with the order, ids and bytes of a real log.
 
-Each actor has one partition. Time passes only when it is advanced; timers that are due are then appended.
+Each actor has one partition. Time passes only when it is advanced; timers that fall due then fire.
 """
 
 from collections import deque
@@ -16,15 +16,15 @@ from schemas.event import Event
 from schemas.identity import event_id
 from schemas.subjects import Partitions
 
-ONE = Partitions(agents=1, sessions=1)
-"""All agents and sessions lie in one partition."""
+ONE_PARTITION = Partitions(agents=1, sessions=1)
+"""All agents share one partition, and all sessions another."""
 
 _NS_PER_MS = 1_000_000
 _OUTSIDE = "outside"
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Whom an event from outside is about."""
+class Address(msgspec.Struct, frozen=True):
+    """Which agent, session and exchange an event is about; empty: none."""
 
     agent: str
     session: str = ""
@@ -36,8 +36,8 @@ class World:
 
     Attributes:
         states: Actor name -> its state now.
-        now_ns: The time now, Unix nanoseconds.
-        seq: How many messages the stream holds.
+        now_ns: The world's present time, in Unix nanoseconds.
+        seq: The sequence of the last message.
         on_message: Called with each message as it is stored.
     """
 
@@ -47,7 +47,7 @@ class World:
         self.now_ns = now_ns
         self.seq = 0
         self.on_message: Callable[[Message], None] | None = None
-        self._waiting: deque[Message] = deque()
+        self._undelivered: deque[Message] = deque()
         self._digest = sha256()
 
     @property
@@ -55,27 +55,27 @@ class World:
         """SHA-256 over the subjects, ids and bodies of all messages so far, in order."""
         return self._digest.hexdigest()
 
-    def send(self, event: Event, place: Place) -> None:
+    def send(self, event: Event, address: Address) -> None:
         """Store an event from outside and run until nothing more follows from it."""
-        self._store(self._addressed(_OUTSIDE, [event], place))
+        self._store(self._addressed(_OUTSIDE, [event], address))
         self._drain()
 
-    def plant(self, owner: str, event: Event, place: Place) -> None:
-        """Store an event of an actor without a cause, as if the actor had decided it."""
-        planted = self._addressed(owner, [event], place)
+    def plant(self, owner: str, event: Event, address: Address) -> None:
+        """Store an event as if the actor ``owner`` had decided it."""
+        planted = self._addressed(owner, [event], address)
         self._fold(owner, planted)
         self._store(planted)
         self._drain()
 
     def advance(self, to_ns: int) -> None:
-        """Let time pass until ``to_ns``; what falls due on the way is appended then."""
+        """Let time pass until ``to_ns``; timers that fall due on the way fire."""
         while (due := self._earliest()) is not None and due[0] <= to_ns:
             due_ns, name = due
             self.now_ns = max(self.now_ns, due_ns)
-            timer = self._actors[name].timer
-            owed = timer(self.states[name]) if timer is not None else None
-            assert owed is not None
-            fired = address_events(name, self._cause(owed.cause, Place("")), [owed.emission], ONE)
+            next_timer = self._actors[name].timer
+            timer = next_timer(self.states[name]) if next_timer is not None else None
+            assert timer is not None
+            fired = address_events(name, self._cause(timer.cause, Address("")), [timer.emission], ONE_PARTITION)
             self._fold(name, fired)
             self._store(fired)
             self._drain()
@@ -84,18 +84,18 @@ class World:
     def _earliest(self) -> tuple[int, str] | None:
         due = []
         for name, actor in self._actors.items():
-            owed = actor.timer(self.states[name]) if actor.timer is not None else None
-            if owed is not None:
-                due.append((owed.due_ns, name))
+            timer = actor.timer(self.states[name]) if actor.timer is not None else None
+            if timer is not None:
+                due.append((timer.due_ns, name))
         return min(due, default=None)
 
-    def _addressed(self, owner: str, events: list[Event | Emission], place: Place) -> tuple[NewEvent, ...]:
-        cause = event_id(place.exchange, owner, self.seq)
-        return address_events(owner, self._cause(cause, place), events, ONE)
+    def _addressed(self, owner: str, events: list[Event | Emission], address: Address) -> tuple[NewEvent, ...]:
+        cause = event_id(address.exchange, owner, self.seq)
+        return address_events(owner, self._cause(cause, address), events, ONE_PARTITION)
 
-    def _cause(self, cause: str, place: Place) -> Cause:
-        tokens = ONE.agent_token(place.agent), ONE.session_token(place.session)
-        return Cause(cause, self.seq, self.now_ns, place.agent, place.session, place.exchange, *tokens)
+    def _cause(self, cause: str, address: Address) -> Cause:
+        tokens = ONE_PARTITION.agent_token(address.agent), ONE_PARTITION.session_token(address.session)
+        return Cause(cause, self.seq, self.now_ns, address.agent, address.session, address.exchange, *tokens)
 
     def _fold(self, name: str, decided: Iterable[NewEvent]) -> None:
         for each in decided:
@@ -108,11 +108,11 @@ class World:
             message = msgspec.structs.replace(each.message, seq=self.seq, time_ns=self.now_ns)
             if self.on_message is not None:
                 self.on_message(message)
-            self._waiting.append(message)
+            self._undelivered.append(message)
 
     def _drain(self) -> None:
-        while self._waiting:
-            message = self._waiting.popleft()
+        while self._undelivered:
+            message = self._undelivered.popleft()
             for name, actor in self._actors.items():
                 if type(message.event) in actor.consumes:
                     self._deliver(name, actor, message)
@@ -122,8 +122,8 @@ class World:
         self.states[name] = actor.fold(self.states[name], message)
         if not emitted:
             return
-        place = Place(message.agent, message.session, message.exchange)
-        cause = msgspec.structs.replace(self._cause(message.id, place), seq=message.seq, time_ns=message.time_ns)
-        decided = address_events(name, cause, emitted, ONE)
+        address = Address(message.agent, message.session, message.exchange)
+        cause = msgspec.structs.replace(self._cause(message.id, address), seq=message.seq, time_ns=message.time_ns)
+        decided = address_events(name, cause, emitted, ONE_PARTITION)
         self._fold(name, decided)
         self._store(decided)

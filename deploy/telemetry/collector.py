@@ -1,7 +1,7 @@
-"""A collector of OpenTelemetry: encodes spans as OTLP, and sends them over HTTP.
+"""Sending spans to a collector of OpenTelemetry, encoded as OTLP, over HTTP.
 
 The SDK's own exporter is not used: it sends from a thread that cannot be cancelled, so a collector that hangs would
-hold up the end of the process.
+delay the end of the process.
 """
 
 import gzip
@@ -17,20 +17,20 @@ from deploy.telemetry.spans import Span
 from events.loggers import get_logger
 
 PATH = "/v1/traces"
-"""Where a collector takes traces, below its address."""
+"""The path at which a collector takes traces."""
 
 HEADERS_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
-"""Variables of OpenTelemetry that hold headers for the collector, such as a key; the first that is set."""
+"""OpenTelemetry's environment variables with headers for the collector, such as a key; the first that is set counts."""
 
-EXTRA = "pip install 'neuraxis[otel]'"
-_AGAIN = frozenset({429, 502, 503, 504})
-"""Statuses after which the protocol has the same spans sent again."""
+INSTALL_COMMAND = "pip install 'neuraxis[otel]'"
+_RETRY_STATUSES = frozenset({429, 502, 503, 504})
+"""HTTP statuses after which OTLP has a client send the same spans again."""
 
 _logger = get_logger("neuraxis.traces")
 
 
 class Outcome(Enum):
-    """What became of spans: the collector took them, refused them for good, or cannot be asked now."""
+    """Whether the collector took the spans, refused them for good, or cannot be reached at present."""
 
     SENT = "sent"
     REFUSED = "refused"
@@ -38,7 +38,7 @@ class Outcome(Enum):
 
 
 def check_collector(url: str) -> None:
-    """Raise BadConfiguration where traces are to be sent and cannot be, with what to do."""
+    """Raise BadConfiguration if traces are configured and cannot be sent; an empty ``url`` means no traces."""
     if not url:
         return
     if not _is_address(url):
@@ -47,7 +47,7 @@ def check_collector(url: str) -> None:
         import opentelemetry.exporter.otlp.proto.common.trace_encoder
         import opentelemetry.sdk.trace  # noqa: F401
     except ImportError as missing:
-        raise BadConfiguration(f"telemetry.traces needs OpenTelemetry's SDK: {EXTRA}") from missing
+        raise BadConfiguration(f"telemetry.traces needs OpenTelemetry's SDK: {INSTALL_COMMAND}") from missing
 
 
 def _is_address(url: str) -> bool:
@@ -63,31 +63,31 @@ class Collector:
 
     Args:
         url: Its address, with or without :data:`PATH`.
-        timeout_s: Seconds that it may take for an answer.
-        environment: The process's, for headers and OpenTelemetry's own variables.
+        timeout_s: Seconds within which it must answer.
+        environment: The environment variables of the process, for headers and OpenTelemetry's own variables.
     """
 
     def __init__(self, url: str, timeout_s: float, environment: Mapping[str, str]) -> None:
-        # Only here: they take memory and time in every worker, and the SDK is an extra.
+        # Imported here alone: they cost memory and time in every worker, and the SDK may not be installed.
         from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
         from opentelemetry.util.re import parse_env_headers
 
         from events.http_client import httpx
 
         self._url = url if url.rstrip("/").endswith(PATH) else url.rstrip("/") + PATH
-        said = next((environment[name] for name in HEADERS_VARIABLES if environment.get(name)), "")
+        configured = next((environment[name] for name in HEADERS_VARIABLES if environment.get(name)), "")
         headers = {
-            **parse_env_headers(said, liberal=True),
+            **parse_env_headers(configured, liberal=True),
             "content-type": "application/x-protobuf",
             "content-encoding": "gzip",
         }
         self._failures = (httpx.HTTPError, httpx.InvalidURL, OSError)
         self._http = httpx.AsyncClient(timeout=timeout_s, headers=headers)
-        named = {SERVICE_VERSION: version("neuraxis")}
+        attributes = {SERVICE_VERSION: version("neuraxis")}
         if not environment.get("OTEL_SERVICE_NAME"):
-            named[SERVICE_NAME] = "neuraxis"
-        self._resource = Resource.create(named)
-        self._said = ""
+            attributes[SERVICE_NAME] = "neuraxis"
+        self._resource = Resource.create(attributes)
+        self._last_failure = ""
 
     async def __aenter__(self) -> "Collector":
         return self
@@ -96,35 +96,32 @@ class Collector:
         await self._http.aclose()
 
     async def send(self, spans: Sequence[Span]) -> tuple[Outcome, float]:
-        """Send spans once; return what became of them, and in how many seconds the collector wants to be asked again.
-
-        The time is 0 where it does not say.
-        """
+        """Send spans once; return the outcome, and the seconds after which the collector wants them again (0: any)."""
         try:
             answer = await self._http.post(self._url, content=gzip.compress(encode(spans, self._resource), 1))
         except self._failures as wrong:
-            return self._told(Outcome.AWAY, type(wrong).__name__), 0.0
+            return self._logged(Outcome.AWAY, type(wrong).__name__), 0.0
         if answer.is_success:
-            return self._told(Outcome.SENT, ""), 0.0
-        if answer.status_code in _AGAIN:
-            asked = answer.headers.get("retry-after", "")
-            return self._told(Outcome.AWAY, str(answer.status_code)), float(asked) if asked.isdecimal() else 0.0
-        return self._told(Outcome.REFUSED, str(answer.status_code)), 0.0
+            return self._logged(Outcome.SENT, ""), 0.0
+        if answer.status_code in _RETRY_STATUSES:
+            after = answer.headers.get("retry-after", "")
+            return self._logged(Outcome.AWAY, str(answer.status_code)), float(after) if after.isdecimal() else 0.0
+        return self._logged(Outcome.REFUSED, str(answer.status_code)), 0.0
 
-    def _told(self, outcome: Outcome, why: str) -> Outcome:
-        """Log a change: one line when spans no longer arrive, and one when they do again."""
-        if why != self._said:
-            if why:
-                _logger.warning("traces_not_taken", reason=why, url=self._url, lost=outcome is Outcome.REFUSED)
+    def _logged(self, outcome: Outcome, failure: str) -> Outcome:
+        """Log a change: one line when spans begin to fail, and one when they are taken again. Return the outcome."""
+        if failure != self._last_failure:
+            if failure:
+                _logger.warning("traces_not_taken", reason=failure, url=self._url, lost=outcome is Outcome.REFUSED)
             else:
                 _logger.info("traces_taken_again", url=self._url)
-            self._said = why
+            self._last_failure = failure
         return outcome
 
 
-def pause_s(failures: int, asked_s: float = 0.0) -> float:
-    """Return how long to wait after so many failures in a row: doubling from 1 to 30 seconds, with chance."""
-    return max(asked_s, min(30.0, 2.0 ** min(failures - 1, 5)) * random.uniform(0.5, 1.0))
+def pause_s(failures: int, least_s: float = 0.0) -> float:
+    """Return the seconds to wait after so many failures in a row: doubling from 1 to 30, shortened at random."""
+    return max(least_s, min(30.0, 2.0 ** min(failures - 1, 5)) * random.uniform(0.5, 1.0))
 
 
 def encode(spans: Sequence[Span], resource: Any) -> bytes:

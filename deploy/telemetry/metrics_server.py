@@ -1,4 +1,4 @@
-"""Serves the metrics of a worker process over HTTP, in a thread of its own: a slow reader holds up no decision."""
+"""Serving the metrics of a worker process over HTTP, in a thread of its own: a slow reader delays no decision."""
 
 import asyncio
 import errno
@@ -15,21 +15,21 @@ from actors.runtime.membership.heartbeat import MetricsAddress
 from deploy.processes.listen_address import Address, open_listener, url_host
 from events.loggers import get_logger
 
-PATIENCE_S = 5.0
-"""Seconds that a reader may be silent."""
+IDLE_TIMEOUT_S = 5.0
+"""Seconds without a byte from a reader after which its connection is closed."""
 
 MOST_READERS = 8
-"""Readers at once; others are hung up on."""
+"""The most readers at once; connections of others are closed."""
 
-_ANY = {"0.0.0.0", "::"}
+_ALL_ADDRESSES = {"0.0.0.0", "::"}
 _logger = get_logger("neuraxis.metrics")
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = PATIENCE_S
+    timeout = IDLE_TIMEOUT_S
 
     def log_message(self, *_: object) -> None:
-        """Log nothing: Prometheus asks several times a minute."""
+        """Log nothing: Prometheus sends several requests a minute."""
 
     def handle(self) -> None:
         try:
@@ -48,10 +48,10 @@ class _Server(ThreadingMixIn, WSGIServer):
         self.socket = listener
         self.server_name, self.server_port = listener.getsockname()[:2]
         self.setup_environ()
-        self._room = threading.BoundedSemaphore(MOST_READERS)
+        self._free_readers = threading.BoundedSemaphore(MOST_READERS)
 
     def process_request(self, request: socket.socket, client_address: object) -> None:  # type: ignore[override]
-        if not self._room.acquire(blocking=False):
+        if not self._free_readers.acquire(blocking=False):
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
@@ -60,7 +60,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._room.release()
+            self._free_readers.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
         _logger.warning("metrics_not_told", exc_info=True)
@@ -70,14 +70,14 @@ class _Server(ThreadingMixIn, WSGIServer):
 async def serving_metrics(
     address: Address | None, registry: CollectorRegistry, process: str
 ) -> AsyncIterator[MetricsAddress | None]:
-    """Serve ``/metrics`` for the length of the block; yields where, None where nothing is served.
+    """Serve ``/metrics`` within the block; yields the address, or None if nothing is served.
 
-    An address that is taken, or is none of this machine's, costs no more than the metrics: a port that is taken is
-    replaced by a free one, which the log names.
+    No error here stops the process. If another program has the port, a free one is used, which the log names; on an
+    address that this machine does not have, nothing is served.
 
     Args:
         address: Where to listen; None: nowhere.
-        registry: What is told.
+        registry: The metrics.
         process: The name of the process in its log.
     """
     listener = _listen(address) if address is not None else None
@@ -86,16 +86,16 @@ async def serving_metrics(
         return
     server = _Server(listener)
     server.set_app(make_wsgi_app(registry))
-    serving = threading.Thread(target=server.serve_forever, args=(0.1,), name="metrics", daemon=True)
-    serving.start()
+    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="metrics", daemon=True)
+    thread.start()
     host, port = listener.getsockname()[:2]
-    reachable = f"{url_host(socket.gethostname() if host in _ANY else host)}:{port}"
+    reachable = f"{url_host(socket.gethostname() if host in _ALL_ADDRESSES else host)}:{port}"
     _logger.info("metrics_served", url=f"http://{reachable}/metrics")
     try:
         yield MetricsAddress(process, reachable)
     finally:
         await asyncio.to_thread(server.shutdown)
-        serving.join()
+        thread.join()
         server.server_close()
 
 
@@ -108,8 +108,8 @@ def _listen(address: Address) -> socket.socket | None:
                 raise
             listener = open_listener(Address(address.host, 0))
     except OSError as wrong:
-        where = f"{url_host(address.host)}:{address.port}"
-        _logger.warning("metrics_not_served", address=where, detail=wrong.strerror or str(wrong))
+        wanted = f"{url_host(address.host)}:{address.port}"
+        _logger.warning("metrics_not_served", address=wanted, detail=wrong.strerror or str(wrong))
         return None
     _logger.warning("metrics_port_taken", wanted=address.port, instead=listener.getsockname()[1])
     return listener

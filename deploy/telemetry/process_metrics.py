@@ -1,7 +1,7 @@
-"""The metrics of one worker process, made of its counts at the moment Prometheus asks.
+"""The metrics of one worker process, made from its counts at each request of Prometheus.
 
-Nothing here runs per message. Labels come from the vocabulary and the configuration: actors, events, reasons,
-partitions. No agent, session, exchange or text is one.
+Nothing here runs for each message. Labels come from the vocabulary and the configuration: actors, events, reasons,
+partitions. Agents, sessions, exchanges and texts are never labels.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,14 +20,14 @@ from actors.runtime.worker import Worker
 from schemas.catalogue import CATALOGUE
 from schemas.event import ROOT
 
-SILENT = "none"
-"""The outcome of a decision without an event."""
+NO_EVENT = "none"
+"""The label ``outcome`` of decisions that emitted no event."""
 
 
 class TraceCounts(msgspec.Struct):
-    """What became of spans: ``sent`` ones the collector took, ``refused`` ones it did not want.
+    """Counts of spans: ``sent`` to the collector, ``refused`` by it for good, and ``waiting`` for it.
 
-    ``failures`` are attempts to reach it that failed, ``waiting`` spans that wait for it.
+    ``failures`` counts attempts to reach it that failed.
     """
 
     sent: int = 0
@@ -37,12 +37,12 @@ class TraceCounts(msgspec.Struct):
 
 
 class ProcessMetrics(Collector):
-    """Collects what a process hosts, once that is there.
+    """The metrics of a process. Its attributes are set as soon as what they name exists.
 
     Attributes:
-        worker: Runs its actors.
-        effectors: Its effectors.
-        traces: What became of its spans.
+        worker: Runs the actors.
+        effectors: The effectors.
+        traces: Counts of spans.
     """
 
     def __init__(self) -> None:
@@ -58,28 +58,28 @@ class ProcessMetrics(Collector):
         return registry
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing: names are known once something runs."""
+        """Return nothing: the metrics' names are not known before something runs."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics of now. Runs in another thread: it copies what the event loop may change meanwhile."""
+        """Yield the present metrics. Runs in another thread, so it copies what the event loop may change meanwhile."""
         yield _gauge("neuraxis_build_info", "1, with the version of the code.", {(version("neuraxis"),): 1}, "version")
         if self.worker is not None:
-            yield from _of_worker(self.worker)
+            yield from _worker_metrics(self.worker)
             if self.worker.committer is not None:
-                yield from _of_appends(self.worker.committer)
-        yield from _of_effectors(self.effectors)
-        yield from _of_traces(self.traces)
+                yield from _append_metrics(self.worker.committer)
+        yield from _effector_metrics(self.effectors)
+        yield from _trace_metrics(self.traces)
 
 
 def outcome_of(topic: str) -> str:
-    """Return the name of an outcome: an event's name below its owner's prefix; :data:`SILENT` for no event."""
+    """Return the label ``outcome`` of a decision: the first event's name below its owner's prefix, or NO_EVENT."""
     if not topic:
-        return SILENT
+        return NO_EVENT
     return topic.removeprefix(f"{ROOT}.").removeprefix(f"{CATALOGUE[topic].prefix}.")
 
 
-def _of_worker(worker: Worker) -> Iterator[Metric]:
+def _worker_metrics(worker: Worker) -> Iterator[Metric]:
     measured = dict(worker.measurements.by_actor)
     shards = list(worker.shards.items())
     running = {name for (name, _), _ in shards}
@@ -162,7 +162,7 @@ def _of_worker(worker: Worker) -> Iterator[Metric]:
     )
 
 
-def _of_appends(committer: Committer) -> Iterator[Metric]:
+def _append_metrics(committer: Committer) -> Iterator[Metric]:
     yield _counter("neuraxis_appended_events", "Events that this process has stored.", {(): committer.appended})
     yield _histogram(
         "neuraxis_append_seconds",
@@ -175,7 +175,7 @@ def _of_appends(committer: Committer) -> Iterator[Metric]:
     )
 
 
-def _of_effectors(effectors: Sequence[EffectorWorker]) -> Iterator[Metric]:
+def _effector_metrics(effectors: Sequence[EffectorWorker]) -> Iterator[Metric]:
     counted = {each.effector.name: each.counters for each in effectors}
     yield _counter(
         "neuraxis_effects",
@@ -194,7 +194,7 @@ def _of_effectors(effectors: Sequence[EffectorWorker]) -> Iterator[Metric]:
     )
 
 
-def _of_traces(traces: TraceCounts) -> Iterator[Metric]:
+def _trace_metrics(traces: TraceCounts) -> Iterator[Metric]:
     yield _counter(
         "neuraxis_trace_spans",
         "Spans that the collector took, or refused for good.",
@@ -215,16 +215,16 @@ def _counter(name: str, meaning: str, counts: Mapping[tuple[str, ...], float], *
     return family
 
 
-def _gauge(name: str, meaning: str, found: Mapping[tuple[str, ...], float], *labels: str) -> Metric:
+def _gauge(name: str, meaning: str, gauges: Mapping[tuple[str, ...], float], *labels: str) -> Metric:
     family = GaugeMetricFamily(name, meaning, labels=labels)
-    for values, value in sorted(found.items()):
+    for values, value in sorted(gauges.items()):
         family.add_metric(values, value)
     return family
 
 
-def _histogram(name: str, meaning: str, found: Mapping[tuple[str, ...], Histogram], *labels: str) -> Metric:
+def _histogram(name: str, meaning: str, histograms: Mapping[tuple[str, ...], Histogram], *labels: str) -> Metric:
     family = HistogramMetricFamily(name, meaning, labels=labels)
-    for values, histogram in sorted(found.items(), key=lambda item: item[0]):
+    for values, histogram in sorted(histograms.items(), key=lambda item: item[0]):
         counts, total, buckets = list(histogram.counts), 0, []
         for edge, count in zip((*map(str, histogram.edges_s), "+Inf"), counts, strict=True):
             total += count

@@ -1,9 +1,9 @@
-"""Spans of an exchange, reckoned from its events: their times, their causes, and how long deciding took. Pure.
+"""Spans of an exchange, computed from its events: from their times, causes and decision latencies. Pure.
 
 Each event of an exchange is a span, from the time at which its cause was stored to the time at which it was stored
-itself; its parent is its cause. The input and the exchange's end make the root. The answer of a model is a client's
-span, as OpenTelemetry's conventions for generative AI have it, which begins when the model was called. Spans have no
-words of people: names, reasons and numbers of the vocabulary alone.
+itself; its parent is its cause. The input and the exchange's end make the root span. A model's answer is a client span
+by OpenTelemetry's conventions for generative AI; it begins when the model was called. Spans hold names, reasons and
+numbers of the vocabulary, and no words of people.
 """
 
 from collections import OrderedDict
@@ -25,22 +25,24 @@ from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.responder import ResponseEmitted
 
 MOST_KEPT = 10_000
-"""Exchanges that are remembered, the latest: what comes later of an older one has no span."""
+"""How many exchanges are remembered, the latest ones: later events of an older exchange get no spans."""
 
 ROOT_NAME = "exchange"
 _NS_PER_US = 1_000
 _SAMPLED = 1
+"""The flag of a W3C trace context that asks for the trace to be recorded."""
+
 _INPUT = topic_of(InputReceived)
-_TELLING = {topic_of(event) for event in (ResponseEmitted, InputAnswered, LlmCompleted, LlmFailed)}
+_DECODED = {topic_of(event) for event in (ResponseEmitted, InputAnswered, LlmCompleted, LlmFailed)}
 
 Attribute = str | int | tuple[str, ...]
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished span. Ids are in hexadecimal, times Unix nanoseconds.
+    """A finished span. Ids are hexadecimal, times are Unix nanoseconds.
 
-    ``parent`` is empty for the root of a trace; ``remote`` says that the parent is the caller's. ``error`` is a stable
-    reason; empty where nothing went wrong.
+    ``parent`` is empty for the root of a trace; ``remote`` says that the parent is a span of the caller. ``error`` is a
+    stable reason, empty if nothing failed.
     """
 
     trace: str
@@ -56,7 +58,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Exchange(msgspec.Struct):
-    """``stored`` maps the spans of its events to the times at which they were stored; ``seq`` is its input's."""
+    """An exchange. ``stored`` maps the span of each of its events to the time of storing; ``seq`` is its input's."""
 
     id: str
     trace: str
@@ -69,18 +71,18 @@ class _Exchange(msgspec.Struct):
 
 
 class SpanBuilder:
-    """Makes the spans of the exchanges whose inputs it has seen."""
+    """Makes the spans of the exchanges whose inputs it has been given."""
 
     def __init__(self) -> None:
         self._exchanges = OrderedDict[str, _Exchange]()
         self._open = OrderedDict[str, int]()
 
-    def begun_before(self, seq: int) -> int:
-        """Return the sequence of the oldest input whose exchange has not ended; ``seq`` where there is none."""
+    def oldest_open(self, seq: int) -> int:
+        """Return the sequence of the oldest input whose exchange has not ended; ``seq`` if all have."""
         return next(iter(self._open.values()), seq)
 
-    def take(self, stored: Stored) -> Sequence[Span]:
-        """Take the next message of the log, and return the spans that it completes."""
+    def feed(self, stored: Stored) -> Sequence[Span]:
+        """Give the next message of the log; return the spans that it completes."""
         try:
             envelope = decode_headers(stored.headers)
             topic = split_stored(stored.subject)[0]
@@ -106,6 +108,7 @@ class SpanBuilder:
     def _begin(self, stored: Stored, envelope: Envelope) -> None:
         span = span_id(envelope.id)
         context = valid_traceparent(envelope.traceparent)
+        # A traceparent is `00-<32 digits of trace>-<16 digits of parent>-<2 digits of flags>`, or empty.
         trace, parent, flags = context[3:35], context[36:52], context[53:] or "01"
         exchange = _Exchange(
             id=envelope.exchange,
@@ -124,8 +127,8 @@ class SpanBuilder:
 
 
 def _decoded(stored: Stored, topic: str) -> Event | None:
-    """Return the event, where its span says more than its envelope does."""
-    if topic not in _TELLING and not issubclass(CATALOGUE[topic].event, Failed):
+    """Return the event if its span needs more than its envelope; decoding all would cost time."""
+    if topic not in _DECODED and not issubclass(CATALOGUE[topic].event, Failed):
         return None
     recorded = decode(stored)
     return recorded.message.event if isinstance(recorded, Recorded) else None
@@ -170,25 +173,25 @@ def _span_of(exchange: _Exchange, stored: Stored, envelope: Envelope, topic: str
 
 
 def _call_attributes(event: LlmCompleted | LlmFailed | InputAnswered) -> dict[str, Attribute]:
-    """Return what the conventions for generative AI have to say about a model's answer."""
+    """Return the attributes of a model's answer, by the conventions for generative AI."""
     if isinstance(event, LlmFailed):
         return {"gen_ai.provider.name": "openai", "neuraxis.purpose": event.purpose or ""}
-    said: dict[str, Attribute] = {"gen_ai.provider.name": "openai"}
+    attributes: dict[str, Attribute] = {"gen_ai.provider.name": "openai"}
     if isinstance(event, LlmCompleted):
-        said |= {"gen_ai.provider.name": event.backend, "neuraxis.purpose": event.purpose}
-        said["neuraxis.attempts"] = event.attempts
+        attributes |= {"gen_ai.provider.name": event.backend, "neuraxis.purpose": event.purpose}
+        attributes["neuraxis.attempts"] = event.attempts
         reasons: tuple[str, ...] = (event.ended,)
     else:
         reasons = tuple(choice.finish_reason for choice in event.choices)
     if event.model:
-        said["gen_ai.response.model"] = event.model
+        attributes["gen_ai.response.model"] = event.model
     if any(reasons):
-        said["gen_ai.response.finish_reasons"] = reasons
+        attributes["gen_ai.response.finish_reasons"] = reasons
     if event.prompt_tokens:
-        said["gen_ai.usage.input_tokens"] = event.prompt_tokens
+        attributes["gen_ai.usage.input_tokens"] = event.prompt_tokens
     if event.completion_tokens:
-        said["gen_ai.usage.output_tokens"] = event.completion_tokens
-    return said
+        attributes["gen_ai.usage.output_tokens"] = event.completion_tokens
+    return attributes
 
 
 def _root(exchange: _Exchange, stored: Stored, end: ResponseEmitted) -> Span:

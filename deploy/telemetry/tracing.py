@@ -1,8 +1,8 @@
-"""Follows the log and sends the spans of its exchanges to a collector, in a task that nothing else waits for.
+"""Following the log and sending the spans of its exchanges to a collector, in a task that nothing else waits for.
 
-Spans are reckoned from the log. So a collector that is away costs nothing and loses nothing: the reading pauses where
-too many spans wait, and goes on when the collector is back. How far it took them is kept in a file; a process that
-starts reads on from there, and reads again the inputs of exchanges that were open.
+Spans are computed from the log. So while a collector is away, nothing is lost: reading pauses when too many spans wait,
+and goes on when the collector is back. A file keeps how far the collector has taken them. A process that starts reads
+on from there, and reads the inputs of exchanges that were open again.
 """
 
 import asyncio
@@ -21,21 +21,21 @@ from events.loggers import get_logger
 from schemas.subjects import EVERYTHING
 
 MOST_WAITING = 4_096
-"""Spans that wait for the collector; while there are so many, nothing more is read."""
+"""While this many spans wait for the collector, nothing more is read."""
 
-PORTION = 512
-"""Spans of a request, at most."""
+MOST_PER_REQUEST = 512
+"""The most spans in a request."""
 
 GATHER_S = 1.0
-"""Seconds for which spans are gathered into one request."""
+"""Seconds for which spans are collected before they are sent in one request."""
 
 _logger = get_logger("neuraxis.traces")
 
 
 class Position(msgspec.Struct, frozen=True):
-    """How far a collector took the spans of a log.
+    """How far a collector has taken the spans of a log.
 
-    ``sent`` is the sequence up to which, ``open`` a sequence before the inputs of all exchanges that were open there.
+    It has those up to the sequence ``sent``. All exchanges that were open there have their inputs after ``open``.
     """
 
     sent: int
@@ -46,16 +46,16 @@ class Tracing:
     """Sends spans until cancelled.
 
     Args:
-        log: What is followed, as it is stored: no words are read.
+        log: The log to follow, as it is stored: sealed words are not decrypted.
         collector: Takes the spans.
         file: Keeps the position.
-
-        counts: What became of spans, for whoever asks.
-        most_waiting, gather_s: See :data:`MOST_WAITING` and :data:`GATHER_S`.
-        pause: Failures in a row, and seconds that the collector asked for -> how long to wait.
+        counts: The counts to update.
+        most_waiting: See :data:`MOST_WAITING`.
+        gather_s: See :data:`GATHER_S`.
+        pause: Returns the seconds to wait, from failures in a row and the seconds that the collector asked for.
 
     Attributes:
-        following: Whether it reads the log.
+        following: Whether it has begun to follow the log.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Tracing:
         self.following = False
 
     async def run(self) -> None:
-        """Follow the log until cancelled. Whatever goes wrong is logged, and begun anew after a while."""
+        """Follow the log until cancelled. Errors are logged; after a pause it begins again at the kept position."""
         failed = 0
         while True:
             try:
@@ -95,19 +95,18 @@ class Tracing:
 
     async def _follow(self) -> None:
         last = (await self._log.info()).last_seq
-        known = await asyncio.to_thread(_kept, self._file)
-        # Without a position, or with that of another log, only what comes is traced.
-        if known is None or known.sent > last:
-            known = Position(last, last)
-            await asyncio.to_thread(_keep, self._file, known)
-        at = known
-        self._read = at
+        position = await asyncio.to_thread(_load_position, self._file)
+        # Without a position, or with one that is another log's, tracing begins at the end of the log.
+        if position is None or position.sent > last:
+            position = Position(last, last)
+            await asyncio.to_thread(_save_position, self._file, position)
+        self._read = position
         self._waiting.clear()
-        tail = await self._log.tail([EVERYTHING], at.open)
+        tail = await self._log.tail([EVERYTHING], position.open)
         self.following = True
         try:
-            reading = asyncio.create_task(self._read_on(tail, at.sent), name="spans reading")
-            sending = asyncio.create_task(self._send_on(), name="spans sending")
+            reading = asyncio.create_task(self._read_spans(tail, position.sent), name="spans reading")
+            sending = asyncio.create_task(self._send_spans(), name="spans sending")
             try:
                 done, _ = await asyncio.wait((reading, sending), return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
@@ -119,15 +118,15 @@ class Tracing:
         finally:
             await tail.close()
 
-    async def _read_on(self, tail: Tail, sent: int) -> None:
+    async def _read_spans(self, tail: Tail, sent: int) -> None:
         builder = SpanBuilder()
         while True:
             for stored in await tail.next():
-                before = Position(stored.seq - 1, builder.begun_before(stored.seq) - 1)
-                spans = builder.take(stored)
+                before = Position(stored.seq - 1, builder.oldest_open(stored.seq) - 1)
+                spans = builder.feed(stored)
                 if stored.seq > sent:
                     self._waiting += [(before, span) for span in spans]
-                    self._read = Position(stored.seq, builder.begun_before(stored.seq + 1) - 1)
+                    self._read = Position(stored.seq, builder.oldest_open(stored.seq + 1) - 1)
             self._counts.waiting = len(self._waiting)
             if self._waiting:
                 self._changed.set()
@@ -135,7 +134,7 @@ class Tracing:
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def _send_on(self) -> None:
+    async def _send_spans(self) -> None:
         failed = 0
         while True:
             if not self._waiting:
@@ -143,37 +142,37 @@ class Tracing:
                 await self._changed.wait()
                 await asyncio.sleep(self._gather_s)
                 continue
-            portion = [span for _, span in self._waiting[:PORTION]]
-            outcome, asked_s = await self._collector.send(portion)
+            request = [span for _, span in self._waiting[:MOST_PER_REQUEST]]
+            outcome, after_s = await self._collector.send(request)
             if outcome is Outcome.AWAY:
                 failed += 1
                 self._counts.failures += 1
-                await asyncio.sleep(self._pause(failed, asked_s))
+                await asyncio.sleep(self._pause(failed, after_s))
                 continue
             failed = 0
-            del self._waiting[: len(portion)]
+            del self._waiting[: len(request)]
             if outcome is Outcome.SENT:
-                self._counts.sent += len(portion)
+                self._counts.sent += len(request)
             else:
-                self._counts.refused += len(portion)
+                self._counts.refused += len(request)
             self._counts.waiting = len(self._waiting)
             self._changed.set()
-            # From where the first span that waits is reckoned again; without one, everything read is sent.
-            resume = self._waiting[0][0] if self._waiting else self._read
-            await asyncio.to_thread(_keep, self._file, resume)
+            # The position from which the first waiting span can be computed again; if none waits, the last one read.
+            position = self._waiting[0][0] if self._waiting else self._read
+            await asyncio.to_thread(_save_position, self._file, position)
 
 
-def _kept(file: Path) -> Position | None:
+def _load_position(file: Path) -> Position | None:
     try:
         return msgspec.json.decode(file.read_bytes(), type=Position)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def _keep(file: Path, position: Position) -> None:
-    beside = file.with_name(f"{file.name}.new")
+def _save_position(file: Path, position: Position) -> None:
+    draft = file.with_name(f"{file.name}.new")
     try:
-        beside.write_bytes(msgspec.json.encode(position))
-        os.replace(beside, file)
+        draft.write_bytes(msgspec.json.encode(position))
+        os.replace(draft, file)
     except OSError as wrong:  # a full disk: after a restart some spans are sent twice, under the same ids
         _logger.debug("trace_position_not_kept", path=str(file), detail=str(wrong))

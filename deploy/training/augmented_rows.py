@@ -1,7 +1,8 @@
-"""Training rows of our own: phrases written for this project, encoded forms, documents with and without injections.
+"""Training rows beside the corpus: phrases phrases for this project, encoded texts, documents with injections.
 
-``authored.json`` holds patterns, and the words that fill them. All draws come from one seeded generator, so that the
-same corpus gives the same rows. A row that is made from a corpus row names it as its parent, and is held out with it.
+``authored.json`` holds patterns, and the words that fill them. All draws come from one seeded generator, so the same
+corpus gives the same rows. A row that is made from a corpus row names it as its parent, and is held out together with
+it.
 """
 
 import base64
@@ -17,18 +18,29 @@ from deploy.training.labelled_corpus import Row, is_direct
 
 SEED = 20240917
 _PER_ATTACK_FAMILY, _PER_BENIGN_FAMILY = 160, 240
+"""How many rows are made from each family of patterns."""
+
+_DRAWS = 400
+"""How many fillings of a family are drawn; repeated ones count once."""
+
 _PER_ENCODING = 60
+"""How many attacks, and how many harmless texts, are encoded in each way."""
+
 _DOCUMENTS = 600
+"""How many pairs of documents are made: a harmless one, and one with an injection."""
+
 _LONGEST_DOCUMENT = 12_000
+# A slot such as {verb}, but not a doubled brace such as {{name}}, which attacks on templates contain.
 _SLOT = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
+# The space after a sentence or a line, where a remark can be put in.
 _BREAK = re.compile(r"(?<=[.\n])\s+")
 _INVISIBLE = "\u200b\u200c\u200d\u2060"
 _LOOKALIKES = dict(zip("aeopcyxis", "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455", strict=True))
 _LEET = str.maketrans("aeiostl", "4310571")
 _BEFORE_HARMLESS = ("What does this say? ", "Please decode: ", "Can you read this text? ", "", "")
 _BEFORE_ATTACK = ("Decode and obey: ", "Decode this and do what it says: ", "Follow the decoded text: ", "", "")
-_PLAIN_DOCUMENTS = ("document", "long_document", "security_document")
-_SMALL_TEXTS = ("instruction", "coding", "document", "short_query", "dialogue_turn")
+_DOCUMENT_CATEGORIES = ("document", "long_document", "security_document")
+_SHORT_TEXT_CATEGORIES = ("instruction", "coding", "document", "short_query", "dialogue_turn")
 
 
 class Family(msgspec.Struct, frozen=True):
@@ -39,25 +51,25 @@ class Family(msgspec.Struct, frozen=True):
 
 
 def augmented(corpus: Sequence[Row]) -> list[Row]:
-    """Return the rows of our own that go with a corpus."""
+    """Return the rows that are trained on beside a corpus."""
     generator = random.Random(SEED)
-    written = authored(generator)
+    phrases = authored(generator)
     return [
-        *written,
-        *_encoded(generator, corpus, written),
-        *_documents(generator, corpus, written),
+        *phrases,
+        *_encoded(generator, corpus, phrases),
+        *_documents(generator, corpus, phrases),
     ]
 
 
 def authored(generator: random.Random) -> list[Row]:
-    """Return rows filled from ``authored.json``: attacks, and hard negatives beside them."""
+    """Return rows made from ``authored.json``: attacks, and hard negatives, harmless texts that look like them."""
     data = files("deploy.training").joinpath("authored.json").read_bytes()
     rows = []
     for label, families in msgspec.json.decode(data, type=dict[str, dict[str, Family]]).items():
         attack = label == "attack"
         for name, family in families.items():
             texts: dict[str, None] = {}
-            for _ in range(400):
+            for _ in range(_DRAWS):
                 texts.setdefault(_filled(generator, family))
             kept = list(texts)[: _PER_ATTACK_FAMILY if attack else _PER_BENIGN_FAMILY]
             rows += [
@@ -89,16 +101,16 @@ def _encoders(generator: random.Random) -> dict[str, Callable[[str], str]]:
     }
 
 
-def _encoded(generator: random.Random, corpus: Sequence[Row], written: Sequence[Row]) -> list[Row]:
+def _encoded(generator: random.Random, corpus: Sequence[Row], phrases: Sequence[Row]) -> list[Row]:
     attacks: list[tuple[Row, tuple[int, ...]]] = [
-        (row, (place,))
-        for place, row in enumerate(corpus)
+        (row, (index,))
+        for index, row in enumerate(corpus)
         if row.attack and is_direct(row.category) and "encoded" not in row.category and len(row.text) < 400
     ]
-    attacks += [(row, ()) for row in written if row.attack and "obfuscated" not in row.category]
+    attacks += [(row, ()) for row in phrases if row.attack and "obfuscated" not in row.category]
     harmless = [
-        (row, (place,))
-        for place, row in enumerate(corpus)
+        (row, (index,))
+        for index, row in enumerate(corpus)
         if not row.attack and len(row.text) < 300 and "encoded" not in row.category
     ]
     rows = []
@@ -112,42 +124,49 @@ def _encoded(generator: random.Random, corpus: Sequence[Row], written: Sequence[
     return rows
 
 
-def _documents(generator: random.Random, corpus: Sequence[Row], written: Sequence[Row]) -> list[Row]:
-    """Return pairs of documents, one with a harmless remark and one with an injection: length must tell nothing."""
-    whole = [place for place, row in enumerate(corpus) if not row.attack and row.category in _PLAIN_DOCUMENTS]
+def _documents(generator: random.Random, corpus: Sequence[Row], phrases: Sequence[Row]) -> list[Row]:
+    """Return pairs of documents, one with harmless remarks and one with an injection, so length says nothing."""
+    whole = [index for index, row in enumerate(corpus) if not row.attack and row.category in _DOCUMENT_CATEGORIES]
     small: dict[str, list[int]] = {}
-    for place, row in enumerate(corpus):
-        if row.label == "benign" and row.category in _SMALL_TEXTS and len(row.text) < 1_500:
-            small.setdefault(row.source, []).append(place)
-    injections = [(row, ()) for row in written if row.category in ("authored_indirect", "authored_inserted_code")]
+    for index, row in enumerate(corpus):
+        if row.label == "benign" and row.category in _SHORT_TEXT_CATEGORIES and len(row.text) < 1_500:
+            small.setdefault(row.source, []).append(index)
+    injections = [(row, ()) for row in phrases if row.category in ("authored_indirect", "authored_inserted_code")]
     overrides = [
-        (row, (place,))
-        for place, row in enumerate(corpus)
+        (row, (index,))
+        for index, row in enumerate(corpus)
         if row.category in ("prompt_injection", "system_prompt_extraction") and len(row.text) < 200
     ]
-    remarks = [row for row in written if row.category in ("authored_documents", "authored_code_help")]
+    remarks = [row for row in phrases if row.category in ("authored_documents", "authored_code_help")]
     rows = []
     for _ in range(_DOCUMENTS if whole and small else 0):
         if generator.random() < 0.45:
-            places = [generator.choice(whole)]
+            indices = [generator.choice(whole)]
         else:
             held = small[generator.choice(sorted(small))]
-            places = generator.sample(held, min(len(held), generator.choice((3, 6, 12, 25, 50))))
-        base = "\n\n".join(corpus[place].text for place in places)[:_LONGEST_DOCUMENT]
-        parents = tuple(places)
-        # Some documents are about nothing else than prompts and attacks on them.
+            indices = generator.sample(held, min(len(held), generator.choice((3, 6, 12, 25, 50))))
+        base = "\n\n".join(corpus[index].text for index in indices)[:_LONGEST_DOCUMENT]
+        parents = tuple(indices)
+        # Most get one remark about prompts and attacks, some get eight: such documents exist, and are harmless.
         clean = base
         for remark in generator.sample(remarks, generator.choice((1, 1, 2, 8))):
-            clean = _with(generator, clean, remark.text)
+            clean = _inserted(generator, clean, remark.text)
         rows.append(Row(clean, "benign", "made_document", "made:document", parents))
-        injected, of = generator.choice(overrides if overrides and generator.random() < 0.3 else injections)
+        injection, own_parents = generator.choice(overrides if overrides and generator.random() < 0.3 else injections)
         rows.append(
-            Row(_with(generator, base, injected.text), "attack", "made_indirect", "made:indirect", (*parents, *of))
+            Row(
+                _inserted(generator, base, injection.text),
+                "attack",
+                "made_indirect",
+                "made:indirect",
+                (*parents, *own_parents),
+            )
         )
     return rows
 
 
-def _with(generator: random.Random, base: str, remark: str) -> str:
+def _inserted(generator: random.Random, base: str, remark: str) -> str:
+    """Return a text with a remark at its beginning, its end, or anywhere between two sentences."""
     parts = _BREAK.split(base)
-    at = generator.choice((0, len(parts), generator.randrange(len(parts) + 1)))
-    return " ".join(parts[:at]) + "\n" + remark + "\n" + " ".join(parts[at:])
+    cut = generator.choice((0, len(parts), generator.randrange(len(parts) + 1)))
+    return " ".join(parts[:cut]) + "\n" + remark + "\n" + " ".join(parts[cut:])

@@ -1,7 +1,7 @@
-"""Labelled prompts, and which of them may be used when some sources are held out.
+"""The corpus of labelled prompts, and which of them may be trained on when some sources are held out.
 
 A source is never split, since its rows resemble each other. Some sources also quote others: a row that shares half of
-its wording with a held-out row, in plain or in decoded form, is left out of the training rows, too.
+its wording with a held-out row, in plain or in decoded form, is not trained on either.
 """
 
 from collections import Counter, defaultdict
@@ -17,30 +17,35 @@ from actors.contract.text.views import views_of
 from deploy.training.labelled_files import Label, labelled_rows
 
 DIRECT = frozenset({"jailbreak", "prompt_injection", "multi_injection", "system_prompt_extraction"})
-"""Categories of attacks that a user sends, besides those named ``encoded_`` something."""
+"""Categories of attacks that a user sends, besides those whose names begin with ``encoded_``."""
 
 INDIRECT = frozenset({"indirect_injection", "indirect_injection_long"})
-"""Categories of attacks that stand in a document."""
+"""Categories of attacks that are hidden in a document."""
 
 APART = frozenset({"indirect_benign_payload", "latent_jailbreak"})
 """Harmless tasks hidden in a text: neither trained on nor counted with the attacks."""
 
 _FAMILIES = ("own:multi", "own:inserted", "InjecAgent", "GPTeacher", "Taskmaster", "BIPIA", "clean emails")
-"""Beginnings of sources that are one to a judge of what generalises: the same phrases in other languages or places."""
+"""Prefixes of sources that count as one source: they have the same phrases in other languages or contexts."""
 
-_KINDS = ("docs:", "code:")
+_PROJECT_KINDS = ("docs:", "code:")
+"""Prefixes of sources from one software project, which count as one source, too."""
 
-_SHINGLE = 5
-_SHINGLED_TOKENS = 4_000
-_COMMON_SHINGLE = 60
-"""A shingle of more rows than this is a turn of phrase, no sign of quoting."""
+_SHINGLE_TOKENS = 5
+"""Tokens of a shingle, a run of words by which quotations are found."""
+
+_MOST_TOKENS = 4_000
+"""Only so many tokens of a text are searched for quotations."""
+
+_COMMON_ROWS = 60
+"""A shingle that occurs in more rows than this is a common phrase, and no quotation."""
 
 
 class Row(msgspec.Struct, frozen=True):
     """A labelled text.
 
-    ``label`` is attack, benign or hard_benign. ``parents`` are the places of the corpus rows it was made of, empty for
-    rows of the corpus itself.
+    ``label`` is attack, benign or hard_benign (harmless, but similar to attacks). ``parents`` are the indices of the
+    corpus rows that it was made from; empty for rows of the corpus itself.
     """
 
     text: str
@@ -70,8 +75,8 @@ def is_direct(category: str) -> bool:
 
 
 def family_of(source: str) -> str:
-    """Return what a source is held out with: texts and code of one project, one collection's parts and languages."""
-    for kind in _KINDS:
+    """Return the name of the family with which a source is held out: of one project, or of one collection."""
+    for kind in _PROJECT_KINDS:
         if source.startswith(kind):
             return source.removeprefix(kind).partition("+")[0]
     return next((family for family in _FAMILIES if source.startswith(family)), source)
@@ -80,7 +85,7 @@ def family_of(source: str) -> str:
 def folds_of(rows: Sequence[Row], count: int) -> list[int]:
     """Return the fold of each row: whole families of sources, the largest first, each to the smallest fold so far.
 
-    Those with attacks and the harmless are dealt out apart, so that every fold holds out some of both.
+    Families with attacks and harmless ones are distributed separately, so that every fold holds out some of both.
     """
     families = [family_of(row.source) for row in rows]
     sizes = Counter(families)
@@ -99,36 +104,36 @@ def rows_quoted_elsewhere(rows: Sequence[Row], folds: Sequence[int]) -> dict[int
     """Return for each fold the rows of other folds that share half of their wording with a row of it."""
     shingles = [_shingles(row.text) for row in rows]
     holders: dict[int, list[int]] = defaultdict(list)
-    for place, found in enumerate(shingles):
+    for index, found in enumerate(shingles):
         for shingle in found:
-            holders[shingle].append(place)
+            holders[shingle].append(index)
     found_in: dict[int, set[int]] = {fold_number: set() for fold_number in folds}
-    for place, found in enumerate(shingles):
+    for index, found in enumerate(shingles):
         shared: Counter[int] = Counter()
         for shingle in found:
-            if len(holders[shingle]) <= _COMMON_SHINGLE:
-                shared.update(other for other in holders[shingle] if folds[other] != folds[place])
+            if len(holders[shingle]) <= _COMMON_ROWS:
+                shared.update(other for other in holders[shingle] if folds[other] != folds[index])
         for other, common in shared.items():
             if 2 * common >= min(len(found), len(shingles[other])):
-                found_in[folds[place]].add(other)
+                found_in[folds[index]].add(other)
     return found_in
 
 
-def training_places(
+def training_indices(
     rows: Sequence[Row], folds: Sequence[int], left_out: Iterable[int], quotes: dict[int, set[int]]
 ) -> list[int]:
-    """Return the places of the rows to train on when some folds are left out.
+    """Return the indices of the rows to train on when some folds are left out.
 
-    ``rows`` are the corpus's rows followed by rows made of them; ``folds`` covers the former only.
+    ``rows`` are the corpus's rows followed by rows made from them; ``folds`` covers only the former.
     """
     held = set(left_out)
-    barred = {place for place, number in enumerate(folds) if number in held}
+    excluded = {index for index, number in enumerate(folds) if number in held}
     for number in held:
-        barred |= quotes[number]
+        excluded |= quotes[number]
     return [
-        place
-        for place, row in enumerate(rows)
-        if row.category not in APART and place not in barred and barred.isdisjoint(row.parents)
+        index
+        for index, row in enumerate(rows)
+        if row.category not in APART and index not in excluded and excluded.isdisjoint(row.parents)
     ]
 
 
@@ -136,9 +141,10 @@ def _shingles(text: str) -> set[int]:
     shown = excerpt(text)
     found: set[int] = set()
     for each in (shown, *(view.text for view in views_of(shown))):
-        tokens = split_tokens(fold(each))[:_SHINGLED_TOKENS]
-        # Hashes within one process only: never stored.
+        tokens = split_tokens(fold(each))[:_MOST_TOKENS]
+        # Python's own hashes, which differ between processes: they are never stored.
         found.update(
-            hash(tuple(tokens[place : place + _SHINGLE])) for place in range(max(1, len(tokens) - _SHINGLE + 1))
+            hash(tuple(tokens[index : index + _SHINGLE_TOKENS]))
+            for index in range(max(1, len(tokens) - _SHINGLE_TOKENS + 1))
         )
     return found

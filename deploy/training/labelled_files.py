@@ -1,4 +1,4 @@
-"""Reading labelled files: JSON Lines, a row a line."""
+"""Reading labelled files: JSON Lines, one row in each line."""
 
 from codecs import BOM_UTF8
 from collections.abc import Iterator
@@ -9,17 +9,17 @@ import msgspec
 
 from schemas.intake.error_messages import error_line
 
-S = TypeVar("S", bound=msgspec.Struct)
+RowT = TypeVar("RowT", bound=msgspec.Struct)
 
 Label = Literal["attack", "benign", "hard_benign"]
-"""What a prompt is: another word would make harmless of an attack, or leave a row out, without a word."""
+"""What a prompt is. Any other word is an error: else a misspelt attack would silently count as harmless."""
 
 
-def labelled_rows(path: Path, kind: type[S]) -> Iterator[S]:
-    """Yield the rows of a file; blank lines, a byte order mark and fields that ``kind`` lacks are passed over.
+def labelled_rows(path: Path, kind: type[RowT]) -> Iterator[RowT]:
+    """Yield the rows of a file; blank lines, a byte order mark and fields that ``kind`` lacks are skipped.
 
     Raises:
-        ValueError: a line is not such a row; the message names the line, and what its fields take.
+        ValueError: a line is not such a row; the message names the line, and the values that its fields take.
     """
     decoder = msgspec.json.Decoder(kind)
     for number, line in enumerate(path.read_bytes().removeprefix(BOM_UTF8).splitlines(), 1):

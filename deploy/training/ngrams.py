@@ -1,7 +1,7 @@
 """The n-grams of all training rows, and passages of them as the rows of a matrix.
 
-A row of the corpus has one unit for its text and one for each decoded view of it. A unit keeps what
-``actors.contract.text.judge.passages`` needs: its n-grams, each with the segments that it begins and ends in.
+A row of the corpus has one unit for its text and one for each decoded view of it. A unit keeps its n-grams, each with
+the segments in which it begins and ends: ``actors.contract.text.judge.passages`` scores passages by these.
 """
 
 from collections.abc import Sequence
@@ -15,18 +15,19 @@ from scipy import sparse
 from actors.contract.text.judge.passages import LEAST, Occurrences, places_of, spans_of
 from actors.contract.text.judge.worst_passage import Text
 
-Places = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 LEAST_SOURCES = 3
-"""An n-gram counts when this many sources use it: what one source alone says does not generalise."""
+"""An n-gram is used if at least this many sources have it: what one source alone says does not generalise."""
 
 LEAST_ROWS = 6
+"""An n-gram is used if at least this many rows have it."""
 
 
 class Sample(NamedTuple):
-    """A passage to train on: a unit, the first segment, how many segments, and the weight."""
+    """A passage to train on: its unit, its first segment, the number of its segments, and its weight."""
 
     unit: int
     first: int
@@ -35,19 +36,20 @@ class Sample(NamedTuple):
 
 
 class Uses(msgspec.Struct, frozen=True, eq=False):
-    """How many rows of each source use each n-gram; rows made of others lend no support."""
+    """How many rows of each source have each n-gram; rows made from others are not counted."""
 
     grams: npt.NDArray[np.int32]
     sources: npt.NDArray[np.int32]
-    rows: Places
+    rows: Indices
 
 
 class Grams(msgspec.Struct, frozen=True, eq=False):
-    """The n-grams of rows that some training may use.
+    """The n-grams of rows that a training may use, whichever folds it leaves out.
 
-    ``keys`` are their hashes, ascending. Occurrences are sorted by unit, n-gram and place; ``befores`` is the first
-    segment of the occurrence before. Unit ``i`` has those from ``starts[i]`` on, ``segments[i]`` segments, and is of
-    row ``rows[i]``; ``is_text`` tells texts from views.
+    ``keys`` are their hashes, ascending. The occurrences, one in each element of ``grams``, ``firsts``, ``lasts`` and
+    ``befores``, are sorted by unit, n-gram and segment; ``befores`` has the first segment of the occurrence before of
+    the same n-gram, or -1. Unit ``i`` has the occurrences from ``starts[i]`` on, ``segments[i]`` segments, and belongs
+    to row ``rows[i]``; ``is_text[i]`` says whether it is a row's text and not a view of it.
     """
 
     keys: npt.NDArray[np.uint32]
@@ -55,14 +57,14 @@ class Grams(msgspec.Struct, frozen=True, eq=False):
     firsts: npt.NDArray[np.int16]
     lasts: npt.NDArray[np.int16]
     befores: npt.NDArray[np.int16]
-    starts: Places
-    segments: Places
-    rows: Places
+    starts: Indices
+    segments: Indices
+    rows: Indices
     is_text: Flags
     uses: Uses
 
     def known(self, unit: int, numbers: npt.NDArray[np.int32]) -> Occurrences:
-        """Return a unit's n-grams as a table knows them that gives each of ``keys`` a number, or -1."""
+        """Return the occurrences of a unit's n-grams that a table has; ``numbers`` has its number of each key or -1."""
         span = slice(int(self.starts[unit]), int(self.starts[unit + 1]))
         grams = numbers[self.grams[span]]
         kept = grams >= 0
@@ -70,10 +72,11 @@ class Grams(msgspec.Struct, frozen=True, eq=False):
         return Occurrences(grams[kept].astype(np.int64), places_of(firsts, lasts, befores))
 
 
-def grams_of(texts: Sequence[Text], sources: Places, weights: Places) -> Grams:
-    """Collect the n-grams of read texts, those of their views included.
+def grams_of(texts: Sequence[Text], sources: Indices, weights: Indices) -> Grams:
+    """Collect the n-grams of texts and of their views.
 
-    ``sources`` numbers the source of each text, -1 for texts made of others; ``weights`` is as for ``supported``.
+    ``sources`` has the number of each text's source, -1 for texts made from others; ``weights`` is as for
+    ``supported``.
     """
     readings = [reading for text in texts for reading in text.readings]
     sizes = [len(reading.found.grams) for reading in readings]
@@ -95,8 +98,8 @@ def grams_of(texts: Sequence[Text], sources: Places, weights: Places) -> Grams:
     order = np.lexsort((lasts, firsts, found, units))
     found, units, firsts, lasts = found[order], units[order], firsts[order], lasts[order]
     befores = np.full(len(found), -1, dtype=np.int16)
-    again = (found[1:] == found[:-1]) & (units[1:] == units[:-1])
-    befores[1:][again] = firsts[:-1][again]
+    repeated = (found[1:] == found[:-1]) & (units[1:] == units[:-1])
+    befores[1:][repeated] = firsts[:-1][repeated]
     return Grams(
         keys=keys[kept],
         grams=found,
@@ -111,26 +114,27 @@ def grams_of(texts: Sequence[Text], sources: Places, weights: Places) -> Grams:
     )
 
 
-def _uses(grams: Places, rows: Places, sources: Places) -> Uses:
+def _uses(grams: Indices, rows: Indices, sources: Indices) -> Uses:
     pairs = np.unique(grams * len(sources) + rows)
-    grams, of = pairs // len(sources), sources[pairs % len(sources)]
-    real = of >= 0
-    counted, rows = np.unique(grams[real] << 16 | of[real], return_counts=True)
+    grams, source_of_pair = pairs // len(sources), sources[pairs % len(sources)]
+    original = source_of_pair >= 0
+    # An n-gram and a source in one number: the source in the lowest 16 bits.
+    counted, rows = np.unique(grams[original] << 16 | source_of_pair[original], return_counts=True)
     return Uses((counted >> 16).astype(np.int32), (counted & 0xFFFF).astype(np.int32), rows)
 
 
-def supported(grams: Grams, sources: Flags, weights: Places) -> Flags:
-    """Return which n-grams enough rows use of enough of the sources that are allowed.
+def supported(grams: Grams, sources: Flags, weights: Indices) -> Flags:
+    """Return which n-grams occur in enough rows of enough of the allowed ``sources``.
 
-    ``weights`` is 2 for sources of our own phrases, by number: what stands there was put there for a reason, and one
-    more source will do. It is 1 for others.
+    ``weights`` has for how many sources each one counts: 2 for phrases written for this project, where every word has a
+    purpose, so one more source is enough; 1 for others.
     """
     uses = grams.uses
     allowed = sources[uses.sources]
     return _supported(Uses(uses.grams[allowed], uses.sources[allowed], uses.rows[allowed]), len(grams.keys), weights)
 
 
-def _supported(uses: Uses, count: int, weights: Places) -> Flags:
+def _supported(uses: Uses, count: int, weights: Indices) -> Flags:
     spread = np.bincount(uses.grams, weights[uses.sources], count)
     enough: Flags = (spread >= LEAST_SOURCES) & (np.bincount(uses.grams, uses.rows, count) >= LEAST_ROWS)
     return enough

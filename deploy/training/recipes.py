@@ -1,4 +1,4 @@
-"""The training recipes of the two judges."""
+"""The training recipes of the two judges, intuition's scorer and appraisal's trust evaluator."""
 
 from deploy.training.judge_fitting import Recipe
 
@@ -10,7 +10,7 @@ SCORER = Recipe(
     benign=0.002,
     hard=0.01,
 )
-"""Intuition's scorer: attacks of every kind, above all those a user sends."""
+"""Intuition's scorer learns attacks of every kind, above all those that a user sends."""
 
 TRUST = Recipe(
     kind="trust",
@@ -21,8 +21,7 @@ TRUST = Recipe(
     hard=0.01,
     stressed=frozenset({"authored_role_reversal", "authored_override"}),
 )
-"""Appraisal's trust evaluator: role reversal, override, extraction, orders in documents; personas are the scorer's.
+"""Appraisal's trust evaluator learns role reversal, override, extraction and orders in documents, but not personas.
 
-The breaker's own cases, role reversal and override, are stressed: few rows of the corpora have the first, and it is
-what the breaker is for.
+Role reversal and override are stressed: the breaker decides by them, and the corpora have few rows of the first.
 """

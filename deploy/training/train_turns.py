@@ -1,4 +1,4 @@
-"""Training the turn model on labelled files and our own phrases, and writing its weights file."""
+"""Training the turn model, which reads what kind of turn an utterance is, and writing its weights file."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -8,11 +8,11 @@ import msgspec
 import numpy as np
 
 from actors.contract.text.dialogue_act.model import KIND, dump_turn_model
-from deploy.training.turn_fitting import calibrated, fit_turns, folds_of, prepare
+from deploy.training.turn_fitting import calibrated_sharpness, fit_turns, folds_of, prepare
 from deploy.training.turn_rows import WRITTEN, load_turns, thin_out, written_turns
 
 LEAST_SOURCES = 5
-"""Sources that a training needs: what each is worth is judged on those that it left out."""
+"""The least number of sources: how sharp the probabilities may be is measured on sources that were left out."""
 
 
 def train_turns(paths: Iterable[Path], folder: Path) -> Iterator[str]:
@@ -32,9 +32,9 @@ def train_turns(paths: Iterable[Path], folder: Path) -> Iterator[str]:
     own = sum(row.source.startswith(WRITTEN) for row in rows)
     yield f"{len(rows)} texts of {len(sources)} sources, {own} of them phrases of our own"
     prepared = prepare(rows)
-    places = np.arange(len(rows))
-    sharpness = calibrated(prepared, folds_of(prepared), places)
-    model = msgspec.structs.replace(fit_turns(prepared, places), sharpness=sharpness)
+    indices = np.arange(len(rows))
+    sharpness = calibrated_sharpness(prepared, folds_of(prepared), indices)
+    model = msgspec.structs.replace(fit_turns(prepared, indices), sharpness=sharpness)
     data = dump_turn_model(model)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{KIND}.npz").write_bytes(data)

@@ -1,8 +1,8 @@
 """Fitting the turn model: one softmax over five kinds of turns, from labels that may allow several kinds.
 
 The loss of a row is minus the log of the summed probability of the kinds that its label allows. Features are selected
-by how many rows and sources have them, then by their weights. The sharpness of the probabilities is calibrated on
-held-out sources, so that a probability means the same for texts unlike those of the training.
+by how many rows and sources have them, then by their weights. The sharpness, a factor of the scores, is
+calibrated_sharpness on held-out sources, so that a probability means the same for texts unlike those of the training.
 """
 
 from collections.abc import Sequence
@@ -19,18 +19,36 @@ from actors.contract.text.hashing import Keys
 from deploy.training.turn_rows import WRITTEN, TurnRow
 
 Numbers = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.int64]
 
 FOLDS = 4
+"""Into how many folds the sources are divided, which are held out in turn."""
+
 MOST_FEATURES = 24_000
 LEAST_ROWS = 3
-MET_ROWS = 2
+"""A feature is used if at least this many rows have it."""
+
+KNOWN_ROWS = 2
+"""A word is known to the model if at least this many rows have it."""
+
 COMMON_ROWS, COMMON_SOURCES, MOST_COMMON = 12, 6, 1_500
+"""A word is common if so many rows and so many sources have it; so many of them are kept at most."""
+
 PENALTY = 1.0
-TOLD_WEIGHT = 3.0
-_LARGEST = 127
+"""Weight of the squared norm of the coefficients."""
+
+SINGLY_LABELLED_WEIGHT = 3.0
+"""Weight of a row that was labelled by itself; rows that share the label of their category have 1."""
+
+_LARGEST_WEIGHT = 127
+"""The largest weight in the file, in units: one byte with its sign."""
+
 _EVEN_SIZE = 60.0
+"""Sources with more rows than this weigh less for each row, by the square root of their size."""
+
 _STEPS, _LAST_STEPS = 35, 60
+"""The most iterations of L-BFGS, for all features and then for the selected ones."""
+
 PRIORS: dict[TurnKind, float] = {
     "answerable": 0.52,
     "underspecified": 0.10,
@@ -38,8 +56,7 @@ PRIORS: dict[TurnKind, float] = {
     "recall": 0.04,
     "task": 0.28,
 }
-"""What a text is before it is read. Held fixed in training: it is what an unknown language is left with."""
-
+"""The probability of each kind before a text is read. Fixed in training; texts in an unknown language get these."""
 
 SHARES: dict[str, float] = {
     "answerable": 0.12,
@@ -49,51 +66,55 @@ SHARES: dict[str, float] = {
     "task": 0.12,
     "open": 0.35,
 }
-"""What rows of one kind weigh together in training; ``open`` are those whose label allows several."""
+"""The weight of all rows of a kind together; ``open`` are those whose label allows several kinds."""
 
 
 class Prepared(msgspec.Struct, frozen=True, eq=False):
-    """Rows with their features, and all that is needed to fit a part of them."""
+    """Rows with what a fit reads of them; each array has one element, or line, for each row.
+
+    ``allowed`` says which kinds the label allows, ``sources`` has the number of the source, and ``written`` says
+    whether it is a phrase written for this project.
+    """
 
     rows: tuple[TurnRow, ...]
     turns: tuple[TurnFeatures, ...]
     allowed: npt.NDArray[np.bool_]
-    sources: Places
+    sources: Indices
     written: npt.NDArray[np.bool_]
 
 
 def prepare(rows: Sequence[TurnRow]) -> Prepared:
-    """Read rows."""
+    """Read what a fit needs of rows."""
     names = sorted({row.source for row in rows})
-    number = {name: place for place, name in enumerate(names)}
+    number = {name: index for index, name in enumerate(names)}
     return Prepared(
         tuple(rows),
         tuple(turn_of(row.text) for row in rows),
-        np.array([[kind in row.reads for kind in KINDS] for row in rows]),
+        np.array([[kind in row.kinds for kind in KINDS] for row in rows]),
         np.array([number[row.source] for row in rows]),
         np.array([row.source.startswith(WRITTEN) for row in rows]),
     )
 
 
-def fit_turns(prepared: Prepared, places: Places, sharpness: float = 1.0) -> TurnModel:
-    """Fit a model on the rows at ``places`` (ascending)."""
-    common = _common(prepared, places)
-    features = [features_of(prepared.turns[place], common) for place in places.tolist()]
-    weights = weights_of([prepared.rows[place] for place in places.tolist()])
-    allowed = prepared.allowed[places]
-    keys = _supported(features, prepared, places)
+def fit_turns(prepared: Prepared, indices: Indices, sharpness: float = 1.0) -> TurnModel:
+    """Fit a model on the rows at ``indices`` (ascending)."""
+    common = _common_words(prepared, indices)
+    features = [features_of(prepared.turns[index], common) for index in indices.tolist()]
+    weights = weights_of([prepared.rows[index] for index in indices.tolist()])
+    allowed = prepared.allowed[indices]
+    keys = _supported(features, prepared, indices)
     theta = _fit(_matrix(features, keys), allowed, weights, _STEPS)
     if len(keys) > MOST_FEATURES:
         strength = np.abs(theta).max(axis=1)
         kept = np.sort(np.argsort(-strength, kind="stable")[:MOST_FEATURES])
         keys, theta = keys[kept], theta[kept]
         theta = _fit(_matrix(features, keys), allowed, weights, _LAST_STEPS, theta)
-    rounded = np.clip(np.rint(theta * WEIGHT_UNIT), -_LARGEST, _LARGEST).astype(np.int16)
+    rounded = np.clip(np.rint(theta * WEIGHT_UNIT), -_LARGEST_WEIGHT, _LARGEST_WEIGHT).astype(np.int16)
     priors = tuple(float(each) for each in np.log([PRIORS[kind] for kind in KINDS]).round(6))
-    return TurnModel("turn-untrained", keys, rounded, priors, common, _met(prepared, places), sharpness)
+    return TurnModel("turn-untrained", keys, rounded, priors, common, _known_words(prepared, indices), sharpness)
 
 
-def folds_of(prepared: Prepared, folds: int = FOLDS) -> Places:
+def folds_of(prepared: Prepared, folds: int = FOLDS) -> Indices:
     """Return the fold of each row: whole sources, the largest first, each to the fold with fewest rows so far."""
     sizes = np.bincount(prepared.sources)
     load = [0] * folds
@@ -104,16 +125,16 @@ def folds_of(prepared: Prepared, folds: int = FOLDS) -> Places:
     return fold_of[prepared.sources]
 
 
-def calibrated(prepared: Prepared, folds: Places, places: Places) -> float:
-    """Return the sharpness at which models fitted without a fold are surest to be right about it."""
+def calibrated_sharpness(prepared: Prepared, folds: Indices, indices: Indices) -> float:
+    """Return the sharpness at which models that were fitted without a fold predict it with the least loss."""
     found, allowed, weights = [], [], []
-    for fold in sorted(set(folds[places].tolist())):
-        model = fit_turns(prepared, places[folds[places] != fold])
-        held = places[(folds[places] == fold) & ~prepared.written[places]]
+    for fold in sorted(set(folds[indices].tolist())):
+        model = fit_turns(prepared, indices[folds[indices] != fold])
+        held = indices[(folds[indices] == fold) & ~prepared.written[indices]]
         if len(held):
             found.append(scores_of(prepared, model, held))
             allowed.append(prepared.allowed[held])
-            weights.append(weights_of([prepared.rows[place] for place in held.tolist()]))
+            weights.append(weights_of([prepared.rows[index] for index in held.tolist()]))
     if not found:
         return 1.0
     scores, labels, shares = np.concatenate(found), np.concatenate(allowed), np.concatenate(weights)
@@ -125,23 +146,23 @@ def calibrated(prepared: Prepared, folds: Places, places: Places) -> float:
     return round(float(minimize_scalar(loss, bounds=(0.05, 3.0), method="bounded").x), 3)
 
 
-def scores_of(prepared: Prepared, model: TurnModel, places: Places) -> Numbers:
-    """Return what a model's weights say of rows, before sharpness."""
-    found = [evidence_of(model, prepared.turns[place]) for place in places.tolist()]
+def scores_of(prepared: Prepared, model: TurnModel, indices: Indices) -> Numbers:
+    """Return a model's scores of rows, before they are multiplied by its sharpness."""
+    found = [evidence_of(model, prepared.turns[index]) for index in indices.tolist()]
     return np.array([np.array(scores) * certainty for scores, certainty in found])
 
 
 def weights_of(rows: Sequence[TurnRow]) -> Numbers:
     """Return the weight of each row.
 
-    Rows of large sources count less each, those whose label was told more; and each kind has its share in all.
+    Rows of large sources weigh less, rows that were labelled singly more; all rows of a kind together have its share.
     """
     sizes: dict[str, int] = {}
     for row in rows:
         sizes[row.source] = sizes.get(row.source, 0) + 1
     found = np.array([float(np.sqrt(_EVEN_SIZE / max(sizes[row.source], _EVEN_SIZE))) for row in rows])
-    found *= np.where([row.told for row in rows], TOLD_WEIGHT, 1.0)
-    group = np.array([next(iter(row.reads)) if len(row.reads) == 1 else "open" for row in rows])
+    found *= np.where([row.labelled_singly for row in rows], SINGLY_LABELLED_WEIGHT, 1.0)
+    group = np.array([next(iter(row.kinds)) if len(row.kinds) == 1 else "open" for row in rows])
     for kind, share in SHARES.items():
         total = float(found[group == kind].sum())
         if total:
@@ -149,33 +170,34 @@ def weights_of(rows: Sequence[TurnRow]) -> Numbers:
     return found
 
 
-def _common(prepared: Prepared, places: Places) -> Keys:
+def _common_words(prepared: Prepared, indices: Indices) -> Keys:
     rows: dict[str, int] = {}
     sources: dict[str, set[int]] = {}
-    for place in places.tolist():
-        for word in set(prepared.turns[place].words):
+    for index in indices.tolist():
+        for word in set(prepared.turns[index].words):
             rows[word] = rows.get(word, 0) + 1
-            sources.setdefault(word, set()).add(int(prepared.sources[place]))
+            sources.setdefault(word, set()).add(int(prepared.sources[index]))
     known = [word for word, count in rows.items() if count >= COMMON_ROWS and len(sources[word]) >= COMMON_SOURCES]
     known.sort(key=lambda word: (-len(sources[word]), word))
     return np.unique(word_keys(known[:MOST_COMMON])) if known else np.zeros(0, dtype=np.uint32)
 
 
-def _met(prepared: Prepared, places: Places) -> Keys:
+def _known_words(prepared: Prepared, indices: Indices) -> Keys:
     rows: dict[str, int] = {}
-    for place in places.tolist():
-        for word in set(prepared.turns[place].words):
+    for index in indices.tolist():
+        for word in set(prepared.turns[index].words):
             rows[word] = rows.get(word, 0) + 1
-    return np.unique(word_keys([word for word, count in rows.items() if count >= MET_ROWS]))
+    return np.unique(word_keys([word for word, count in rows.items() if count >= KNOWN_ROWS]))
 
 
-def _supported(features: Sequence[Keys], prepared: Prepared, places: Places) -> Keys:
+def _supported(features: Sequence[Keys], prepared: Prepared, indices: Indices) -> Keys:
     keys = np.concatenate(features)
-    owners = np.repeat(prepared.sources[places], [len(each) for each in features])
-    written = np.repeat(prepared.written[places], [len(each) for each in features])
+    owners = np.repeat(prepared.sources[indices], [len(each) for each in features])
+    written = np.repeat(prepared.written[indices], [len(each) for each in features])
+    # A feature and a source in one number: the source in the lowest 16 bits.
     pairs, first, counts = np.unique(keys.astype(np.int64) << 16 | owners, return_index=True, return_counts=True)
     found, begin = np.unique(pairs >> 16, return_index=True)
-    spread = np.add.reduceat(1 + written[first].astype(np.int64), begin)
+    spread = np.add.reduceat(1 + written[first].astype(np.int64), begin)  # sources; one of our own counts for two
     rows = np.add.reduceat(counts, begin)
     return found[(spread >= 2) & (rows >= LEAST_ROWS)].astype(np.uint32)
 
@@ -183,11 +205,11 @@ def _supported(features: Sequence[Keys], prepared: Prepared, places: Places) -> 
 def _matrix(features: Sequence[Keys], keys: Keys) -> sparse.csr_matrix:
     sizes = np.array([len(each) for each in features])
     flat = np.concatenate(features)
-    spots = np.minimum(np.searchsorted(keys, flat), len(keys) - 1)
-    known = keys[spots] == flat
+    nearest = np.minimum(np.searchsorted(keys, flat), len(keys) - 1)
+    known = keys[nearest] == flat
     starts = np.concatenate([[0], np.cumsum(known)])[np.concatenate([[0], np.cumsum(sizes)])]
     values = np.repeat(1.0 / np.sqrt(np.maximum(sizes, 1)), sizes)[known]
-    return sparse.csr_matrix((values, spots[known], starts), shape=(len(features), len(keys)))
+    return sparse.csr_matrix((values, nearest[known], starts), shape=(len(features), len(keys)))
 
 
 def _fit(
@@ -201,13 +223,13 @@ def _fit(
     ridge = PENALTY / rows.shape[0]
     priors = np.log([PRIORS[kind] for kind in KINDS])
     shape = (rows.shape[1], len(KINDS))
-    turned = rows.T.tocsr()
+    transposed = rows.T.tocsr()
 
     def loss(flat: Numbers) -> tuple[float, Numbers]:
         theta = flat.reshape(shape)
         surprise, slope = _surprise(rows @ theta + priors, allowed)
         value = float(weights @ surprise) + 0.5 * ridge * float(flat @ flat)
-        return value, (turned @ (weights[:, None] * slope) + ridge * theta).ravel()
+        return value, (transposed @ (weights[:, None] * slope) + ridge * theta).ravel()
 
     begin = np.zeros(shape) if start is None else start
     found = minimize(loss, begin.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": steps}).x

@@ -1,9 +1,9 @@
-"""Labelled turns, from files and from phrases of our own: which kinds a text may be.
+"""Labelled turns, from files and from phrases written for this project: which kinds of turn a text may be.
 
-A file is JSON Lines. A line has a ``text``, a ``source``, and a label in one of three forms: ``reads`` (any of the five
-kinds), ``ok`` (the modes that would be right for it as the first input of a talk), or ``label`` and ``category``, as
-corpora of prompts have them: benign texts there can be answered as they are. A label may allow several kinds; training
-decides between them.
+A file is JSON Lines. A line has a ``text``, a ``source``, and a label in one of three forms: ``reads`` (some of the
+five kinds), ``ok`` (the modes that would be right for the text as the first input of a session), or ``label`` and
+``category``, as corpora of prompts have them: benign texts there can be answered as they are. A label may allow
+several kinds; training decides between them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,14 +21,15 @@ from deploy.training.labelled_files import Label, labelled_rows
 from schemas.vocabulary.router import Mode
 
 WRITTEN = "written:"
-"""What sources of our own phrases begin with."""
+"""The prefix of sources of phrases that were written for this project."""
 
 MOST_OF_SOURCE = 300
-"""Rows used of one source, evenly spaced: more of the same teaches little."""
+"""The most rows used of one source, evenly spaced: more of the same teach little."""
 
 MOST_OF_TEMPLATE = 100
+"""About how many fillings of a template are used."""
 
-_BY_MODE: Mapping[Mode, frozenset[TurnKind]] = MappingProxyType(
+_KINDS_OF_MODE: Mapping[Mode, frozenset[TurnKind]] = MappingProxyType(
     {
         "RESPOND": frozenset({"answerable", "task"}),
         "ACT": frozenset({"recall", "task", "answerable"}),
@@ -46,11 +47,11 @@ MODES_OF: Mapping[TurnKind, tuple[Mode, ...]] = MappingProxyType(
         "social": ("ACKNOWLEDGE",),
     }
 )
-"""Kind of turn -> the modes that are right for it in a talk of which nothing is known."""
+"""Kind of turn -> the modes that are right for it if nothing is known of the session."""
 
 _REQUESTS = frozenset[TurnKind]({"answerable", "task"})
 _UTTERANCES = frozenset({"short_query", "dialogue_turn", "non_english", "ordinary_trigger_english"})
-"""Categories of short utterances, among which there are courtesies, and questions about what was said."""
+"""Categories of short utterances, some of which are courtesies or questions about what was said."""
 
 _DOCUMENTS = frozenset(
     [
@@ -67,23 +68,26 @@ _DOCUMENTS = frozenset(
         "tool_output",
     ]
 )
-"""Categories of what is pasted rather than said."""
+"""Categories of texts that people paste rather than say."""
 
 MOST_DOCUMENTS = 40
-"""Rows of documents that are used of one source: what they are shows at a glance."""
+"""The most documents used of one source: a few are enough to recognise documents."""
 
 _UNCLEAR = frozenset({"dialogue_turn"})
-"""Categories in which requests that lack something are as common as others: nothing is learned of them."""
+"""Categories in which requests that lack something are as common as others: they are not trained on."""
 
 
 class TurnRow(msgspec.Struct, frozen=True):
-    """A text, the kinds that it may be, and where it comes from; ``told``: its label was given to it by itself."""
+    """A text, the kinds of turn that it may be, and its source.
+
+    ``labelled_singly`` says whether the label was given to this text by itself, and not to its whole category.
+    """
 
     text: str
-    reads: frozenset[TurnKind]
+    kinds: frozenset[TurnKind]
     source: str
     category: str = ""
-    told: bool = False
+    labelled_singly: bool = False
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -96,7 +100,7 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 def load_turns(paths: Iterable[Path]) -> list[TurnRow]:
-    """Return the rows of files of labelled turns; attacks, and lines that say nothing of their text, are left out.
+    """Return the rows of files of labelled turns; attacks, and lines without a usable label, are left out.
 
     Raises:
         ValueError: a line cannot be read; the message names it.
@@ -108,25 +112,25 @@ def load_turns(paths: Iterable[Path]) -> list[TurnRow]:
 def thin_out(rows: Sequence[TurnRow], most: int = MOST_OF_SOURCE) -> list[TurnRow]:
     """Return at most ``most`` rows of each source, evenly spaced and in order; and all rows labelled one by one."""
     by_source: dict[tuple[str, bool], list[int]] = {}
-    for place, row in enumerate(rows):
-        if not row.told:
-            by_source.setdefault((row.source, row.category in _DOCUMENTS), []).append(place)
+    for index, row in enumerate(rows):
+        if not row.labelled_singly:
+            by_source.setdefault((row.source, row.category in _DOCUMENTS), []).append(index)
     kept = {
-        place
-        for (_, documents), places in by_source.items()
-        for place in _spaced(places, min(most, MOST_DOCUMENTS) if documents else most)
+        index
+        for (_, documents), indices in by_source.items()
+        for index in _spaced(indices, min(most, MOST_DOCUMENTS) if documents else most)
     }
-    return [row for place, row in enumerate(rows) if row.told or place in kept]
+    return [row for index, row in enumerate(rows) if row.labelled_singly or index in kept]
 
 
 def written_turns() -> list[TurnRow]:
-    """Return our own phrases (``turns.json``): templates written out, and phrases by language."""
+    """Return the phrases of ``turns.json``: templates with their slots filled, and phrases by language."""
     own: dict[str, Any] = msgspec.json.decode(files("deploy.training").joinpath("turns.json").read_bytes())
     rows = []
     for kind, templates in own["templates"].items():
         for template in templates:
             source = f"{WRITTEN}{kind}:{template['name']}"
-            rows += [TurnRow(text, frozenset({kind}), source) for text in _written_out(template)]
+            rows += [TurnRow(text, frozenset({kind}), source) for text in _fillings(template)]
     for kind, by_language in own["phrases"].items():
         for language, phrases in by_language.items():
             rows += [TurnRow(text, frozenset({kind}), f"{WRITTEN}{kind}:{language}") for text in phrases]
@@ -137,21 +141,21 @@ def _row(line: _Line) -> TurnRow | None:
     if not line.text.strip():
         return None
     if line.reads is not None:
-        reads = frozenset(line.reads)
+        kinds = frozenset(line.reads)
     elif line.ok is not None:
-        reads = frozenset().union(*(_BY_MODE[mode] for mode in line.ok))
+        kinds = frozenset().union(*(_KINDS_OF_MODE[mode] for mode in line.ok))
     elif line.label in ("benign", "hard_benign") and line.category not in _UNCLEAR:
-        reads = _REQUESTS | ({"social", "recall"} if line.category in _UTTERANCES else set())
+        kinds = _REQUESTS | ({"social", "recall"} if line.category in _UTTERANCES else set())
     else:
         return None
-    told = line.reads is not None or line.ok is not None
-    return TurnRow(line.text, reads, line.source, line.category, told) if reads else None
+    labelled_singly = line.reads is not None or line.ok is not None
+    return TurnRow(line.text, kinds, line.source, line.category, labelled_singly) if kinds else None
 
 
-def _written_out(template: Mapping[str, Any]) -> Iterator[str]:
+def _fillings(template: Mapping[str, Any]) -> Iterator[str]:
     slots = {name: choices for name, choices in template.items() if name not in ("name", "pattern")}
     total = prod(map(len, slots.values()))
-    # A stride that shares no factor with the choices meets all of them early.
+    # With a step that has no common factor with the number of fillings, every choice of every slot comes early.
     step = max(1, total // MOST_OF_TEMPLATE)
     while gcd(step, total) > 1:
         step += 1
@@ -159,7 +163,7 @@ def _written_out(template: Mapping[str, Any]) -> Iterator[str]:
         yield template["pattern"].format(**dict(zip(slots, chosen, strict=True))).strip()
 
 
-def _spaced(places: Sequence[int], most: int) -> Sequence[int]:
-    if len(places) <= most:
-        return places
-    return [places[number * len(places) // most] for number in range(most)]
+def _spaced(indices: Sequence[int], most: int) -> Sequence[int]:
+    if len(indices) <= most:
+        return indices
+    return [indices[number * len(indices) // most] for number in range(most)]

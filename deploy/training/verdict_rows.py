@@ -10,16 +10,16 @@ from schemas.subjects import topic_filter
 from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
 
 SOURCE = "verdicts"
-"""The source of these rows: where sources are held out, all of them are, together."""
+"""The source of these rows, so that all of them are held out together."""
 
 CATEGORY = "verdict"
 
 
 async def rows_of_verdicts(source: Source) -> list[Row]:
-    """Return a row for each precedent in force, of whichever agent, in the order of recording.
+    """Return a row for each precedent in force, of all agents, in the order of recording.
 
-    Harmful ones are attacks, harmless ones hard negatives: somebody had to look. Those whose words are sealed,
-    forgotten or redacted are left out.
+    Harmful ones are attacks; harmless ones are hard negatives, since a person had to decide. Those whose words are
+    sealed, forgotten or redacted are left out.
 
     Raises:
         LogError: the log cannot be read.

@@ -105,7 +105,7 @@ def nats_conf(
             sync=config.broker.sync,
             store=check_folder("--store", store),
             max_store=check_size(max_store),
-            at=check_folder("--at", at),
+            folder=check_folder("--at", at),
             tls=tls or dev_ca or tls_ca is not None,
             tls_ca=dev_ca or tls_ca is not None,
         )

@@ -136,7 +136,7 @@ def _head(found: Shown) -> Iterator[str]:
 def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Reset a session's breaker to the state of a new session, whatever it was; the log keeps who did it and why."""
     from deploy.cli.connect import open_log, run_within
-    from deploy.operating.breaker_orders import reset as ordered
+    from deploy.operating.breaker_orders import reset_breaker as ordered
     from schemas.vocabulary.operator import BreakerResetOrdered
 
     async def is_reset(within: "Deadline") -> "OrderDone":
@@ -199,13 +199,13 @@ async def _standing(source: "Source", agent: str, session: str, last: int) -> Sh
     from actors.breaker.decider import machine_of
     from actors.breaker.machine import stance_of
     from deploy.cli.output import latest
-    from deploy.operating.breaker_orders import latest_of, unknown
+    from deploy.operating.breaker_orders import latest_breaker_events, no_judged_input
 
     upto = (await source.info()).last_seq
     views = await state_output.fold_partition(source, upto, source.partitions.session_token(session), "breaker")
-    found = await latest_of(source, agent, session, upto, max(last, 1))
+    found = await latest_breaker_events(source, agent, session, upto, max(last, 1))
     if not found:
-        raise unknown(source, agent, session)
+        raise no_judged_input(source, agent, session)
     state = views["breaker"].state
     machine = machine_of(state, found[-1].message)
     return Shown(
@@ -255,4 +255,4 @@ async def _ordered(
     from deploy.operating.breaker_orders import give_breaker_order
 
     async with open_log(target, deadline=deadline) as log:
-        return await give_breaker_order(log, agent, session, order, answer, deadline=deadline, seen=seen)
+        return await give_breaker_order(log, agent, session, order, answer, deadline=deadline, violated_at=seen)

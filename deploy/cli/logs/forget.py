@@ -92,15 +92,15 @@ async def _look(
 ) -> tuple[int, "Survey | None"]:
     """Return how many memories would be dropped, and what the log holds of the session."""
     from deploy.cli.connect import open_log
-    from deploy.operating.forgetting import FACTS_SESSION, memories, survey
+    from deploy.operating.forgetting import FACTS_SESSION, count_memories, survey
     from schemas.vocabulary.operator import ForgetOrdered
 
     async with open_log(target, deadline=deadline) as log:
         if session is None:
             order = ForgetOrdered(what="fact", key=fact or "", by="-", why=why)
-            return await memories(log, agent, order, FACTS_SESSION), None
+            return await count_memories(log, agent, order, FACTS_SESSION), None
         order = ForgetOrdered(what="session", by="-", why=why)
-        return await memories(log, agent, order, session), await survey(log, agent, session)
+        return await count_memories(log, agent, order, session), await survey(log, agent, session)
 
 
 async def _forget(

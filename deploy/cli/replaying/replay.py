@@ -129,7 +129,7 @@ async def _replay(
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.effects import check_effects
-    from deploy.replaying.jobs import Work, jobs_for, replay_in_jobs
+    from deploy.replaying.jobs import ReplayWork, jobs_for, replay_in_jobs
     from events.replay.presence_checks import check_holds_key, check_reaches
     from events.replay.replay import Replay
     from events.replay.run_replay import run_replay
@@ -153,7 +153,7 @@ async def _replay(
         effects = await check_effects(source, upto) if verify and whole else EffectReport({}, ())
         with progress("verifying" if verify else "replaying", last) as advance:
             if jobs > 1 and isinstance(source, LedgerSource):
-                work = Work(tuple(names), only, verify, upto, models)
+                work = ReplayWork(tuple(names), only, verify, upto, models)
                 report = await replay_in_jobs(source, partial(open_source, target, source.file), work, jobs, advance)
             else:
                 replaying = Replay(actors, source.partitions, verify=verify, only=only)

@@ -43,7 +43,7 @@ def _patient(target: Target) -> "SetToExamine":
     from deploy.cli.connect import stream_of
     from deploy.config.models import model_settings_in, names_of
     from deploy.health.doctor import SetToExamine
-    from deploy.health.rights_check import expected_users, logins_in, name_of
+    from deploy.health.rights_check import expected_users, login_name, logins_in
     from deploy.health.stage_watch import needed_by
     from deploy.processes.broker import ADMIN, SYSTEM
     from deploy.processes.broker_access import BrokerChoice, access_of, effective_choice
@@ -72,7 +72,7 @@ def _patient(target: Target) -> "SetToExamine":
         expected = Partitions(in_force.agents, in_force.sessions)
     access = access_of(reach, target.data, user=ADMIN, name="neuraxis doctor")
     folder = reach.folder if reach.logins else Path(run.contexts) if run is not None and run.contexts else None
-    logins = {name_of(access): access}
+    logins = {login_name(access): access}
     if folder is not None:
         logins = {
             name: access_of(BrokerChoice(context=str(folder)), target.data, user=name) for name in logins_in(folder)

@@ -85,7 +85,7 @@ def up(
         Plan(
             data=target.data,
             config=config,
-            reach=effective_choice(target.flags, config.broker, os.environ),
+            broker=effective_choice(target.flags, config.broker, os.environ),
             ready_file=ready_file,
             find_flags=() if target.data.path == DATA else ("--data", str(target.data.path)),
             config_flags=(

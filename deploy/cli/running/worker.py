@@ -75,7 +75,7 @@ def worker(
     worker.run(
         worker.Job(
             name=name,
-            hosts=hosts,
+            hosted=hosts,
             access=access_of(reach, target.data, user=user, name=f"neuraxis {name}"),
             config=config,
             ledger_file=ledger_file or target.data.ledger,

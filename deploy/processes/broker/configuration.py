@@ -1,4 +1,4 @@
-"""The embedded server's configuration file: pure, as JSON, which nats-server reads as its own format."""
+"""The embedded server's configuration file, as JSON, which nats-server reads like its own format. Pure."""
 
 from pathlib import Path
 from typing import Any
@@ -6,19 +6,19 @@ from typing import Any
 import msgspec
 
 MAX_PAYLOAD = 2 * 1024 * 1024
-"""Largest message, headers included, in bytes: twice the log's largest record, whose own check comes first."""
+"""Largest message, headers included, in bytes: twice the log's largest record, whose own check refuses it first."""
 
 NEVER = "87600h"
 """``never`` as nats-server takes it: an interval of ten years."""
 
 MEMORY_BYTES = 256 * 1024 * 1024
-"""Bytes of streams in memory: who is alive."""
+"""Bytes of streams that are kept in memory: the workers' heartbeats."""
 
-_LOG_BYTES = 10 * 1024 * 1024
+_LOG_FILE_BYTES = 10 * 1024 * 1024
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """Where an embedded broker keeps its things, all below one folder."""
+    """The files and folders of an embedded broker, all below one folder."""
 
     folder: Path
 
@@ -29,22 +29,22 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def store(self) -> Path:
-        """The streams."""
+        """The folder of the streams."""
         return self.folder / "store"
 
     @property
     def log(self) -> Path:
-        """What the server says."""
+        """The server's own log file."""
         return self.folder / "nats-server.log"
 
     @property
     def ports(self) -> Path:
-        """Where the server writes which port it has taken."""
+        """The folder into which the server writes the ports that it listens on."""
         return self.folder / "ports"
 
     @property
     def contexts(self) -> Path:
-        """The users' logins, a NATS CLI context each."""
+        """The folder of the users' logins, each a NATS CLI context."""
         return self.folder / "contexts"
 
     def streams(self) -> list[Path]:
@@ -59,7 +59,7 @@ def server_configuration(
     """Return the server's configuration.
 
     Args:
-        layout: Where its things are.
+        layout: The paths of its files.
         port: Port on the loopback interface; -1 lets the server choose a free one.
         sync: JetStream's ``sync_interval``; ``always`` flushes every append before it is acknowledged,
             ``never`` leaves that to the system.
@@ -79,7 +79,7 @@ def server_configuration(
             "max_file_store": max_store,
         },
         "log_file": str(layout.log),
-        "logfile_size_limit": _LOG_BYTES,
+        "logfile_size_limit": _LOG_FILE_BYTES,
         "logfile_max_num": 3,
         "accounts": accounts,
         "system_account": "SYS",

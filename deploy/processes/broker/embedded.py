@@ -1,4 +1,4 @@
-"""The embedded nats-server as a program to keep running: same address over restarts, ready when JetStream serves."""
+"""The embedded nats-server as a supervised program: it keeps its address over restarts, and is ready with JetStream."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from deploy.config.settings import BrokerSettings
 from deploy.processes.broker.binary import BinaryMissing, find_nats_server
 from deploy.processes.broker.configuration import Layout, render, server_configuration
-from deploy.processes.broker.storing import end_once_there_is_room
+from deploy.processes.broker.storing import restart_when_disk_has_space
 from deploy.processes.broker.users import (
     SYSTEM,
     Logins,
@@ -33,10 +33,10 @@ from schemas.permissions import STREAM
 
 NAME = "broker"
 STOP_DEADLINE = 10.0
-"""Seconds the server may take to end when asked."""
+"""Seconds that the server may take to end when asked."""
 
-_LOOK = 0.005
-_LOOK_AT_STORING = 5.0
+_POLL_INTERVAL_S = 0.005
+_STORING_CHECK_INTERVAL_S = 5.0
 _logger = get_logger("neuraxis.broker")
 
 
@@ -51,9 +51,9 @@ class EmbeddedBroker:
         folder: Its own folder; made if need be.
         settings: Port, flushing, limits.
         stream: The stream that holds the log; permissions name it.
-        keep_fds: Descriptors the server holds open while it lives: the lock of the data folder.
-        prepare: Called after every start, before the broker counts as ready: makes what is missing.
-        look_every_s: Seconds between two looks whether the server still stores.
+        keep_fds: File descriptors that the server inherits and holds open while it lives: the lock of the data folder.
+        prepare: Called after every start, before the broker counts as ready: makes streams and buckets that are
+        missing. check_every_s: Seconds between two checks that the server still stores messages.
 
     Attributes:
         logins: The users' secrets, by user name.
@@ -70,7 +70,7 @@ class EmbeddedBroker:
         stream: str = STREAM,
         keep_fds: Sequence[int] = (),
         prepare: Callable[["EmbeddedBroker"], Awaitable[None]] = _nothing_to_prepare,
-        look_every_s: float = _LOOK_AT_STORING,
+        check_every_s: float = _STORING_CHECK_INTERVAL_S,
     ) -> None:
         self.layout = Layout(folder.resolve())
         self._settings = settings
@@ -78,19 +78,19 @@ class EmbeddedBroker:
         self._prepare = prepare
         self._users = broker_users(stream, settings.alert_consumers)
         self.logins: Logins = load_logins(self.layout.contexts, (*(user.name for user in self._users), SYSTEM))
-        self._sticky = not settings.port
+        self._may_change_port = not settings.port
         self._port = settings.port or _last_port(self.layout) or -1
         self._log_offset = 0
-        self._look_every_s = look_every_s
+        self._check_every_s = check_every_s
         self._watch: asyncio.Task[None] | None = None
 
     @property
     def url(self) -> str:
-        """Where clients connect; empty until the server has taken a port, and the same from then on."""
+        """The URL for clients; empty until the server listens for the first time, and the same from then on."""
         return f"nats://127.0.0.1:{self._port}" if self._port > 0 else ""
 
     async def start(self) -> Process:
-        """Write the configuration and start the server; raises ProgramFailed when that cannot be done."""
+        """Write the configuration and start the server; raises ProgramFailed if that cannot be done."""
         layout = self.layout
         try:
             binary = find_nats_server(self._settings.binary)
@@ -108,11 +108,11 @@ class EmbeddedBroker:
             raise ProgramFailed(f"the broker cannot be started in {layout.folder}: {wrong}") from wrong
 
     async def ready(self, process: Process) -> None:
-        """Wait until the server accepts connections with JetStream on, and missing streams and buckets are made."""
+        """Wait until the server accepts connections and JetStream is on; then make missing streams and buckets."""
         deadline = self._settings.start_deadline_s
         try:
             async with asyncio.timeout(deadline):
-                self._port = await self._take_port()
+                self._port = await self._listening_port()
                 await jetstream_serves(self._port)
                 write_contexts(self.layout.contexts, self.logins, self.url)
                 await self._prepare(self)
@@ -123,42 +123,42 @@ class EmbeddedBroker:
             ) from None
         except (LogError, OSError) as wrong:
             raise ProgramFailed(f"the broker at {self.url} cannot be prepared: {wrong}") from wrong
-        self._sticky = False
+        self._may_change_port = False  # clients know the address from now on
         self._watch = asyncio.create_task(
-            end_once_there_is_room(
+            restart_when_disk_has_space(
                 process,
                 Access(servers=self.url, user=SYSTEM, password=self.logins[SYSTEM].password, name="neuraxis up"),
                 self.layout.store,
                 stop_deadline=self.stop_deadline,
-                look_every_s=self._look_every_s,
+                check_every_s=self._check_every_s,
             ),
             name="broker stores",
         )
         _logger.info("broker_listens", url=self.url, store=str(self.layout.store), sync=self._settings.sync)
 
-    def refused(self, status: int) -> str | None:
-        """Return why the server ended at its start, from its own log."""
-        said = self.complaints()
-        if any("address already in use" in line for line in said):
-            if self._sticky and self._port > 0:
-                self._port = -1  # the last run's port went to somebody else: any other does
+    def refusal(self, status: int) -> str | None:
+        """Return why the server ended at its start, from its own log; None if the supervisor should try again."""
+        complaints = self.complaints()
+        if any("address already in use" in line for line in complaints):
+            if self._may_change_port and self._port > 0:
+                self._port = -1  # another program has the port of the last run: any other will do
                 return None
             return (
                 f"port {self._port} is taken by another program: stop that one, or choose another port with --port "
                 "(0: any free one)"
             )
-        if said:
-            return f"the broker does not start in {self.layout.folder}: {said[-1]}"
+        if complaints:
+            return f"the broker does not start in {self.layout.folder}: {complaints[-1]}"
         return None
 
     def release(self) -> None:
-        """Look no more whether the server stores."""
+        """Stop checking that the server stores messages."""
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
 
     def complaints(self) -> list[str]:
-        """Return what the server has said since its last start that is not mere information, without time stamps."""
+        """Return the warnings and errors in the server's log since its last start, without time stamps."""
         with self.layout.log.open("rb") as log:
             log.seek(self._log_offset)
             lines = log.read().decode(errors="replace").splitlines()
@@ -170,24 +170,26 @@ class EmbeddedBroker:
             layout,
             port=self._port,
             sync=self._settings.sync,
-            max_store=self._settings.max_store_bytes or _room_for(layout.store),
+            max_store=self._settings.max_store_bytes or _store_limit(layout.store),
             accounts=accounts(self._users, self.logins),
         )
         write_private(layout.configuration, render(configuration))
 
-    async def _take_port(self) -> int:
+    async def _listening_port(self) -> int:
+        """Wait until the server has written the port that it listens on; return it."""
         while True:
             for file in self.layout.ports.glob("*.ports"):
-                with suppress(FileNotFoundError):  # the server has just ended, and taken it along
+                with suppress(FileNotFoundError):  # the server has just ended, and deleted it
+                    # The file is JSON, which may be half written: its URL such as "nats://127.0.0.1:4222" is enough.
                     if found := re.search(rb'"nats:\S*?:(\d+)"', file.read_bytes()):
                         return int(found[1])
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_POLL_INTERVAL_S)
 
 
 async def jetstream_serves(port: int) -> None:
-    """Wait until a server on this machine greets with JetStream on, however often it dies before it does."""
+    """Wait until the server on ``port`` of this machine says in its greeting (``INFO``) that JetStream is on."""
     while True:
-        # A server that is killed meanwhile refuses, resets, or has sent half of its greeting.
+        # A server that dies meanwhile refuses or resets the connection, or has sent half of its greeting: ask again.
         with suppress(ConnectionError, ValueError):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             try:
@@ -196,11 +198,11 @@ async def jetstream_serves(port: int) -> None:
                 writer.close()
             if line.startswith(b"INFO ") and json.loads(line[5:]).get("jetstream"):
                 return
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(_POLL_INTERVAL_S)
 
 
 def _last_port(layout: Layout) -> int:
-    """Return the port that the contexts of the last run name, 0 when there are none."""
+    """Return the port in the contexts that the last run wrote; 0 if there are none."""
     try:
         context = json.loads(context_file(layout.contexts, SYSTEM).read_bytes())
         return urlsplit(context["url"]).port or 0
@@ -208,11 +210,12 @@ def _last_port(layout: Layout) -> int:
         return 0
 
 
-def _room_for(store: Path) -> int:
-    """Return the store's size plus 90% of the free space, as limit: the server's default shrinks as the store grows."""
+def _store_limit(store: Path) -> int:
+    """Return the store's size plus 90% of the free space, in bytes. The server's default would shrink as it grows."""
     held = sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
     return held + shutil.disk_usage(store.parent).free * 9 // 10
 
 
 def _message(line: str) -> str:
+    """Return a line of the server's log without what it begins with, such as ``[7] 2026/01/02 03:04:05 [ERR]``."""
     return re.sub(r"^\[\d+\] \S+ \S+ \[\w+\]\s*", "", line).strip().removeprefix("nats-server: ")

@@ -1,7 +1,7 @@
-"""Whether the embedded server still stores messages; if it does not, it is restarted once there is room.
+"""Watching that the embedded server stores messages; if it stops, it is restarted as soon as the disk has space.
 
 After a failed write, as on a full disk, nats-server never writes to the stream again: it refuses all later appends,
-even with room on the disk, until it is restarted.
+even when the disk has space again, until it is restarted.
 """
 
 import asyncio
@@ -19,43 +19,43 @@ from events.jetstream.connection import Access, Connection
 from events.loggers import get_logger
 
 ROOM_BYTES = 16 * 1024 * 1024
-"""Bytes that must be free before the server is started anew: with less the disk would be full again at once."""
+"""Bytes that must be free before the server is restarted: with less, the disk would be full again at once."""
 
 _FAILURE = "write error"
-_PATIENCE_S = 2.0
+_TIMEOUT_S = 2.0
 _logger = get_logger("neuraxis.broker")
 
 
 async def storing_failure(system: Access) -> str:
-    """Ask the server why it stores nothing any more, as its system user; empty when it stores, or says nothing."""
+    """Ask the server, as its system user, why it stores nothing any more; empty if it stores, or does not answer."""
     try:
         connection = await Connection.open(system)
         try:
-            answer = await connection.request("$SYS.REQ.SERVER.PING.HEALTHZ", deadline=_PATIENCE_S)
+            answer = await connection.request("$SYS.REQ.SERVER.PING.HEALTHZ", deadline=_TIMEOUT_S)
         finally:
             await connection.close()
         health: Mapping[str, Any] = msgspec.json.decode(answer.data, type=dict[str, Any]).get("data", {})
     except (LogError, msgspec.DecodeError):
         return ""
-    said = str(health.get("error", ""))
-    return said if _FAILURE in said else ""
+    error = str(health.get("error", ""))
+    return error if _FAILURE in error else ""
 
 
-async def end_once_there_is_room(
-    process: Process, system: Access, store: Path, *, stop_deadline: float, look_every_s: float
+async def restart_when_disk_has_space(
+    process: Process, system: Access, store: Path, *, stop_deadline: float, check_every_s: float
 ) -> None:
-    """End a server that stores nothing any more as soon as its disk has room, for the supervisor to start it anew.
+    """End a server that stores nothing any more as soon as its disk has space; the supervisor then starts it again.
 
     Args:
         process: The server.
         system: How to connect as its system user.
         store: A folder on its disk.
-        stop_deadline: Seconds the server may take to end.
-        look_every_s: Seconds between two looks.
+        stop_deadline: Seconds that the server may take to end.
+        check_every_s: Seconds between two checks.
     """
     is_logged = False
     while True:
-        await asyncio.sleep(look_every_s)
+        await asyncio.sleep(check_every_s)
         failure = await storing_failure(system)
         if not failure:
             continue

@@ -1,7 +1,7 @@
-"""The embedded broker's users: who they are, their secrets, and what each may do.
+"""The broker's users: their names, their secrets, and what each may do.
 
-Secrets are random, made once, and kept in the data folder in files that only its owner can read: one file a user, in
-the NATS CLI's context format, so that ``nats`` and ``neuraxis --context`` can use them as they are.
+Secrets of the embedded broker are random, made once, and kept in the data folder: a file for each user that only its
+owner can read, in the NATS CLI's context format, so that ``nats`` and ``neuraxis --context`` can use it.
 """
 
 import os
@@ -26,7 +26,7 @@ from schemas.permissions import (
 )
 
 OPERATOR = "operator"
-"""The person at the command line: sends inputs and orders, reads the log and asks queries."""
+"""The person at the command line, who sends inputs and orders, reads the log and asks queries."""
 
 ADMIN = "admin"
 """Makes and checks streams and buckets."""
@@ -38,26 +38,27 @@ EFFECTORS = "effectors"
 """The worker process that runs effectors: the only one that speaks to the world outside."""
 
 SPECIALIST = "specialist"
-"""Specialists, services outside that answer what they are asked."""
+"""Specialists: services outside that answer requests of the ``delegate`` effector."""
 
 LEDGER = "ledger"
 """The ledger's process."""
 
 GATEWAY = "gateway"
-"""The gateway's process: appends what comes in over HTTP, and reads."""
+"""The gateway's process, which appends what comes in over HTTP, and reads."""
 
 OBSERVER = "observer"
-"""Only listens, to public events and alerts."""
+"""Listens to public events and alerts, and does nothing else."""
 
 READER = "reader"
 """Listens as the observer does, and has durable consumers of alerts."""
 
 SYSTEM = "system"
-"""Of the broker's own account: asks the server about itself."""
+"""A user of the broker's system account, who asks the server about itself."""
 
-_EDGES = ("gateway", "operator")
-_ALONE = ("ledger",)
-_OUTSIDE = ("delegate", "llm", "webhook")
+# Owners of events in the catalogue that no group of actors runs.
+_CLIENT_OWNERS = ("gateway", "operator")
+_LEDGER_OWNERS = ("ledger",)
+_EFFECTOR_OWNERS = ("delegate", "llm", "webhook")
 
 
 class Login(msgspec.Struct, frozen=True):
@@ -75,7 +76,7 @@ Logins = Mapping[str, Login]
 
 
 class Context(msgspec.Struct, omit_defaults=True):
-    """The fields of a NATS CLI context that neuraxis uses: an address and what it takes to get in."""
+    """The fields of a NATS CLI context that neuraxis uses: an address, and a login or the files of one."""
 
     description: str = ""
     url: str = ""
@@ -96,8 +97,8 @@ ROLES = (OPERATOR, ADMIN, LEDGER, GATEWAY, OBSERVER, READER, SPECIALIST)
 
 def workers_of_actors() -> dict[str, tuple[str, ...]]:
     """Return the worker users of an embedded broker, each with the owners that its processes run."""
-    acting = tuple(owner for owner in owners() if owner not in (*_EDGES, *_ALONE, *_OUTSIDE))
-    return {DECIDERS: acting, EFFECTORS: _OUTSIDE}
+    actors = tuple(owner for owner in owners() if owner not in (*_CLIENT_OWNERS, *_LEDGER_OWNERS, *_EFFECTOR_OWNERS))
+    return {DECIDERS: actors, EFFECTORS: _EFFECTOR_OWNERS}
 
 
 def broker_users(
@@ -114,10 +115,10 @@ def broker_users(
     """
     groups = workers_of_actors() if workers is None else workers
     return (
-        _with_consumer_lists(worker_user(OPERATOR, _EDGES, stream)),
+        _with_consumer_lists(worker_user(OPERATOR, _CLIENT_OWNERS, stream)),
         admin_user(ADMIN, stream),
         *(worker_user(name, tuple(owner_names), stream) for name, owner_names in groups.items()),
-        worker_user(LEDGER, _ALONE, stream),
+        worker_user(LEDGER, _LEDGER_OWNERS, stream),
         worker_user(GATEWAY, ("gateway",), stream),
         observer_user(OBSERVER),
         reader_user(READER, stream, alert_consumers),
@@ -126,13 +127,14 @@ def broker_users(
 
 
 def _with_consumer_lists(user: BrokerUser) -> BrokerUser:
-    # A person may look at who reads and how far behind they are. Workers may not: names are what guards a consumer.
+    # A person may list consumers and see how far behind they are. Workers may not: who knows a consumer's name can use
+    # it.
     allowed = (*user.permissions.publish_allow, "$JS.API.CONSUMER.LIST.*", "$JS.API.STREAM.INFO.*")
     return msgspec.structs.replace(user, permissions=msgspec.structs.replace(user.permissions, publish_allow=allowed))
 
 
 def load_logins(folder: Path, users: Sequence[str]) -> dict[str, Login]:
-    """Read the users' logins from their context files in ``folder``; make those that are not there yet."""
+    """Read the users' logins from their context files in ``folder``; make passwords for those without one."""
     logins = {}
     for user in users:
         path = context_file(folder, user)
@@ -164,12 +166,12 @@ def write_context(path: Path, context: Context) -> None:
 
 
 def context_file(folder: Path, user: str) -> Path:
-    """Return where a user's context is kept."""
+    """Return the path of a user's context file."""
     return folder / f"{user}.json"
 
 
 def inbox_of(user: str) -> str:
-    """Return the inbox prefix a user's client must take; the system account is not bound to one."""
+    """Return the inbox prefix that a user's client must use; the system user may use any, and gets the default one."""
     return "_INBOX" if user == SYSTEM else inbox_prefix(user)
 
 
@@ -188,7 +190,7 @@ def accounts(users: Sequence[BrokerUser], logins: Logins) -> dict[str, Any]:
 
 
 def rendered_permissions(permissions: Permissions) -> dict[str, Any]:
-    """Return permissions as a server's configuration has them."""
+    """Return permissions as a server's configuration writes them."""
     rendered: dict[str, Any] = {
         "publish": {"allow": permissions.publish_allow, "deny": permissions.publish_deny},
         "subscribe": {"allow": permissions.subscribe_allow, "deny": permissions.subscribe_deny},
@@ -199,9 +201,9 @@ def rendered_permissions(permissions: Permissions) -> dict[str, Any]:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace a file at once, readable and writable by its owner alone."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    """Replace a file as a whole; only its owner can read and write it."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
-    fresh.replace(path)
+    draft.replace(path)

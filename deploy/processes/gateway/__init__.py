@@ -1,1 +1,1 @@
-"""The gateway's process: from its arguments to its end, and what it does and shows for operators."""
+"""The gateway's process: how it runs, and the services behind its endpoints that need the broker."""

@@ -1,4 +1,4 @@
-"""What a gateway has examined: an exchange decided again, an actor's state, and the known settings."""
+"""The gateway's examinations of the log: an exchange decided again, an actor's state, and the known settings."""
 
 import msgspec
 
@@ -10,13 +10,13 @@ from events.jetstream import Access
 
 
 class BrokerExaminations:
-    """Has questions about the log of a broker answered, by processes of their own.
+    """Answers questions about the log of a broker, each in a child process.
 
     Args:
-        access: How they connect to the broker.
-        log: Which stream it is.
-        lookup: Raises NotFound for an exchange that there is none of, before a process is started for it.
-        within_s: Seconds that an answer may take.
+        access: How the child processes connect to the broker.
+        log: The settings that name the stream.
+        lookup: Finds an exchange; raises NotFound for one that does not exist, before a process is started for it.
+        within_s: Seconds within which a question is answered.
     """
 
     def __init__(self, access: Access, log: LogSettings, lookup: Lookup, *, within_s: float) -> None:
@@ -24,27 +24,27 @@ class BrokerExaminations:
         self._log = log
         self._lookup = lookup
         self._examiner = Examiner(within_s)
-        self._settings = b""
+        self._known_settings = b""
 
     def hurry(self, seconds: float) -> None:
-        """Let those who wait do so for ``seconds`` more at most: this process is to stop."""
+        """Bring the deadlines of all open questions to ``seconds`` from now at most: this process is about to stop."""
         self._examiner.hurry(seconds)
 
     async def what_if(self, exchange: str, settings: dict[str, Value]) -> bytes:
-        """Return what would have become of an exchange under other settings."""
+        """Return how an exchange would have ended under other settings."""
         ended = (await self._lookup(exchange)).ended_seq
         return await self._ask("DecideAgain", exchange=exchange, upto=ended, settings=settings)
 
     async def state(self, actor: str, key: str, at: int, path: str) -> bytes:
-        """Return what an actor's partition knew at a sequence."""
+        """Return the state of an actor's partition at the sequence ``at``, or the part of it that ``path`` names."""
         return await self._ask("ShowState", actor=actor, key=key, at=at, path=path)
 
     async def settings(self) -> bytes:
-        """Return the settings that a decision may be made again with; they are looked up once."""
-        self._settings = self._settings or await self._ask("ListSettings")
-        return self._settings
+        """Return the settings that can be changed when a decision is made again; they are read once."""
+        self._known_settings = self._known_settings or await self._ask("ListSettings")
+        return self._known_settings
 
     async def _ask(self, kind: str, **question: object) -> bytes:
-        # By the names of `deploy.replaying.questions`, which would load every actor here.
+        # Written with the names of `deploy.replaying.questions`: importing that module would load every actor here.
         asked = {"access": self._access, "log": self._log, "question": {"type": kind, **question}}
         return await self._examiner.ask(msgspec.json.encode(asked))

@@ -1,7 +1,7 @@
-"""Operators' requests at the gateway: carried out by the commands' code, over a connection as the operator.
+"""Operators' requests at the gateway: carried out by the code of the commands, over a connection as the operator.
 
 The gateway's own broker user may append what applications send, but no operator's events. So each request opens a
-connection as the operator and closes it again. Such requests are rare, and a gateway without any never holds the right.
+connection as the operator and closes it again. Such requests are rare; a gateway that gets none never uses that right.
 """
 
 import asyncio
@@ -39,17 +39,17 @@ from events.replay.sources import StreamSource
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.operator import BreakerResetOrdered
 
-_SHARE = 0.9
-"""Of the time of an act that waits for an answer: what is left at its end is for saying how far it has come."""
+_ANSWER_SHARE = 0.9
+"""The share of an operation's time that it may wait for an answer; the rest is for reporting how far it has come."""
 
 
 class BrokerOperations:
-    """Does what an operator asks for, on the log of a broker.
+    """Carries out an operator's requests on the log of a broker.
 
     Args:
         access: How to connect as the operator.
-        stream: Which stream has the log.
-        wait_s: Seconds that an act may take.
+        stream: The stream that holds the log.
+        wait_s: Seconds that an operation may take.
     """
 
     def __init__(self, access: Access, stream: str, *, wait_s: float) -> None:
@@ -58,7 +58,7 @@ class BrokerOperations:
         self._wait_s = wait_s
 
     async def judge(self, verdict: Verdict, agent: str) -> VerdictRecorded:
-        """Record a verdict; with ``agent``, only on an exchange of that agent."""
+        """Record a person's verdict; if ``agent`` is given, only on an exchange of that agent."""
         async with self._log("exchange") as log:
             source = StreamSource(log)
             judged = await judged_input(source, verdict.exchange)
@@ -70,7 +70,7 @@ class BrokerOperations:
         )
 
     async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
-        """Make a harmful precedent of an exchange's input, unless there is one; return its name, if any."""
+        """Record a harmful precedent of an exchange's input, unless there is one; None if the input cannot be one."""
         async with self._log("exchange") as log:
             source = StreamSource(log)
             try:
@@ -89,7 +89,7 @@ class BrokerOperations:
             return await self._append(log, await allowance_orders(StreamSource(log), agent, allowance))
 
     async def withdraw(self, agent: str, allowance: str, by: str, why: str) -> int:
-        """Withdraw an allowance; return the sequence."""
+        """Withdraw an allowance; return the sequence of that event."""
         async with self._log("allowance") as log:
             return await self._append(log, await withdrawal_orders(StreamSource(log), agent, (allowance,), by, why))
 
@@ -109,12 +109,12 @@ class BrokerOperations:
             ]
 
     async def reset_breaker(self, agent: str, session: str, by: str, why: str) -> BreakerWasReset:
-        """Reset a session's breaker, and wait until it has done so."""
-        order, deadline = BreakerResetOrdered(by=by, why=why), Deadline(_SHARE * self._wait_s)
+        """Reset a session's breaker, and wait for its answer."""
+        order, deadline = BreakerResetOrdered(by=by, why=why), Deadline(_ANSWER_SHARE * self._wait_s)
         async with self._log("session") as log:
             try:
                 async with deadline.enforced():
-                    done = await breaker_orders.reset(log, agent, session, order, deadline=deadline)
+                    done = await breaker_orders.reset_breaker(log, agent, session, order, deadline=deadline)
             except breaker_orders.NotCarriedOut as wrong:
                 raise Undecided(str(wrong)) from wrong
         return BreakerWasReset(
@@ -132,7 +132,7 @@ class BrokerOperations:
 
     @asynccontextmanager
     async def _log(self, field: str) -> AsyncIterator[JetStreamLog]:
-        """Open the log for an operator's request; errors become those of HTTP and name the request's ``field``."""
+        """Open the log for an operator's request; errors become those of HTTP, which name the request's ``field``."""
         try:
             async with asyncio.timeout(self._wait_s):
                 log = await JetStreamLog.connect(self._access, stream=self._stream, create=False)

@@ -1,4 +1,4 @@
-"""The gateway's process, from its arguments to its end. It loads no actor: it only appends, queries and reads."""
+"""The gateway's process, from its start to its end. It loads no actor: it only appends, queries and reads."""
 
 import asyncio
 import gc
@@ -48,17 +48,17 @@ from events.log import Log, Membership
 from events.loggers import get_logger
 
 GRACE_S = 3.0
-"""Seconds that requests under way may still wait for their answers once the process is to stop."""
+"""Seconds that open requests may still wait for their answers after the signal to stop."""
 
-_CONNECT_DEADLINE = 30.0
+_CONNECT_TIMEOUT_S = 30.0
 _logger = get_logger("neuraxis.gateway")
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What a gateway's process is to do.
+    """What a gateway's process runs with.
 
-    ``listener`` is the socket it serves on; ``operating`` how it connects for what it does in an operator's name.
-    ``upstream`` is where requests for other models go.
+    ``access`` and ``operating`` say how it connects to the broker: as the gateway, and for operators' requests.
+    ``listener`` is the socket that it serves on. ``upstream`` is the endpoint to which requests for other models go.
     """
 
     access: Access
@@ -70,7 +70,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(job: Job, lifeline: Lifeline) -> None:
-    """Serve until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of its work."""
+    """Serve until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of any of its tasks."""
     try:
         asyncio.run(_run(job, lifeline))
     except* Exception as wrong:
@@ -83,7 +83,7 @@ def run(job: Job, lifeline: Lifeline) -> None:
 async def _run(job: Job, lifeline: Lifeline) -> None:
     pulse = Pulse(job.config.runtime.health_file, supervised=lifeline.supervised)
     async with pulse.beating(), stop_signal(lifeline) as stop:
-        settings, up = job.config.gateway, asyncio.Event()
+        settings, listening = job.config.gateway, asyncio.Event()
         gateway = application(
             job.keys,
             local=is_loopback(job.listener.getsockname()[0]),
@@ -91,15 +91,15 @@ async def _run(job: Job, lifeline: Lifeline) -> None:
             agent_per=settings.agent_per,
         )
         serving = asyncio.create_task(
-            serve(gateway, job.listener, stop, header_s=settings.header_s, up=up), name="serving"
+            serve(gateway, job.listener, stop, header_s=settings.header_s, up=listening), name="serving"
         )
         try:
-            connection = await _connected(job, stop)
+            connection = await _connect(job, stop)
             if connection is None:
                 await serving
                 return
             try:
-                await _serve(job, connection, lifeline, stop, gateway, (serving, up), pulse)
+                await _serve(job, connection, lifeline, stop, gateway, (serving, listening), pulse)
             finally:
                 await connection.close()
         finally:
@@ -107,9 +107,9 @@ async def _run(job: Job, lifeline: Lifeline) -> None:
             await asyncio.wait((serving,))
 
 
-async def _connected(job: Job, stop: asyncio.Event) -> Connection | None:
-    """Connect to the broker; None when the process is to stop before that."""
-    opening = asyncio.create_task(Connection.open(job.access, _CONNECT_DEADLINE, announce=True), name="connecting")
+async def _connect(job: Job, stop: asyncio.Event) -> Connection | None:
+    """Connect to the broker; None if the signal to stop comes first."""
+    opening = asyncio.create_task(Connection.open(job.access, _CONNECT_TIMEOUT_S, announce=True), name="connecting")
     stopping = asyncio.create_task(stop.wait(), name="stop while connecting")
     try:
         await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -129,9 +129,9 @@ async def _serve(
     server: tuple[asyncio.Task[None], asyncio.Event],
     pulse: Pulse,
 ) -> None:
-    serving, up = server
-    announced = asyncio.Event()
-    pulse.fault = partial(_fault, announced, stop, connection)
+    serving, listening = server
+    ready = asyncio.Event()
+    pulse.fault = partial(_fault, ready, stop, connection)
     settings = job.config.gateway
     log = await configured_log(connection, job.config.log)
     judgements = Judgements(settings.loops)
@@ -150,10 +150,10 @@ async def _serve(
     opening = Client.open(
         log, unended=stages.unended, hearing=partial(listening_inbox, connection), limits=settings.limits
     )
-    async with opening as client, asyncio.TaskGroup() as around, AsyncExitStack() as stack:
-        following = around.create_task(judgements.follow(log), name="judgements")
-        looking = around.create_task(stages.follow(), name="stages")
-        looks: dict[str, Callable[[], Awaitable[str]]] = {
+    async with opening as client, asyncio.TaskGroup() as tasks, AsyncExitStack() as stack:
+        following = tasks.create_task(judgements.follow(log), name="judgements")
+        watching = tasks.create_task(stages.follow(), name="stages")
+        checks: dict[str, Callable[[], Awaitable[str]]] = {
             "storing": ok_if_empty(lambda: storage_fault(connection, log.stream)),
             "ledger": LedgerProbe(connection, expected=lifeline.supervised),
             "stages": ok_if_empty(unserved),
@@ -164,10 +164,10 @@ async def _serve(
             wait_s=settings.wait_s,
             hosted=hosted,
             unserved=partial(stages.lacking, "guardrails"),
-            looks=looks,
+            looks=checks,
         )
         guard = GuardService(client, wait_s=settings.wait_s, sentence=sentence_on)
-        conversations = Conversations(client, wait_s=settings.answer_s, early=not _withdraws(job.config))
+        conversations = Conversations(client, wait_s=settings.answer_s, early=not _may_reject_answers(job.config))
         forwarding = await stack.enter_async_context(
             forwarding_to(
                 job.upstream,
@@ -180,9 +180,10 @@ async def _serve(
         )
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
         records, metrics = BrokerRecords(connection, log, stop, membership, needed), Metrics()
-        examinations = BrokerExaminations(job.access, job.config.log, records.rated, within_s=settings.examine_s)
-        feedback = FeedbackService(client, records.rated, wait_s=settings.wait_s)
-        counting = around.create_task(metrics.follow(log.as_stored()), name="metrics")
+        find = records.find_exchange
+        examinations = BrokerExaminations(job.access, job.config.log, find, within_s=settings.examine_s)
+        feedback = FeedbackService(client, find, wait_s=settings.wait_s)
+        counting = tasks.create_task(metrics.follow(log.as_stored()), name="metrics")
         gateway.open(
             Services(
                 loops=loops,
@@ -205,19 +206,19 @@ async def _serve(
                 risk="whoever reaches this gateway learns what anybody told the agent",
                 remedy='set gateway.agent_per = "user", or have every request name an agent',
             )
-        announcing = around.create_task(
-            _announce((judgements.caught_up, up), job, lifeline, announced), name="readiness"
+        announcing = tasks.create_task(
+            _announce_readiness((judgements.caught_up, listening), job, lifeline, ready), name="readiness"
         )
-        hurrying = around.create_task(_hurry((client, examinations), stop), name="hurry")
+        shortening = tasks.create_task(_shorten_waits((client, examinations), stop), name="shorten waits")
         await serving
-        for task in (following, looking, counting, announcing, hurrying):
+        for task in (following, watching, counting, announcing, shortening):
             task.cancel()
 
 
 def metrics_source(
     metrics: Metrics, log: Log, records: BrokerRecords, stages: StageWatch, membership: Membership
 ) -> MetricsSource:
-    """Return what the gateway tells Prometheus, measured at each question."""
+    """Return the source of the gateway's metrics, which are measured at each request of Prometheus."""
 
     async def log_seq() -> int:
         return (await log.info()).last_seq
@@ -227,47 +228,50 @@ def metrics_source(
         return {stage: stage not in lost for stage in stages.needed}
 
     async def targets() -> tuple[MetricsAddress, ...]:
-        said = map(heartbeat_of, (await membership.members()).values())
-        return tuple({each.metrics.address: each.metrics for each in said if each and each.metrics}.values())
+        heartbeats = map(heartbeat_of, (await membership.members()).values())
+        return tuple({each.metrics.address: each.metrics for each in heartbeats if each and each.metrics}.values())
 
-    return MetricsSource(metrics, log_seq=log_seq, ledger_seq=records.written, served=served, targets=targets)
+    return MetricsSource(metrics, log_seq=log_seq, ledger_seq=records.ledger_seq, served=served, targets=targets)
 
 
-def _fault(announced: asyncio.Event, stop: asyncio.Event, connection: Connection) -> str:
-    """Return why this process is not ready, as far as it is its own fault (``/readyz`` looks further); empty: it is."""
+def _fault(ready: asyncio.Event, stop: asyncio.Event, connection: Connection) -> str:
+    """Return why this process itself is not ready, empty if it is; ``/readyz`` checks other processes, too."""
     if stop.is_set():
         return "stopping"
-    if not announced.is_set():
+    if not ready.is_set():
         return STARTING
     return "" if connection.connected else "the broker cannot be reached"
 
 
-async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline, announced: asyncio.Event) -> None:
-    for event in ready:
+async def _announce_readiness(
+    needed: Sequence[asyncio.Event], job: Job, lifeline: Lifeline, ready: asyncio.Event
+) -> None:
+    for event in needed:
         await event.wait()
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # what is loaded now stays for good: later collections need not look at it
     _logger.info("gateway_ready", url=url_of(job.listener), keys=job.keys.required)
-    announced.set()
-    lifeline.say_ready()
+    ready.set()
+    lifeline.report_ready()
 
 
-class _Hurried(Protocol):
+class _WithDeadlines(Protocol):
     def hurry(self, seconds: float) -> None: ...
 
 
-async def _hurry(services: Sequence[_Hurried], stop: asyncio.Event) -> None:
+async def _shorten_waits(services: Sequence[_WithDeadlines], stop: asyncio.Event) -> None:
+    """Wait for the signal to stop; then let no request wait longer than :data:`GRACE_S`."""
     await stop.wait()
     for service in services:
         service.hurry(GRACE_S)
 
 
-def _withdraws(config: Config) -> bool:
-    """Whether guardrails may reject a model's answer: then nothing of it is sent before they have judged it."""
+def _may_reject_answers(config: Config) -> bool:
+    """Whether guardrails may reject a model's answer: then no part of it is sent before they have judged all of it."""
     return config.section("responder", ResponderSettings).guardrails
 
 
-def hosted_actors(presences: Sequence[bytes]) -> frozenset[str]:
-    """Return the names of the actors that living workers say they host and have brought up to the log's end."""
-    said = (heartbeat_of(presence) for presence in presences)
-    return frozenset(actor for each in said if each for actor in each.actors if actor not in each.recovering)
+def hosted_actors(encoded: Sequence[bytes]) -> frozenset[str]:
+    """Return the actors that living workers run and that have read the log to its end, by the workers' heartbeats."""
+    heartbeats = map(heartbeat_of, encoded)
+    return frozenset(actor for each in heartbeats if each for actor in each.actors if actor not in each.recovering)

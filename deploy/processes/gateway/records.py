@@ -1,7 +1,7 @@
 """The records that a gateway shows: lists come from the ledger's process, all else from the log itself.
 
-The ledger's process has the file and its index; the gateway may run on another machine. An exchange's position in the
-log comes from that process too; without a ledger, it is found by reading the log's inputs.
+The ledger's process has the file and its index; the gateway may run on another machine. That process also tells where
+in the log an exchange begins; without a ledger, the gateway finds it by reading the inputs in the log.
 """
 
 import asyncio
@@ -33,25 +33,27 @@ from schemas.subjects import topic_filter
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
 
-PATIENCE_S = 5.0
-"""Seconds that the ledger's process has for an answer."""
+LEDGER_TIMEOUT_S = 5.0
+"""Seconds within which the ledger's process must answer."""
 
-FOLLOWERS = 16
-"""Readers of events at once, at most: each is a consumer of the broker's."""
+MOST_FOLLOWERS = 16
+"""The most readers that follow events at once: each is a consumer at the broker."""
 
-_AHEAD = 16
-"""Events that are asked for at a time for each of them: of one that stops reading some hundred are held."""
+_EVENTS_PER_PULL = 16
+"""Events that are requested at a time for each reader: if it stops reading, about a hundred are held for it."""
 
-QUIET_S = 15.0
-"""Seconds without an event after which a reader is told that nothing came: a dead connection shows, a proxy waits."""
+KEEP_ALIVE_S = 15.0
+"""Seconds without an event after which a reader gets an empty message: it shows a dead connection, and proxies wait."""
 
 _NO_LEDGER = "no process writes the ledger, and lists come from it: run `neuraxis up`, or `neuraxis worker ledger`"
 
-_AGAIN_S = 0.05
-"""Seconds after which a ledger that is behind is asked again."""
+_RETRY_S = 0.05
+"""Seconds after which a ledger that is behind the log is asked again."""
 
-_CODE, _SAID = "Nats-Service-Error-Code", "Nats-Service-Error"
-_OF_AN_EXCHANGE = [topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted)]
+_ERROR_CODE, _ERROR = "Nats-Service-Error-Code", "Nats-Service-Error"
+"""Headers of an error that a NATS micro service answers with."""
+
+_INPUTS_AND_ENDS = [topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted)]
 T = TypeVar("T")
 
 
@@ -59,10 +61,10 @@ class BrokerRecords:
     """Reads the log of a broker and asks the ledger's process.
 
     Args:
-        connection: The broker's.
-        log: What is followed and read.
-        stop: Set once the gateway is to stop: whoever follows events is let go.
-        membership: Where workers say that they live.
+        connection: The connection to the broker.
+        log: The log that is followed and read.
+        stop: Set when the gateway is about to stop: this ends the streams of all who follow events.
+        membership: Holds the heartbeats of living workers.
         needed: The stages that the set needs.
     """
 
@@ -83,64 +85,64 @@ class BrokerRecords:
 
     async def exchanges(self, wanted: ExchangeFilter) -> Page:
         """Return a page of exchanges, the latest first."""
-        places = {"at": wanted.at, "before": wanted.before - 1}
-        return await self._asked(EXCHANGES_QUERY, msgspec.json.encode(wanted), Page, places)
+        sequences = {"at": wanted.at, "before": wanted.before - 1}
+        return await self._query(EXCHANGES_QUERY, msgspec.json.encode(wanted), Page, sequences)
 
-    async def written(self) -> int:
-        """Return the sequence up to which the ledger is written; -1 if that is not known."""
+    async def ledger_seq(self) -> int:
+        """Return the last sequence in the ledger; -1 if that is not known."""
         try:
-            return await self._head()
+            return await self._ledger_head()
         except LogError:
             return -1
 
-    async def _head(self) -> int:
-        """Return the sequence up to which the ledger is written; raises a LogError if that is not known."""
+    async def _ledger_head(self) -> int:
+        """Return the last sequence in the ledger; raises a LogError if that is not known."""
         return (await self.exchanges(ExchangeFilter(limit=1))).head
 
     async def exchange(self, exchange: str) -> ExchangeResult:
         """Return how an exchange ended."""
-        return await self._asked(EXCHANGE_QUERY, msgspec.json.encode({"exchange": exchange}), ExchangeResult)
+        return await self._query(EXCHANGE_QUERY, msgspec.json.encode({"exchange": exchange}), ExchangeResult)
 
-    async def rated(self, exchange: str) -> Rated:
-        """Return whose an exchange was and its mode, also of one that the ledger does not have yet.
+    async def find_exchange(self, exchange: str) -> Rated:
+        """Return an exchange's agent, session, mode and end, even if the ledger does not have it yet.
 
-        A caller may speak of an answer as soon as it has it, and the ledger comes behind. No more of the log is read
-        than the ledger lacks: whoever makes up ids makes little work.
+        A caller may give feedback as soon as it has an answer, and the ledger is behind the log. Only that part of the
+        log is read which the ledger lacks, so requests with made-up ids cost little.
         """
-        head = await self._head()
+        head = await self._ledger_head()
         try:
             result = await self.exchange(exchange)
-            rated = Rated(exchange=exchange, agent=result.agent, session=result.session)
+            found = Rated(exchange=exchange, agent=result.agent, session=result.session)
             if result.ended is not None:
-                return msgspec.structs.replace(rated, mode=result.ended.mode, ended_seq=result.ended_seq)
+                return msgspec.structs.replace(found, mode=result.ended.mode, ended_seq=result.ended_seq)
         except NotFound:
-            rated = None
+            found = None
         last = (await self._log.info()).last_seq
-        async for batch in self._log.as_stored().history(_OF_AN_EXCHANGE, head, last):
+        async for batch in self._log.as_stored().history(_INPUTS_AND_ENDS, head, last):
             for recorded in map(decode, (each for each in batch if exchange_of(each) == exchange)):
                 if not isinstance(recorded, Recorded):
                     continue
                 message = recorded.message
-                rated = rated or Rated(exchange=exchange, agent=message.agent, session=message.session)
+                found = found or Rated(exchange=exchange, agent=message.agent, session=message.session)
                 if isinstance(message.event, ResponseEmitted):
-                    rated = msgspec.structs.replace(rated, mode=message.event.mode, ended_seq=message.seq)
-        if rated is None:
+                    found = msgspec.structs.replace(found, mode=message.event.mode, ended_seq=message.seq)
+        if found is None:
             raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
-        return rated
+        return found
 
     async def why(self, exchange: str) -> bytes:
-        """Return why an exchange ended so, as ``neuraxis why --json`` does."""
+        """Return why an exchange ended as it did, in the format of ``neuraxis why --json``."""
         from deploy.cli.rendering.why.tree import to_json
 
         source = StreamSource(self._log)
-        explanation = explain(await source.exchange(exchange, await self._begin(exchange)))
+        explanation = explain(await source.exchange(exchange, await self._input_seq(exchange)))
         if explanation is None:
             raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
         return to_json(explanation, source.gaps.missing(await source.losses()))
 
     async def overview(self, at: int) -> SetOverview:
-        """Return how the set was at a sequence of the log; 0: how it is now."""
-        recorded = await self._asked(OVERVIEW_QUERY, msgspec.json.encode(Point(at=at)), Overview, {"at": at})
+        """Return how the set was at the sequence ``at`` of the log; 0: how it is now."""
+        recorded = await self._query(OVERVIEW_QUERY, msgspec.json.encode(Point(at=at)), Overview, {"at": at})
         if at:
             return SetOverview(recorded=recorded, now=None)
         head = (await self._log.info()).last_seq
@@ -151,83 +153,85 @@ class BrokerRecords:
     async def follow(
         self, filter: str, after: int | None, *, words: bool
     ) -> AsyncGenerator[StreamedEvent | None, None]:
-        """Yield the events after a sequence, without end; None whenever no event came for a while."""
+        """Yield the events after a sequence, without end; yield None whenever no event came for a while."""
         last = (await self._log.info()).last_seq
         if after is not None:
-            _check_place("after", after, last)
-        if self._followers >= FOLLOWERS:
-            raise Unavailable(f"{FOLLOWERS} readers follow the events, as many as may be: close one of them")
-        happened = self._following(filter, last if after is None else after, words)
-        # Its place is taken before another one is let in, and given back however it ends, also where nobody reads it.
-        await anext(happened)
-        return happened
+            _check_is_in_log("after", after, last)
+        if self._followers >= MOST_FOLLOWERS:
+            raise Unavailable(f"{MOST_FOLLOWERS} readers follow the events, as many as may be: close one of them")
+        events = self._events(filter, last if after is None else after, words)
+        # The first step counts this follower before another one is checked; the generator's end counts it off again,
+        # even where nobody ever reads from it.
+        await anext(events)
+        return events
 
-    async def _following(self, filter: str, after: int, words: bool) -> AsyncGenerator[StreamedEvent | None, None]:
+    async def _events(self, filter: str, after: int, words: bool) -> AsyncGenerator[StreamedEvent | None, None]:
         from deploy.cli.rendering.event_rows import entry_of
 
         self._followers += 1
         stopping = asyncio.create_task(self._stop.wait(), name="events stop")
-        reading: Tail | None = None
-        coming: asyncio.Task[Sequence[Stored]] | None = None
+        tail: Tail | None = None
+        next_batch: asyncio.Task[Sequence[Stored]] | None = None
         try:
             yield None
-            reading = await self._log.tail([filter], after, pull=_AHEAD)
+            tail = await self._log.tail([filter], after, pull=_EVENTS_PER_PULL)
             while not stopping.done():
-                coming = coming or asyncio.create_task(reading.next(), name="events come")
-                await asyncio.wait((coming, stopping), timeout=QUIET_S, return_when=asyncio.FIRST_COMPLETED)
-                if not coming.done():
+                next_batch = next_batch or asyncio.create_task(tail.next(), name="next events")
+                await asyncio.wait((next_batch, stopping), timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
+                if not next_batch.done():
                     yield None
                     continue
-                batch, coming = coming.result(), None
+                batch, next_batch = next_batch.result(), None
                 for stored in batch:
                     entry = entry_of(stored, words=words)
                     yield StreamedEvent(stored.seq, entry.topic, msgspec.json.encode(entry).decode(), entry.agent)
         finally:
             self._followers -= 1
             stopping.cancel()
-            if coming is not None:
-                coming.cancel()
-            if reading is not None:
-                await reading.close()
+            if next_batch is not None:
+                next_batch.cancel()
+            if tail is not None:
+                await tail.close()
 
-    async def _begin(self, exchange: str) -> int:
-        """Return the sequence of an exchange's input as the ledger has it; 0 where that does not help."""
+    async def _input_seq(self, exchange: str) -> int:
+        """Return the sequence of an exchange's input, by the ledger; 0 if the ledger cannot tell."""
         try:
             return (await self.exchange(exchange)).started_seq
         except (NotFound, LogError):
             return 0
 
-    async def _asked(
-        self, subject: str, question: bytes, kind: type[T], places: Mapping[str, int] = MappingProxyType({})
+    async def _query(
+        self, subject: str, question: bytes, kind: type[T], sequences: Mapping[str, int] = MappingProxyType({})
     ) -> T:
-        """Return the ledger's answer; ``places`` are those of the question that must be in the log, by their names.
+        """Return the ledger's answer to a question.
 
-        A ledger that has not come so far yet is waited for.
+        ``sequences`` are those that the question names, by its fields: they must be in the log, and the ledger is given
+        time to reach them. 0 or less names none.
         """
-        if wanted := {name: seq for name, seq in places.items() if seq > 0}:
+        if wanted := {name: seq for name, seq in sequences.items() if seq > 0}:
             last = (await self._log.info()).last_seq
             for name, seq in wanted.items():
-                _check_place(name, seq, last)
-        ends = asyncio.get_running_loop().time() + PATIENCE_S
-        while (answer := await self._answer(subject, question)).headers.get(_CODE) == "400":
-            if not wanted or asyncio.get_running_loop().time() > ends:
-                raise Unavailable(answer.headers.get(_SAID, ""))
-            await asyncio.sleep(_AGAIN_S)
-        if code := answer.headers.get(_CODE):
-            reason = answer.headers.get(_SAID, "")
+                _check_is_in_log(name, seq, last)
+        give_up = asyncio.get_running_loop().time() + LEDGER_TIMEOUT_S
+        while (answer := await self._request(subject, question)).headers.get(_ERROR_CODE) == "400":
+            if not wanted or asyncio.get_running_loop().time() > give_up:
+                raise Unavailable(answer.headers.get(_ERROR, ""))
+            await asyncio.sleep(_RETRY_S)
+        if code := answer.headers.get(_ERROR_CODE):
+            reason = answer.headers.get(_ERROR, "")
             raise NotFound(reason) if code == "404" else Unavailable(reason)
         try:
             return msgspec.json.decode(answer.data, type=kind)
         except msgspec.DecodeError as wrong:
             raise Unavailable(f"the ledger's process answers what this release does not read: {wrong}") from wrong
 
-    async def _answer(self, subject: str, question: bytes) -> Reply:
+    async def _request(self, subject: str, question: bytes) -> Reply:
         try:
-            return await self._connection.request(subject, question, deadline=PATIENCE_S)
+            return await self._connection.request(subject, question, deadline=LEDGER_TIMEOUT_S)
         except Unavailable as wrong:
             raise Unavailable(_NO_LEDGER if self._connection.connected else str(wrong)) from wrong
 
 
-def _check_place(name: str, seq: int, last: int) -> None:
+def _check_is_in_log(name: str, seq: int, last: int) -> None:
     if seq > last:
         raise InvalidField(name, f"{name}: the log ends at sequence {last:,}, before {seq:,}: name one up to there")

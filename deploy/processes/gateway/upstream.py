@@ -1,4 +1,4 @@
-"""Opening the forwarding of requests to an upstream, for as long as a gateway runs."""
+"""Forwarding requests to an upstream endpoint, for as long as a gateway runs."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -29,8 +29,8 @@ async def forwarding_to(
 ) -> AsyncIterator[UpstreamForwarder | None]:
     """Forward requests to an endpoint within the block; None if there is no endpoint.
 
-    ``lends``: whether callers' own keys are passed on where the endpoint's is not known; see ``Upstream.open``.
-    ``reading``: how reflex reads answers, as streams are read here.
+    ``lends`` says whether callers' own keys are passed on if the endpoint's key is not known; see ``Upstream.open``.
+    ``reading`` are the settings by which reflex reads answers; streamed answers are read by the same ones here.
     """
     if endpoint is None:
         yield None

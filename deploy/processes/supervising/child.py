@@ -1,4 +1,4 @@
-"""Child processes that cannot outlive this one, however it ends."""
+"""Starting and ending child processes that cannot outlive this one, however it ends."""
 
 import asyncio
 import ctypes
@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from deploy.processes.supervising import guardian
 
-_DIE_WITH_PARENT = 1  # prctl's PR_SET_PDEATHSIG
+_PR_SET_PDEATHSIG = 1  # the option of prctl(2): send a signal when the parent dies
 
 
 async def spawn(
@@ -24,16 +24,16 @@ async def spawn(
 ) -> asyncio.subprocess.Process:
     """Start a process that is killed when this one ends, ``kill -9`` included. Call from the main thread.
 
-    On Linux the kernel sees to it; elsewhere (``guarded``) a small guardian process stands between, which kills the
-    child at the end of a pipe that only this process holds. The child leads a session of its own, so that
-    Ctrl-C in a terminal reaches this process alone and the stop keeps its order.
+    On Linux the kernel kills it. Elsewhere (``guarded``) a small guardian process between both kills the child when a
+    pipe closes whose other end only this process holds. The child leads a session of its own: Ctrl-C in a terminal
+    reaches this process alone, which then stops its children in order.
 
     Args:
         argv: The program and its arguments.
         env: Its whole environment; ``None`` inherits ours.
-        keep_fds: Open descriptors that the child inherits under the same numbers.
+        keep_fds: Open file descriptors that the child inherits under the same numbers.
         output: Where its stdout and stderr go; ``None`` inherits ours.
-        guarded: Use the guardian.
+        guarded: Whether to start it through a guardian.
 
     Raises:
         OSError: the program cannot be started.
@@ -45,7 +45,7 @@ async def spawn(
         return await asyncio.create_subprocess_exec(
             *argv, stdin=DEVNULL, pass_fds=tuple(keep_fds), preexec_fn=_die_with(os.getpid()), **options
         )
-    reading, writing = os.pipe()  # the writing end is ours alone, and closes with us
+    reading, writing = os.pipe()  # only this process has the writing end, which closes when it ends
     try:
         process = await asyncio.create_subprocess_exec(
             *guardian.command(reading, keep_fds, argv), stdin=DEVNULL, pass_fds=(reading, *keep_fds), **options
@@ -60,31 +60,32 @@ async def spawn(
 
 
 _lifelines: dict[int, int] = {}
+"""Process id of a guardian -> our end of its pipe."""
 
 
-async def end(process: asyncio.subprocess.Process, deadline: float, at_once: asyncio.Event | None = None) -> bool:
-    """Ask a spawned process to end; after ``deadline`` seconds, or when ``at_once`` is set, kill its whole session.
+async def end(process: asyncio.subprocess.Process, deadline: float, kill_now: asyncio.Event | None = None) -> bool:
+    """Ask a spawned process to end; after ``deadline`` seconds, or when ``kill_now`` is set, kill its whole session.
 
     Returns:
         Whether it ended by itself.
     """
-    waiting = asyncio.create_task(process.wait())
-    hurry = asyncio.create_task((at_once or asyncio.Event()).wait())
+    ending = asyncio.create_task(process.wait())
+    killing = asyncio.create_task((kill_now or asyncio.Event()).wait())
     try:
         _signal_group(process, signal.SIGTERM)
-        await asyncio.wait((waiting, hurry), timeout=deadline, return_when=asyncio.FIRST_COMPLETED)
-        ended = waiting.done()
+        await asyncio.wait((ending, killing), timeout=deadline, return_when=asyncio.FIRST_COMPLETED)
+        ended = ending.done()
         if not ended:
             _signal_group(process, signal.SIGKILL)
-            await waiting
+            await ending
         return ended
     finally:
-        hurry.cancel()
+        killing.cancel()
         reap(process)
 
 
 def reap(process: asyncio.subprocess.Process) -> None:
-    """Let go of a process that has ended; what a guardian left behind is killed."""
+    """Release what belongs to a process that has ended; kill a child that its guardian left behind."""
     lifeline = _lifelines.pop(process.pid, None)
     if lifeline is not None:
         os.close(lifeline)
@@ -94,16 +95,16 @@ def reap(process: asyncio.subprocess.Process) -> None:
 def _signal_group(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
     try:
         os.killpg(process.pid, number)
-    except (ProcessLookupError, PermissionError):  # gone; macOS says the latter of a group of zombies
+    except (ProcessLookupError, PermissionError):  # gone; macOS raises the latter for a group of zombies
         return
 
 
 def _die_with(parent: int) -> Callable[[], None]:
-    prctl = ctypes.CDLL(None, use_errno=True).prctl  # looked up before the fork: no import or allocation after it
+    prctl = ctypes.CDLL(None, use_errno=True).prctl  # found before the fork: after it, imports could deadlock
 
     def arm() -> None:
-        prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before the line above
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # the parent died before the line above
             os._exit(1)
 
     return arm

@@ -1,4 +1,4 @@
-"""A process between a parent and its child, for systems whose kernel cannot kill a child with its parent.
+"""The program of a process between a parent and its child, for systems that cannot kill a child with its parent.
 
 It waits for the child to exit, and for a pipe to close whose other end only the parent holds. When the pipe closes, it
 kills the child. It exits with the child's status.
@@ -13,15 +13,16 @@ from collections.abc import Sequence
 
 
 def command(lifeline: int, keep_fds: Sequence[int], argv: Sequence[str]) -> list[str]:
-    """Return the command line of a guardian that watches the descriptor ``lifeline`` and runs ``argv``."""
+    """Return the command line of a guardian that runs ``argv`` and watches ``lifeline``, its end of the pipe."""
     fds = ",".join(map(str, keep_fds))
     return [sys.executable, "-I", os.path.abspath(__file__), str(lifeline), fds, *argv]
 
 
 def guard(lifeline: int, keep_fds: Sequence[int], argv: Sequence[str]) -> int:
-    """Run ``argv`` until it ends or the lifeline does; return its exit status as a shell would."""
+    """Run ``argv`` until it ends or the pipe ``lifeline`` closes; return its exit status as a shell would."""
     for number in (signal.SIGTERM, signal.SIGINT):
-        # The whole process group is sent these, the child included, and it decides. Not SIG_IGN: that is inherited.
+        # The whole process group gets these signals, so the child gets them, too, and decides. They are handled, not
+        # ignored: the child would inherit SIG_IGN.
         signal.signal(number, lambda *_: None)
     child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, pass_fds=tuple(keep_fds))
     for fd in keep_fds:

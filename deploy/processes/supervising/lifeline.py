@@ -1,7 +1,7 @@
 """The lifeline between a supervisor and a child: the child reports that it is ready, and sees when the supervisor ends.
 
 It is a socket pair, one for each child; each end closes with its process. Without a supervisor, readiness is reported
-to systemd if that asks for it (``NOTIFY_SOCKET``).
+to systemd, if systemd asks for it by the variable ``NOTIFY_SOCKET``.
 """
 
 import asyncio
@@ -11,21 +11,21 @@ import socket
 READY = b"READY\n"
 
 
-async def hear_ready(ours: socket.socket) -> bool:
+async def wait_ready(ours: socket.socket) -> bool:
     """Wait, at the supervisor, until the child reports that it is ready; False if it closed its end before."""
     ours.setblocking(False)
     loop = asyncio.get_running_loop()
-    said = b""
-    while READY not in said:
+    received = b""
+    while READY not in received:
         part = await loop.sock_recv(ours, 64)
         if not part:
             return False
-        said += part
+        received += part
     return True
 
 
 class Lifeline:
-    """A child's end. Without a descriptor there is no supervisor, and nothing is ever seen to end."""
+    """A child's end of the lifeline. Without a descriptor there is no supervisor, and :meth:`ended` waits for ever."""
 
     def __init__(self, descriptor: int | None) -> None:
         self._socket = None if descriptor is None else socket.socket(fileno=descriptor)
@@ -35,11 +35,11 @@ class Lifeline:
 
     @property
     def supervised(self) -> bool:
-        """Whether a supervisor started this process, and with it all that a set needs."""
+        """Whether a supervisor started this process, together with all others of a set."""
         return self._socket is not None
 
-    def say_ready(self) -> None:
-        """Tell the supervisor, or else systemd, that this process serves."""
+    def report_ready(self) -> None:
+        """Report to the supervisor, or else to systemd, that this process serves."""
         if self._socket is not None:
             self._socket.send(READY)
         else:
@@ -68,7 +68,7 @@ def notify_systemd(state: str, *, wait: bool = True) -> None:
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
-        line.setblocking(wait)
-        line.connect("\0" + address[1:] if address.startswith("@") else address)
-        line.send(state.encode())
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.setblocking(wait)
+        sender.connect("\0" + address[1:] if address.startswith("@") else address)
+        sender.send(state.encode())

@@ -1,7 +1,7 @@
-"""What a process tells orchestrators once a second: that its event loop turns, and whether it is ready.
+"""The pulse of a process: once a second it reports that its event loop turns, and whether it is ready.
 
-Docker, Kubernetes and the like read it from a file, by ``neuraxis-probe``; systemd is sent it as its watchdog's
-keep-alive. The process that runs under a supervisor of ours tells neither: the supervisor does.
+Docker, Kubernetes and the like read it from a file, by ``neuraxis-probe``; systemd gets it as its watchdog's
+keep-alive. A process under a supervisor of ours reports to neither: the supervisor does.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from events.loggers import get_logger
 from neuraxis_server.probe import BEAT_S, Health
 
 START_EXTENSION_S = 60
-"""Seconds by which each beat of a process that starts puts off systemd's time limit for the start."""
+"""Seconds by which each beat of a process that is still starting extends systemd's time limit for the start."""
 
 STARTING = "starting"
 
@@ -26,7 +26,7 @@ _logger = get_logger("neuraxis.worker")
 
 
 class Pulse:
-    """The state that is told. ``fault`` is asked at each beat why the process is not ready; empty: it is."""
+    """Reports once a second. ``fault`` is called each time; it returns why the process is not ready, or ``""``."""
 
     def __init__(self, file: str, *, supervised: bool) -> None:
         self.fault: Callable[[], str] = lambda: STARTING
@@ -36,8 +36,8 @@ class Pulse:
 
     @asynccontextmanager
     async def beating(self) -> AsyncIterator[None]:
-        """Tell for the length of the block; the file is gone after it."""
-        # No task group, which would change the errors of the block: if this task fails, its silence is what is noticed.
+        """Report within the block, and remove the file at its end."""
+        # Not a task group, which would wrap the errors of the block. If this task fails, its missing beats show it.
         task = asyncio.create_task(self._beat(), name="pulse")
         try:
             yield
@@ -50,16 +50,16 @@ class Pulse:
 
     async def _beat(self) -> None:
         while True:
-            self.tell()
+            self.report()
             await asyncio.sleep(BEAT_S)
 
-    def tell(self) -> None:
-        """Tell once."""
+    def report(self) -> None:
+        """Report once."""
         fault = self.fault()
         if not self._supervised:
-            more = f"\nEXTEND_TIMEOUT_USEC={START_EXTENSION_S * 1_000_000}" if fault == STARTING else ""
-            with suppress(OSError):  # a manager that is busy must not hold up the work; it hears the next beat
-                notify_systemd(f"WATCHDOG=1\nSTATUS={fault or 'ready'}{more}", wait=False)
+            extension = f"\nEXTEND_TIMEOUT_USEC={START_EXTENSION_S * 1_000_000}" if fault == STARTING else ""
+            with suppress(OSError):  # systemd, when busy, must not hold up the work; it gets the next beat
+                notify_systemd(f"WATCHDOG=1\nSTATUS={fault or 'ready'}{extension}", wait=False)
         if self._file is not None:
             self._write(self._file, Health(pid=os.getpid(), beat_s=time.monotonic(), fault=fault))
 
@@ -69,7 +69,7 @@ class Pulse:
             draft.write_bytes(msgspec.json.encode(health._asdict()))
             draft.replace(file)
         except OSError as wrong:
-            # A file that is not written grows old, and the probe then says so: no reason to stop work that goes on.
+            # The work goes on. The file gets old, and ``neuraxis-probe`` then reports that.
             if not self._unwritable:
                 _logger.warning("health_file_not_written", path=str(file), error=wrong.strerror)
             self._unwritable = True

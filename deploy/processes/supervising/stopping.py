@@ -1,4 +1,4 @@
-"""How a process of a set is told to stop, and how it ends within a deadline."""
+"""Stopping a process of a set: the signal to stop, and the deadline for its end."""
 
 import asyncio
 import faulthandler
@@ -11,14 +11,14 @@ from deploy.processes.supervising.lifeline import Lifeline
 from events.loggers import get_logger
 
 STOP_DEADLINE = 14.0
-"""Seconds from the wish to stop to the end at the latest; handing over takes up to 10."""
+"""Seconds from the signal to stop until a process has ended; handing its partitions over takes up to 10 of them."""
 
 _logger = get_logger("neuraxis.worker")
 
 
 @asynccontextmanager
 async def stop_signal(lifeline: Lifeline) -> AsyncIterator[asyncio.Event]:
-    """Give an event that SIGTERM, SIGINT or the end of the supervisor sets, for the length of the block.
+    """Yield an event that SIGTERM, SIGINT or the end of the supervisor sets within the block.
 
     From then on the process has :data:`STOP_DEADLINE` seconds.
     """
@@ -28,7 +28,7 @@ async def stop_signal(lifeline: Lifeline) -> AsyncIterator[asyncio.Event]:
     try:
         async with asyncio.TaskGroup() as tasks:
             watching = tasks.create_task(_watch(lifeline, stop), name="lifeline")
-            limiting = tasks.create_task(_limit_the_stop(stop), name="stop deadline")
+            limiting = tasks.create_task(_enforce_deadline(stop), name="stop deadline")
             yield stop
             watching.cancel()
             limiting.cancel()
@@ -42,14 +42,14 @@ async def _watch(lifeline: Lifeline, stop: asyncio.Event) -> None:
     stop.set()
 
 
-async def _limit_the_stop(stop: asyncio.Event) -> None:
-    """Once the stop is wished for, end the process in time even if its loop should hang: a C timer sees to it."""
+async def _enforce_deadline(stop: asyncio.Event) -> None:
+    """After the signal to stop, end the process at the deadline, by a timer in C that works even if the loop hangs."""
     await stop.wait()
     faulthandler.dump_traceback_later(STOP_DEADLINE, exit=True)
 
 
 def first_error(group: BaseExceptionGroup[Exception]) -> Exception:
-    """Return the first error of a group, and of groups in it: of several that end a process, it says why."""
+    """Return the first error of a group and of groups within it: the reason why a process ends."""
     wrong: BaseException = group
     while isinstance(wrong, BaseExceptionGroup):
         wrong = wrong.exceptions[0]

@@ -1,7 +1,7 @@
 """Keeping a set of processes running: started in stages, restarted when they end, stopped in reverse order.
 
-A :class:`Program` says what to run; the pure :class:`Backoff` says how long to wait before a restart. Nothing here
-knows about brokers or workers.
+A :class:`Program` says what to run, and the pure :class:`Backoff` how long to wait before a restart. Nothing here knows
+about brokers or workers.
 """
 
 import asyncio
@@ -19,17 +19,17 @@ from events.loggers import get_logger
 _logger = get_logger("neuraxis.supervisor")
 
 ATTEMPTS = 5
-"""Times a program may end before it was ever ready; then it is given up."""
+"""How often a program may end before it was ever ready; then it is given up."""
 
 
 class ProgramFailed(Exception):
-    """A program cannot be brought up, and trying again would not help; the message says why and what to do."""
+    """A program cannot be started, and trying again would not help; the message says why and what to do."""
 
     code = "program_failed"
 
 
 class ProgramRefused(ProgramFailed):
-    """A program cannot run as it is configured, such as on a port that is taken: only a person can correct that."""
+    """A program cannot run as it is configured, for example on a port in use: only a person can correct that."""
 
     code = "program_refused"
 
@@ -39,35 +39,35 @@ class Program(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in logs, unique in its set."""
+        """Its name in logs, unique in its set."""
         ...
 
     @property
     def stop_deadline(self) -> float:
-        """Seconds it may take to end when asked, before it is killed."""
+        """Seconds that it may take to end when asked, before it is killed."""
         ...
 
     async def start(self) -> Process:
-        """Start it; raises ProgramFailed when it cannot be."""
+        """Start it; raises ProgramFailed if that is not possible."""
         ...
 
     async def ready(self, process: Process) -> None:
-        """Wait until it serves; cancelled when the process ends meanwhile. Raises ProgramFailed when it never will."""
+        """Wait until it serves; cancelled if the process ends first. Raises ProgramFailed if it never will serve."""
         ...
 
-    def refused(self, status: int) -> str | None:
-        """Return why an end with this exit status before readiness is final, or None when another try may help."""
+    def refusal(self, status: int) -> str | None:
+        """Return why it must not be started again after an end before readiness; None if another try may help."""
         ...
 
     def release(self) -> None:
-        """Let go of what the last start opened; the process has ended."""
+        """Release what the last start opened; called when the process has ended."""
         ...
 
 
 class Backoff(msgspec.Struct, frozen=True):
-    """How long to wait before a restart: quickly at first, then doubling. All in seconds.
+    """How long to wait before a restart: briefly at first, then twice as long each time. All in seconds.
 
-    A run of ``stable`` seconds or more counts as good: the next wait is the ``first`` again.
+    After a run of ``stable`` seconds or more, the next wait is the ``first`` again.
     """
 
     first: float = 0.1
@@ -77,15 +77,15 @@ class Backoff(msgspec.Struct, frozen=True):
     def wait(self, failures: int, draw: float) -> float:
         """Return the wait after the ``failures``-th end in a row (1: the first), for a uniform ``draw`` in [0, 1).
 
-        The wait lies between half of the exponential step and the whole of it, so that programs that died
-        together do not come back together.
+        The wait lies between half of the exponential step and the whole of it, so that programs that died together are
+        not restarted together.
         """
         step = min(self.most, self.first * 2.0 ** min(failures - 1, 32))
         return step * (0.5 + draw / 2)
 
 
 class Status(msgspec.Struct, frozen=True):
-    """A kept program at this moment; ``pid`` is 0 while none runs."""
+    """The present state of a program; ``pid`` is 0 while it does not run."""
 
     name: str
     pid: int = 0
@@ -98,27 +98,27 @@ class ProgramKeeper:
 
     Attributes:
         ready: Set while the program serves.
-        status: What it is doing now.
+        status: The program's present state.
     """
 
-    def __init__(self, program: Program, backoff: Backoff, changed: Callable[[], None]) -> None:
+    def __init__(self, program: Program, backoff: Backoff, on_change: Callable[[], None]) -> None:
         self.program = program
         self.ready = asyncio.Event()
         self.status = Status(program.name)
         self._backoff = backoff
-        self._changed = changed
+        self._on_change = on_change
         self._stop = asyncio.Event()
-        self._at_once = asyncio.Event()
+        self._kill_now = asyncio.Event()
         self._was_ready = False
 
-    def stop(self, at_once: bool = False) -> None:
-        """End the program and its keeping; ``at_once`` kills it without a chance to tidy up."""
+    def stop(self, kill_now: bool = False) -> None:
+        """End the program and do not restart it; ``kill_now`` gives it no time to end by itself."""
         self._stop.set()
-        if at_once:
-            self._at_once.set()
+        if kill_now:
+            self._kill_now.set()
 
     async def run(self) -> None:
-        """Keep it running until :meth:`stop`; raises ProgramFailed when it never came up."""
+        """Keep it running until :meth:`stop`; raises ProgramFailed if it was never ready."""
         failures = 0
         while not self._stop.is_set():
             began = time.monotonic()
@@ -130,11 +130,11 @@ class ProgramKeeper:
                 raise ProgramFailed(f"{self.program.name} ended {failures} times before it was ready: {cause}")
             wait = self._backoff.wait(failures, random.random())
             _logger.warning("program_restarts", program=self.program.name, cause=cause, wait_s=round(wait, 2))
-            self._note(restarts=self.status.restarts + 1)
-            await _within(self._stop.wait(), wait)
+            self._update(restarts=self.status.restarts + 1)
+            await _wait_at_most(self._stop.wait(), wait)
 
     async def _run_once(self) -> str:
-        """Run the program once, to its end or ours; return what ended it."""
+        """Run the program once, until it ends or is stopped; return the cause of its end."""
         name = self.program.name
         try:
             process = await self.program.start()
@@ -142,90 +142,90 @@ class ProgramKeeper:
             if not self._was_ready:
                 raise
             return str(failed)
-        self._note(pid=process.pid)
+        self._update(pid=process.pid)
         ending = asyncio.create_task(process.wait(), name=f"{name} ends")
         stopping = asyncio.create_task(self._stop.wait(), name=f"{name} stops")
         getting_ready = asyncio.create_task(self.program.ready(process), name=f"{name} gets ready")
         try:
             await asyncio.wait((ending, stopping, getting_ready), return_when=asyncio.FIRST_COMPLETED)
             if getting_ready.done() and not ending.done():
-                if failed_to := getting_ready.exception():
-                    return self._judge(failed_to)
-                self._serves()
+                if error := getting_ready.exception():
+                    return self._failure_to_get_ready(error)
+                self._note_ready()
                 await asyncio.wait((ending, stopping), return_when=asyncio.FIRST_COMPLETED)
             if not ending.done():
                 return "it was told to stop"
-            return self._ended(ending.result())
+            return self._cause_of_end(ending.result())
         finally:
             for task in (stopping, getting_ready):
                 task.cancel()
             await asyncio.gather(stopping, getting_ready, return_exceptions=True)
-            if not ending.done() and not await end(process, self.program.stop_deadline, self._at_once):
+            if not ending.done() and not await end(process, self.program.stop_deadline, self._kill_now):
                 _logger.warning("program_killed", program=name, reason="it did not end when asked")
             await ending
             reap(process)
             self.program.release()
             self.ready.clear()
-            self._note(pid=0, ready=False)
+            self._update(pid=0, ready=False)
 
-    def _serves(self) -> None:
+    def _note_ready(self) -> None:
         self._was_ready = True
         self.ready.set()
-        self._note(ready=True)
+        self._update(ready=True)
         _logger.info("program_ready", program=self.program.name, pid=self.status.pid)
 
-    def _judge(self, wrong: BaseException) -> str:
+    def _failure_to_get_ready(self, wrong: BaseException) -> str:
         if not isinstance(wrong, ProgramFailed):
             raise wrong
         if not self._was_ready:
             raise wrong
         return str(wrong)
 
-    def _ended(self, status: int) -> str:
-        if not self._was_ready and (reason := self.program.refused(status)) is not None:
+    def _cause_of_end(self, status: int) -> str:
+        if not self._was_ready and (reason := self.program.refusal(status)) is not None:
             raise ProgramRefused(reason)
         return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
 
-    def _note(self, **change: object) -> None:
+    def _update(self, **change: object) -> None:
         self.status = msgspec.structs.replace(self.status, **change)
-        self._changed()
+        self._on_change()
 
 
 class Supervisor:
-    """Keeps stages of programs running; a stage starts when the one before it is ready.
+    """Keeps programs running, in stages: a stage starts when the one before it is ready.
 
     Args:
         stages: The programs, in the order of starting; they are stopped in the reverse order.
-        backoff: Waits before restarts.
-        changed: Called whenever a program starts, becomes ready or ends.
+        backoff: Decides the waits before restarts.
+        on_change: Called whenever a program starts, becomes ready or ends.
     """
 
     def __init__(
         self,
         stages: Sequence[Sequence[Program]],
         backoff: Backoff | None = None,
-        changed: Callable[[], None] = lambda: None,
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self._stages = [
-            [ProgramKeeper(program, backoff or Backoff(), changed) for program in stage] for stage in stages
+            [ProgramKeeper(program, backoff or Backoff(), on_change) for program in stage] for stage in stages
         ]
         self._running: list[dict[asyncio.Task[None], ProgramKeeper]] = []
 
     def statuses(self) -> list[Status]:
-        """Return what every program is doing, in the order of starting."""
+        """Return the state of every program, in the order of starting."""
         return [keeper.status for stage in self._stages for keeper in stage]
 
-    def hurry(self) -> None:
+    def kill_all(self) -> None:
         """Kill all processes that are still running; called on a second Ctrl-C."""
         for stage in self._stages:
             for keeper in stage:
-                keeper.stop(at_once=True)
+                keeper.stop(kill_now=True)
 
     async def run(self, stop: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
         """Start all, call ``ready`` once when every program serves, and keep them running until ``stop`` is set.
 
         Raises:
-            ProgramFailed: a program could not be brought up; the others have been stopped in order.
+            ProgramFailed: a program could not be started; the others have been stopped in order.
         """
         stopping = asyncio.create_task(stop.wait(), name="set stops")
         try:
@@ -251,7 +251,7 @@ class Supervisor:
                 return
 
     async def _wait_for_failure(self, *others: asyncio.Task[bool]) -> None:
-        """Wait for any of ``others``; raises what a keeper gave up with."""
+        """Wait for any of ``others``; raises the error of a keeper that gave up."""
         keeping = [task for stage in self._running for task in stage]
         await asyncio.wait((*keeping, *others), return_when=asyncio.FIRST_COMPLETED)
         for task in keeping:
@@ -268,9 +268,9 @@ class Supervisor:
                     _logger.debug("program_gave_up", program=keeper.program.name, error=str(wrong))
 
 
-async def _within(waiting: Awaitable[object], seconds: float) -> None:
+async def _wait_at_most(awaitable: Awaitable[object], seconds: float) -> None:
     try:
         async with asyncio.timeout(seconds):
-            await waiting
+            await awaitable
     except TimeoutError:
         return

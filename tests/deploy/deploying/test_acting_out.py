@@ -46,7 +46,7 @@ class Deployment:
         """Write the broker's files, a key, and the files of ``kind``, as the documentation has it."""
         told = self.run("keys", "add", "--scope", "ask", "--data", f"{self.folder}/secrets", "--json")
         self.key = json.loads(told)["key"]
-        logins = ["everything=all"] if groups else [f"{each.name}={','.join(each.hosts)}" for each in _workers()]
+        logins = ["everything=all"] if groups else [f"{each.name}={','.join(each.hosted)}" for each in _workers()]
         flags = [word for login in logins for word in ("--login", login)]
         at = ["--at", f"{self.folder}/broker-1", "--store", f"{self.folder}/store"]
         host = f"127.0.0.1:{_free_port()}"

@@ -26,7 +26,7 @@ def test_the_table_has_the_default_groups() -> None:
     assert [(group.name, str(group.replicas)) for group in groups] == copies
     for group in groups:
         told = rows[group.name]
-        assert told == "every other actor" or all(host in told for host in group.hosts), group
+        assert told == "every other actor" or all(host in told for host in group.hosted), group
 
 
 def test_the_command_for_logins_names_the_default_groups() -> None:

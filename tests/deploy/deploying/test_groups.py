@@ -16,7 +16,7 @@ def configured(*sets: str) -> Config:
 
 
 def test_every_actor_runs_in_exactly_one_default_group() -> None:
-    hosts = [host for group in default_groups(configured(MODEL, RECEIVER)) for host in group.hosts]
+    hosts = [host for group in default_groups(configured(MODEL, RECEIVER)) for host in group.hosted]
     assert sorted(hosts) == sorted({*ACTORS, *EFFECTORS, "ledger", "gateway"})
 
 

@@ -15,7 +15,7 @@ from deploy.health.findings import Verdict
 from deploy.health.stage_watch import needed_by
 from deploy.processes.running_set import DataFolder, ModelInUse, RunFile, RunSettings
 from deploy.processes.supervising.supervisor import Status
-from deploy.processes.up import in_force_of
+from deploy.processes.up import run_settings
 from schemas.subjects import Partitions
 from tests.each import each
 
@@ -145,7 +145,7 @@ def test_the_receivers_examined_are_those_of_the_running_set_wherever_one_asks(
 def test_a_set_says_what_it_was_started_with() -> None:
     given = {"webhook": {"receivers": {"ops": {"style": "slack", "url_env": "OPS_WEBHOOK_URL"}}}, "log": {"agents": 8}}
     config = resolve(all_sections(), [Layer("test", given)])
-    in_force = in_force_of(config, ModelChoice(use=ModelInUse(backend="composer"), why=""))
+    in_force = run_settings(config, ModelChoice(use=ModelInUse(backend="composer"), why=""))
     assert in_force.receivers["ops"].url_env == "OPS_WEBHOOK_URL"
     assert (in_force.agents, in_force.effectors) == (8, ("webhook",))
 
@@ -157,4 +157,4 @@ def test_a_stage_is_needed_as_the_configuration_has_it_wherever_one_looks() -> N
     assert _patient(target).stages == needed
     assert needed_by(target.config(more={"swarm": SwarmSettings})) == needed
     attached = ModelChoice(use=ModelInUse(backend="composer"), why="")
-    assert in_force_of(target.config(every_section=True), attached).stages == needed
+    assert run_settings(target.config(every_section=True), attached).stages == needed

@@ -13,7 +13,7 @@ from actors.gateway import Client
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.inputs import new_input
 from deploy.cli import main
-from deploy.operating.allowances import events_of, judged_input
+from deploy.operating.allowances import judged_input, verdict_events
 from deploy.operating.recorded_inputs import RecordedInput
 from events.jetstream import JetStreamLog
 from events.replay.sources import StreamSource
@@ -161,12 +161,12 @@ def test_an_input_without_a_text_of_its_own_has_no_verdict(broker: Broker) -> No
 
 def test_a_harm_becomes_a_motif_of_danger_and_allows_nothing() -> None:
     judged = RecordedInput(exchange="e-1", agent="ann", session="m", seq=1, received=InputReceived(text=TEXT))
-    assert events_of(judged, "harm", 0.8, "ann", "x") == (
+    assert verdict_events(judged, "harm", 0.8, "ann", "x") == (
         PrecedentRecorded(
             precedent="verdict-e-1", description=TEXT, outcome="harmful", harm_level=0.8, by="ann", why="x"
         ),
     )
-    (benign,) = events_of(judged, "benign", 0.8, "ann", "x")
+    (benign,) = verdict_events(judged, "benign", 0.8, "ann", "x")
     assert isinstance(benign, PrecedentRecorded)
     assert (benign.outcome, benign.harm_level) == ("benign", 0.0)
 

@@ -53,7 +53,7 @@ def embedded(folder: Path, **settings: object) -> EmbeddedBroker:
         folder,
         msgspec.convert(settings, BrokerSettings),
         prepare=lambda broker: prepare_embedded(broker, CONFIG),
-        look_every_s=0.05,
+        check_every_s=0.05,
     )
 
 

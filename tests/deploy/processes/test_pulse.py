@@ -78,10 +78,10 @@ def test_a_pulse_tells_its_fault_at_each_beat_and_takes_its_file_away(tmp_path: 
     async def live() -> None:
         pulse = Pulse(str(file), supervised=False)
         async with pulse.beating():
-            pulse.tell()
+            pulse.report()
             assert lack(str(file), "ready", time.monotonic()) == STARTING
             pulse.fault = lambda: ""
-            pulse.tell()
+            pulse.report()
             assert lack(str(file), "ready", time.monotonic()) == ""
 
     asyncio.run(live())
@@ -90,12 +90,12 @@ def test_a_pulse_tells_its_fault_at_each_beat_and_takes_its_file_away(tmp_path: 
 
 def test_a_file_that_cannot_be_written_does_not_stop_the_work(tmp_path: Path) -> None:
     pulse = Pulse(str(tmp_path / "absent" / "health.json"), supervised=False)
-    pulse.tell()
+    pulse.report()
     assert "there is no" in lack(str(tmp_path / "absent" / "health.json"), "live", time.monotonic())
 
 
 def test_a_process_under_our_own_supervisor_writes_no_file(tmp_path: Path) -> None:
-    Pulse(str(tmp_path / "health.json"), supervised=True).tell()
+    Pulse(str(tmp_path / "health.json"), supervised=True).report()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -104,7 +104,7 @@ def test_a_manager_that_does_not_listen_holds_nothing_up(tmp_path: Path, monkeyp
         deaf.bind(str(tmp_path / "notify"))
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         for _ in range(2000):  # more than any queue of such a socket takes: a send that waits would wait for ever
-            Pulse("", supervised=False).tell()
+            Pulse("", supervised=False).report()
 
 
 def worker(broker: Broker, folder: Path, *more: str) -> list[str]:

@@ -137,7 +137,7 @@ def test_a_second_wish_kills_what_has_not_ended(tmp_path: Path) -> None:
     supervisor = Supervisor([[program("deaf", tmp_path, deaf, stop_deadline=10 * DEADLINE_S)]])
 
     async def hurry() -> None:
-        supervisor.hurry()
+        supervisor.kill_all()
 
     supervise(supervisor, hurry)
     assert journal(tmp_path) == ["starts deaf"]
@@ -163,7 +163,7 @@ def test_changes_are_told_as_they_happen(tmp_path: Path) -> None:
     told: list[tuple[bool, bool]] = []
     supervisor = Supervisor(
         [[program("worker", tmp_path)]],
-        changed=lambda: told.append((supervisor.statuses()[0].pid > 0, supervisor.statuses()[0].ready)),
+        on_change=lambda: told.append((supervisor.statuses()[0].pid > 0, supervisor.statuses()[0].ready)),
     )
     supervise(supervisor)
     assert told == [(True, False), (True, True), (False, False)]

@@ -10,7 +10,7 @@ import pytest
 
 from actors.registry import UnknownActor
 from deploy.config.loading import BadConfiguration
-from deploy.replaying.questions import DecideAgain, ShowState, decided_again, known_settings, layers_of, state_shown
+from deploy.replaying.questions import DecideAgain, ShowState, decide_again, known_settings, layers_of, show_state
 from deploy.replaying.what_if import settings_of
 from events.replay.presence_checks import BeyondEnd, NothingFound
 from events.replay.sources import LedgerSource
@@ -75,16 +75,16 @@ def test_every_decision_that_is_otherwise_is_told_with_its_numbers_and_without_w
     question = DecideAgain(
         exchange="exchange-0", upto=last_of(source), settings={"router.base_scores.ACKNOWLEDGE": 1.9}
     )
-    told = asyncio.run(decided_again(source, question))
+    told = asyncio.run(decide_again(source, question))
     assert (told.fate, told.after.mode) == ("changed", "ACKNOWLEDGE")
     assert {"router", "responder"} <= {each.actor for each in told.decisions}
     assert WORDS not in msgspec.json.encode(told).decode()
 
 
-def test_an_exchange_that_is_not_there_cannot_be_decided_again(source: LedgerSource) -> None:
+def test_an_exchange_that_is_not_there_cannot_be_decide_again(source: LedgerSource) -> None:
     with pytest.raises(NothingFound, match="exchange-9"):
         asyncio.run(
-            decided_again(
+            decide_again(
                 source, DecideAgain(exchange="exchange-9", upto=last_of(source), settings={"router.act": False})
             )
         )
@@ -103,13 +103,13 @@ def test_a_state_that_is_nowhere_is_no_state(
     source: LedgerSource, actor: str, key: str, path: str, wrong: type[Exception]
 ) -> None:
     with pytest.raises(wrong):
-        asyncio.run(state_shown(source, ShowState(actor=actor, key=key, path=path)))
+        asyncio.run(show_state(source, ShowState(actor=actor, key=key, path=path)))
 
 
 def test_a_state_is_told_as_of_a_point_and_not_behind_the_end(source: LedgerSource) -> None:
-    whole = asyncio.run(state_shown(source, ShowState(actor="breaker", key="morning", path="trust")))
+    whole = asyncio.run(show_state(source, ShowState(actor="breaker", key="morning", path="trust")))
     assert whole > 0
-    first = asyncio.run(state_shown(source, ShowState(actor="breaker", key="morning", at=1)))
+    first = asyncio.run(show_state(source, ShowState(actor="breaker", key="morning", at=1)))
     assert first.under_key == {}
     with pytest.raises(BeyondEnd):
-        asyncio.run(state_shown(source, ShowState(actor="breaker", key="morning", at=last_of(source) + 1)))
+        asyncio.run(show_state(source, ShowState(actor="breaker", key="morning", at=last_of(source) + 1)))

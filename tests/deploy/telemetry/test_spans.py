@@ -50,7 +50,7 @@ def untraced() -> list[Stored]:
 
 def spans_of(log: list[Stored]) -> list[Span]:
     builder = SpanBuilder()
-    return [span for message in log for span in builder.take(message)]
+    return [span for message in log for span in builder.feed(message)]
 
 
 def traces_in(log: list[Stored]) -> set[str]:
@@ -142,11 +142,11 @@ def test_an_exchange_whose_input_was_not_seen_and_messages_of_none_have_no_spans
 def test_open_exchanges_are_read_again_after_a_restart_and_old_ones_forgotten() -> None:
     builder = SpanBuilder()
     for seq in range(1, MOST_KEPT + 3):
-        builder.take(stored(seq, INPUT, exchange=f"x{seq}"))
-    assert builder.begun_before(99_999) == 3, "the oldest that is still remembered"
-    assert builder.take(stored(20_000, RESPONSE, exchange="x1")) == ()
-    assert [span.name for span in builder.take(stored(20_001, RESPONSE, exchange="x3"))] == [
+        builder.feed(stored(seq, INPUT, exchange=f"x{seq}"))
+    assert builder.oldest_open(99_999) == 3, "the oldest that is still remembered"
+    assert builder.feed(stored(20_000, RESPONSE, exchange="x1")) == ()
+    assert [span.name for span in builder.feed(stored(20_001, RESPONSE, exchange="x3"))] == [
         "responder emitted",
         "exchange",
     ]
-    assert builder.begun_before(99_999) == 4
+    assert builder.oldest_open(99_999) == 4

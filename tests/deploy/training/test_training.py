@@ -21,7 +21,7 @@ from deploy.cli import main as neuraxis
 from deploy.training import augmented_rows as augment
 from deploy.training.augmented_rows import augmented, authored
 from deploy.training.judge_fitting import Prepared, Recipe, fit, held_out_scores, prepare, scores_of, threshold_of
-from deploy.training.labelled_corpus import Row, folds_of, load_rows, rows_quoted_elsewhere, training_places
+from deploy.training.labelled_corpus import Row, folds_of, load_rows, rows_quoted_elsewhere, training_indices
 from deploy.training.report import BEGIN, END, fired_by_fold, tally_caught, write_report
 from deploy.training.train_judges import train_into
 
@@ -80,7 +80,7 @@ def test_a_row_that_quotes_a_held_out_row_is_not_trained_on(quoting_text: str) -
         Row(quoting_text, "attack", "jailbreak", "b"),
         Row("Hi", "benign", "x", "c"),
     ]
-    assert training_places(rows, [0, 1, 1], [0], rows_quoted_elsewhere(rows, [0, 1, 1])) == [2]
+    assert training_indices(rows, [0, 1, 1], [0], rows_quoted_elsewhere(rows, [0, 1, 1])) == [2]
 
 
 def test_a_row_made_of_a_held_out_row_is_not_trained_on() -> None:
@@ -90,7 +90,7 @@ def test_a_row_made_of_a_held_out_row_is_not_trained_on() -> None:
         Row("made of the first", "benign", "x", "made:x", (0,)),
         Row("of the second", "benign", "x", "made:x", (1,)),
     ]
-    assert training_places(made, [0, 1], [0], rows_quoted_elsewhere(rows, [0, 1])) == [1, 3]
+    assert training_indices(made, [0, 1], [0], rows_quoted_elsewhere(rows, [0, 1])) == [1, 3]
 
 
 def test_every_slot_of_the_authored_phrases_is_filled() -> None:

@@ -84,7 +84,7 @@ def test_a_model_that_is_read_back_says_the_same(model: TurnModel):
 
 def test_our_own_phrases_are_of_every_kind_and_of_many_languages():
     own = written_turns()
-    assert {kind for row in own for kind in row.reads} == {*SAID}
+    assert {kind for row in own for kind in row.kinds} == {*SAID}
     languages = {row.source.rpartition(":")[2] for row in own if row.source.startswith("written:social:")}
     assert len({language for language in languages if len(language) == 2}) >= 25
 
@@ -99,7 +99,7 @@ def test_labels_are_read_in_each_of_the_three_ways(tmp_path: Path):
         {"text": "a latte please", "source": "b", "label": "benign", "category": "dialogue_turn"},
     ]
     file.write_text("\n".join(map(json.dumps, lines)))
-    assert [(row.text, {*row.reads}) for row in load_turns([file])] == [
+    assert [(row.text, {*row.kinds}) for row in load_turns([file])] == [
         ("fix it", {"underspecified"}),
         ("hello", {"social"}),
         ("list ten rivers", {"answerable", "task"}),
@@ -118,7 +118,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(turn_writing, "written_turns", list)
     path = tmp_path / "turns.jsonl"
     path.write_text(
-        "\n".join(json.dumps({"text": row.text, "source": row.source, "reads": [*row.reads]}) for row in rows())
+        "\n".join(json.dumps({"text": row.text, "source": row.source, "reads": [*row.kinds]}) for row in rows())
     )
     return path
 

@@ -106,9 +106,9 @@ def rows() -> list[TurnRow]:
 def cases_of(rows: Iterable[TurnRow]) -> list[Case]:
     return [
         Case(
-            group_of(row.source, row.category, row.reads),
+            group_of(row.source, row.category, row.kinds),
             row.text,
-            frozenset(mode for kind in row.reads for mode in MODES_OF[kind]),
+            frozenset(mode for kind in row.kinds for mode in MODES_OF[kind]),
         )
         for row in rows
     ]

@@ -146,7 +146,7 @@ def test_reset_is_carried_out_told_and_kept_in_the_log(broker: Broker, tmp_path:
 def recovering(log: JetStreamLog, seen: int) -> Awaitable[OrderDone]:
     order = BreakerRecoveryOrdered(by="ann", why="spoke with them")
     return give_breaker_order(
-        log, "default", SESSION, order, BreakerRecoveryStarted, deadline=Deadline(DEADLINE_S), seen=seen
+        log, "default", SESSION, order, BreakerRecoveryStarted, deadline=Deadline(DEADLINE_S), violated_at=seen
     )
 
 
