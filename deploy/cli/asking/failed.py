@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli import wrapped_lines
+from deploy.cli.asking.ask import ANSWER_S
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, timeout_option, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from deploy.cli.rendering.decision import Exchange
     from deploy.operating.failed_decisions import FailedDecision
 
-_ANSWER_S = 65.0
 _COLUMNS = ("seq", "time", "actor", "reason", "error", "failed_topic", "exchange", "ended", "rerun")
 
 
@@ -59,7 +59,7 @@ def list_(target: Target, log_file: Path | None, actor: str, as_json: bool) -> N
 @click.argument("sequences", type=whole_number(1), nargs=-1, metavar="[SEQ]...")
 @target_options
 @click.option("--yes", "do", is_flag=True, help="Send them; without, only show what would be sent.")
-@timeout_option(_ANSWER_S, "How long each may take.")
+@timeout_option(ANSWER_S, "How long each may take.")
 @json_option
 def redrive(target: Target, sequences: tuple[int, ...], do: bool, timeout: float, as_json: bool) -> None:
     """Send the inputs of exchanges that FAILED again, once what failed them is mended; each in its session.

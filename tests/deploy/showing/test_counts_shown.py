@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from deploy.cli.rendering.layout.counts_table import Counts
+from deploy.cli.rendering.layout.counts_table import CountsTable
 from deploy.cli.rendering.replay import render_coverage
 from events.replay.verifying.verification import Coverage
 
@@ -27,7 +27,7 @@ def test_counts_of_a_log_of_millions_are_whole_at_any_width(width: int) -> None:
 
 
 def test_few_counts_stand_in_columns() -> None:
-    counts = Counts("actor", ("kept", "lost"))
+    counts = CountsTable("actor", ("kept", "lost"))
     counts.add("reflex", (12, 3_000))
 
     assert [line.rstrip() for line in _printed(counts, 80).splitlines()] == [

@@ -1,10 +1,10 @@
-"""Numbers in words, and lists of numbers. Pure."""
+"""Counts with their noun, and lists of numbers. Pure."""
 
 from collections.abc import Iterable
 
 
 def counted(count: int, noun: str) -> str:
-    """Return so many of a thing: ``1 exchange``, ``2,000 exchanges``."""
+    """Return a count with its noun: ``1 exchange``, ``2,000 exchanges``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
