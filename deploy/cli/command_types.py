@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from inspect import cleandoc
 from typing import Any
 
 import click
 
 from schemas.intake.blank import is_blank
+from schemas.intake.nearest_name import nearest_name
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 """A surrogate: Python puts one in place of each byte of an argument that is not UTF-8."""
@@ -74,9 +74,8 @@ class Commands(click.Group):
 
     def hint(self, name: str, known: Sequence[str]) -> str:
         """Return the hint for an unknown name: the nearest command, or else all of them."""
-        near = get_close_matches(name, known, n=1)
-        if near:
-            return f": did you mean {near[0]!r}?"
+        if near := nearest_name(name, known):
+            return f": did you mean {near!r}?"
         return f": there {'is' if len(known) == 1 else 'are'} {', '.join(known)}."
 
 

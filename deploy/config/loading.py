@@ -6,7 +6,6 @@ nearest known name. Tables are merged key by key; every other value, a list incl
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, TypeVar
@@ -25,6 +24,7 @@ from deploy.config.settings import (
 )
 from deploy.config.text_files import with_text_files
 from schemas.intake.error_messages import union_members
+from schemas.intake.nearest_name import nearest_name
 from schemas.intake.strict import did_you_mean
 
 DEFAULT_FILE = Path("neuraxis.toml")
@@ -203,9 +203,8 @@ def environment_layers(environment: Mapping[str, str]) -> list[Layer]:
 
 
 def _refuse_misspelt(name: str) -> None:
-    near = get_close_matches(name, VARIABLES, n=1, cutoff=0.88)
-    if near:
-        raise BadConfiguration(f"{name}: there is no such variable: did you mean {near[0]}?")
+    if near := nearest_name(name, VARIABLES, cutoff=0.88):
+        raise BadConfiguration(f"{name}: there is no such variable: did you mean {near}?")
 
 
 def _refuse_joined(name: str, sections: Sections) -> None:

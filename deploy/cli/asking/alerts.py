@@ -47,10 +47,12 @@ class Since(click.ParamType[int]):
         return -int(number) * _SECONDS_PER_UNIT[unit]
 
     def _seconds_since(self, written: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        from events.replay.run_replay import END, BadPoint, point_of
+        from events.replay.run_replay import END, BadPoint, TimeOutOfRange, point_of
 
         try:
             point = point_of(written)
+        except TimeOutOfRange as wrong:
+            self.fail(str(wrong), param, ctx)
         except BadPoint:
             point = END
         if point.time_ns == END.time_ns:
@@ -199,9 +201,17 @@ async def _latest(
 
 def _say_there_is_none(source: "Source", what: str, least: "Loudness", since: int | None) -> None:
     """Say on stderr that there is none: without any output it would be unclear whether the command has looked."""
-    loud = "" if least == "info" else f" of severity {least}" + ("" if least == "critical" else " or above")
-    when = "" if since is None else f" from sequence {since:,} on" if since > 0 else f" in the last {-since:,} s"
-    say_note(f"no alert{loud} {what} in the {source.name}{when}")
+    from deploy.cli.rendering.layout.counted_nouns import duration_text
+
+    severity = "" if least == "info" else f" of severity {least}" + ("" if least == "critical" else " or above")
+    when = (
+        ""
+        if since is None
+        else f" from sequence {since:,} on"
+        if since > 0
+        else f" in the last {duration_text(-since)}"
+    )
+    say_note(f"no alert{severity} {what} in the {source.name}{when}")
 
 
 async def _followed(

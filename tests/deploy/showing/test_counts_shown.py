@@ -3,6 +3,7 @@
 import pytest
 from rich.console import Console
 
+from deploy.cli.rendering.layout.counted_nouns import duration_text
 from deploy.cli.rendering.layout.counts_table import CountsTable
 from deploy.cli.rendering.replay import render_coverage
 from events.replay.verifying.verification import Coverage
@@ -34,3 +35,8 @@ def test_few_counts_stand_in_columns() -> None:
         "actor   kept   lost",
         "reflex    12  3,000",
     ]
+
+
+def test_a_duration_is_told_by_its_largest_unit_and_the_one_below() -> None:
+    told = {1: "1 second", 634: "10 minutes 34 seconds", 7_200: "2 hours", 7_201: "2 hours", 90_000: "1 day 1 hour"}
+    assert {seconds: duration_text(seconds) for seconds in told} == told
