@@ -204,13 +204,9 @@ def _say_there_is_none(source: "Source", what: str, least: "Loudness", since: in
     from deploy.cli.rendering.layout.counted_nouns import duration_text
 
     severity = "" if least == "info" else f" of severity {least}" + ("" if least == "critical" else " or above")
-    when = (
-        ""
-        if since is None
-        else f" from sequence {since:,} on"
-        if since > 0
-        else f" in the last {duration_text(-since)}"
-    )
+    when = ""
+    if since is not None:
+        when = f" from sequence {since:,} on" if since > 0 else f" in the last {duration_text(-since)}"
     say_note(f"no alert{severity} {what} in the {source.name}{when}")
 
 

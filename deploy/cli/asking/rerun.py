@@ -46,7 +46,7 @@ def rerun(target: Target, exchange: str, log_file: Path | None, session: str, ti
     streamed = streamed_answer_for(as_json)
 
     async def run(within: Deadline) -> Exchange:
-        async with open_indexed_source(target, log_file) as source:
+        async with open_indexed_source(target, log_file, within) as source:
             recorded = await recorded_input(source, await resolve(source, exchange))
         options = rerun_options(recorded, session or new_session("rerun"))
         return await run_exchange(target, recorded.received.text, within, streamed=streamed, **options)

@@ -11,6 +11,7 @@ import click
 from deploy.cli.options import Target
 
 if TYPE_CHECKING:
+    from deploy.operating.deadline import Deadline
     from events.jetstream import JetStreamLog
     from events.log import Log
     from events.replay.sources import LedgerSource, Source, StreamSource
@@ -86,11 +87,17 @@ async def _explaining_empty_log(source: "Source") -> AsyncIterator["Source"]:
 
 
 @asynccontextmanager
-async def stream_or_ledger(target: Target) -> AsyncIterator["JetStreamLog | LedgerSource"]:
+async def stream_or_ledger(
+    target: Target, deadline: "Deadline | None" = None
+) -> AsyncIterator["JetStreamLog | LedgerSource"]:
     """Open the stream. If no flag names a broker and none answers, open the data folder's ledger, and say so on stderr.
 
+    Args:
+        target: The set or broker that the options name.
+        deadline: Of a command that will send something: it needs the broker, so that no ledger takes its place.
+
     Raises:
-        LogError, NotRunning, BadContext: as ``open_log`` does, if there is no ledger either.
+        LogError, NotRunning, BadContext: as ``open_log`` does, if no ledger takes its place.
     """
     from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
@@ -98,9 +105,11 @@ async def stream_or_ledger(target: Target) -> AsyncIterator["JetStreamLog | Ledg
 
     async with AsyncExitStack() as open_things:
         try:
-            found: JetStreamLog | LedgerSource = await open_things.enter_async_context(open_log(target))
+            found: JetStreamLog | LedgerSource = await open_things.enter_async_context(
+                open_log(target, deadline=deadline)
+            )
         except (NotRunning, Unavailable, UnknownOutcome) as why:
-            if target.flags.named or not target.data.ledger.exists():
+            if deadline is not None or target.flags.named or not target.data.ledger.exists():
                 raise
             found = await _ledger_instead(open_things, target, why)
         yield found
@@ -119,10 +128,13 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
 
 
 @asynccontextmanager
-async def open_indexed_source(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
+async def open_indexed_source(
+    target: Target, log_file: Path | None, deadline: "Deadline | None" = None
+) -> AsyncIterator["Source"]:
     """Open the source that finds an exchange fastest: the data folder's ledger if it is up to date, else the stream.
 
-    A ledger is up to date if it holds all of the stream, or if the stream cannot be reached.
+    A ledger is up to date if it holds all of the stream, or if the stream cannot be reached; with a ``deadline``, the
+    stream must be reached (see :func:`stream_or_ledger`).
 
     Raises:
         LogError, NotRunning, BadContext: as :func:`open_source` does.
@@ -130,12 +142,16 @@ async def open_indexed_source(target: Target, log_file: Path | None) -> AsyncIte
     from events.replay.sources import LedgerSource
 
     async with AsyncExitStack() as open_things:
-        if log_file is not None or target.flags.named or not target.data.ledger.exists():
+        has_ledger = not target.flags.named and target.data.ledger.exists()
+        if log_file is not None or (deadline is None and not has_ledger):
             yield await open_things.enter_async_context(open_source(target, log_file))
             return
-        found = await open_things.enter_async_context(stream_or_ledger(target))
+        found = await open_things.enter_async_context(stream_or_ledger(target, deadline))
         if isinstance(found, LedgerSource):
             yield found
+            return
+        if not has_ledger:
+            yield stream_source(open_things, found)
             return
         ledger = LedgerSource(target.data.ledger)
         open_things.callback(ledger.close)
