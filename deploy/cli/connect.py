@@ -10,6 +10,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import msgspec
 
 from deploy.cli.options import Target
 from deploy.operating.deadline import Deadline
@@ -86,7 +87,8 @@ def access_to(target: Target, user: str = OPERATOR) -> Access:
         BadConfiguration, BadContext, NotRunning: see ``deploy.processes.broker_access`` and ``deploy.config.loading``.
     """
     reach = effective_choice(target.flags, target.config().broker, os.environ)
-    return access_of(reach, target.data, user=user, name="neuraxis cli")
+    access = access_of(reach, target.data, user=user, name="neuraxis cli")
+    return msgspec.structs.replace(access, fails_if_denied=True)
 
 
 def stream_of(target: Target) -> str:
